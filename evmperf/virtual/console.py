@@ -19,8 +19,6 @@ OUTPUT_LIMIT = 16 << 20
 INPUT_LIMIT = 4 << 20
 """Bytes kept for a guest that does not read; more input is lost, as on a UART."""
 _CHUNK = 256 << 10
-_FLUSH = 0.25
-"""Seconds after which stamps are written."""
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +31,6 @@ class ConsoleServer:
         self.clients: set[_Client] = set()
         self._board: _Board | None = None
         self._server: asyncio.Server | None = None
-        self._flush: asyncio.TimerHandle | None = None
 
     async def listen(self, port: int) -> int:
         """Open the TCP port (0: any free one) and return its number; raises LabError if busy."""
@@ -55,7 +52,7 @@ class ConsoleServer:
         if self._board is not None:
             await self._board.closed
             self._board = None
-        self.flush()
+        self.stamps.flush()
 
     async def close(self) -> None:
         """Close the port and all clients."""
@@ -63,13 +60,6 @@ class ConsoleServer:
             self._server.close()
         for client in list(self.clients):
             client.close()
-        if self._flush is not None:
-            self._flush.cancel()
-        self.flush()
-
-    def flush(self) -> None:
-        """Bring all stamps to the file."""
-        self._flush = None
         self.stamps.flush()
 
     def from_board(self, data: bytes, monotonic_ns: int) -> None:
@@ -77,8 +67,6 @@ class ConsoleServer:
         for client in list(self.clients):
             client.send(data)
         self.stamps.add(len(data), monotonic_ns)
-        if self._flush is None:
-            self._flush = asyncio.get_running_loop().call_later(_FLUSH, self.flush)
 
     def from_client(self, data: bytes) -> None:
         """Pass on what a client typed, or drop it while there is no running board."""

@@ -192,7 +192,7 @@ class VirtualLab:
 
     def status(self) -> dict[str, Any]:
         """What `GET /status` answers; brings all stamps to their file first."""
-        self._console.flush()
+        self._console.stamps.flush()
         options, record = self._options, self.record
         card = self._image.boot_rom if self._has_card else None
         status = BenchStatus(

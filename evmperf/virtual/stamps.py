@@ -7,8 +7,7 @@ Form: the line `evmperf-stamps 1\\n`, the offset of the first chunk as a little-
 number, then one record of 12 bytes a chunk: its length in bytes (32 bit) and the time in
 nanoseconds of CLOCK_MONOTONIC (64 bit), both unsigned and little-endian. Chunks follow one another
 without gap, so a chunk's offset is the sum of what came before. Offsets count from the start of
-the bench. The file is complete up to the last `GET /status`, power off, or a quarter of a second
-ago, whichever is latest.
+the bench. The file is complete up to the last `GET /status` or power off, whichever is later.
 """
 
 import logging
@@ -20,6 +19,9 @@ BASE = struct.Struct("<Q")
 RECORD = struct.Struct("<IQ")
 _LIMIT = 64 << 20
 """Size in bytes (some hundred boots) after which `rotate` starts the file anew."""
+
+_PENDING = 64 << 10
+"""Bytes of stamps that wait to be written at most."""
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +43,8 @@ class Writer:
         self.offset += length
         if not self._failed:
             self._pending += RECORD.pack(length, monotonic_ns)
+            if len(self._pending) > _PENDING:
+                self.flush()
 
     def flush(self) -> None:
         """Write what is pending; takes well below a millisecond."""

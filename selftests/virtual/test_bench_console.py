@@ -150,7 +150,7 @@ def test_full_disk_ends_the_stamps_and_not_the_console(tmp_path: Path) -> None:
             board.sendall(b"goes on")
             async with asyncio.timeout(10):
                 text = await reader.readexactly(7)
-            console.flush()
+            console.stamps.flush()
             return text
 
     assert asyncio.run(run()) == b"goes on"
