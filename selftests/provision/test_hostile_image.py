@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import threading
 import tracemalloc
@@ -201,23 +202,12 @@ def test_a_board_that_says_nonsense_of_its_disk_says_nothing(said):
 def test_who_plays_the_card_switch_names_no_file_of_the_user_as_the_card(tmp_path, monkeypatch):
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
     said = {}
-    monkeypatch.setattr(media.requests, "get", lambda *_, **__: Answer(said))
+    monkeypatch.setattr(media.virtuallab, "ask", lambda *_: json.dumps(said))
     driver = media.VirtualCardDriver.medium.__wrapped__
-    port = type("Port", (), {"host": "http://127.0.0.1:1/power/{index}"})
-    switch = type("Switch", (), {"port": port, "_url": media.VirtualCardDriver._url})()
+    switch = type("Switch", (), {"port": None})()
     for file in ("/home/user/.ssh/authorized_keys", f"{tmp_path}/state/../.bashrc", ""):
         said["card_file"] = file
         with pytest.raises(LabError, match="no disk of a virtual EVM"):
             driver(switch)
     said["card_file"] = f"{tmp_path}/state/virtual/sd.img"
     assert driver(switch) == said["card_file"]
-
-
-class Answer:
-    """An HTTP answer with JSON."""
-
-    def __init__(self, data):
-        self.data = data
-
-    def json(self):
-        return self.data
