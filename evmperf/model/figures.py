@@ -78,37 +78,16 @@ def _measured(result: Result) -> Iterable[Figure]:
     units = {sample.metric: sample.unit for sample in result.samples}
     for metric, unit in units.items():
         values = result.values(metric)
-        summary = summarise(values)
-        yield Figure(
-            Key(result.benchmark, result.case, metric),
-            unit,
-            summary.mean,
-            summary.median,
-            summary.low,
-            summary.high,
-            statistics.stdev(values) if len(values) > 1 else None,
-            summary.count,
-            summary.outliers,
-            "",
-            result,
-        )
+        of, key = summarise(values), Key(result.benchmark, result.case, metric)
+        spread = statistics.stdev(values) if len(values) > 1 else None
+        bounds = of.low, of.high, spread
+        yield Figure(key, unit, of.mean, of.median, *bounds, of.count, of.outliers, "", result)
 
 
 def _published(result: Result) -> Iterable[Figure]:
     for cell in result.published:
-        yield Figure(
-            Key(result.benchmark, result.case, cell.metric),
-            cell.unit,
-            cell.mean,
-            cell.mean,
-            cell.low,
-            cell.high,
-            None,
-            0,
-            0,
-            cell.text,
-            result,
-        )
+        key, bounds = Key(result.benchmark, result.case, cell.metric), (cell.low, cell.high, None)
+        yield Figure(key, cell.unit, cell.mean, cell.mean, *bounds, 0, 0, cell.text, result)
 
 
 @dataclass(frozen=True)

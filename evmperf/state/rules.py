@@ -49,18 +49,9 @@ class Finding:
 
 def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
     """What spoiled a case; `ours` are the programs that belong to it."""
-    return [
-        *clock(state.clock),
-        *_changed(state),
-        *_errors(state),
-        *_throttled(state),
-        *_limited(state),
-        *_narrow(state),
-        *_offline(state),
-        *_memory(state),
-        *_cable(state),
-        *_beside(state, ours),
-    ]
+    rules = (_changed, _errors, _throttled, _limited, _narrow, _offline, _memory, _cable)
+    found = [finding for rule in rules for finding in rule(state)]
+    return [*clock(state.clock), *found, *_beside(state, ours)]
 
 
 def clock(rate: tuple[float, float] | None) -> Iterator[Finding]:
