@@ -121,7 +121,7 @@ def test_an_uncertain_kernel_is_kept_and_marked():
     assert marks["fourier"] == "not 95 % certain, says NBench"
 
 
-def test_a_score_without_a_scene_is_another_variant_and_software_is_for_virtual_boards():
+def test_a_score_without_a_scene_is_another_variant_and_software_is_for_boards_that_say_so():
     benchmark = catalogue.benchmark("glmark2")
     case = benchmark.cases("full")[1]
 
@@ -133,7 +133,7 @@ def test_a_score_without_a_scene_is_another_variant_and_software_is_for_virtual_
     assert parse(AM64X, "no-terrain").variant == "without terrain"
     with pytest.raises(RefusedOutput, match="draws on the CPU"):
         parse(AM64X, "software-virgl")
-    virtual = boards.load(boards.ENV_DIR / "virtual.yaml")
+    virtual = boards.load(boards.ENV_DIR / "virtual-media.yaml")
     assert parse(virtual, "software-virgl").variant == "drawn by the CPU"
 
 
