@@ -32,31 +32,24 @@ _TIMEOUT = 10.0
 _log = logging.getLogger(__name__)
 
 
-class PowerSwitch(Protocol):
-    """What the power switch acts on."""
+class _Lab(Protocol):
+    """What the power switch acts on: `evmperf.virtual.server.VirtualLab`."""
 
     @property
-    def power(self) -> bool:
-        """Whether the power is on."""
-
-    async def set_power(self, on: bool) -> None:
-        """Switch; raises EvmperfError if the board does not start."""
+    def power(self) -> bool: ...
 
     @property
-    def card(self) -> str:
-        """Where the card is: `dut` (in the board), `host` or `off`."""
+    def card(self) -> str: ...
 
-    async def set_card(self, where: str) -> None:
-        """Move the card; raises EvmperfError while the board is on."""
+    async def set_power(self, on: bool) -> None: ...
 
-    def status(self) -> dict[str, Any]:
-        """What `GET /status` answers."""
+    async def set_card(self, where: str) -> None: ...
 
-    async def tester(self) -> dict[str, Any]:
-        """What `GET /tester` answers once the tester is ready; raises LabError without one."""
+    async def tester(self) -> dict[str, Any]: ...
 
-    def request_stop(self) -> None:
-        """End the bench soon."""
+    def status(self) -> dict[str, Any]: ...
+
+    def request_stop(self) -> None: ...
 
 
 class _HTTPError(Exception):
@@ -68,7 +61,7 @@ class _HTTPError(Exception):
 class PowerServer:
     """Serves one request a connection; that is correct HTTP/1.1 and enough for a power switch."""
 
-    def __init__(self, switch: PowerSwitch, meter: SimulatedMeter) -> None:
+    def __init__(self, switch: _Lab, meter: SimulatedMeter) -> None:
         self._switch = switch
         self._server: _Server | None = None
         self.meter = meter
