@@ -50,10 +50,10 @@ class VirtualLab:
         self._silent = ""
         self._files: dict[str, Path]
         self._since = self._started = boards.now()
-        self._without_tester = ""
+        self._without_tester: str
         self._image: EvmImage
         self._console: ConsoleServer
-        self._beside: tester.TesterSpace | TesterMachine | None
+        self._beside: tester.TesterSpace | TesterMachine | None = None
         self._machine: Machine
         self.record: LabRecord
 
@@ -83,7 +83,7 @@ class VirtualLab:
         power_port = await power.listen(options.power_port)
         files = disks.prepare(self._image, folder, fresh=options.fresh)
         self._files = files
-        self._beside, self._without_tester = await self._open_tester()
+        await self._open_tester()
         self._machine = Machine(
             self._image,
             files,
@@ -108,27 +108,23 @@ class VirtualLab:
         self.stopping.set()
         await self._stack.aclose()
 
-    async def _open_tester(self) -> tuple[tester.TesterSpace | TesterMachine | None, str]:
-        """Make the tester, or return the reason why not: a board without a network is still useful."""
+    async def _open_tester(self) -> None:
+        """Make the tester, or keep the reason why not: a board without a network is still useful."""
         nics = nic_count(self._image)
+        self._without_tester = tester.missing() if nics else "the image has no network"
         try:
             if self._image.tester_machine:
-                return await self._start_tester(nics), ""
-            reason = tester.missing() if nics else "the image has no network"
-            if not reason:
-                beside = tester.TesterSpace(self._folder, nics, self._image.tester_path)
-                self._stack.callback(beside.close)
-                return beside, ""
+                machine = TesterMachine(self._image, self._folder, self._files.pop(DISK), nics)
+                self._stack.push_async_callback(machine.close)
+                await machine.start()
+                self._beside = machine
+            elif not self._without_tester:
+                self._beside = tester.TesterSpace(self._folder, nics, self._image.tester_path)
+                self._stack.callback(self._beside.close)
         except LabError as error:
-            reason = str(error)
-        _log.warning("no tester: %s", reason)
-        return None, reason
-
-    async def _start_tester(self, nics: int) -> TesterMachine:
-        machine = TesterMachine(self._image, self._folder, self._files.pop(DISK), nics)
-        self._stack.push_async_callback(machine.close)
-        await machine.start()
-        return machine
+            self._without_tester = str(error)
+        if self._beside is None:
+            _log.warning("no tester: %s", self._without_tester)
 
     def _devices(self) -> Callable[[], AbstractContextManager[tester.NetDevices]]:
         if self._beside is not None:
@@ -204,7 +200,7 @@ class VirtualLab:
             power_port=record.power_port,
             started=self._started,
             tester=self._beside.info if self._beside else None,
-            tester_reason=self._without_tester,
+            tester_reason="" if self._beside else self._without_tester,
             qemu_options=list(options.qemu_options),
             folder=str(self._folder),
             power=self._power,
