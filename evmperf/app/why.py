@@ -205,7 +205,7 @@ def _causes(
         found += [Finding("alike", f"not measured alike: {differs}")] if differs else []
     if state:
         found += _judged(state, result)
-        if not releases.is_virtual(run):
+        if not run.facts.virtual:
             found += buses.findings(result, run.board)
             found += _above(state, figure, other) if figure and other else []
             found += _slower_clock(state, held.module) if other else []

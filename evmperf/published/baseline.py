@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from evmperf.model.figures import Baseline, figures
 from evmperf.model.run import Run
 from evmperf.published import identity, record, source
-from evmperf.published import releases as gather
 
 
 def of_board(run: Run) -> Baseline | None:
@@ -24,7 +23,7 @@ def nearest(run: Run, found: Sequence[Baseline]) -> Baseline | None:
 
 def all_of_board(run: Run) -> list[Baseline]:
     """Those of every release, oldest first; none for virtual boards, never compared with real ones."""
-    if gather.is_virtual(run):
+    if run.facts.virtual:
         return []
     fitting = source.guides(identity.board(run.board), run.os)
     return [Baseline(run, entry.run, figures(entry.results())) for entry in fitting]

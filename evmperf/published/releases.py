@@ -43,11 +43,6 @@ def published() -> list[StoredRun]:
     return SpoolFolder(BASELINES).everything()
 
 
-def is_virtual(run: Run) -> bool:
-    """Whether a run is a virtual EVM's."""
-    return bool(run.facts.virtual)
-
-
 NEWEST = "newest"
 """Instead of a release: the one that each board was measured with last."""
 
@@ -86,7 +81,7 @@ def of_release(
     kinds = sorted({entry.run.os for entry in found} - {""})
     if len(kinds) > 1:
         raise UsageError(f"release {release} was measured on {' and '.join(kinds)}: choose with --os")
-    real = [entry for entry in found if not is_virtual(entry.run)]
+    real = [entry for entry in found if not entry.run.facts.virtual]
     if real and len(real) != len(found):
         if wanted:
             raise UsageError("virtual and real boards never share a guide: name either with --board")
@@ -126,7 +121,7 @@ def previous_release(there: Sequence[StoredRun], run: Run) -> StoredRun | None:
         entry
         for entry in there
         if entry.run.os == run.os
-        and is_virtual(entry.run) == is_virtual(run)
+        and bool(entry.run.facts.virtual) == bool(run.facts.virtual)
         and identity.same(entry.run.board, run.board)
         and () < release_key(entry.run.release) < limit
     ]
