@@ -76,7 +76,7 @@ class VirtualLab:
         self._console = ConsoleServer(stamps)
         self._stack.push_async_callback(self._console.close)
         power = PowerServer(self, SimulatedMeter(options.name, lambda: self._machine.pid))
-        # Last in, first out: close() ends requests first, then the board, then the rest.
+        # Last in, first out: close() ends the board first, then the rest.
         serial_port = await self._console.listen(options.serial_port)
         # Clients of the power port wait in its backlog until the rest is ready.
         self._stack.push_async_callback(power.close)
@@ -101,12 +101,12 @@ class VirtualLab:
         self._stack.callback(boards.remove_record, folder)
         boards.write_record(folder, self.record)
         self._stack.push_async_callback(self._machine.stop, "the bench stopped")
-        self._stack.push_async_callback(power.close)
 
     async def close(self) -> None:
         """Cut the power, close the ports, remove the tester and `bench.json`."""
         self.stopping.set()
-        await self._stack.aclose()
+        async with self._turn:  # what is being switched comes to its end
+            await self._stack.aclose()
 
     async def _open_tester(self) -> None:
         """Make the tester, or keep the reason why not: a board without a network is still useful."""
