@@ -231,7 +231,9 @@ def _latest(row: JudgedSeries, found: shift.Shift, sure: bool, suspect: bool) ->
             why = "suspected: off by no more than such figures were before; later nights decide"
             return replace(verdict, outcome=Outcome.UNKNOWN, suspect=True, why=why, closed="")
         why = f"slowly, {share_text(abs(found.off))} in all" if found.slow else ""
-        return replace(moved, since=since, why=why, slow=found.slow, closed="")
+        # That of one night says nothing of a change that several nights showed.
+        tolerance = moved.tolerance if abs(found.off) > found.seen else None
+        return replace(moved, since=since, why=why, slow=found.slow, tolerance=tolerance, closed="")
     lasting = f" in one night, {share_text(found.lasting)} if it lasts"
     verdict = _same_or_unknown(verdict, found.proven * abs(found.level), "", lasting)
     if not verdict.closed:

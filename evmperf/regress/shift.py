@@ -76,7 +76,7 @@ class Shift:
     it. `slow` is whether this took longer than any window.
 
     `proven` is within what share of the level the newest nights are, at 95 %; `seen` the share by
-    which tonight, `lasting` that by which ten nights must be off for an alarm.
+    which tonight, `lasting` that by which ten nights must be worse for an alarm.
     """
 
     p: float
@@ -154,9 +154,10 @@ def judge(
             _in_unit(centre[i], units[i]),
             _share(off[i], centre[i], units[i]),
             bool(slow[i]),
-            *(_share(v[i], centre[i], units[i]) for v in (proven, seen, lasting)),
+            _share(proven[i], centre[i], units[i]),
+            *(abs(_share(v[i] * side, centre[i], units[i])) for v in (seen, lasting)),
         )
-        for i in range(count)
+        for i, side in enumerate(-1 if side < 0 else 1 for side in worse or [1] * count)
     ]
 
 
@@ -184,7 +185,7 @@ def _share(value: float, centre: float, unit: float) -> float:
     """A difference as a share of the level."""
     if unit:
         return float(value / abs(centre)) if centre else float(value and np.inf)
-    return float(np.expm1(min(value, 700.0)))
+    return float(np.expm1(np.clip(value, -700.0, 700.0)))
 
 
 @dataclass(frozen=True)
