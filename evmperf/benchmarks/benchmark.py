@@ -51,6 +51,32 @@ class Profile:
         return cls(tuple(cases), repeats)
 
     @classmethod
+    def both(
+        cls,
+        key: str,
+        full: Iterable[ParamValue],
+        quick: Iterable[ParamValue] = (),
+        own: Mapping[str, tuple[Metric, ...]] | None = None,
+        /,
+        repeats: tuple[int, int] = (1, 1),
+        **params: ParamValue | tuple[ParamValue, ParamValue],
+    ) -> dict[str, Self]:
+        """The profiles `full` and `quick` of these labels, which may be the same; a pair of parameters has
+        one for each.
+        """
+        labels = {"full": tuple(full), "quick": tuple(quick) or tuple(full)}
+        return {
+            name: cls.of(
+                key,
+                labels[name],
+                repeats[n],
+                own,
+                **{k: v[n] if isinstance(v, tuple) else v for k, v in params.items()},
+            )
+            for n, name in enumerate(labels)
+        }
+
+    @classmethod
     def crossed(cls, axes: Mapping[str, Iterable[ParamValue]], /, **params: ParamValue) -> Self:
         """A row for each combination of the parameters `axes`, which label it; all rows have `params`."""
         rows = itertools.product(*axes.values())

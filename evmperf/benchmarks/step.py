@@ -29,6 +29,11 @@ def output(outputs: Outputs, name: str) -> str:
     return outputs[name]
 
 
+def readings(**values: float) -> list[Reading]:
+    """A reading of each metric, by name."""
+    return [Reading(metric, value) for metric, value in values.items()]
+
+
 class Where(enum.StrEnum):
     """Which machine a step's command runs on."""
 

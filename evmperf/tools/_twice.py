@@ -1,6 +1,6 @@
 """A board's facts beside a tool's figures, printed twice to detect damage."""
 
-from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse
 
 
 def command(inner: str, file: str) -> str:
@@ -11,6 +11,5 @@ def command(inner: str, file: str) -> str:
 def read(text: str) -> str:
     """The text printed twice, "" without a file; raises RefusedOutput if the copies differ."""
     half = len(text) // 2
-    if text[:half] != text[half:]:
-        raise RefusedOutput("what the board says beside the figures is damaged", text)
+    refuse(text[:half] != text[half:], "the board's facts beside the figures are damaged", text)
     return text[:half]

@@ -8,6 +8,7 @@ import re
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.tools import mpstat
+from evmperf.tools._checks import refuse, refusing
 
 TEXT_FILE = "alsa.txt"
 STREAM_FILE = "pcm.txt"
@@ -64,23 +65,18 @@ def throughput(said: str, stream: str, rate: int, period: int) -> float:
     raw = said + stream
     _check_said(said, raw)
     parts = stream.split("\n\n")
-    if len(parts) != 3 or not stream.endswith("\n"):
-        raise RefusedOutput("the account of the stream is not whole", raw)
+    refuse(len(parts) != 3 or not stream.endswith("\n"), "the stream's status is not whole", raw)
     _check_hw_params(parts[0], rate, period, raw)
     before = _status(parts[1], ("RUNNING",), raw)
     after = _status(parts[2], ("RUNNING", "DRAINING"), raw)
-    if before["trigger_time"] != after["trigger_time"]:
-        raise RefusedOutput("the stream was restarted: data was lost", raw)
+    refuse(before["trigger_time"] != after["trigger_time"], "the stream was restarted: data was lost", raw)
     for status in (before, after):
         _check_pointers(status, _fields(parts[0], raw), raw)
     frames = int(after["hw_ptr"]) - int(before["hw_ptr"])
     seconds = float(after["tstamp"]) - float(before["tstamp"])
-    if frames <= 0 or seconds <= 0:
-        raise RefusedOutput(f"the stream moved {frames} frames in {seconds:g} s", raw)
-    if abs(frames / seconds / rate - 1) > _CLOCK_ERROR:
-        raise RefusedOutput(
-            f"{frames} frames in {seconds:g} s are not {rate} Hz: a clock or a counter is wrong", raw
-        )
+    refuse(frames <= 0 or seconds <= 0, f"the stream moved {frames} frames in {seconds:g} s", raw)
+    wrong = f"{frames} frames in {seconds:g} s are not {rate} Hz: a clock or a counter is wrong"
+    refuse(abs(frames / seconds / rate - 1) > _CLOCK_ERROR, wrong, raw)
     return frames * FRAME_BITS / seconds
 
 
@@ -88,40 +84,29 @@ def _check_said(said: str, raw: str) -> None:
     if warning := _RATE_WARNING.search(said):
         asked, got = warning.groups()
         raise RefusedOutput(f"the device runs at {got} Hz instead of {asked} Hz", raw)
-    if _LOST.search(said):
-        raise RefusedOutput(f"data was lost: {said.count('run!!!')} XRUNs", raw)
-    if not said.endswith("\n"):
-        raise RefusedOutput("the tool's output is not whole", raw)
+    refuse(_LOST.search(said), f"data was lost: {said.count('run!!!')} XRUNs", raw)
+    refuse(not said.endswith("\n"), "the tool's output is not whole", raw)
     for line in said.splitlines():
-        if not _SAID.fullmatch(line):
-            raise RefusedOutput(f"the tool printed something unexpected: {line[:120]!r}", raw)
+        refuse(not _SAID.fullmatch(line), f"the tool printed something unexpected: {line[:120]!r}", raw)
 
 
 def _check_hw_params(text: str, rate: int, period: int, raw: str) -> None:
     fields = _fields(text, raw)
-    wanted = {
-        "access": "RW_INTERLEAVED",
-        "format": "S16_LE",
-        "channels": str(CHANNELS),
-        "period_size": str(period),
-    }
-    for key, value in wanted.items():
-        if fields.get(key) != value:
-            raise RefusedOutput(f"the stream has {key} {fields.get(key)} instead of {value}", raw)
+    wanted = {"access": "RW_INTERLEAVED", "format": "S16_LE", "channels": str(CHANNELS)}
+    for key, value in {**wanted, "period_size": str(period)}.items():
+        refuse(fields.get(key) != value, f"the stream has {key} {fields.get(key)} instead of {value}", raw)
     match = _RATE.fullmatch(fields.get("rate", ""))
-    if not match or int(match.group(1)) != rate:
-        raise RefusedOutput(f"the device runs at {fields.get('rate')} Hz instead of {rate} Hz", raw)
+    other = not match or int(match[1]) != rate
+    refuse(other, f"the device runs at {fields.get('rate')} Hz instead of {rate} Hz", raw)
 
 
 def _status(text: str, states: tuple[str, ...], raw: str) -> dict[str, str]:
     fields = _fields(text.replace("-----\n", ""), raw)
-    if fields.get("state") not in states:
-        raise RefusedOutput(f"the stream's state was {fields.get('state')}", raw)
+    refuse(fields.get("state") not in states, f"the stream's state was {fields.get('state')}", raw)
     times = fields.get("trigger_time", ""), fields.get("tstamp", "")
-    if not all(map(_TIME.fullmatch, times)) or not fields.get("hw_ptr", "").isdigit():
-        raise RefusedOutput("the stream's status is not whole", raw)
-    if "appl_ptr" not in fields:
-        raise RefusedOutput("the stream's status has lost its last line", raw)
+    whole = all(map(_TIME.fullmatch, times)) and fields.get("hw_ptr", "").isdigit()
+    refuse(not whole, "the stream's status is not whole", raw)
+    refuse("appl_ptr" not in fields, "the stream's status has lost its last line", raw)
     return fields
 
 
@@ -130,27 +115,23 @@ def _check_pointers(status: dict[str, str], params: dict[str, str], raw: str) ->
 
     It is what the application may write, or may read. The pointers are read a moment later.
     """
-    try:
+    with refusing("the stream's status is not whole", raw):
         lost = int(status.get("xrun_counter", "0"))
         ahead = int(status["hw_ptr"]) - int(status["appl_ptr"])
         avail, size = int(status["avail"]), int(params["buffer_size"])
         period = int(params["period_size"])
-    except (KeyError, ValueError):
-        raise RefusedOutput("the stream's status is not whole", raw) from None
-    if lost:
-        raise RefusedOutput(f"data was lost: {lost} XRUNs", raw)
-    if not any(abs(ahead + room - avail) <= period for room in (size, 0)):
-        raise RefusedOutput("the stream's pointers contradict what it says is available", raw)
+    refuse(lost, f"data was lost: {lost} XRUNs", raw)
+    fits = any(abs(ahead + room - avail) <= period for room in (size, 0))
+    refuse(not fits, "the stream's pointers contradict its available frames", raw)
 
 
 def _fields(text: str, raw: str) -> dict[str, str]:
     """`key: value` lines, no other; a stream that is not open is one line, `closed`."""
-    if text.strip() == "closed":
-        raise RefusedOutput("the stream was not open", raw)
+    refuse(text.strip() == "closed", "the stream was not open", raw)
     fields: dict[str, str] = {}
     for line in text.splitlines():
         key, colon, value = line.partition(":")
-        if not colon or not re.fullmatch(r"\w+ *", key) or key.strip() in fields:
-            raise RefusedOutput(f"the kernel's text is garbled: {line[:120]!r}", raw)
+        known = colon and re.fullmatch(r"\w+ *", key) and key.strip() not in fields
+        refuse(not known, f"the kernel's text is garbled: {line[:120]!r}", raw)
         fields[key.strip()] = value.strip()
     return fields

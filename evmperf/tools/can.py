@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse, whole
 
 TEXT_FILE = "can.txt"
 LOG = "/dev/shm/evmperf-candump"
@@ -99,23 +99,16 @@ def count(log: str, size: int) -> str:
 
 def transfer(text: str, frames: int) -> Transfer:
     """Rate and loss of `frames` frames; raises RefusedOutput for candump's own drops or disorder."""
-    match = _TEXT.fullmatch(text)
-    if not match:
-        raise RefusedOutput("this is not the count of candump's log", text)
+    match = whole(_TEXT, text, "this is not the count of candump's log")
     number = {name: int(match[name]) for name in ("sent", "received", "lost", "first", "last")}
     for name in ("dropped", "disordered", "unknown"):
-        if match[name] != "0":
-            raise RefusedOutput(f"candump's log has {match[name]} frames {name}", text)
-    if number["sent"] != frames:
-        raise RefusedOutput(f"the interface sent {number['sent']} frames, not {frames}", text)
-    received, ended = number["received"], number["last"] + 1
-    if received < 2 or received + number["lost"] != ended or ended > frames:
-        raise RefusedOutput(
-            f"candump received {received} frames and missed {number['lost']} up to the {ended}th of {frames}",
-            text,
-        )
+        refuse(match[name] != "0", f"candump's log has {match[name]} frames {name}", text)
+    sent, lost, received, ended = number["sent"], number["lost"], number["received"], number["last"] + 1
+    refuse(sent != frames, f"the interface sent {sent} frames, not {frames}", text)
+    said = f"candump received {received} frames and missed {lost} up to the {ended}th of {frames}"
+    refuse(received < 2 or received + lost != ended or ended > frames, said, text)
     # A float has too few digits for today's microseconds.
     took_s = float(Decimal(match["last_s"]) - Decimal(match["first_s"]))
-    if not 0 < took_s <= float(match["ended"]) - float(match["began"]) + _CLOCK_S:
-        raise RefusedOutput(f"{took_s:.6f} s between two frames: was the clock set?", text)
+    fits = 0 < took_s <= float(match["ended"]) - float(match["began"]) + _CLOCK_S
+    refuse(not fits, f"{took_s:.6f} s between two frames: was the clock set?", text)
     return Transfer((received - 1) / took_s, 100.0 * (frames - received) / frames)

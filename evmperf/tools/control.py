@@ -9,6 +9,7 @@ import re
 import struct
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse
 
 LOOP, TEMPERATURES = "loop", "temperatures"
 """Output files of `script`."""
@@ -54,8 +55,8 @@ def script(machine: str) -> str:
 
 def loop_ms(text: str) -> list[float]:
     """Milliseconds of each loop but the first; raises RefusedOutput for anything but RUNS + 1 of them."""
-    if len({len(line) for line in text.splitlines()}) > 1:
-        raise RefusedOutput("the control loop's times are not in columns", text)
+    widths = {len(line) for line in text.splitlines()}
+    refuse(len(widths) > 1, "the control loop's times are not in columns", text)
     octets = [int(word) for word in text.split() if word.isdecimal() and len(word) <= 3]
     form = _TIMES.get(len(octets) // (RUNS + 1))
     if not form or len(octets) % (RUNS + 1) or len(octets) != len(text.split()) or max(octets) > 255:

@@ -10,6 +10,7 @@ import math
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse
 from evmperf.tools._rounding import agree, over, span
 
 TEXT_FILE = "coremark-pro.txt"
@@ -65,8 +66,7 @@ def logged(log: str, text: str, name: str, column: str) -> float:
     else:
         value = rates[name]
         same = agree((value * (1 - 1e-6), value * (1 + 1e-6)), span(printed))
-    if not same:
-        raise RefusedOutput(f"CoreMark-PRO's log does not match its table: {name}", log + text)
+    refuse(not same, f"CoreMark-PRO's log does not match its table: {name}", log + text)
     return value
 
 
@@ -75,23 +75,19 @@ def _printed(text: str, name: str, column: str) -> str:
         line = text[text.rfind("\n", 0, error.start()) + 1 :].partition("\n")[0]
         raise RefusedOutput(f"CoreMark-PRO reports an error: {line[:120]}", text)
     found = [match.groups() for line in text.splitlines() if (match := _ROW.match(line))]
-    if tuple(row[0] for row in found) != _NAMES or not text.endswith("\n"):
-        raise RefusedOutput("CoreMark-PRO's tables do not have their ten rows", text)
-    if text.count("MultiCore SingleCore") != len(_COLUMNS):
-        raise RefusedOutput("CoreMark-PRO's tables have other columns", text)
+    whole = tuple(row[0] for row in found) == _NAMES and text.endswith("\n")
+    refuse(not whole, "CoreMark-PRO's tables do not have their ten rows", text)
+    heads = text.count("MultiCore SingleCore")
+    refuse(heads != len(_COLUMNS), "CoreMark-PRO's tables have other columns", text)
     for row, multi, single, scaling in found:
-        if not min(float(multi), float(single)) > 0:
-            raise RefusedOutput("CoreMark-PRO measured nothing: zero", text)
-        if not agree(over(span(multi), span(single)), span(scaling)):
-            raise RefusedOutput(f"CoreMark-PRO's {row} does not scale by {scaling}", text)
-    columns = {
-        "MultiCore": {row: multi for row, multi, _, _ in found},
-        "SingleCore": {row: single for row, _, single, _ in found},
-    }
+        refuse(not min(float(multi), float(single)) > 0, "CoreMark-PRO measured nothing: zero", text)
+        scales = agree(over(span(multi), span(single)), span(scaling))
+        refuse(not scales, f"CoreMark-PRO's {row} does not scale by {scaling}", text)
+    columns = {name: {row[0]: row[n] for row in found} for n, name in enumerate(_COLUMNS, 1)}
     for values in columns.values():
         low, high = (_score({key: span(values[key])[side] for key in _REFERENCE}) for side in (0, 1))
-        if not agree((low, high), span(values[_SCORE])):
-            raise RefusedOutput("CoreMark-PRO's score does not match its workloads", text)
+        same = agree((low, high), span(values[_SCORE]))
+        refuse(not same, "CoreMark-PRO's score does not match its workloads", text)
     return columns[column][name]
 
 
@@ -105,19 +101,16 @@ def _medians(log: str, which: str) -> dict[str, float]:
     rates: dict[str, float] = {}
     for line in log.splitlines():
         row = _LOGGED.match(line)
-        if row and int(row.group(2)):
-            raise RefusedOutput(f"CoreMark-PRO's {row.group(1)} failed", log)
+        refuse(row and int(row[2]), f"CoreMark-PRO's {row and row[1]} failed", log)
         median = _MEDIAN.match(line)
         if not median or median.group(9) != which:
             continue
         _, name, _, _, _, seconds, iterations, printed, _ = median.groups()
-        if not line.startswith(_LINE.format(*median.groups())):
-            raise RefusedOutput(f"CoreMark-PRO's row of {name} does not have its columns", log)
-        if name in rates:
-            raise RefusedOutput(f"CoreMark-PRO's log has {name} more than once", log)
-        if not agree(over(int(iterations), span(seconds)), span(printed)):
-            raise RefusedOutput(f"CoreMark-PRO's {name} has not the rate {printed}", log)
+        columns = line.startswith(_LINE.format(*median.groups()))
+        refuse(not columns, f"CoreMark-PRO's row of {name} does not have its columns", log)
+        refuse(name in rates, f"CoreMark-PRO's log has {name} more than once", log)
+        same = agree(over(int(iterations), span(seconds)), span(printed))
+        refuse(not same, f"CoreMark-PRO's {name} does not have the rate {printed}", log)
         rates[name] = int(iterations) / float(seconds)
-    if set(rates) != set(_REFERENCE):
-        raise RefusedOutput("CoreMark-PRO's log does not have its nine workloads", log)
+    refuse(set(rates) != set(_REFERENCE), "CoreMark-PRO's log does not have its nine workloads", log)
     return rates

@@ -6,6 +6,7 @@ from typing import Any
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.places import STEP_FOLDER
+from evmperf.tools._checks import refuse, refusing
 
 JSON_FILE = "cyclictest.json"
 STATISTICS = ("min", "avg", "max")
@@ -65,7 +66,7 @@ def histograms(text: str) -> list[dict[int, int]]:
 
 
 def _threads(text: str, seconds: int | None = None) -> list[dict[str, Any]]:
-    try:
+    with refusing("cyclictest's output is not the JSON expected", text):
         document = json.loads(text)
         threads = [document["thread"][str(n)] for n in range(document["num_threads"])]
         whole = document["return_code"] == 0 and len(document["thread"]) == len(threads) > 0
@@ -73,27 +74,20 @@ def _threads(text: str, seconds: int | None = None) -> list[dict[str, Any]]:
         numbers = [thread["cpu"] for thread in threads]
         in_us = document.get("resolution_in_ns", 0) == 0
         asked, interval = (p.search(document["cmdline:"]) for p in (_ASKED, _INTERVAL))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise RefusedOutput("cyclictest's output is not the JSON expected", text) from None
-    if not whole:
-        raise RefusedOutput("cyclictest did not end as it should", text)
-    if not in_us:
-        raise RefusedOutput("cyclictest counted nanoseconds: run it without -N", text)
-    if not all(type(cpu) is int and cpu >= 0 for cpu in numbers) or numbers != sorted(set(numbers)):
-        raise RefusedOutput("cyclictest did not run one thread on each CPU", text)
-    if not all(right):
-        raise RefusedOutput("cyclictest's latencies of a CPU contradict each other", text)
+    refuse(not whole, "cyclictest ended with an error", text)
+    refuse(not in_us, "cyclictest counted nanoseconds: run it without -N", text)
+    one_each = all(type(cpu) is int and cpu >= 0 for cpu in numbers) and numbers == sorted(set(numbers))
+    refuse(not one_each, "cyclictest did not run one thread on each CPU", text)
+    refuse(not all(right), "cyclictest's latencies of a CPU contradict each other", text)
     if not asked or not interval or int(interval[1]) <= 0:
-        raise RefusedOutput("cyclictest does not say how long it was to run (-D, -i)", text)
+        raise RefusedOutput("cyclictest's command line lacks its duration or interval (-D, -i)", text)
     wanted = int(asked[1]) * _SECONDS[asked[2]]
-    if seconds not in (None, wanted):
-        raise RefusedOutput(f"cyclictest was to run for {wanted} s, not for {seconds} s", text)
+    refuse(seconds not in (None, wanted), f"cyclictest was to run for {wanted} s, not for {seconds} s", text)
     for thread in threads:
         least, most = _lasted_s(thread, int(interval[1]))
-        if most < wanted * (1 - _MISSING) - _START_S:
-            raise RefusedOutput(f"cyclictest ended after {most:.1f} s instead of {wanted} s", text)
-        if least > wanted * (1 + _MISSING) + _START_S:
-            raise RefusedOutput(f"cyclictest counts {least:.1f} s of cycles in {wanted} s", text)
+        early, late = most < wanted * (1 - _MISSING) - _START_S, least > wanted * (1 + _MISSING) + _START_S
+        refuse(early, f"cyclictest ended after {most:.1f} s instead of {wanted} s", text)
+        refuse(late, f"cyclictest counts {least:.1f} s of cycles in {wanted} s", text)
     return threads
 
 

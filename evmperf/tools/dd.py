@@ -2,8 +2,8 @@
 
 import re
 
-from evmperf.model.errors import RefusedOutput
 from evmperf.model.units import MEGABYTE
+from evmperf.tools._checks import refuse, whole
 from evmperf.tools._rounding import agree, over, span, times
 
 TEXT_FILE = "dd.txt"
@@ -23,27 +23,20 @@ def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
     a short copy, a zero time, an error message, a rate that does not follow from bytes and
     seconds, or any line that dd does not print.
     """
-    found: re.Match[str] | None = None
     lines = text.splitlines()
     begin = next((n for n, line in enumerate(lines) if _RECORDS.fullmatch(line)), 0)
     # Lines before the records are progress messages (`status=progress`).
     meanwhile = all(map(_LAST.fullmatch, lines[:begin]))
-    for line in lines[begin if meanwhile else 0 :]:
-        if _RECORDS.fullmatch(line):
-            continue
-        match = _LAST.fullmatch(line)
-        if not match or found:
-            raise RefusedOutput(f"dd printed something unexpected: {line[:120]!r}", text)
-        found = match
-    if not found:
-        raise RefusedOutput("dd's last line is missing", text)
-    copied, seconds = int(found.group(1)), float(found.group(2))
-    if copied != expected_bytes:
-        raise RefusedOutput(f"dd copied {copied} of {expected_bytes} bytes", text)
-    if seconds <= 0:
-        raise RefusedOutput("dd took no time at all", text)
+    last = [line for line in lines[begin if meanwhile else 0 :] if not _RECORDS.fullmatch(line)]
+    refuse(not last, "dd's last line is missing", text)
+    odd = next((line for line in last if not _LAST.fullmatch(line)), last[-1] if len(last) > 1 else "")
+    refuse(odd, f"dd printed something unexpected: {odd[:120]!r}", text)
+    found = whole(_LAST, last[0], "dd's last line is damaged", text)
+    copied, seconds = int(found[1]), float(found[2])
+    refuse(copied != expected_bytes, f"dd copied {copied} of {expected_bytes} bytes", text)
+    refuse(seconds <= 0, "dd took no time at all", text)
     # dd rounds up or down: one unit of the last place.
-    rate = times(span(found.group(3), units=1.0), _PREFIXES[found.group(4)])
-    if not agree(over(copied, span(found.group(2))), rate):
-        raise RefusedOutput(f"dd's rate does not match {copied} bytes in {seconds:g} s", text)
+    rate = times(span(found[3], units=1.0), _PREFIXES[found[4]])
+    same = agree(over(copied, span(found[2])), rate)
+    refuse(not same, f"dd's rate does not match {copied} bytes in {seconds:g} s", text)
     return copied / seconds / unit

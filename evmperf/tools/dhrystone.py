@@ -7,6 +7,7 @@ other's inverse, and shows before them variables with the values that they shoul
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import only, refuse
 from evmperf.tools._rounding import agree, over, span
 
 CLOCK_FILE = "cpufreq.txt"
@@ -40,16 +41,13 @@ def per_second(text: str) -> float:
     Raises RefusedOutput unless there is exactly one whole such line, which the microseconds of one
     run agree with, and unless all variables have the values that they should have.
     """
-    found, times = _RATE.findall(text), _MICROSECONDS.findall(text)
-    if len(found) != 1 or len(times) != 1 or not text.endswith("\n"):
-        raise RefusedOutput("Dhrystone printed no rate, or more than one, or was cut", text)
-    rate = float(found[0])
-    if rate <= 0:
-        raise RefusedOutput("Dhrystone measured nothing: zero", text)
-    if not agree(over(1e6, span(found[0])), span(times[0])):
-        raise RefusedOutput(
-            f"Dhrystone's {found[0]} runs a second do not take {times[0]} microseconds each", text
-        )
+    none = "Dhrystone printed no rate, or more than one, or was cut"
+    refuse(not text.endswith("\n"), none, text)
+    (printed,), (each,) = only(_RATE, text, none), only(_MICROSECONDS, text, none)
+    rate = float(printed)
+    refuse(rate <= 0, "Dhrystone measured nothing: zero", text)
+    same = agree(over(1e6, span(printed)), span(each))
+    refuse(not same, f"Dhrystone's {printed} runs a second do not take {each} microseconds each", text)
     runs = _RUNS.search(text)
     for name, value, wanted in _VARIABLE.findall(text):
         if wanted == "Number_Of_Runs + 10":
@@ -73,7 +71,7 @@ def clock_mhz(cpufreq: str, text: str) -> float:
     highest = max(map(int, lines), default=0) / 1000
     printed = {float(value) for value in _CLOCK.findall(text)}
     if len(printed) > 1 or not (highest or printed):
-        raise RefusedOutput("neither cpufreq nor the program says what the clock is", text)
+        raise RefusedOutput("neither cpufreq nor the program gives the clock", text)
     if highest and printed and abs(max(printed) / highest - 1) > _TOLERANCE:
         said = f"the program says {max(printed):g} MHz, cpufreq {highest:g} MHz"
         raise RefusedOutput(f"the clock is not certain: {said}", text)

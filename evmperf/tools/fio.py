@@ -6,6 +6,7 @@ from typing import Any
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.units import KIBIBYTE, MEGABYTE
+from evmperf.tools._checks import refuse, refusing
 
 JSON_FILE = "fio.json"
 
@@ -48,51 +49,36 @@ def throughput(text: str, direction: str, seconds: int | None = None) -> float:
     for anything but a finished job without errors that moved data, and unless all of them agree.
     """
     job = _job(text)
-    if job.get("error") != 0:
-        raise RefusedOutput(f"fio reports error {job.get('error')}", text)
+    refuse(job.get("error") != 0, f"fio reports error {job.get('error')}", text)
     other = "read" if direction == "write" else "write"
-    try:
+    with refusing(f"fio's output has no {direction} side", text):
         side, idle = job[direction], job[other]
         moved, rate, moved_other = side["io_bytes"], side["bw_bytes"], idle["io_bytes"]
         again = side["io_kbytes"], side["bw"], side["runtime"]
-    except (KeyError, TypeError):
-        raise RefusedOutput(f"fio's output has no {direction} side", text) from None
-    if not all(type(number) is int for number in (moved, rate, moved_other, *again)):
-        raise RefusedOutput("fio's byte counts are not whole numbers", text)
-    if moved_other:
-        raise RefusedOutput(f"fio was asked to {direction} but did {other}", text)
-    if moved <= 0 or rate <= 0:
-        raise RefusedOutput(f"fio's {direction} job moved no data", text)
+    integers = all(type(number) is int for number in (moved, rate, moved_other, *again))
+    refuse(not integers, "fio's byte counts are not whole numbers", text)
+    refuse(moved_other, f"fio was asked to {direction} but did {other}", text)
+    refuse(moved <= 0 or rate <= 0, f"fio's {direction} job moved no data", text)
     moved_kib, rate_kib, runtime_ms = again
-    if moved // KIBIBYTE != moved_kib or rate // KIBIBYTE != rate_kib:
-        raise RefusedOutput("fio's bytes and KiB contradict each other", text)
-    if seconds is not None and runtime_ms < 1000 * seconds * _SHORTEST:
-        raise RefusedOutput(f"fio ended after {runtime_ms} ms instead of {seconds} s", text)
-    if abs(rate * runtime_ms - 1000 * moved) > runtime_ms * (1 + rate * _BINARY):
-        raise RefusedOutput(f"fio's rate does not match {moved} bytes in {runtime_ms} ms", text)
+    same = (moved // KIBIBYTE, rate // KIBIBYTE) == (moved_kib, rate_kib)
+    refuse(not same, "fio's bytes and KiB contradict each other", text)
+    early = seconds is not None and runtime_ms < 1000 * seconds * _SHORTEST
+    refuse(early, f"fio ended after {runtime_ms} ms instead of {seconds} s", text)
+    off = abs(rate * runtime_ms - 1000 * moved) > runtime_ms * (1 + rate * _BINARY)
+    refuse(off, f"fio's rate does not match {moved} bytes in {runtime_ms} ms", text)
     return float(rate) / MEGABYTE
 
 
 def _job(text: str) -> dict[str, Any]:
-    jobs = _document(text).get("jobs")
-    if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
-        raise RefusedOutput("fio's output does not hold exactly one job", text)
-    return jobs[0]
-
-
-def _document(text: str) -> dict[str, Any]:
-    if _ENDED in text:
-        raise RefusedOutput("fio was ended by a signal", text)
+    refuse(_ENDED in text, "fio was ended by a signal", text)
     # fio may print notes before the object.
     start = text.find("{")
-    if start < 0:
-        raise RefusedOutput("fio's output holds no JSON", text)
+    refuse(start < 0, "fio's output holds no JSON", text)
     try:
         document, end = json.JSONDecoder().raw_decode(text, start)
     except ValueError as error:
         raise RefusedOutput(f"fio's output is not whole JSON: {error}", text) from None
-    if not _NORMAL.match(text, end):
-        raise RefusedOutput("fio's output continues after its JSON", text)
-    if not isinstance(document, dict):
-        raise RefusedOutput("fio's output is not a JSON object", text)
-    return document
+    refuse(not _NORMAL.match(text, end), "fio's output continues after its JSON", text)
+    with refusing("fio's output does not hold exactly one job", text):
+        (job,) = document["jobs"]
+        return dict(job.items())

@@ -6,9 +6,9 @@ came in at the window's two ends as they did in its middle.
 
 import re
 
-from evmperf.model.errors import RefusedOutput
 from evmperf.model.places import STEP_FOLDER
 from evmperf.tools import _twice, mpstat
+from evmperf.tools._checks import refuse, whole
 
 TEXT_FILE = "frames.txt"
 _STATE = f"{STEP_FOLDER}/forwarding"
@@ -46,20 +46,16 @@ def received_mbit(text: str) -> float:
     """Mbit/s (10^6) of frames that came in within the window; raises RefusedOutput where its
     beginning or its end is not within the test.
     """
-    match = _LINE.fullmatch(_twice.read(text))
-    if not match:
-        raise RefusedOutput("the watch of the forwarding board is not whole", text)
-    looks = [
-        (float(at), int(count)) for at, count in zip(match.groups()[::2], match.groups()[1::2], strict=True)
-    ]
+    match = whole(_LINE, _twice.read(text), "the watch of the forwarding board is not whole", text)
+    looks = list(zip(map(float, match.groups()[::2]), map(int, match.groups()[1::2]), strict=True))
 
     def rate(first: int, last: int) -> float:
         (begin, before), (end, after) = looks[first], looks[last]
-        if end <= begin or after < before:
-            raise RefusedOutput("the counters of the forwarding board did not go forward", text)
+        backwards = end <= begin or after < before
+        refuse(backwards, "the counters of the forwarding board did not go forward", text)
         return (after - before) * 8 / 1e6 / (end - begin)
 
     mean = rate(0, 3)
-    if mean <= 0 or min(rate(0, 1), rate(2, 3)) < _LEAST * mean:
-        raise RefusedOutput("the board was not forwarding during its whole window", text)
+    unsteady = mean <= 0 or min(rate(0, 1), rate(2, 3)) < _LEAST * mean
+    refuse(unsteady, "the board was not forwarding during its whole window", text)
     return mean

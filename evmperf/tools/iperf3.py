@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse, refusing
 
 _MEGA = 1e6
 _SHORTEST = 0.9
@@ -59,8 +60,7 @@ def received(text: str, seconds: int, ways: Sequence[str] = ("",)) -> float:
         _check_time(end, text, f"sum_received{way}", seconds)
         _check_time(end, text, f"sum_sent{way}", seconds)
     rates = [_rate(end, text, f"sum_received{way}") for way in ways]
-    if min(rates) <= 0:
-        raise RefusedOutput("iperf3 moved no data in one direction", text)
+    refuse(min(rates) <= 0, "iperf3 moved no data in one direction", text)
     return sum(rates) / _MEGA
 
 
@@ -81,13 +81,13 @@ def datagrams(text: str, seconds: int, size: int) -> Datagrams:
         sent = _count(end, text, "sum_sent", "bytes") // size
     lost = _count(end, text, "sum_received", "lost_packets")
     arrived = _count(end, text, "sum_received", "bytes")
-    if sent <= 0 or seen > sent or lost > seen:
-        raise RefusedOutput(f"iperf3 counts {sent} sent, {seen} seen, {lost} lost", text)
-    if _count(end, text, "sum_sent", "bytes") != sent * size:
-        raise RefusedOutput(f"iperf3's {sent} datagrams are not the bytes that it sent", text)
+    odd = sent <= 0 or seen > sent or lost > seen
+    refuse(odd, f"iperf3 counts {sent} sent, {seen} seen, {lost} lost", text)
+    other = _count(end, text, "sum_sent", "bytes") != sent * size
+    refuse(other, f"iperf3's {sent} datagrams are not the bytes that it sent", text)
     # Datagrams out of order were counted as lost when their place was passed.
-    if not 0 <= arrived - (seen - lost) * size <= lost * size:
-        raise RefusedOutput(f"iperf3's {arrived} bytes are not {seen - lost} datagrams", text)
+    other = not 0 <= arrived - (seen - lost) * size <= lost * size
+    refuse(other, f"iperf3's {arrived} bytes are not {seen - lost} datagrams", text)
     return Datagrams(
         offered=_rate(end, text, "sum_sent") / _MEGA,
         received=_rate(end, text, "sum_received") / _MEGA,
@@ -110,13 +110,13 @@ def _in_one_sum(end: dict[str, Any], text: str, seconds: int, size: int) -> Data
     moved, seen, lost = (_count(end, text, "sum", k) for k in ("bytes", "packets", "lost_packets"))
     rate, took = (_number(end, text, "sum", key) for key in ("bits_per_second", "seconds"))
     sent = moved // size
-    if sent <= 0 or moved % size or seen > sent or lost > seen:
-        raise RefusedOutput(f"iperf3 counts {moved} bytes sent, {seen} seen, {lost} lost", text)
+    odd = sent <= 0 or moved % size or seen > sent or lost > seen
+    refuse(odd, f"iperf3 counts {moved} bytes sent, {seen} seen, {lost} lost", text)
     share = _number(end, text, "sum", "lost_percent")
-    if abs(share - 100 * lost / seen if seen else share) > _ROUNDING:
-        raise RefusedOutput(f"iperf3's {lost} of {seen} datagrams are not {share:g} % lost", text)
-    if abs(rate * took - 8 * moved) > 8 * moved * _SIDES:
-        raise RefusedOutput(f"iperf3's {rate:.4g} bit/s is not {moved} bytes in {took:g} s", text)
+    other = abs(share - 100 * lost / seen if seen else share) > _ROUNDING
+    refuse(other, f"iperf3's {lost} of {seen} datagrams are not {share:g} % lost", text)
+    other = abs(rate * took - 8 * moved) > 8 * moved * _SIDES
+    refuse(other, f"iperf3's {rate:.4g} bit/s is not {moved} bytes in {took:g} s", text)
     return Datagrams(
         offered=rate / _MEGA,
         received=rate * (seen - lost) / sent / _MEGA,
@@ -127,33 +127,28 @@ def _in_one_sum(end: dict[str, Any], text: str, seconds: int, size: int) -> Data
 
 def _end(text: str, seconds: int, protocol: str, size: int | None = None) -> dict[str, Any]:
     """The `end` object of a checked test."""
-    try:
+    with refusing("iperf3's output is not the JSON expected", text):
         document = json.loads(text)
         if "error" in document:
             raise RefusedOutput(f"iperf3 says: {str(document['error'])[:200]}", text)
         started, end = document["start"]["test_start"], document["end"]
         facts = started["protocol"], started["duration"], started["num_streams"]
         block = started["blksize"]
-    except (ValueError, KeyError, TypeError):
-        raise RefusedOutput("iperf3's output is not the JSON expected", text) from None
-    if facts != (protocol, seconds, 1) or (size is not None and block != size):
-        raise RefusedOutput(f"iperf3 ran another test: {facts}, blocks of {block} bytes", text)
+    other = facts != (protocol, seconds, 1) or (size is not None and block != size)
+    refuse(other, f"iperf3 ran another test: {facts}, blocks of {block} bytes", text)
     return dict(end)
 
 
 def _check_time(end: Any, text: str, side: str, seconds: int) -> None:
     ran = _number(end, text, side, "seconds")
-    if ran < _SHORTEST * seconds:
-        raise RefusedOutput(f"iperf3's {side} is of {ran:g} s instead of {seconds} s", text)
+    refuse(ran < _SHORTEST * seconds, f"iperf3's {side} has {ran:g} s instead of {seconds} s", text)
 
 
 def _number(end: Any, text: str, side: str, key: str) -> float:
-    try:
+    with refusing(f"iperf3's output has no {side}.{key}", text):
         value = end[side][key]
-    except (KeyError, TypeError):
-        raise RefusedOutput(f"iperf3's output has no {side}.{key}", text) from None
-    if type(value) not in (int, float) or not 0 <= value < math.inf:
-        raise RefusedOutput(f"iperf3's {side}.{key} is not a number: {str(value)[:40]!r}", text)
+    number = type(value) in (int, float) and 0 <= value < math.inf
+    refuse(not number, f"iperf3's {side}.{key} is not a number: {str(value)[:40]!r}", text)
     return float(value)
 
 
@@ -161,15 +156,12 @@ def _rate(end: Any, text: str, side: str) -> float:
     """Bits per second of one side, checked against its bytes and seconds."""
     rate = _number(end, text, side, "bits_per_second")
     moved, seconds = _number(end, text, side, "bytes"), _number(end, text, side, "seconds")
-    if abs(rate * seconds - 8 * moved) > 8 * moved * _ROUNDING:
-        raise RefusedOutput(
-            f"iperf3's {side} of {rate:.4g} bit/s is not {moved:g} bytes in {seconds:g} s", text
-        )
+    other = abs(rate * seconds - 8 * moved) > 8 * moved * _ROUNDING
+    refuse(other, f"iperf3's {side} of {rate:.4g} bit/s is not {moved:g} bytes in {seconds:g} s", text)
     return rate
 
 
 def _count(end: Any, text: str, side: str, key: str) -> int:
     value = _number(end, text, side, key)
-    if not value.is_integer():
-        raise RefusedOutput(f"iperf3's {side}.{key} is no whole number: {value:g}", text)
+    refuse(not value.is_integer(), f"iperf3's {side}.{key} is not a whole number: {value:g}", text)
     return int(value)

@@ -7,6 +7,7 @@ programs end with status 0 even when they could not measure, so only whole known
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse
 
 TEXT_FILE = "lmbench.txt"
 
@@ -61,14 +62,11 @@ def labelled(text: str, label: str, unit: str, lines: int = 1) -> float:
     or unit, a zero, or any other line.
     """
     found = [_LABELLED.fullmatch(line) for line in _whole_lines(text)]
-    if len(found) != lines or not all(found):
-        raise RefusedOutput(f"LMBench printed other output than {lines} results", text)
+    refuse(len(found) != lines or not all(found), f"LMBench printed other output than {lines} results", text)
     values = {match[1]: (match[2], match[3]) for match in found if match}
-    if label not in values:
-        raise RefusedOutput(f"LMBench printed no {label!r}", text)
+    refuse(label not in values, f"LMBench printed no {label!r}", text)
     value, printed_unit = values[label]
-    if printed_unit != unit:
-        raise RefusedOutput(f"LMBench printed {printed_unit}, not {unit}", text)
+    refuse(printed_unit != unit, f"LMBench printed {printed_unit}, not {unit}", text)
     return _above_zero(value, text)
 
 
@@ -80,9 +78,8 @@ def value_of_size(text: str, size: float) -> float:
     match = _OF_SIZE.fullmatch(last)
     if not match or any(map(_TWO_NUMBERS.fullmatch, before)):
         raise RefusedOutput("LMBench printed other output than one size and its value", text)
-    printed, value = (match[1], match[2]) if match[1] else (match[3], match[4])
-    if float(printed) != size:
-        raise RefusedOutput(f"LMBench measured {printed} MB, not {size:g} MB", text)
+    printed, value = filter(None, match.groups())
+    refuse(float(printed) != size, f"LMBench measured {printed} MB, not {size:g} MB", text)
     return _above_zero(value, text)
 
 
@@ -92,8 +89,8 @@ def context_switch(text: str, kilobytes: int, processes: int) -> float:
     head = re.fullmatch(rf'"size={kilobytes}k ovr=\d+\.\d\d', lines[0]) if lines else None
     match = _SWITCH.fullmatch(lines[1]) if len(lines) == 2 else None
     if not head or not match or match[1] != str(processes):
-        what = f"{processes} processes of {kilobytes} KiB"
-        raise RefusedOutput(f"LMBench printed other output than {what}", text)
+        said = f"LMBench printed other output than {processes} processes of {kilobytes} KiB"
+        raise RefusedOutput(said, text)
     return _above_zero(match[2], text)
 
 
@@ -104,37 +101,33 @@ def memory_latency(text: str, megabytes: str, last: str) -> float:
     """
     lines = [line for line in _whole_lines(text) if line]
     rows = [_LOADS.fullmatch(line) for line in lines[1:]]
-    if not lines or not re.fullmatch(r'"stride=\d+', lines[0]) or not all(rows):
-        raise RefusedOutput("LMBench printed other output than a table of latencies", text)
+    table = lines and re.fullmatch(r'"stride=\d+', lines[0]) and all(rows)
+    refuse(not table, "LMBench printed other output than a table of latencies", text)
     values = {row[1]: row[2] for row in rows if row}
     sizes = [float(size) for size in values]
-    if not rows or list(values)[-1] != last or len(values) != len(rows) or sizes != sorted(sizes):
-        raise RefusedOutput(f"LMBench's table does not rise to {last} MB", text)
-    if megabytes not in values:
-        raise RefusedOutput(f"LMBench's table has no row of {megabytes} MB", text)
+    rises = rows and list(values)[-1] == last and len(values) == len(rows) and sizes == sorted(sizes)
+    refuse(not rises, f"LMBench's table does not rise to {last} MB", text)
+    refuse(megabytes not in values, f"LMBench's table has no row of {megabytes} MB", text)
     return _above_zero(values[megabytes], text)
 
 
 def files(text: str, kilobytes: int) -> float:
     """How many files of that size lat_fs made and deleted in its time (its second column)."""
     rows = [_FILES.fullmatch(line) for line in _whole_lines(text)]
-    if tuple(row[1] if row else None for row in rows) != _FILE_SIZES:
-        raise RefusedOutput("LMBench printed other output than a line for each size", text)
+    sizes = tuple(row[1] if row else None for row in rows)
+    refuse(sizes != _FILE_SIZES, "LMBench printed other output than a line for each size", text)
     values = {int(row[1]): row[2] for row in rows if row}
-    if kilobytes not in values:
-        raise RefusedOutput(f"LMBench made no files of {kilobytes} KiB", text)
+    refuse(kilobytes not in values, f"LMBench made no files of {kilobytes} KiB", text)
     return _above_zero(values[kilobytes], text)
 
 
 def _whole_lines(text: str) -> list[str]:
     """The lines; raises RefusedOutput if the last one has no end, as a digit may be missing."""
-    if not text.endswith("\n"):
-        raise RefusedOutput("LMBench's output is cut", text)
+    refuse(not text.endswith("\n"), "LMBench's output is cut", text)
     return text.splitlines()
 
 
 def _above_zero(value: str, text: str) -> float:
     number = float(value)
-    if number <= 0:
-        raise RefusedOutput("LMBench measured nothing: zero", text)
+    refuse(number <= 0, "LMBench measured nothing: zero", text)
     return number

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse, refusing
 
 JSON_FILE = "meter.json"
 
@@ -48,8 +49,7 @@ class Log:
         return self._mean(self.milliwatts, rail)
 
     def _mean(self, values: dict[str, list[float]], rail: str) -> float:
-        if rail not in values:
-            raise RefusedOutput(f"the meter did not read the rail {rail}", self.raw)
+        refuse(rail not in values, f"the meter did not read the rail {rail}", self.raw)
         return sum(values[rail]) / len(values[rail])
 
 
@@ -63,21 +63,17 @@ def parse(text: str) -> Log:
     """The log in `text`; raises RefusedOutput for one that is cut, and for an answer that is an
     overload or no number with a unit.
     """
-    try:
+    with refusing("the meter's log is not the JSON expected", text):
         data = json.loads(text)
         times = [float(data["started_s"]), float(data["ended_s"])]
         samples = [(float(at), str(rail), str(v), str(i)) for at, rail, v, i in data["samples"]]
-    except (ValueError, KeyError, TypeError):
-        raise RefusedOutput("the meter's log is not the JSON expected", text) from None
-    if not samples:
-        raise RefusedOutput("the meter's log holds no reading", text)
+    refuse(not samples, "the meter's log holds no reading", text)
     volts: dict[str, list[float]] = {}
     milliwatts: dict[str, list[float]] = {}
     units: dict[str, tuple[str, str]] = {}
     for _, rail, voltage, other in samples:
         unit = voltage.rpartition(" ")[2], other.rpartition(" ")[2]
-        if units.setdefault(rail, unit) != unit:
-            raise RefusedOutput(f"the meter changed its units for {rail} on the way", text)
+        refuse(units.setdefault(rail, unit) != unit, f"the meter changed its units for {rail}", text)
         volt = _number(rail, voltage, _VOLTS, text)
         if other.rpartition(" ")[2] in _WATTS:
             watt = _number(rail, other, _WATTS, text)
@@ -85,8 +81,8 @@ def parse(text: str) -> Log:
             watt = volt * _number(rail, other, _AMPERES, text)
         volts.setdefault(rail, []).append(volt)
         milliwatts.setdefault(rail, []).append(watt * 1000)
-    if len({len(values) for values in volts.values()}) > 1:
-        raise RefusedOutput("the meter read some rails more often than others", text)
+    counts = {len(values) for values in volts.values()}
+    refuse(len(counts) > 1, "the meter read some rails more often than others", text)
     return Log(times[0], samples[0][0], times[1], volts, milliwatts, text)
 
 
@@ -105,6 +101,5 @@ def _number(rail: str, answer: str, units: dict[str, float], text: str) -> float
     if not match or match.group(2) not in units:
         raise RefusedOutput(f"the meter's answer for {rail} is no reading: {answer[:80]!r}", text)
     value = float(match.group(1))
-    if abs(value) >= _OVERLOAD:
-        raise RefusedOutput(f"the meter is overloaded on {rail} ({answer})", text)
+    refuse(abs(value) >= _OVERLOAD, f"the meter is overloaded on {rail} ({answer})", text)
     return value * units[match.group(2)]

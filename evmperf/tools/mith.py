@@ -5,7 +5,7 @@ Numbers are printed with `%8g`: six digits, without trailing zeros, right in eig
 
 import re
 
-from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import only, refuse, refusing
 
 TEXT_FILE = "mith.txt"
 
@@ -23,35 +23,27 @@ def workloads_per_second(text: str, workload: str) -> float:
     """
     name = re.escape(workload)
 
-    def only(pattern: str) -> str:
-        found = re.findall(rf"^-- {pattern}$", text, re.MULTILINE | re.IGNORECASE)
-        if len(found) != 1:
-            raise RefusedOutput(f"the workload {workload} did not run from begin to end once", text)
-        return str(found[0])
+    def value(pattern: str) -> str:
+        line = re.compile(rf"^-- {pattern}$", re.MULTILINE | re.IGNORECASE)
+        return only(line, text, f"the workload {workload} did not run from begin to end once")[0]
 
-    if only(rf"Workload:{name}=(\d+)") != only(rf"Done:{name}=(\d+)"):
-        raise RefusedOutput(f"the workload {workload} did not end as the one that began", text)
-    if _VERIFIED in text:
-        raise RefusedOutput(f"the workload {workload} verified its results: run it with -v0", text)
-    if _FAILED.search(text):
-        raise RefusedOutput(f"the workload {workload} reports an error", text)
-    iterations = int(only(rf"{name}:iterations=(\d+)"))
+    same = value(rf"Workload:{name}=(\d+)") == value(rf"Done:{name}=(\d+)")
+    refuse(not same, f"the workload {workload} did not end under the number of its beginning", text)
+    refuse(_VERIFIED in text, f"the workload {workload} verified its results: run it with -v0", text)
+    refuse(_FAILED.search(text), f"the workload {workload} reports an error", text)
+    iterations = int(value(rf"{name}:iterations=(\d+)"))
     took, each, rate = (
-        _number(only(rf"{name}:{what}=( *\S+)"), text)
+        _number(value(rf"{name}:{what}=( *\S+)"), text)
         for what in (r"time\(secs\)", "secs/workload", "workloads/sec")
     )
-    if rate <= 0:
-        raise RefusedOutput(f"the workload {workload} measured nothing: zero", text)
-    if max(abs(rate * each - 1), abs(rate * took - iterations) / max(iterations, 1)) > _DIGITS:
-        raise RefusedOutput(f"the rate of {workload} does not follow from its time", text)
+    refuse(rate <= 0, f"the workload {workload} measured nothing: zero", text)
+    off = max(abs(rate * each - 1), abs(rate * took - iterations) / max(iterations, 1))
+    refuse(off > _DIGITS, f"the rate of {workload} does not follow from its time", text)
     return rate
 
 
 def _number(printed: str, text: str) -> float:
-    try:
+    with refusing(f"MITH printed {printed!r} for a number", text):
         value = float(printed)
-    except ValueError:
-        raise RefusedOutput(f"MITH printed {printed!r} for a number", text) from None
-    if f"{value:8g}" != printed:
-        raise RefusedOutput(f"MITH does not print numbers as {printed!r}", text)
+    refuse(f"{value:8g}" != printed, f"MITH does not print numbers as {printed!r}", text)
     return value

@@ -8,7 +8,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse, refusing
 
 JSON_FILE = "mpstat.json"
 STAT_BEFORE = "stat.before"
@@ -43,19 +43,17 @@ def around(command: str) -> str:
 
 def load(text: str) -> float:
     """CPU load in percent from mpstat's JSON of one interval; raises RefusedOutput for other sums."""
-    try:
+    with refusing("mpstat's output is not the JSON expected", text):
         hosts = json.loads(text, parse_float=Decimal)["sysstat"]["hosts"]
         rows = [row for s in hosts[0]["statistics"] for row in s["cpu-load"] if row["cpu"] in _ALL]
         columns = [[row[name] for name in _COLUMNS] for row in rows]
-    except (ValueError, KeyError, IndexError, TypeError):
-        raise RefusedOutput("mpstat's output is not the JSON expected", text) from None
-    if len(rows) != 1 or len(hosts) != 1:
-        raise RefusedOutput(f"mpstat's output has {len(rows)} intervals instead of one", text)
-    if not all(_is_percentage(value) for value in columns[0]):
-        raise RefusedOutput("mpstat's columns are not percentages with two decimals", text)
+    one = len(rows) == len(hosts) == 1
+    refuse(not one, f"mpstat's output has {len(rows)} intervals instead of one", text)
+    percentages = all(map(_is_percentage, columns[0]))
+    refuse(not percentages, "mpstat's columns are not percentages with two decimals", text)
     whole = float(sum(columns[0]))
-    if abs(whole - 100) > _HALF_CENT * len(_COLUMNS) + 1e-9:
-        raise RefusedOutput(f"mpstat's columns add up to {whole:.2f} %, not 100 %", text)
+    off = abs(whole - 100) > _HALF_CENT * len(_COLUMNS) + 1e-9
+    refuse(off, f"mpstat's columns add up to {whole:.2f} %, not 100 %", text)
     return _percent(float(rows[0]["idle"]), float(rows[0]["iowait"]), 100.0, text)
 
 
@@ -71,24 +69,22 @@ def stat_load(before: str, after: str) -> float:
     """
     raw = before + after
     first, second = _ticks(before), _ticks(after)
-    if list(first) != list(second):
-        raise RefusedOutput("/proc/stat has other CPUs than before", raw)
+    refuse(list(first) != list(second), "/proc/stat has other CPUs than before", raw)
     spent_by = {cpu: [b - a for a, b in zip(first[cpu], second[cpu], strict=True)] for cpu in first}
     spent = spent_by.pop("")
     apart = 2 * _TICKS_APART * len(spent_by)
     for ticks, parts in zip(spent, zip(*spent_by.values(), strict=True), strict=True):
-        if abs(ticks - sum(parts)) > apart:
-            raise RefusedOutput("/proc/stat's lines of the CPUs do not add up to that of all", raw)
-    if any(ticks < 0 for ticks in (*spent[:3], *spent[5:])) or sum(spent) <= 0:
-        raise RefusedOutput("/proc/stat's counters did not go forward", raw)
+        off = abs(ticks - sum(parts)) > apart
+        refuse(off, "/proc/stat's lines of the CPUs do not add up to that of all", raw)
+    backwards = min(*spent[:3], *spent[5:]) < 0 or sum(spent) <= 0
+    refuse(backwards, "/proc/stat's counters did not go forward", raw)
     return _percent(spent[3], spent[4], float(sum(spent)), raw)
 
 
 def _percent(idle: float, iowait: float, whole: float, raw: str) -> float:
     value = 100.0 * (whole - idle - iowait) / whole
     # mpstat rounds each column to 2 decimals, so the sum may miss 100 by a little.
-    if not -0.05 <= value <= 100.05:
-        raise RefusedOutput(f"a CPU load of {value:.2f} % is impossible", raw)
+    refuse(not -0.05 <= value <= 100.05, f"a CPU load of {value:.2f} % is impossible", raw)
     return min(max(value, 0.0), 100.0)
 
 
@@ -97,13 +93,7 @@ def _ticks(text: str) -> dict[str, list[int]]:
     lines = [_CPU_LINE.fullmatch(line) for line in text.splitlines()]
     ticks = {m.group(1): [int(f) for f in m.group(2).split()[:8]] for m in lines if m}
     numbers = [int(cpu) for cpu in ticks if cpu]
-    if (
-        not all(lines)
-        or len(ticks) != len(lines)
-        or not text.endswith("\n")
-        or not numbers
-        or next(iter(ticks))
-        or numbers != sorted(numbers)
-    ):
-        raise RefusedOutput("these are not the cpu lines of /proc/stat", text)
+    complete = all(lines) and len(ticks) == len(lines) and text.endswith("\n")
+    ordered = numbers and not next(iter(ticks)) and numbers == sorted(numbers)
+    refuse(not complete or not ordered, "these are not the cpu lines of /proc/stat", text)
     return ticks

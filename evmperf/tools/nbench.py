@@ -7,7 +7,7 @@ K6/233 (nbench0.h). The columns have fixed widths, so a row that lost a characte
 import re
 from typing import NamedTuple
 
-from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse
 from evmperf.tools._rounding import agree, over, span
 
 _PENTIUM_AND_K6 = {
@@ -51,22 +51,20 @@ def is_certain(text: str, kernel: str) -> bool:
 class _Row(NamedTuple):
     warned: bool
     rate: str
-    old_index: str
-    new_index: str
+    indices: list[str]
 
 
 def _rows(text: str) -> dict[str, _Row]:
     matches = list(_ROW.finditer(text))
     rows = {
-        match["name"].strip(): _Row(bool(match["warned"]), *(number.strip() for number in match.groups()[2:]))
-        for match in matches
+        name.strip(): _Row(bool(warned), rate.strip(), [index.strip() for index in indices])
+        for name, warned, rate, *indices in (match.groups() for match in matches)
     }
-    if tuple(rows) != tuple(_PENTIUM_AND_K6) or len(rows) != len(matches) or text[-1:] != "\n":
-        raise RefusedOutput("NBench's table does not have its ten rows", text)
+    ten = tuple(rows) == tuple(_PENTIUM_AND_K6) and len(rows) == len(matches) and text[-1:] == "\n"
+    refuse(not ten, "NBench's table does not have its ten rows", text)
     for name, row in rows.items():
-        if float(row.rate) <= 0:
-            raise RefusedOutput("NBench measured nothing: zero", text)
-        for index, unit in zip(row[2:], _PENTIUM_AND_K6[name], strict=True):
-            if not agree(over(span(row.rate), (unit, unit)), span(index)):
-                raise RefusedOutput(f"NBench's {name} of {row.rate} does not match the index {index}", text)
+        refuse(float(row.rate) <= 0, "NBench measured nothing: zero", text)
+        for index, unit in zip(row.indices, _PENTIUM_AND_K6[name], strict=True):
+            same = agree(over(span(row.rate), (unit, unit)), span(index))
+            refuse(not same, f"NBench's {name} of {row.rate} does not match the index {index}", text)
     return rows

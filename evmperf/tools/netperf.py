@@ -7,7 +7,7 @@ sends as fast as it can. Such a line, as any that is not a key asked for, is ref
 import re
 from dataclasses import dataclass
 
-from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse
 from evmperf.tools._rounding import agree, over, span
 
 KEYS = (
@@ -86,19 +86,16 @@ def outcome(text: str, test: str, seconds: int) -> NetperfResult:
     """
     lines = text.splitlines()
     for line, key in zip(lines, KEYS, strict=False):
-        if not line.startswith(f"{key}="):
-            raise RefusedOutput(f"netperf was asked for {key} and printed {line[:120]!r}", text)
-    if len(lines) != len(KEYS) or not text.endswith("\n"):
-        raise RefusedOutput("netperf's output is cut or too long", text)
+        other = not line.startswith(f"{key}=")
+        refuse(other, f"netperf was asked for {key} and printed {line[:120]!r}", text)
+    refuse(len(lines) != len(KEYS) or not text.endswith("\n"), "netperf's output is cut or too long", text)
     values = dict(line.split("=", 1) for line in lines)
-    if values["THROUGHPUT_UNITS"] != _UNITS:
-        raise RefusedOutput(f"netperf's unit is not {_UNITS}", text)
-    if values["DIRECTION"] != _DIRECTIONS[test]:
-        raise RefusedOutput(f"netperf's direction does not match {test}", text)
+    refuse(values["THROUGHPUT_UNITS"] != _UNITS, f"netperf's unit is not {_UNITS}", text)
+    refuse(values["DIRECTION"] != _DIRECTIONS[test], f"netperf's direction does not match {test}", text)
     numbers = {key: value for key, value in values.items() if key not in ("DIRECTION", "THROUGHPUT_UNITS")}
     for key, value in numbers.items():
-        if not (_WHOLE if key.endswith(_COUNTS) else _DECIMALS).fullmatch(value):
-            raise RefusedOutput(f"netperf's {key} is not a number: {value[:40]!r}", text)
+        number = (_WHOLE if key.endswith(_COUNTS) else _DECIMALS).fullmatch(value)
+        refuse(not number, f"netperf's {key} is not a number: {value[:40]!r}", text)
     found = NetperfResult(
         throughput=float(numbers["THROUGHPUT"]),
         local_cpu_load=float(numbers["LOCAL_CPU_UTIL"]),
@@ -108,13 +105,12 @@ def outcome(text: str, test: str, seconds: int) -> NetperfResult:
         send_size=int(float(numbers["LOCAL_SEND_SIZE"])),
         elapsed_s=float(numbers["ELAPSED_TIME"]),
     )
-    if found.throughput <= 0:
-        raise RefusedOutput("netperf moved no data", text)
+    refuse(found.throughput <= 0, "netperf moved no data", text)
     _check_bytes(found, int(numbers[_COUNTED[test]]), numbers, text)
-    if test == "TCP_STREAM" and not _LOST_BYTES < found.received / max(found.sent, 1) < 2:
-        raise RefusedOutput(f"netperf sent {found.sent} bytes and received {found.received}", text)
-    if found.elapsed_s < _SHORTEST * seconds:
-        raise RefusedOutput(f"netperf ran {found.elapsed_s:g} s instead of {seconds} s", text)
+    lost = test == "TCP_STREAM" and not _LOST_BYTES < found.received / max(found.sent, 1) < 2
+    refuse(lost, f"netperf sent {found.sent} bytes and received {found.received}", text)
+    early = found.elapsed_s < _SHORTEST * seconds
+    refuse(early, f"netperf ran {found.elapsed_s:g} s instead of {seconds} s", text)
     return found
 
 
@@ -122,13 +118,12 @@ def _check_bytes(found: NetperfResult, counted: int, numbers: dict[str, str], te
     """Throughput, bytes and time must agree, and what was sent be whole messages."""
     megabits = counted * 8 / 1e6
     near = megabits * (1 - _ROUNDING), megabits * (1 + _ROUNDING)
-    if not agree(over(near, span(numbers["ELAPSED_TIME"])), span(numbers["THROUGHPUT"])):
-        rate = megabits / max(found.elapsed_s, 0.01)
-        raise RefusedOutput(f"netperf's bytes give {rate:.4g} {_UNITS}, not its throughput", text)
-    if found.send_size and found.sent % found.send_size:
-        raise RefusedOutput(f"netperf sent {found.sent} bytes, not messages of its size", text)
+    same = agree(over(near, span(numbers["ELAPSED_TIME"])), span(numbers["THROUGHPUT"]))
+    rate = megabits / max(found.elapsed_s, 0.01)
+    refuse(not same, f"netperf's bytes give {rate:.4g} {_UNITS}, not its throughput", text)
+    rest = found.send_size and found.sent % found.send_size
+    refuse(rest, f"netperf sent {found.sent} bytes, not messages of its size", text)
     low, high = sorted((found.local_cpu_load, found.remote_cpu_load))
-    if low != _NOT_ASKED or high == _NOT_ASKED:
-        raise RefusedOutput("netperf was asked for the CPU load of one of the two machines", text)
-    if high > _MOST_PERCENT:
-        raise RefusedOutput(f"a CPU load of {high:g} % is impossible", text)
+    one = low == _NOT_ASKED != high
+    refuse(not one, "netperf was asked for the CPU load of one of the two machines", text)
+    refuse(high > _MOST_PERCENT, f"a CPU load of {high:g} % is impossible", text)

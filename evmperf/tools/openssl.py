@@ -4,6 +4,7 @@ import re
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.tools import _twice
+from evmperf.tools._checks import refuse, refusing, whole
 
 TEXT_FILE = "openssl.txt"
 UPTIME_FILE = "uptime.txt"
@@ -55,13 +56,11 @@ def kernel_driver(text: str, crypto: str, algorithm: str) -> str:
 
     Raises RefusedOutput where openssl went on without the engine, or the kernel has no driver.
     """
-    if not _SET.match(text):
-        raise RefusedOutput("openssl did not take the engine to the kernel", text)
+    refuse(not _SET.match(text), "openssl did not take the engine of the kernel", text)
     cipher = re.fullmatch(r"(aes)-\d+-(\w+)", algorithm)
     name = f"{cipher[2]}({cipher[1]})" if cipher else algorithm
     mine = [(int(n), driver) for known, driver, n in _DRIVER.findall(_twice.read(crypto)) if known == name]
-    if not mine:
-        raise RefusedOutput(f"/proc/crypto has no {name}", crypto)
+    refuse(not mine, f"/proc/crypto has no {name}", crypto)
     return str(max(mine)[1])
 
 
@@ -91,16 +90,13 @@ def throughput(text: str, size: int, seconds: int) -> float:
     run, and for lines that openssl does not print.
     """
     sizes, blocks, times = _measurements(text, seconds)
-    if size not in sizes:
-        raise RefusedOutput(f"openssl did not measure blocks of {size} bytes", text)
+    refuse(size not in sizes, f"openssl did not measure blocks of {size} bytes", text)
     at = sizes.index(size)
     took = times[at]
-    if not seconds / 2 < took < seconds * 2:
-        raise RefusedOutput(f"openssl ran for {took} s instead of {seconds} s", text)
+    refuse(not seconds / 2 < took < seconds * 2, f"openssl ran for {took} s instead of {seconds} s", text)
     if abs(took - seconds) <= _RESOLUTION_S:
         took = seconds
-    if not blocks[at]:
-        raise RefusedOutput(f"openssl did not get through one block of {size} bytes", text)
+    refuse(not blocks[at], f"openssl did not get through one block of {size} bytes", text)
     return blocks[at] * size / took / _KILOBYTE
 
 
@@ -133,16 +129,16 @@ def cpu_load(times: str, uptimes: str) -> float:
     `times` is what the shell's builtin of that name prints: the shell's own user and system time,
     and below them its children's. `uptimes` are two readings of /proc/uptime, before and after.
     """
-    lines = [_TIMES.fullmatch(line) for line in times.splitlines()]
-    clock = _UPTIMES.fullmatch(uptimes)
-    if len(lines) != 2 or not lines[1] or not clock:
-        raise RefusedOutput("the process's times are garbled", times + uptimes)
-    took = float(clock.group(2)) - float(clock.group(1))
-    user_m, user_s, system_m, system_s = map(float, lines[1].groups())
+    garbled, raw = "the process's times are garbled", times + uptimes
+    own, _, children = times.rstrip("\n").partition("\n")
+    whole(_TIMES, own, garbled, raw)
+    spent, clock = whole(_TIMES, children, garbled, raw), whole(_UPTIMES, uptimes, garbled, raw)
+    took = float(clock[2]) - float(clock[1])
+    user_m, user_s, system_m, system_s = map(float, spent.groups())
     busy = 60 * (user_m + system_m) + user_s + system_s
     # Both clocks count hundredths of a second, so a busy process may appear above 100 %.
-    if took <= 0 or busy > took * 1.02 + 0.02:
-        raise RefusedOutput(f"{busy:g} s of CPU in {took:g} s is impossible", times + uptimes)
+    impossible = took <= 0 or busy > took * 1.02 + 0.02
+    refuse(impossible, f"{busy:g} s of CPU in {took:g} s is impossible", raw)
     return min(100.0 * busy / took, 100.0)
 
 
@@ -152,26 +148,22 @@ def _measurements(text: str, seconds: int) -> tuple[list[int], list[int], list[f
     blocks: list[int] = []
     times: list[float] = []
     lines = _SET.sub("", text, count=1).splitlines()
-    if len(lines) < 4 or not text.endswith("\n") or len(lines) % 2:
-        raise RefusedOutput("openssl's output is not whole", text)
+    refuse(len(lines) < 4 or not text.endswith("\n") or len(lines) % 2, "openssl's output is not whole", text)
     for begin, result in zip(lines[:-2:2], lines[1:-2:2], strict=True):
         begun, done = _BEGIN.fullmatch(begin), _RESULT.fullmatch(result)
         if not begun or not done or begun.group(1) != done.group(2):
             raise RefusedOutput(f"openssl printed something unexpected: {begin[:120]!r}", text)
-        if int(begun.group(2)) != seconds:
-            raise RefusedOutput(f"openssl was to run for {begun.group(2)} s", text)
+        refuse(int(begun.group(2)) != seconds, f"openssl was to run for {begun.group(2)} s", text)
         sizes.append(int(begun.group(3)))
         blocks.append(int(done.group(1)))
         times.append(float(done.group(3)))
-    head, rates = _SIZES.fullmatch(lines[-2]), _RATES.fullmatch(lines[-1])
-    if not head or not rates:
-        raise RefusedOutput("openssl's last two lines are missing", text)
-    if [int(size) for size in head.group(1).split(":")[1:]] != sizes:
-        raise RefusedOutput("openssl's summary has other block sizes", text)
-    summary = [float(rate) for rate in rates.group(2).split(":")[1:]]
+    missing = "openssl's last two lines are missing"
+    head, rates = whole(_SIZES, lines[-2], missing, text), whole(_RATES, lines[-1], missing, text)
+    other = [int(size) for size in head[1].split(":")[1:]] != sizes
+    refuse(other, "openssl's summary has other block sizes", text)
+    summary = [float(rate) for rate in rates[2].split(":")[1:]]
     own = [b * s / t if t else 0.0 for s, b, t in zip(sizes, blocks, times, strict=True)]
-    if len(summary) != len(own) or any(
-        abs(a - b) > 0.001 * b + 0.01 for a, b in zip(summary, own, strict=True)
-    ):
-        raise RefusedOutput("openssl's summary does not match its measurements", text)
+    with refusing("openssl's summary does not match its measurements", text):
+        if any(abs(a - b) > 0.001 * b + 0.01 for a, b in zip(summary, own, strict=True)):
+            raise ValueError
     return sizes, blocks, times

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse
 
 TEXT_FILE = "pm_phases.txt"
 
@@ -36,8 +37,8 @@ class Phases:
 def command(sleep_command: str) -> str:
     """Shell text: `sleep_command` and the kernel's messages of it in TEXT_FILE; fails without them."""
     return (
-        f"[ -w {_DEBUG} ] || {{ echo '{_DEBUG} is not there: this kernel does not say how long its "
-        f"phases take'; exit 3; }}; "
+        f"[ -w {_DEBUG} ] || {{ echo '{_DEBUG} is missing: this kernel does not report the "
+        f"durations of its phases'; exit 3; }}; "
         f"read -r evmperf_was <{_DEBUG}; echo 1 >{_DEBUG}; echo '{_MARK}' >/dev/kmsg; "
         f'( {sleep_command} ) >"$OUT/said" 2>&1; evmperf_status=$?; echo $evmperf_was >{_DEBUG}; '
         f'[ $evmperf_status = 0 ] || {{ tail -n 2 "$OUT/said"; exit $evmperf_status; }}; '
@@ -51,32 +52,28 @@ def command(sleep_command: str) -> str:
 def parse(text: str) -> Phases:
     """The phases of one sleep; raises RefusedOutput for none, several, or an aborted one."""
     lines = text.splitlines()
-    if not text.endswith("\n") or not lines or lines[-1] != "end":
-        raise RefusedOutput("the record of the sleep is not whole", text)
-    if any(sum(map(bool, map(end.fullmatch, lines))) != 1 for end in (_ENTRY, _EXIT)):
-        raise RefusedOutput("the kernel does not report exactly one sleep", text)
+    refuse(lines[-1:] != ["end"] or text[-1] != "\n", "the record of the sleep is not whole", text)
+    one = all(sum(map(bool, map(end.fullmatch, lines))) == 1 for end in (_ENTRY, _EXIT))
+    refuse(not one, "the kernel does not report exactly one sleep", text)
     took: dict[str, float] = {}
     before_s = 0.0
     for line in lines:
         match, stamp, since_s = _PHASE.fullmatch(line), _STAMP.match(line), before_s
         before_s = float(stamp[1]) if stamp else before_s
         if not match:
-            if " of devices " in line:
-                raise RefusedOutput(f"the kernel's message is not whole: {line[:120]!r}", text)
+            refuse(" of devices " in line, f"the kernel's message is not whole: {line[:120]!r}", text)
             continue
         at_s, phase, ended, milliseconds = match.groups()
         whole = phase.startswith(("start", "end"))
-        if not whole and float(milliseconds) > (float(at_s) - since_s) * 1e3 + _ROUNDING_MS:
-            raise RefusedOutput(f"{phase} took longer than is possible", text)
-        if ended != "complete":
-            raise RefusedOutput(f"the kernel gave up the phase {phase}", text)
-        if phase in took:
-            raise RefusedOutput(f"the kernel reports twice the phase {phase}", text)
+        late = not whole and float(milliseconds) > (float(at_s) - since_s) * 1e3 + _ROUNDING_MS
+        refuse(late, f"the phase {phase} took longer than its messages are apart", text)
+        refuse(ended != "complete", f"the kernel gave up the phase {phase}", text)
+        refuse(phase in took, f"the kernel reports twice the phase {phase}", text)
         took[phase] = float(milliseconds)
     if missing := [phase for phase in (*_DOWN, *_UP) if phase not in took]:
         raise RefusedOutput(f"the kernel does not report the phase {missing[0]}", text)
     # "start" is the first phase together with what comes before it, and so no shorter.
-    if took.get("start suspend", took["suspend"]) < took["suspend"]:
-        raise RefusedOutput("a phase took longer than what it is part of", text)
+    longer = took.get("start suspend", took["suspend"]) < took["suspend"]
+    refuse(longer, "a phase took longer than the sum that contains it", text)
     down, up = (sum(took[phase] for phase in side) for side in (_DOWN, _UP))
     return Phases(round(down, 3), round(up, 3))

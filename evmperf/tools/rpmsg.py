@@ -6,6 +6,7 @@ Its histogram, one line for each microsecond, has the mean's digits, which the p
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse
 
 TEXT_FILE = "rpmsg.txt"
 HISTOGRAM_FILE = "histogram.txt"
@@ -42,12 +43,11 @@ def latencies(text: str, histogram: str, processor: int, messages: int) -> tuple
     if not match or not lines or not histogram.endswith("\n"):
         raise RefusedOutput("rpmsg_char_benchmark did not come to its end", text + histogram)
     asked, there, done, _, mean, longest = map(int, match.groups())
-    if (asked, done, there) != (messages, messages, processor):
-        raise RefusedOutput(f"{done} messages went to the processor {there}, not {messages}", text)
+    other = (asked, done, there) != (messages, messages, processor)
+    refuse(other, f"{done} messages went to the processor {there}, not {messages}", text)
     counts = {int(line[1]): int(line[2]) for line in lines if line}
-    if len(counts) != len(lines) or sum(counts.values()) != messages or max(counts) != longest:
-        raise RefusedOutput("the histogram does not hold the messages of the test", text + histogram)
+    other = len(counts) != len(lines) or sum(counts.values()) != messages or max(counts) != longest
+    refuse(other, "the histogram does not hold the messages of the test", text + histogram)
     exact = sum(us * count for us, count in counts.items()) / messages
-    if int(exact) != mean:
-        raise RefusedOutput(f"the histogram's mean is {exact:.2f} us, not {mean}", text + histogram)
+    refuse(int(exact) != mean, f"the histogram's mean is {exact:.2f} us, not {mean}", text + histogram)
     return exact, float(longest)

@@ -2,9 +2,9 @@
 
 import re
 
-from evmperf.model.errors import RefusedOutput
 from evmperf.model.units import KIBIBYTE, MEGABYTE
 from evmperf.tools import _twice
+from evmperf.tools._checks import only, refuse
 from evmperf.tools._rounding import agree, over, span
 
 _ROW = re.compile(
@@ -14,6 +14,7 @@ _ROW = re.compile(
 )
 _SIZE = re.compile(r"^Array size = (\d+) \(elements\), Offset = \d+ \(elements\)$", re.MULTILINE)
 _ELEMENT = re.compile(r"^This system uses (\d+) bytes per array element\.$", re.MULTILINE)
+_VALIDATED = re.compile(r"^Solution Validates: .* on all three arrays$", re.MULTILINE)
 _ARRAYS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
 """Number of arrays that each kernel accesses."""
 
@@ -33,24 +34,23 @@ def cached(text: str, caches: str) -> str:
     Raises RefusedOutput if the arrays fit into the last cache, which is then what was measured.
     """
     best_rate(text, "Copy")  # which the arrays' size makes
-    array = int(_only(_SIZE, text)) * int(_only(_ELEMENT, text))
+    array = _array_bytes(text)
     last = max((int(size) * KIBIBYTE for size in _CACHE.findall(_twice.read(caches))), default=0)
-    if 3 * array <= last:
-        raise RefusedOutput(
-            f"STREAM's arrays of {array} bytes fit into the last cache of {last} bytes: build it "
-            f"with -DSTREAM_ARRAY_SIZE={_TIMES * last // 8}",
-            text,
-        )
+    small = (
+        f"STREAM's arrays of {array} bytes fit into the last cache of {last} bytes: build it "
+        f"with -DSTREAM_ARRAY_SIZE={_TIMES * last // 8}"
+    )
+    refuse(3 * array <= last, small, text)
     if array < _TIMES * last:
         return f"arrays of {array / MEGABYTE:g} MB with a last cache of {last / MEGABYTE:g} MB"
     return ""
 
 
-def _only(pattern: re.Pattern[str], text: str) -> str:
-    found = pattern.findall(text)
-    if len(found) != 1:
-        raise RefusedOutput("STREAM does not say how large its arrays are", text)
-    return str(found[0])
+def _array_bytes(text: str) -> int:
+    elements, size = (
+        only(form, text, "STREAM does not give the size of its arrays") for form in (_SIZE, _ELEMENT)
+    )
+    return int(elements[0]) * int(size[0])
 
 
 def best_rate(text: str, kernel: str) -> float:
@@ -60,19 +60,15 @@ def best_rate(text: str, kernel: str) -> float:
     arrays' size and its shortest time, and STREAM found its arrays right.
     """
     found = _ROW.findall(text)
-    if tuple(name for name, *_ in found) != tuple(_ARRAYS):
-        raise RefusedOutput("STREAM's table does not have its four rows", text)
-    validated = re.findall(r"^Solution Validates: .* on all three arrays$", text, re.MULTILINE)
-    if "Best Rate MB/s" not in text or len(validated) != 1:
-        raise RefusedOutput("STREAM does not say that its arrays are right", text)
-    array = int(_only(_SIZE, text)) * int(_only(_ELEMENT, text))
+    names = tuple(name for name, *_ in found)
+    refuse(names != tuple(_ARRAYS), "STREAM's table does not have its four rows", text)
+    unsure = "STREAM does not confirm that its arrays are right"
+    only(_VALIDATED, text, unsure)
+    refuse("Best Rate MB/s" not in text, unsure, text)
     rates = {name: (rate, shortest) for name, rate, shortest in found}
     rate, shortest = rates[kernel]
-    if float(rate) <= 0:
-        raise RefusedOutput("STREAM measured nothing: zero", text)
-    moved = _ARRAYS[kernel] * array / MEGABYTE
-    if not agree(span(rate), over(moved, span(shortest))):
-        raise RefusedOutput(
-            f"STREAM's {kernel} of {rate} MB/s does not match {moved:g} MB in {shortest} s", text
-        )
+    refuse(float(rate) <= 0, "STREAM measured nothing: zero", text)
+    moved = _ARRAYS[kernel] * _array_bytes(text) / MEGABYTE
+    same = agree(span(rate), over(moved, span(shortest)))
+    refuse(not same, f"STREAM's {kernel} of {rate} MB/s does not match {moved:g} MB in {shortest} s", text)
     return float(rate)

@@ -7,8 +7,8 @@ counters are /sys/power/suspend_stats (Documentation/ABI/testing/sysfs-power).
 import re
 from dataclasses import dataclass
 
-from evmperf.model.errors import RefusedOutput
 from evmperf.model.places import STEP_FOLDER
+from evmperf.tools._checks import refuse, whole
 
 TEXT_FILE = "suspend.txt"
 LEAD_S = 2
@@ -23,7 +23,7 @@ def start(sleep_command: str) -> str:
     """Shell text: `sleep_command` in the background; fails on a board without proof of sleep."""
     return f"""\
 for f in /sys/class/rtc/rtc0/since_epoch /sys/power/suspend_stats/success; do
-  [ -r $f ] || {{ echo "$f is not there: this kernel cannot tell whether it slept"; exit 3; }}
+  [ -r $f ] || {{ echo "$f is missing: this kernel does not report whether it slept"; exit 3; }}
 done
 rm -rf {_STATE}; mkdir {_STATE} && cd {_STATE} || exit 3
 state() {{
@@ -88,35 +88,26 @@ def parse(text: str, wanted_s: int) -> Sleep:
     """The sleep that `text` tells of; raises RefusedOutput with the reason when the board did not
     sleep, or for less than `wanted_s`.
     """
-    match = _TEXT.fullmatch(text)
-    if not match:
-        raise RefusedOutput("the record of the sleep is not whole", text)
+    match = whole(_TEXT, text, "the record of the sleep is not whole")
     up0, _, good0, _ = match.groups()[0:4]
     up1, rtc1, good1, bad1 = match.groups()[4:8]
     up2, rtc2, good2, bad2 = match.groups()[8:12]
     status, said, device, step = match.groups()[12:16]
     lines = [line.removeprefix("said ").strip() for line in said.splitlines()]
     why = "; ".join([line for line in lines if line][-2:])
-    if int(bad2) != int(bad1):
-        where = " ".join(word for word in (step.strip(), device.strip()) if word)
-        raise RefusedOutput(
-            f"the board refused to sleep ({where or 'no device named'}; {why or 'no message'})", text
-        )
-    if int(status):
-        raise RefusedOutput(f"the sleep command ended with status {status}: {why or 'no message'}", text)
-    if int(good1) != int(good0) or int(good2) != int(good1) + 1:
-        raise RefusedOutput(f"the kernel counts {int(good2) - int(good0)} sleeps instead of one", text)
+    where = " ".join(word for word in (step.strip(), device.strip()) if word)
+    said = f"the board refused to sleep ({where or 'no device named'}; {why or 'no message'})"
+    refuse(int(bad2) != int(bad1), said, text)
+    refuse(int(status), f"the sleep command ended with status {status}: {why or 'no message'}", text)
+    sleeps = int(good1) - int(good0), int(good2) - int(good1)
+    refuse(sleeps != (0, 1), f"the kernel counts {sum(sleeps)} sleeps instead of one", text)
     asleep = int(rtc2) - int(rtc1)
-    if asleep < wanted_s:
-        raise RefusedOutput(f"the board slept for {asleep} s instead of {wanted_s} s", text)
+    refuse(asleep < wanted_s, f"the board slept for {asleep} s instead of {wanted_s} s", text)
     # The kernel's clock includes the sleep or stops during it; otherwise a clock was set.
     by_kernel = float(up2) - float(up1)
-    if asleep > wanted_s + _LATE_S or min(abs(by_kernel - asleep), by_kernel) > _APART_S:
-        raise RefusedOutput(
-            f"the board slept for {asleep} s on its RTC and {by_kernel:g} s on its kernel's clock: "
-            f"one of them jumped",
-            text,
-        )
+    said = f"the board slept for {asleep} s on its RTC and {by_kernel:g} s on its kernel's clock"
+    jumped = asleep > wanted_s + _LATE_S or min(abs(by_kernel - asleep), by_kernel) > _APART_S
+    refuse(jumped, f"{said}: one of them jumped", text)
     return Sleep(float(up1) - float(up0), asleep - 1.0)
 
 

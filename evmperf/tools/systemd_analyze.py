@@ -7,6 +7,7 @@ The format is systemd's (src/analyze/analyze-time-data.c): "Startup finished in 
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse
 
 COMMAND = "systemd-analyze time"
 UNFINISHED = "not yet finished"
@@ -29,12 +30,12 @@ def parts(text: str) -> dict[str, float]:
     """Seconds of each part of the boot; raises RefusedOutput unless they make the sum."""
     match = _LINE.search(text)
     if not match:
-        raise RefusedOutput("systemd-analyze did not say how long the boot took", text)
+        raise RefusedOutput("systemd-analyze did not print the duration of the boot", text)
     found = {name: _seconds(time) for time, name in re.findall(rf"({_TIME}) ?{_PART}", match[1])}
-    if "kernel" not in found or "userspace" not in found:
-        raise RefusedOutput("systemd-analyze names no kernel or no userspace", text)
-    if match["sum"] and abs(sum(found.values()) - _seconds(match["sum"])) > _ROUNDED_S:
-        raise RefusedOutput("the parts of the boot do not make its sum", text)
+    both = "kernel" in found and "userspace" in found
+    refuse(not both, "systemd-analyze names no kernel or no userspace", text)
+    off = match["sum"] and abs(sum(found.values()) - _seconds(match["sum"])) > _ROUNDED_S
+    refuse(off, "the parts of the boot do not add up to its sum", text)
     return found
 
 

@@ -6,8 +6,8 @@ cmd/mem.c of 2025.01 print.
 
 import re
 
-from evmperf.model.errors import RefusedOutput
 from evmperf.tools import uboot_time
+from evmperf.tools._checks import refuse
 
 PATTERN = 0x5AA5C33C
 """The written pattern: neither erased flash (all ones) nor cleared memory."""
@@ -50,19 +50,13 @@ def rate(text: str, operation: str, offset: int, size: int, unit: int) -> float:
     with another size, when the data did not compare, or when it took no time.
     """
     done = _DONE.findall(text)
-    if [verb for _, _, verb, _ in done] != _SEQUENCE[operation]:
-        seen = ", ".join(verb for _, _, verb, _ in done) or "nothing"
-        raise RefusedOutput(f"U-Boot's sf did not {operation} as asked: it says {seen}", text)
+    verbs = [verb for _, _, verb, _ in done]
+    said = f"U-Boot's sf did not {operation} as asked: it says {', '.join(verbs) or 'nothing'}"
+    refuse(verbs != _SEQUENCE[operation], said, text)
     for moved, place, verb, verdict in done:
-        if (int(moved), int(place, 16), verdict) != (size, offset, "OK"):
-            raise RefusedOutput(
-                f"U-Boot's sf was to move {size} bytes at {offset:#x}, "
-                f"but {verb} {moved} at {place}: {verdict}",
-                text,
-            )
-    if _SAME.findall(text) != [str(size)]:
-        raise RefusedOutput("what was read is not known to be what was written", text)
-    took = uboot_time.seconds(text)
-    if took <= 0:
-        raise RefusedOutput("U-Boot measured no time at all", text)
-    return size / unit / took
+        other = (int(moved), int(place, 16), verdict) != (size, offset, "OK")
+        asked = f"U-Boot's sf was to move {size} bytes at {offset:#x}"
+        refuse(other, f"{asked}, but {verb} {moved} at {place}: {verdict}", text)
+    same = _SAME.findall(text) == [str(size)]
+    refuse(not same, "U-Boot did not confirm that it read what it wrote", text)
+    return size / unit / uboot_time.above_zero(text)

@@ -2,8 +2,8 @@
 
 import re
 
-from evmperf.model.errors import RefusedOutput
 from evmperf.model.units import KIBIBYTE
+from evmperf.tools._checks import only, refuse
 from evmperf.tools._rounding import agree, over, span, times
 
 SECTOR_BYTES = 512
@@ -25,24 +25,27 @@ _UNITS = {"Bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 def seconds(text: str) -> float:
     """Seconds of exactly one `time:` line (cmd/time.c prints whole milliseconds)."""
-    found = _TIME.findall(text)
-    if len(found) != 1:
-        raise RefusedOutput(f"U-Boot printed {len(found)} time lines instead of one", text)
-    minutes, whole, milli = found[0]
-    if int(whole) >= 60:
-        raise RefusedOutput(f"U-Boot does not print times as {whole}.{milli} seconds", text)
+    minutes, whole, milli = only(_TIME, text, "U-Boot printed {} time lines instead of one")
+    refuse(int(whole) >= 60, f"U-Boot does not print times as {whole}.{milli} seconds", text)
     return int(minutes or 0) * 60 + int(whole) + int(milli) / 1000
+
+
+def above_zero(text: str) -> float:
+    """The same; raises RefusedOutput for zero, too."""
+    took = seconds(text)
+    refuse(took <= 0, "U-Boot measured a time of zero", text)
+    return took
 
 
 def mmc_rate(text: str, operation: str, sectors: int) -> float:
     """KiB/s of one timed `mmc` access of `sectors` x 512 bytes; raises RefusedOutput for any other."""
-    _check_blocks("mmc", _MMC.findall(text), operation, sectors, text)
+    _check_blocks("mmc", _MMC, operation, sectors, text)
     return _rate(sectors * SECTOR_BYTES, text)
 
 
 def scsi_rate(text: str, operation: str, blocks: int) -> float:
     """KiB/s of one timed `scsi` access of `blocks` x 4096 bytes; raises RefusedOutput for any other."""
-    _check_blocks("scsi", _SCSI.findall(text), operation, blocks, text)
+    _check_blocks("scsi", _SCSI, operation, blocks, text)
     return _rate(blocks * SCSI_BLOCK_BYTES, text)
 
 
@@ -52,40 +55,30 @@ def file_rate(text: str, operation: str, size: int) -> float:
     It is `time`'s figure; U-Boot's own line covers less of the command: all but finding the file.
     Raises RefusedOutput when U-Boot moved other than `size` bytes, the other way, or took no time.
     """
-    found = _FILE.findall(text)
-    if len(found) != 1:
-        raise RefusedOutput(f"U-Boot printed {len(found)} lines of bytes instead of one", text)
-    moved, done, took_ms, printed, unit = found[0]
-    if done != {"read": "read", "write": "written"}[operation]:
-        raise RefusedOutput(f"U-Boot was asked to {operation} a file, but says {done}", text)
-    if int(moved) != size:
-        raise RefusedOutput(f"U-Boot moved {moved} of {size} bytes", text)
+    found = only(_FILE, text, "U-Boot printed {} lines of bytes instead of one")
+    moved, done, took_ms, printed, unit = found
+    other = done != {"read": "read", "write": "written"}[operation]
+    refuse(other, f"U-Boot was asked to {operation} a file, but says {done}", text)
+    refuse(int(moved) != size, f"U-Boot moved {moved} of {size} bytes", text)
     milliseconds = int(took_ms)
-    if printed and not agree(
-        over(1000 * size, (milliseconds - 0.5, milliseconds + 1.0)),
-        times(span(printed, units=1.0), float(_UNITS[unit])),
-    ):
-        raise RefusedOutput(f"U-Boot's rate does not match {size} bytes in {took_ms} ms", text)
+    if printed:
+        rate = times(span(printed, units=1.0), float(_UNITS[unit]))
+        same = agree(over(1000 * size, (milliseconds - 0.5, milliseconds + 1.0)), rate)
+        refuse(not same, f"U-Boot's rate does not match {size} bytes in {took_ms} ms", text)
     beside_ms = 1000 * seconds(text) - milliseconds
-    if beside_ms < -1:
-        raise RefusedOutput(f"U-Boot's time is shorter than the {took_ms} ms of the file", text)
-    if beside_ms > _BESIDE_MS + _BESIDE * milliseconds:
-        raise RefusedOutput(f"U-Boot's time is much longer than the {took_ms} ms of the file", text)
+    refuse(beside_ms < -1, f"U-Boot's time is shorter than the {took_ms} ms of the file", text)
+    late = beside_ms > _BESIDE_MS + _BESIDE * milliseconds
+    refuse(late, f"U-Boot's time is much longer than the {took_ms} ms of the file", text)
     return _rate(size, text)
 
 
-def _check_blocks(name: str, found: list[tuple[str, ...]], operation: str, blocks: int, text: str) -> None:
-    if len(found) != 1:
-        raise RefusedOutput(f"U-Boot printed {len(found)} {name.upper()} lines instead of one", text)
-    done, _, _, asked, moved, verdict = found[0]
-    if done != operation or verdict != "OK":
-        raise RefusedOutput(f"U-Boot's {name} {operation} ended as {done}: {verdict}", text)
-    if int(asked) != blocks or int(moved) != blocks:
-        raise RefusedOutput(f"U-Boot moved {moved} of {blocks} sectors", text)
+def _check_blocks(name: str, form: re.Pattern[str], operation: str, blocks: int, text: str) -> None:
+    found = only(form, text, f"U-Boot printed {{}} {name.upper()} lines instead of one")
+    done, _, _, asked, moved, verdict = found
+    other = (done, verdict) != (operation, "OK")
+    refuse(other, f"U-Boot's {name} {operation} ended as {done}: {verdict}", text)
+    refuse(int(asked) != blocks or int(moved) != blocks, f"U-Boot moved {moved} of {blocks} sectors", text)
 
 
 def _rate(size: int, text: str) -> float:
-    took = seconds(text)
-    if took <= 0:
-        raise RefusedOutput("U-Boot measured no time at all", text)
-    return size / KIBIBYTE / took
+    return size / KIBIBYTE / above_zero(text)

@@ -2,7 +2,7 @@
 
 import re
 
-from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import only, refuse
 from evmperf.tools._rounding import agree, over, span
 
 _LINES = re.compile(
@@ -19,17 +19,13 @@ def mwips(text: str) -> float:
     whole on Netlib; ports with a finer clock print theirs cut or rounded to whole ones. Raises
     RefusedOutput for anything else, and for less than a second.
     """
-    found = _LINES.findall(text)
-    if len(found) != 1:
-        raise RefusedOutput("Whetstone printed no rate, or more than one, or was cut", text)
-    loops, iterations, seconds, rate, unit = found[0]
-    if not int(seconds):
-        raise RefusedOutput("Whetstone took less than a second", text)
+    found = only(_LINES, text, "Whetstone printed no rate, or more than one, or was cut")
+    loops, iterations, seconds, rate, unit = found
+    refuse(not int(seconds), "Whetstone took less than a second", text)
     thousands = int(loops) * int(iterations) * 100
     low, high = over(thousands, (int(seconds) - 0.5, int(seconds) + 1.0))
     scale = {"KIPS": 1, "MIPS": 1000}[unit]
-    if not agree((low / scale, high / scale), span(rate)):
-        raise RefusedOutput("Whetstone's rate does not follow from its loops and seconds", text)
-    if float(rate) <= 0:
-        raise RefusedOutput("Whetstone measured nothing: zero", text)
+    same = agree((low / scale, high / scale), span(rate))
+    refuse(not same, "Whetstone's rate does not follow from its loops and seconds", text)
+    refuse(float(rate) <= 0, "Whetstone measured nothing: zero", text)
     return float(rate) * scale / 1000

@@ -2,7 +2,7 @@
 
 import re
 
-from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse, whole
 
 _HEAD = re.compile(r"src (\S+) dst (\S+)")
 _ESP = re.compile(r"\tproto esp spi (0x[0-9a-f]{8})\(\d+\) .*")
@@ -27,11 +27,9 @@ def carried(text: str, spi: int) -> tuple[int, int]:
         elif ours and line == "\tlifetime current:":
             current = True
         elif current:
-            counters = _CURRENT.fullmatch(line)
-            if not counters:
-                raise RefusedOutput(f"the state's counters are garbled: {line[:80]!r}", text)
-            found.append((int(counters.group(1)), int(counters.group(2))))
+            counters = whole(_CURRENT, line, f"the state's counters are garbled: {line[:80]!r}", text)
+            found.append((int(counters[1]), int(counters[2])))
             current = False
-    if len(found) != 1 or not text.endswith("\n"):
-        raise RefusedOutput(f"{len(found)} ESP states have the SPI {spi:#x} instead of one", text)
+    one = len(found) == 1 and text.endswith("\n")
+    refuse(not one, f"{len(found)} ESP states have the SPI {spi:#x} instead of one", text)
     return found[0]

@@ -3,6 +3,7 @@
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.tools._checks import refuse
 from evmperf.tools._rounding import agree, over, span
 
 TEXT_FILE = "yavta.txt"
@@ -38,29 +39,27 @@ def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> fl
     """
     name, bits = _FORMATS[code]
     lines = text.splitlines()
-    if not lines or not _RELEASED.fullmatch(lines[-1]):
-        raise RefusedOutput("yavta's output is not whole", text)
+    refuse(not lines or not _RELEASED.fullmatch(lines[-1]), "yavta's output is not whole", text)
     formats = [match.groups() for match in map(_SET.fullmatch, lines) if match]
     if formats != [(name, str(width), str(height))]:
         there = "x".join(formats[-1][1:]) + f" {formats[-1][0]}" if formats else "no format"
         raise RefusedOutput(f"the device captures {there}, not {width}x{height} {name}", text)
     got = [match.groups() for match in map(_FRAME.fullmatch, lines) if match]
-    if [number for number, *_ in got] != [str(number) for number in range(frames)]:
-        raise RefusedOutput(f"{len(got)} frames are in the log, not {frames} in their turn", text)
-    if any(flag == "E" for _, flag, *_ in got):
-        raise RefusedOutput("a frame came with an error", text)
+    numbers = [number for number, *_ in got]
+    others = numbers != [str(number) for number in range(frames)]
+    refuse(others, f"{len(got)} frames are in the log, not {frames} in their order", text)
+    refuse(any(flag == "E" for _, flag, *_ in got), "a frame came with an error", text)
     sizes = [int(size) for *_, size in got]
     if len(set(sizes)) != 1 or sizes[0] < width * height * bits // 8:
         raise RefusedOutput(f"the frames have {min(sizes)} to {max(sizes)} bytes", text)
     sums = [match.groups() for match in map(_CAPTURED.fullmatch, lines) if match]
-    if len(sums) != 1 or int(sums[0][0]) != frames:
-        raise RefusedOutput("yavta does not say how long it took", text)
+    refuse(len(sums) != 1 or int(sums[0][0]) != frames, "yavta does not print its total time", text)
     _, seconds, rate, byte_rate = sums[0]
     took = span(seconds, units=_MICROSECONDS)
-    if not agree(over(float(frames), took), span(rate)):
-        raise RefusedOutput(f"{frames} frames in {seconds} s are not {rate} a second", text)
+    same = agree(over(float(frames), took), span(rate))
+    refuse(not same, f"{frames} frames in {seconds} s are not {rate} a second", text)
     # On a device with several planes yavta adds up wrong bytes (capture, mplanes).
     uncounted = float(byte_rate) == 0 and _PLANES.search(text)
-    if not uncounted and not agree(over(float(sum(sizes)), took), span(byte_rate)):
-        raise RefusedOutput(f"{sum(sizes)} bytes in {seconds} s are not {byte_rate} a second", text)
+    same = bool(uncounted) or agree(over(float(sum(sizes)), took), span(byte_rate))
+    refuse(not same, f"{sum(sizes)} bytes in {seconds} s are not {byte_rate} a second", text)
     return float(rate)

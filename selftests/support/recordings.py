@@ -1,8 +1,8 @@
 """Recorded tool outputs (`data/<tool>/<name>.txt`) and what is expected of them (`.json`).
 
-A `.json` names the parser, its further arguments, and either the `expected` value (an object where
-the parser gives a dataclass) or what the
-message of the refusal must match. `texts` are the recordings, by default the one of the same name;
+A `.json` names the parser (and an attribute of what it gives), its further arguments, and either the
+`expected` value (an object where the parser gives a dataclass) or what the message of the refusal
+must match. `texts` are the recordings, by default the one of the same name;
 `edit` damages the last of them at each place in `at`: `cut` keeps so many characters, `kernel line`
 puts a line of the kernel's after so many lines, `kernel text` after so many characters, and
 `twice` has the whole text come twice.
@@ -37,7 +37,9 @@ class Recording:
     def parse(self, *texts):
         """Call the parser, on other texts if some are given."""
         module, function = self.parser.split(":")
+        function, _, attribute = function.partition(".")
         value = getattr(importlib.import_module(module), function)(*(texts or self.texts), *self.arguments)
+        value = getattr(value, attribute) if attribute else value
         if dataclasses.is_dataclass(value):
             return dataclasses.asdict(value)
         return list(value) if isinstance(value, tuple) else value

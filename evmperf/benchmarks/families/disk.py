@@ -115,10 +115,7 @@ def file_system_profiles(
     full_bytes: int = 100 << 20, quick_bytes: int = 5 << 20, buffer_sizes: Sequence[int] = BUFFER_SIZES
 ) -> dict[str, Profile]:
     """A file written five times and read once, as published; a smaller one for a first look."""
-    return {
-        "full": Profile.of("buffer_size", buffer_sizes, 5, file_bytes=full_bytes),
-        "quick": Profile.of("buffer_size", buffer_sizes, 1, file_bytes=quick_bytes),
-    }
+    return Profile.both("buffer_size", buffer_sizes, repeats=(5, 1), file_bytes=(full_bytes, quick_bytes))
 
 
 def fio_benchmark(
@@ -148,10 +145,9 @@ def fio_benchmark(
         title=title,
         section=section,
         metrics=_metrics(file_system.upper() if file_system else "Raw"),
-        profiles={
-            "full": Profile.of("block_size", _BLOCK_SIZES, size=size, runtime_s=60, settle_s=5),
-            "quick": Profile.of("block_size", _BLOCK_SIZES, size="16m", runtime_s=3, settle_s=1),
-        },
+        profiles=Profile.both(
+            "block_size", _BLOCK_SIZES, size=(size, "16m"), runtime_s=(60, 3), settle_s=(5, 1)
+        ),
         steps=steps,
         tools=("fio", "mpstat"),
         options=((driver, "scratch"),),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
 from evmperf.benchmarks.families import processor
-from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
@@ -49,10 +49,8 @@ def _benchmark(name: str, title: str, *, capture: bool) -> Benchmark:
 
         def parse(outputs: Outputs) -> list[Reading]:
             said, status = output(outputs, alsa.TEXT_FILE), output(outputs, alsa.STREAM_FILE)
-            return [
-                Reading("throughput", alsa.throughput(said, status, rate, period)),
-                Reading("cpu_load", processor.load(outputs)),
-            ]
+            throughput = alsa.throughput(said, status, rate, period)
+            return readings(throughput=throughput, cpu_load=processor.load(outputs))
 
         return [Measure(option, stream, 2 * window_s + 60, _SETTLE_S + window_s + 3, parse=parse)]
 

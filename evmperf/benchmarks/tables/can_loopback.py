@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
 from evmperf.benchmarks.families import processor
 from evmperf.benchmarks.families.network import changing, put_back
-from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Step, output
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Step, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -52,11 +52,8 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
 
     def parse(outputs: Outputs) -> list[Reading]:
         found = can.transfer(output(outputs, can.TEXT_FILE), frames)
-        return [
-            Reading("frame_rate", found.per_second),
-            Reading("frame_loss", found.loss),
-            Reading("cpu_load", processor.load(outputs)),
-        ]
+        load = processor.load(outputs)
+        return readings(frame_rate=found.per_second, frame_loss=found.loss, cpu_load=load)
 
     return [
         changing("prepare", _VIRTUAL_UP if _is_virtual(board) else _CONTROLLER_UP),

@@ -1,6 +1,6 @@
 """Disks and cards: file systems and fio in Linux, and U-Boot's own timed reads and writes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted
 from evmperf.benchmarks.families.disk import file_system_benchmark, file_system_profiles, fio_benchmark
@@ -11,7 +11,7 @@ from evmperf.model.units import Unit
 from evmperf.tools import uboot_time
 
 # U-Boot's clock has milliseconds: less than this takes none on a fast device.
-_SMALL_SIZES = {"full": ("400000", "800000", "1000000"), "quick": ("400000", "800000")}
+_SMALL_SIZES = (("400000", "800000", "1000000"), ("400000", "800000"))
 _FILE = "evmperf.tst"
 _PATTERN = "5aa5c33c"
 # Where what is read back goes: behind the largest size of the published tables.
@@ -113,7 +113,7 @@ def _uboot(
     section: tuple[str, ...],
     steps: Callable[[Board, str, int], Sequence[Step]],
     *,
-    sizes: Mapping[str, Sequence[str]] = _SMALL_SIZES,
+    sizes: tuple[Sequence[str], Sequence[str]] = _SMALL_SIZES,
     option: str = "uboot_partition",
 ) -> Benchmark:
     """A table of reads and writes in U-Boot, whose `steps` are those of a number of bytes."""
@@ -131,7 +131,7 @@ def _uboot(
             Metric(f"{side}_throughput", unit, better, f"{side.capitalize()} Throughput", 1.0, 20_000_000)
             for side in ("write", "read")
         ),
-        profiles={profile: Profile.of("size_hex", row) for profile, row in sizes.items()},
+        profiles=Profile.both("size_hex", *sizes),
         place=Place.UBOOT,
         steps=of_case,
         options=((driver, "uboot_device"), (driver, option)),
@@ -180,7 +180,7 @@ BENCHMARKS = (
         "UBOOT EMMC RAW",
         ("UBoot EMMC Driver",),
         _uboot_mmc,
-        sizes={"full": ("2000000", "4000000"), "quick": ("200000", "400000")},
+        sizes=(("2000000", "4000000"), ("200000", "400000")),
     ),
     *_file_systems(
         "mmcsd", "mmcsd_{}", "MMC {}", ("MMCSD", "MMC {}"), kinds="ext2 ext3 ext4 vfat", heading="Raw"

@@ -2,11 +2,23 @@
 
 import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
 from evmperf.benchmarks.families import network, processor, rfc2544
 from evmperf.benchmarks.families.network import EthernetLink, NetworkServer, over_link
-from evmperf.benchmarks.step import Measure, Outputs, Plan, Search, Step, Trial, Trials, Where, output
+from evmperf.benchmarks.step import (
+    Measure,
+    Outputs,
+    Plan,
+    Search,
+    Step,
+    Trial,
+    Trials,
+    Where,
+    output,
+    readings,
+)
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
@@ -43,12 +55,7 @@ def _udp_metrics(load: str) -> tuple[Metric, ...]:
 
 def _udp_readings(size: int, rate: float, load: float) -> list[Reading]:
     """`rate` is the payload's in Mbit/s, in datagrams of `size` bytes; `load` in percent."""
-    return [
-        Reading("datagram_size", size),
-        Reading("throughput", rate),
-        Reading("kpps", rate * 1e3 / 8 / size),
-        Reading("cpu_load", load),
-    ]
+    return readings(datagram_size=size, throughput=rate, kpps=rate * 1e3 / 8 / size, cpu_load=load)
 
 
 def _times_s(seconds: int) -> tuple[float, float]:
@@ -57,29 +64,22 @@ def _times_s(seconds: int) -> tuple[float, float]:
 
 
 def _benchmark(
-    *,
     driver: str,
     name: str,
     title: str,
-    metrics: tuple[Metric, ...],
-    profiles: dict[str, Profile],
-    steps: Callable[[Board, Case, Plan], Sequence[Step]],
-    tools: tuple[str, ...],
     tester_tool: str,
     conditions: Callable[[Board], dict[str, str]] = lambda board: {},
+    **more: Any,
 ) -> Benchmark:
     return Benchmark(
-        name=f"eth_{name}" if driver == "eth" else f"eth_{driver}_{name}",
-        driver=driver,
-        title=f"{'Ethernet' if driver == 'eth' else driver.upper()} {title}",
-        section=_SECTIONS[driver],
-        metrics=metrics,
-        profiles=profiles,
-        steps=steps,
-        tools=tools,
+        f"eth_{name}" if driver == "eth" else f"eth_{driver}_{name}",
+        driver,
+        f"{'Ethernet' if driver == 'eth' else driver.upper()} {title}",
+        _SECTIONS[driver],
         tester_tools=(tester_tool,),
         options=network.options(driver),
         conditions=lambda board: {**EthernetLink.of(board, driver).conditions, **conditions(board)},
+        **more,
     )
 
 
@@ -106,27 +106,22 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
 
         def parse(outputs: Outputs) -> list[Reading]:
             both = [netperf.outcome(output(outputs, file), test, seconds) for test, file in tests.items()]
-            return [
-                Reading("throughput", sum(found.throughput for found in both)),
-                Reading("cpu_load", sum(found.local_cpu_load for found in both) / 2),
-            ]
+            load = sum(found.local_cpu_load for found in both) / 2
+            return readings(throughput=sum(found.throughput for found in both), cpu_load=load)
 
         command = f"{stream} & {maerts}; r=$?; wait $! && exit $r"
         measure = Measure("measure", command, *_times_s(seconds), parse=parse)
         return over_link(link, server, measure, [_pace(link, rx_usecs(board))] if pacing else [])
 
     return _benchmark(
-        driver=driver,
-        name=f"tcp_bidir{'_pacing' if pacing else ''}",
-        title=f"TCP Bidirectional Throughput{' Interrupt Pacing' if pacing else ''}",
+        driver,
+        f"tcp_bidir{'_pacing' if pacing else ''}",
+        f"TCP Bidirectional Throughput{' Interrupt Pacing' if pacing else ''}",
+        "netserver",
         metrics=(network.throughput("THROUGHPUT"), network.cpu_load(_CPU_LOAD)),
-        profiles={
-            "full": Profile.of("command", [row], seconds=60),
-            "quick": Profile.of("command", [row], seconds=2),
-        },
+        profiles=Profile.both("command", [row], seconds=(60, 2)),
         steps=steps,
         tools=("netperf", "ethtool") if pacing else ("netperf",),
-        tester_tool="netserver",
         conditions=lambda board: {VARIANT: f"rx-usecs {rx_usecs(board)}"} if pacing else {},
     )
 
@@ -163,14 +158,9 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
 
             def parse(outputs: Outputs) -> list[Reading]:
                 moved = iperf3.datagrams(output(outputs, _IPERF), seconds, size)
-                return [
-                    Reading("asked", rate),
-                    Reading("offered", moved.offered),
-                    Reading("sent", moved.sent),
-                    Reading("lost", moved.lost),
-                    Reading("throughput", moved.received),
-                    Reading("cpu_load", processor.load(outputs)),
-                ]
+                sums = readings(offered=moved.offered, sent=moved.sent, lost=moved.lost)
+                load = processor.load(outputs)
+                return [*readings(asked=rate), *sums, *readings(throughput=moved.received, cpu_load=load)]
 
             text = iperf3.again_if_refused(mpstat.around(test), _IPERF)
             return Trial(f"trial{number}", text, timeout_s, expect_s, parse=parse)
@@ -197,9 +187,10 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
         return over_link(link, server, Search("search", trials, most * timeout_s, most * expect_s))
 
     return _benchmark(
-        driver=driver,
-        name=f"udp_{'ingress' if ingress else 'egress'}_0loss",
-        title=title,
+        driver,
+        f"udp_{'ingress' if ingress else 'egress'}_0loss",
+        title,
+        "iperf3",
         metrics=_udp_metrics(load),
         profiles={
             "full": _udp_profile(_FRAME_SIZES, 60, resolution_percent=1),
@@ -207,7 +198,6 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
         },
         steps=steps,
         tools=("iperf3",),
-        tester_tool="iperf3",
         conditions=lambda board: {"method": rfc2544.METHOD},
     )
 
@@ -252,14 +242,14 @@ def _udp_flood(driver: str) -> Benchmark:
         )
 
     return _benchmark(
-        driver=driver,
-        name="udp_ingress_loss",
-        title="UDP Ingress Throughput (possible loss)",
+        driver,
+        "udp_ingress_loss",
+        "UDP Ingress Throughput (possible loss)",
+        "netperf",
         metrics=(*_udp_metrics(_CPU_LOAD), percentage("packet_loss", "Packet Loss %")),
         profiles={"full": _udp_profile(_FRAME_SIZES, 60), "quick": _udp_profile((64, 1518), 2)},
         steps=steps,
         tools=("netserver",),
-        tester_tool="netperf",
     )
 
 
@@ -296,10 +286,7 @@ BENCHMARKS = (
         title="PCI Ethernet",
         section=("PCIe Driver", "PCIe-ETH"),
         metrics=(network.throughput("Bandwidth", "bandwidth"),),
-        profiles={
-            "full": Profile.of("tcp_window_kb", _WINDOWS_KB, seconds=60),
-            "quick": Profile.of("tcp_window_kb", _WINDOWS_KB, seconds=1),
-        },
+        profiles=Profile.both("tcp_window_kb", _WINDOWS_KB, seconds=(60, 1)),
         steps=_card_steps,
         tools=("iperf3",),
         tester_tools=("iperf3",),

@@ -155,10 +155,7 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
         title=f"{driver.upper()} {name} Mode Forwarding",
         section=("Ethernet", f"{driver.upper()} Ethernet Driver"),
         metrics=(network.throughput("THROUGHPUT"), *_LOADS),
-        profiles={
-            "full": Profile.of("mode", rows, seconds=60),
-            "quick": Profile.of("mode", rows, seconds=20),
-        },
+        profiles=Profile.both("mode", rows, seconds=(60, 20)),
         steps=steps,
         tools=("ip",),
         tester_tools=("ip", "iperf3", "nsenter"),

@@ -67,10 +67,7 @@ BENCHMARK = Benchmark(
     title="Glmark2",
     section=("Graphics SGX/RGX Driver", "Glmark2"),
     metrics=(Metric("score", Unit.SCORE, Direction.HIGHER, "Score", 1.0, 100_000.0),),
-    profiles={
-        "full": Profile.of("backend", _BACKENDS, scenes="", expect_s=340),
-        "quick": Profile.of("backend", _BACKENDS, scenes=_FEW_SCENES, expect_s=6),
-    },
+    profiles=Profile.both("backend", _BACKENDS, scenes=("", _FEW_SCENES), expect_s=(340, 6)),
     steps=_steps,
     board_tools=_tools,
     lacks=_lacks,

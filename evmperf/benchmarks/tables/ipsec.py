@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.families import network
 from evmperf.benchmarks.families.network import EthernetLink, NetworkServer
-from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Reading
@@ -130,11 +130,8 @@ def _readings(outputs: Outputs, seconds: int, there: int, back: int) -> list[Rea
             f"netperf sent {found.sent} bytes, but ESP carried {sent} there and {received} back",
             before + after,
         )
-    return [
-        Reading("throughput", found.throughput),
-        Reading("kpps", packets / found.elapsed_s / 1e3),
-        Reading("cpu_load", found.local_cpu_load),
-    ]
+    kpps = packets / found.elapsed_s / 1e3
+    return readings(throughput=found.throughput, kpps=kpps, cpu_load=found.local_cpu_load)
 
 
 def _carried(before: str, after: str, spi: int) -> tuple[int, int]:
@@ -169,10 +166,7 @@ def _benchmark(name: str, title: str, *, accelerated: bool) -> Benchmark:
             network.kpps("Packets/Sec", 0.0001, 10_000),
             network.cpu_load("CPU Load"),
         ),
-        profiles={
-            "full": Profile.of("algorithm", _CIPHERS, seconds=60),
-            "quick": Profile.of("algorithm", _CIPHERS, seconds=2),
-        },
+        profiles=Profile.both("algorithm", _CIPHERS, seconds=(60, 2)),
         steps=functools.partial(_steps, accelerated=accelerated),
         tools=("netperf", "ip"),
         tester_tools=("netserver", "ip"),

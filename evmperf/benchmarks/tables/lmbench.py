@@ -178,10 +178,7 @@ BENCHMARK = Benchmark(
     title="LMBench",
     section=("System Benchmarks", "LMBench"),
     metrics=(_MICROSECONDS,),  # of the first row; each has its own
-    profiles={
-        profile: Profile.of("benchmark", _ROWS, 1, _METRICS, repetitions=repetitions)
-        for profile, repetitions in (("full", "many"), ("quick", "few"))
-    },
+    profiles=Profile.both("benchmark", _ROWS, (), _METRICS, repetitions=("many", "few")),
     steps=_steps,
     # One for all: they come in one package.
     tools=("bw_mem",),

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted
-from evmperf.benchmarks.step import Measure, MeasurePower, MeterWindow, Outputs, Plan, Step, output
+from evmperf.benchmarks.step import Measure, MeasurePower, MeterWindow, Outputs, Plan, Step, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.results import Case, Direction, Metric, Reading
@@ -57,10 +57,7 @@ def _power_benchmark(mode: str, title: str, *off: str) -> Benchmark:
         title=f"{title} Power Performance",
         section=("Low Power Performance", "Power Performance"),
         metrics=_METRICS_OF_OFF,
-        profiles={
-            "full": Profile.of("rail", own, 1, own, window_s=30),
-            "quick": Profile.of("rail", own, 1, own, window_s=2),
-        },
+        profiles=Profile.both("rail", own, (), own, window_s=(30, 2)),
         place=Place.SLEEP,
         steps=steps,
         options=(("power", "rails"), ("power", command)),
@@ -114,8 +111,7 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
         log = meter.parse(output(outputs, meter.JSON_FILE))
         check_window(slept, log)
         if case.label != TOTAL:
-            values = log.voltage(case.label), log.power(case.label)
-            return [Reading("rail_voltage", values[0]), Reading("power", values[1])]
+            return readings(rail_voltage=log.voltage(case.label), power=log.power(case.label))
         for rail in rails:
             # A sum in which a rail is missing, or reads as nothing, is no sum.
             voltage, power = _METRICS_OF_OFF if rail in off else _METRICS
@@ -178,17 +174,11 @@ def _resume_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
 
     def parse(outputs: Outputs) -> list[Reading]:
         found = pm_phases.parse(output(outputs, pm_phases.TEXT_FILE))
-        return [Reading("suspend_latency", found.suspend_ms), Reading("resume_latency", found.resume_ms)]
+        return readings(suspend_latency=found.suspend_ms, resume_latency=found.resume_ms)
 
+    sleep = pm_phases.command(command)
     return [
-        Measure(
-            f"sleep{number}",
-            pm_phases.command(command),
-            sleep_s + 120,
-            sleep_s + 2,
-            parse=parse,
-            repetition=number,
-        )
+        Measure(f"sleep{number}", sleep, sleep_s + 120, sleep_s + 2, parse=parse, repetition=number)
         for number in range(plan.repeats)
     ]
 
@@ -205,19 +195,16 @@ BENCHMARKS = (
         section=("Low Power Performance", "Resume Latency Performance"),
         metrics=tuple(
             Metric(
-                f"{way}_latency",
+                f"{way.lower()}_latency",
                 Unit.MILLISECOND,
                 Direction.LOWER,
-                f"Total {way.capitalize()} Latency",
+                f"Total {way} Latency",
                 0.001,
-                100_000,
+                1e5,
             )
             for way in ("suspend", "resume")
         ),
-        profiles={
-            "full": Profile.of("mode", _MODES, 5, sleep_s=10),
-            "quick": Profile.of("mode", _MODES, 1, sleep_s=10),
-        },
+        profiles=Profile.both("mode", _MODES, repeats=(5, 1), sleep_s=10),
         steps=_resume_steps,
         options=(("power", "deep_sleep_command"),),
         conditions=noted("power", *_MODES.values()),

@@ -38,12 +38,8 @@ def _speed(case: Case, way: str = "") -> Measure:
     name, seconds = str(case.params["algorithm"]), int(case.params["seconds"])
     algorithm = _COMPARED.get(name, name)
     accelerated = way == "accelerator"
-    before = {
-        "": "",
-        "accelerator": openssl.in_kernel(algorithm),
-        "arm_ce": openssl.INSTRUCTIONS,
-        "arm": openssl.NO_INSTRUCTIONS,
-    }[way]
+    by_processor = {"": "", "arm_ce": openssl.INSTRUCTIONS, "arm": openssl.NO_INSTRUCTIONS}
+    before = openssl.in_kernel(algorithm) if accelerated else by_processor[way]
 
     def parse(outputs: Outputs) -> list[Reading]:
         if way and openssl.TEXT_FILE not in outputs:
@@ -93,10 +89,7 @@ BENCHMARKS = (
         name="openssl_cpu_load",
         title="OpenSSL CPU Load",
         metrics=(percentage("cpu_load", "CPU Load", 0.1),),
-        profiles={
-            "full": Profile.of("algorithm", _ALGORITHMS, seconds=3),
-            "quick": Profile.of("algorithm", _QUICK_ALGORITHMS, seconds=1),
-        },
+        profiles=Profile.both("algorithm", _ALGORITHMS, _QUICK_ALGORITHMS, seconds=(3, 1)),
     ),
     _three_ways(
         name="crypto_comparison",
@@ -113,9 +106,6 @@ BENCHMARKS = (
         metrics=tuple(
             replace(percentage(way, title, 0.1), required=way == "arm") for way, title in _WAYS.items()
         ),
-        profiles={
-            "full": Profile.of("algorithm", _COMPARED, seconds=3),
-            "quick": Profile.of("algorithm", ("aes-128-cbc", "sha2-256"), seconds=1),
-        },
+        profiles=Profile.both("algorithm", _COMPARED, ("aes-128-cbc", "sha2-256"), seconds=(3, 1)),
     ),
 )

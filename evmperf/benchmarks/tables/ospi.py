@@ -54,11 +54,11 @@ def _slow_s(size: int) -> float:
     return 60 + size / 50_000  # 0.05 MB/s and worse counts as hung
 
 
-def _metrics(unit: Unit, *sides: str) -> tuple[Metric, ...]:
+def _metrics(unit: Unit, *sides: str, title: str = "{} Throughput") -> tuple[Metric, ...]:
     """Throughput of `sides` in that order."""
     high = 2_000_000 if unit is Unit.KIBIBYTE_PER_SECOND else 2_000
     return tuple(
-        Metric(f"{side}_throughput", unit, Direction.HIGHER, f"{side.capitalize()} Throughput", 0.001, high)
+        Metric(f"{side}_throughput", unit, Direction.HIGHER, title.format(side.capitalize()), 0.001, high)
         for side in sides
     )
 
@@ -163,17 +163,8 @@ BENCHMARKS = (
         driver="ospi",
         title="OSPI Raw Flash Driver",
         section=("OSPI Flash Driver", "{BOARD}", "RAW"),
-        metrics=(
-            Metric(
-                "read_throughput",
-                Unit.MEBIBYTE_PER_SECOND,
-                Direction.HIGHER,
-                "Raw Read Throughput",
-                0.01,
-                2_000,
-            ),
-        ),
-        profiles={"full": Profile.of("file_size_mb", [50]), "quick": Profile.of("file_size_mb", [4])},
+        metrics=_metrics(Unit.MEBIBYTE_PER_SECOND, "read", title="Raw {} Throughput"),
+        profiles=Profile.both("file_size_mb", [50], [4]),
         steps=_raw_read_steps,
         tools=("dd",),
         options=(("ospi", "device"),),
@@ -208,10 +199,7 @@ BENCHMARKS = (
         "U-Boot QSPI/OSPI",
         ("UBoot QSPI/OSPI Driver", "{BOARD}"),
         _metrics(Unit.KIBIBYTE_PER_SECOND, "write", "read"),
-        {
-            "full": Profile.of("size_hex", ("400000", "800000", "1000000", "2000000")),
-            "quick": Profile.of("size_hex", ("40000", "80000")),
-        },
+        Profile.both("size_hex", ("400000", "800000", "1000000", "2000000"), ("40000", "80000")),
         size_of=lambda case: int(str(case.params["size_hex"]), 16),
         unit=KIBIBYTE,
     ),

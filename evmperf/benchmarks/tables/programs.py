@@ -35,10 +35,7 @@ def _benchmark(
         title=title,
         section=("System Benchmarks", section or title),
         metrics=next(iter(metrics.values())),
-        profiles={
-            profile: Profile.of("benchmark", rows, 1, own, seconds=for_s)
-            for profile, for_s in (("full", 10), ("quick", seconds))
-        },
+        profiles=Profile.both("benchmark", rows, (), own, seconds=(10, seconds)),
         steps=lambda board, case, _: [processor.prepare(), measure(board, case), processor.put_back()],
         tools=tools,
         board_tools=board_tools,

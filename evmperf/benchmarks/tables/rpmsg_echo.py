@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile
-from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -20,7 +20,7 @@ def _steps(_: Board, case: Case, __: Plan) -> Sequence[Step]:
     def parse(outputs: Outputs) -> list[Reading]:
         text, histogram = output(outputs, rpmsg.TEXT_FILE), output(outputs, rpmsg.HISTOGRAM_FILE)
         average, longest = rpmsg.latencies(text, histogram, processor, messages)
-        return [Reading("average", average), Reading("longest", longest)]
+        return readings(average=average, longest=longest)
 
     command = rpmsg.command(processor, messages, size)
     return [Measure("measure", command, 60 + messages / 500, messages / 3000, parse=parse)]

@@ -8,7 +8,7 @@ where its controller is `dummy_hcd`'s pair.
 from collections.abc import Callable, Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted
-from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, Where, output
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, Where, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -48,7 +48,7 @@ def _benchmark(
         remove = _remove_command(board)
 
         def parse(outputs: Outputs) -> list[Reading]:
-            return [Reading("throughput", dd.throughput(output(outputs, dd.TEXT_FILE), blocks << 20))]
+            return readings(throughput=dd.throughput(output(outputs, dd.TEXT_FILE), blocks << 20))
 
         return [
             # A killed run may have left its disk plugged in, and mounted.
@@ -83,7 +83,7 @@ def _benchmark(
         metrics=(
             Metric("throughput", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Throughput", 0.1, 2000.0),
         ),
-        profiles={"full": Profile.of("blocks", [150]), "quick": Profile.of("blocks", [8])},
+        profiles=Profile.both("blocks", [150], [8]),
         steps=steps,
         tools=("dd", "mkfs.vfat"),
         options=(("usb", "gadget_host"),),
