@@ -45,13 +45,8 @@ def text(language: str) -> str:
             summary="{{ $labels.board }}: the last nightly run began {{ $values.A }} hours ago",
         ),
     )
-    group = {
-        "orgId": 1,
-        "name": "evmperf",
-        "folder": "evmperf",
-        "interval": "10m",
-        "rules": parts.spoken(rules, language),
-    }
+    group = {"orgId": 1, "name": "evmperf", "folder": "evmperf", "interval": "10m"}
+    group["rules"] = parts.spoken(rules, language)
     return yaml.safe_dump(
         {"apiVersion": 1, "groups": [group], "contactPoints": [_contact()], "policies": [_policy()]},
         sort_keys=False,
@@ -68,13 +63,8 @@ def _contact() -> dict[str, Any]:
 
 
 def _policy() -> dict[str, Any]:
-    return {
-        "orgId": 1,
-        "receiver": CONTACT,
-        "group_by": ["alertname", "board"],
-        "group_wait": "1m",
-        "repeat_interval": "1d",
-    }
+    grouped = {"group_by": ["alertname", "board"], "group_wait": "1m", "repeat_interval": "1d"}
+    return {"orgId": 1, "receiver": CONTACT, **grouped}
 
 
 def _missed() -> query.Query:
@@ -93,6 +83,8 @@ def _last(figure: str) -> query.Query:
 def _rule(
     uid: str, title: str, asked: query.Query, *, days: int, above: float, summary: str
 ) -> dict[str, Any]:
+    span = {"from": days * 86400, "to": 0}
+    asked_for: dict[str, Any] = {"refId": "A", "query": asked.said()}
     threshold = {
         "type": "threshold",
         "refId": "B",
@@ -110,17 +102,7 @@ def _rule(
         "annotations": {"summary": summary},
         "labels": {"source": "evmperf"},
         "data": [
-            {
-                "refId": "A",
-                "relativeTimeRange": {"from": days * 86400, "to": 0},
-                "datasourceUid": parts.SOURCE_UID,
-                "model": {"refId": "A", "query": asked.said()},
-            },
-            {
-                "refId": "B",
-                "relativeTimeRange": {"from": days * 86400, "to": 0},
-                "datasourceUid": "__expr__",
-                "model": threshold,
-            },
+            {"refId": one["refId"], "relativeTimeRange": span, "datasourceUid": source, "model": one}
+            for source, one in ((parts.SOURCE_UID, asked_for), ("__expr__", threshold))
         ],
     }

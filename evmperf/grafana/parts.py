@@ -1,9 +1,9 @@
 """Parts of the dashboards: the data source, variables, panels, and their JSON."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from grafana_foundation_sdk.builders import (
     barchart,
@@ -14,6 +14,7 @@ from grafana_foundation_sdk.builders import (
     table,
     timeseries,
 )
+from grafana_foundation_sdk.builders import common as builders
 from grafana_foundation_sdk.cog import builder as cogbuilder
 from grafana_foundation_sdk.cog import variants
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
@@ -94,28 +95,30 @@ def spoken(value: Any, language: str) -> Any:
     return found
 
 
-def _dressed(panel: Any, title: str, about: str, queries: Sequence[Query], *, width: int, height: int) -> Any:
-    """Title, description, size and queries of a panel."""
+_Panel = TypeVar("_Panel")
+
+
+def _panel(
+    kind: Callable[[], _Panel], title: str, about: str, *queries: Query, width: int, height: int
+) -> _Panel:
+    """A panel with its title, description, size and queries."""
+    panel: Any = kind()
     panel.title(title).description(about).datasource(SOURCE).span(width).height(height)
     for number, asked in enumerate(queries):
         panel.with_target(_Target(asked, chr(ord("A") + number)))
-    return panel
+    made: _Panel = panel
+    return made
 
 
 def over_time(
     title: str, about: str, *queries: Query, unit: str = "short", width: int = 12, height: int = 8
 ) -> timeseries.Panel:
     """Lines over time with a point at each run; `about` is the description."""
-    panel = _dressed(timeseries.Panel(), title, about, queries, width=width, height=height)
-    legend = _legend()
-    panel.unit(unit).show_points(common.VisibilityMode.ALWAYS).span_nulls(True).legend(legend)
-    assert isinstance(panel, timeseries.Panel)
-    return panel
+    panel = _panel(timeseries.Panel, title, about, *queries, width=width, height=height)
+    return panel.unit(unit).show_points(common.VisibilityMode.ALWAYS).span_nulls(True).legend(_legend())
 
 
 def _legend() -> Any:
-    from grafana_foundation_sdk.builders import common as builders  # noqa: PLC0415
-
     return (
         builders.VizLegendOptions()
         .display_mode(common.LegendDisplayMode.LIST)
@@ -127,70 +130,54 @@ def _legend() -> Any:
 
 def stacked(panel: timeseries.Panel) -> timeseries.Panel:
     """The same as filled, stacked bars."""
-    from grafana_foundation_sdk.builders import common as builders  # noqa: PLC0415
-
     stacking = builders.StackingConfig().mode(common.StackingMode.NORMAL).group("A")
     return panel.draw_style(common.GraphDrawStyle.BARS).fill_opacity(80).stacking(stacking)
 
 
 def linked(panel: timeseries.Panel) -> timeseries.Panel:
     """Link each point to the report and the CI job of its run (`Query.addressed`)."""
-    nowhere = {"legend": True, "tooltip": True, "viz": True}
-    hidden = [model.DynamicConfigValue("custom.hideFrom", nowhere)]
+    hidden = words.config({"custom.hideFrom": {"legend": True, "tooltip": True, "viz": True}})
     panel.override_by_regexp(f"/^({'|'.join(('run', *ADDRESSES))})$/", hidden)
-    links = [model.DynamicConfigValue("links", words.point_links())]
-    return panel.override_by_regexp("/ mean$/", links)
+    return panel.override_by_regexp("/ mean$/", words.config({"links": words.point_links()}))
 
 
 def banded(panel: timeseries.Panel, cases: Sequence[str]) -> timeseries.Panel:
     """Fill between a case's lowest and highest value, and draw published figures dashed."""
-    hidden = [
-        model.DynamicConfigValue("custom.lineWidth", 0),
-        model.DynamicConfigValue("custom.showPoints", "never"),
-        model.DynamicConfigValue("custom.hideFrom", {"legend": True, "tooltip": False, "viz": False}),
-    ]
-    panel.override_by_regexp("/ (low|high)$/", hidden)
+    hidden = {"custom.hideFrom": {"legend": True, "tooltip": False, "viz": False}}
+    pointless = {"custom.showPoints": "never"}
+    panel.override_by_regexp("/ (low|high)$/", words.config({"custom.lineWidth": 0, **pointless, **hidden}))
     for case in cases:
-        below = model.DynamicConfigValue("custom.fillBelowTo", f"{case} low")
-        panel.override_by_name(f"{case} high", [below])
-    dashed = model.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 6]})
-    points = model.DynamicConfigValue("custom.showPoints", "never")
-    return panel.override_by_regexp("/ published$/", [dashed, points])
+        panel.override_by_name(f"{case} high", words.config({"custom.fillBelowTo": f"{case} low"}))
+    dashed = {"custom.lineStyle": {"fill": "dash", "dash": [8, 6]}}
+    return panel.override_by_regexp("/ published$/", words.config(dashed | pointless))
 
 
 def single(
     title: str, about: str, asked: Query, *, trouble: str = "", unit: str = "short", width: int = 6
 ) -> stat.Panel:
     """One number, large; `trouble` is its colour from 1 on, if it should be zero."""
-    panel = _dressed(stat.Panel(), title, about, [asked], width=width, height=4)
-    from grafana_foundation_sdk.builders import common as builders  # noqa: PLC0415
-
+    panel = _panel(stat.Panel, title, about, asked, width=width, height=4)
     # Without options the SDK writes null, which Grafana's types do not allow.
     options = builders.ReduceDataOptions().calcs(["lastNotNull"])
     panel.unit(unit).reduce_options(options).graph_mode(common.BigValueGraphMode.NONE)
     steps = words.steps(trouble) if trouble else [model.Threshold(None, "text")]
     levels = dashboard.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(steps)
     panel.thresholds(levels)
-    if trouble:
-        panel.color_mode(common.BigValueColorMode.BACKGROUND)
-    assert isinstance(panel, stat.Panel)
-    return panel
+    return panel.color_mode(common.BigValueColorMode.BACKGROUND) if trouble else panel
 
 
 def states(
     title: str, about: str, asked: Query, width: int = _FULL_WIDTH, height: int = 8
 ) -> statetimeline.Panel:
     """The state of each column over time, as bars of words."""
-    panel = _dressed(statetimeline.Panel(), title, about, [asked], width=width, height=height)
+    panel = _panel(statetimeline.Panel, title, about, asked, width=width, height=height)
     panel.mappings(words.mappings()).merge_values(True).show_value(common.VisibilityMode.AUTO)
-    panel.row_height(0.9).fill_opacity(70).line_width(0).legend(_legend())
-    assert isinstance(panel, statetimeline.Panel)
-    return panel
+    return panel.row_height(0.9).fill_opacity(70).line_width(0).legend(_legend())
 
 
 def rows(title: str, about: str, asked: Query, columns: Sequence[str], height: int = 10) -> table.Panel:
     """A table over the whole width, with columns in that order (Flux defines none)."""
-    panel = _dressed(table.Panel(), title, about, [asked], width=_FULL_WIDTH, height=height)
+    panel = _panel(table.Panel, title, about, asked, width=_FULL_WIDTH, height=height)
     options = {
         "indexByName": {name: number for number, name in enumerate(columns)},
         "renameByName": {name: words.heading(name) for name in columns},
@@ -198,24 +185,18 @@ def rows(title: str, about: str, asked: Query, columns: Sequence[str], height: i
     organised = model.DataTransformerConfig(id_val="organize", options=options)
     panel.show_header(True).with_transformation(organised)
     words.dress(panel)
-    assert isinstance(panel, table.Panel)
     return panel
 
 
 def bars(title: str, about: str, asked: Query, width: int = _FULL_WIDTH, height: int = 10) -> barchart.Panel:
     """Bars by the first text column."""
-    panel = _dressed(barchart.Panel(), title, about, [asked], width=width, height=height)
-    panel.legend(_legend())
-    assert isinstance(panel, barchart.Panel)
-    return panel
+    return _panel(barchart.Panel, title, about, asked, width=width, height=height).legend(_legend())
 
 
 def distribution(title: str, about: str, asked: Query, unit: str, width: int = 12) -> histogram.Panel:
     """How often each value occurred."""
-    panel = _dressed(histogram.Panel(), title, about, [asked], width=width, height=8)
-    panel.unit(unit).legend(_legend())
-    assert isinstance(panel, histogram.Panel)
-    return panel
+    panel = _panel(histogram.Panel, title, about, asked, width=width, height=8)
+    return panel.unit(unit).legend(_legend())
 
 
 def variable(name: str, asked: Query, *, label: str = "", multi: bool = False) -> Any:

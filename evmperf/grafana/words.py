@@ -1,6 +1,6 @@
 """Displayed words of the database's values: names, colours, links."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from grafana_foundation_sdk.models import dashboard as model
@@ -39,11 +39,7 @@ _TROUBLE = {"verdict_worse": "red", "failed_boots": "orange", "refused": "orange
 
 def mappings() -> list[Any]:
     """Displayed verdicts and statuses."""
-    options = {
-        str(word): model.ValueMappingResult(text=text, color=colour, index=number)
-        for number, (word, (text, colour)) in enumerate(_LOOKS.items())
-    }
-    return [model.ValueMap(options=options)]
+    return [model.ValueMap(options=_looks(model.ValueMappingResult))]
 
 
 def steps(colour: str, fine: str = "green") -> list[model.Threshold]:
@@ -51,38 +47,27 @@ def steps(colour: str, fine: str = "green") -> list[model.Threshold]:
     return [model.Threshold(None, fine), model.Threshold(1, colour)]
 
 
+def config(values: Mapping[str, Any]) -> list[model.DynamicConfigValue]:
+    """What an override sets, by the paths of Grafana's fields."""
+    return [model.DynamicConfigValue(path, value) for path, value in values.items()]
+
+
 def dress(panel: Any) -> None:
     """Columns of a table: headings, units, colours, and addresses as links."""
-    coloured = {"type": "color-text"}
+    coloured = {"custom.cellOptions": {"type": "color-text"}}
+    columns: dict[str, dict[str, Any]] = {}
     for field, colour in _TROUBLE.items():
-        levels = {
-            "mode": "absolute",
-            "steps": [{"value": None, "color": "text"}, {"value": 1, "color": colour}],
-        }
-        panel.override_by_name(
-            heading(field),
-            [
-                model.DynamicConfigValue("custom.cellOptions", coloured),
-                model.DynamicConfigValue("thresholds", levels),
-            ],
-        )
-    words = [{"type": "value", "options": _plain()}]
+        levels = [{"value": None, "color": "text"}, {"value": 1, "color": colour}]
+        columns[field] = {**coloured, "thresholds": {"mode": "absolute", "steps": levels}}
     for field in ("verdict", "status"):
-        panel.override_by_name(
-            heading(field),
-            [
-                model.DynamicConfigValue("custom.cellOptions", coloured),
-                model.DynamicConfigValue("mappings", words),
-            ],
-        )
-    panel.override_by_name(heading("change"), [model.DynamicConfigValue("unit", "percentunit")])
+        columns[field] = {**coloured, "mappings": [{"type": "value", "options": _looks(dict)}]}
+    columns["change"] = {"unit": "percentunit"}
     for field in ADDRESSES:
         link = {"title": heading(field), "url": "${__value.raw}", "targetBlank": True}
         shown = {"type": "regex", "options": {"pattern": "^http.*", "result": {"text": "open"}}}
-        panel.override_by_name(
-            heading(field),
-            [model.DynamicConfigValue("links", [link]), model.DynamicConfigValue("mappings", [shown])],
-        )
+        columns[field] = {"links": [link], "mappings": [shown]}
+    for field, values in columns.items():
+        panel.override_by_name(heading(field), config(values))
 
 
 def point_links() -> list[dict[str, Any]]:
@@ -93,8 +78,8 @@ def point_links() -> list[dict[str, Any]]:
     ]
 
 
-def _plain() -> dict[str, Any]:
+def _looks(kind: Callable[..., Any]) -> dict[str, Any]:
     return {
-        str(word): {"text": text, "color": colour, "index": number}
+        str(word): kind(text=text, color=colour, index=number)
         for number, (word, (text, colour)) in enumerate(_LOOKS.items())
     }

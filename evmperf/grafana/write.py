@@ -14,13 +14,7 @@ ALERTS = {
 
 def files(*languages: str) -> dict[str, str]:
     """Every generated file (of some languages only): its name below dashboards/, and its text."""
-    builders = [
-        fleet.dashboard(),
-        boot.dashboard(),
-        compare.dashboard(),
-        lab.dashboard(),
-        *driver.dashboards(),
-    ]
+    builders = [*(one.dashboard() for one in (fleet, boot, compare, lab)), *driver.dashboards()]
     made = {}
     for language in languages or DASHBOARDS:
         for builder in builders:

@@ -198,7 +198,7 @@ BENCHMARKS = (
                 f"{way.lower()}_latency",
                 Unit.MILLISECOND,
                 Direction.LOWER,
-                f"Total {way} Latency",
+                f"Total {way.title()} Latency",
                 0.001,
                 1e5,
             )
