@@ -107,15 +107,8 @@ def _boards() -> list[dict[str, Any]]:
 
 
 def _release(entry: Entry) -> dict[str, Any]:
-    return {
-        "release": entry.release,
-        "from_date": entry.dated,
-        "os": entry.os,
-        "date": entry.date,
-        "figures": entry.count,
-        "named": entry.printed,
-        "guide": entry.guide,
-    }
+    said = {"release": entry.release, "from_date": entry.dated, "os": entry.os, "date": entry.date}
+    return {**said, "figures": entry.count, "named": entry.printed, "guide": entry.guide}
 
 
 def _impossible(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
@@ -127,35 +120,21 @@ def _impossible(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
                     row = (block.benchmark, case.name, value.metric)
                     why = buses.impossible(*row, unit=value.unit, mean=value.mean, board=entry.board)
                     if why:
-                        yield {
-                            "board": entry.board,
-                            "release": _said(entry),
-                            "benchmark": block.benchmark,
-                            "case": case.name,
-                            "metric": value.metric,
-                            "why": why,
-                            "guide": entry.guide,
-                            "line": value.line,
-                        }
+                        where = {"board": entry.board, "release": _said(entry)}
+                        figure = dict(zip(("benchmark", "case", "metric"), row, strict=True))
+                        yield where | figure | {"why": why, "guide": entry.guide, "line": value.line}
 
 
 def _figure(one: Found) -> dict[str, Any]:
     value, entry = one.value, one.entry
-    return {
-        "board": entry.board,
-        "os": entry.os,
-        "release": entry.release,
-        "from_date": entry.dated,
-        "benchmark": one.benchmark,
-        "case": one.case,
-        "metric": value.metric,
-        "unit": value.unit,
-        "mean": value.mean,
-        "low": value.low,
-        "high": value.high,
-        "guide": entry.guide,
-        "line": value.line,
-    }
+    where = {"board": entry.board, "os": entry.os, "release": entry.release, "from_date": entry.dated}
+    figure = {name: getattr(value, name) for name in ("metric", "unit", "mean", "low", "high")}
+    return (
+        where
+        | {"benchmark": one.benchmark, "case": one.case}
+        | figure
+        | {"guide": entry.guide, "line": value.line}
+    )
 
 
 def _rows(options: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> None:

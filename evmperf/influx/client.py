@@ -24,6 +24,7 @@ _WHOLE = 3
 """Times that timeout for a whole request and its answer: bytes may come all the time."""
 _MOST_REFUSED = 100
 """Points refused one by one before the server is taken to refuse them all."""
+_LATER = "waiting points are sent next time"
 _LARGE = 1 << 14
 """Bytes that a proxy may call too large; one that does so with less lets nothing by."""
 
@@ -128,7 +129,8 @@ class Store:
                 try:
                     yield from rows
                 except FluxQueryException as error:
-                    raise self._not_selected(str(error)) from None
+                    said = self._without_token(str(error))
+                    raise self._failed(f"cannot answer ({said})", "see its log") from None
                 except (FluxCsvParserException, LookupError, ValueError) as error:
                     raise self._no_influxdb(f"rows that are none ({error})") from None
 
@@ -167,35 +169,24 @@ class Store:
         if not found.startswith(wanted):
             raise self._no_influxdb(f"type {found[:60]!r} where it should be {wanted}")
 
+    def _failed(self, what: str, remedy: str, kind: type[StoreError] = StoreError) -> StoreError:
+        """The error, with its remedy."""
+        return kind(f"InfluxDB {self.config.url}: {what}: {remedy}")
+
     def _no_influxdb(self, what: str) -> StoreError:
-        return StoreError(
-            f"InfluxDB {self.config.url}: the answer is not InfluxDB's, perhaps a proxy's ({what}): "
-            f"check {variable('url')} and the proxy; waiting points are sent next time"
-        )
+        foreign = f"the answer is not InfluxDB's, perhaps a proxy's ({what})"
+        return self._failed(foreign, f"check {variable('url')} and the proxy; {_LATER}")
 
-    def _late(self, whole_s: float) -> StoreError:
-        return StoreError(
-            f"InfluxDB {self.config.url}: no complete answer within {whole_s:g} s: look at the "
-            f"server's load; waiting points are sent next time"
-        )
-
-    def _not_selected(self, said: str) -> StoreError:
-        return StoreError(
-            f"InfluxDB {self.config.url}: cannot answer ({self._without_token(said)}): see its log"
-        )
+    def _late(self, within_s: float, what: str = "complete answer") -> StoreError:
+        return self._failed(f"no {what} within {within_s:g} s", f"check the server's load; {_LATER}")
 
     def _unreachable(self, error: Exception) -> StoreError:
         said = str(error)
         if "timed out" in said:
-            return StoreError(
-                f"InfluxDB {self.config.url}: no answer within {self._timeout_s:g} s: look at the "
-                f"server's load; waiting points are sent next time"
-            )
+            return self._late(self._timeout_s, "answer")
         cause = said.rpartition("] ")[2].rstrip("')") or type(error).__name__
-        return StoreError(
-            f"InfluxDB {self.config.url}: cannot be reached ({cause}): start the server or "
-            f"check {variable('url')}; waiting points are sent next time"
-        )
+        remedy = f"start the server or check {variable('url')}; {_LATER}"
+        return self._failed(f"cannot be reached ({cause})", remedy)
 
     def _refused(self, error: ApiException) -> StoreError:
         status, said = error.status or 0, self._without_token(_message(error))
@@ -215,15 +206,15 @@ class Store:
             remedy = f"check {variable('bucket')} or create it"
         elif "no space left" in said or status == 507:
             what = f"the server's disk is full ({said})"
-            remedy = "make room there; waiting points are sent next time"
+            remedy = f"make room there; {_LATER}"
         elif status == 413:
             kind, what = _TooLarge, f"even small points are too large for it ({said})"
-            remedy = "raise the limit of the server or the proxy; waiting points are sent next time"
+            remedy = f"raise the limit of the server or the proxy; {_LATER}"
         elif status in (400, 422) and _is_influxdbs(error):
             kind, what, remedy = _BadPoints, said, "see docs/results.md for what is stored"
         else:
-            what, remedy = f"answers {status} ({said})", "waiting points are sent next time"
-        return kind(f"InfluxDB {config.url}: {what}: {remedy}")
+            what, remedy = f"answers {status} ({said})", _LATER
+        return self._failed(what, remedy, kind)
 
     def _without_token(self, text: str) -> str:
         return text.replace(self.config.token, "***")
@@ -251,23 +242,17 @@ def _pools(sockets: weakref.WeakSet[socket.socket]) -> dict[str, type[HTTPConnec
     from urllib3.connection import HTTPConnection, HTTPSConnection  # noqa: PLC0415
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool  # noqa: PLC0415
 
-    class Plain(HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
+    def noting(connection: Any, pool: Any) -> Any:
+        def connect(self: Any) -> None:
+            connection.connect(self)
             sockets.add(self.sock)
 
-    class Secure(HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            sockets.add(self.sock)
+        return type(
+            pool.__name__, (pool,), {"ConnectionCls": type("Noting", (connection,), {"connect": connect})}
+        )
 
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class SecurePool(HTTPSConnectionPool):
-        ConnectionCls = Secure
-
-    return {"http": PlainPool, "https": SecurePool}
+    https = noting(HTTPSConnection, HTTPSConnectionPool)
+    return {"http": noting(HTTPConnection, HTTPConnectionPool), "https": https}
 
 
 def _literal(value: Any) -> str:

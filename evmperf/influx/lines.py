@@ -50,6 +50,11 @@ def _fields(**fields: str | float | bool | None) -> str:
     return ",".join(shown)
 
 
+def _of(record: object, names: str) -> dict[str, Any]:
+    """Attributes of a record, by name."""
+    return {name: getattr(record, name) for name in names.split()}
+
+
 def _texts(**texts: str) -> str:
     """Further fields, said where they are empty, too: SQL knows no column that no point has."""
     return "".join(f",{name}={text_field(text)}" for name, text in texts.items())
@@ -143,19 +148,13 @@ class Lines:
             outcome=run.outcome or "It has not ended, or was killed.",
             exit_status=run.exit_status,
             power_cycles=totals.boots if facts.attempts is None else facts.attempts,
-            boots=totals.boots,
-            failed_boots=totals.failed_boots,
-            cases=totals.cases,
+            **_of(totals, "boots failed_boots cases"),
             **totals.by_status,
-            refused_outputs=totals.refused_outputs,
-            retried=totals.retried,
+            **_of(totals, "refused_outputs retried"),
             **{f"verdict_{word.replace(' ', '_')}": n for word, n in totals.by_verdict.items()},
-            measured_s=totals.measured_s,
-            tool_s=totals.tool_s,
-            kernel=facts.kernel or None,
-            uboot=facts.uboot or None,
-            image=facts.image or None,
-            revision=facts.evmperf_revision or None,
+            **_of(totals, "measured_s tool_s"),
+            **_of(facts, "kernel uboot image"),
+            revision=facts.evmperf_revision,
             run_release=self._release,
             results_url=run.addresses.get("results"),
             facts=_json(facts.to_dict()),
@@ -176,9 +175,7 @@ class Lines:
             samples=len(record.samples),
             refused=refused,
             failed=len(record.failures) - refused,
-            duration_s=record.duration_s,
-            tool_s=record.tool_s,
-            version=record.version,
+            **_of(record, "duration_s tool_s version"),
             params=_json(record.params),
             tools=_json(record.tools),
             repeat=record.conditions.get(REPEAT),
@@ -215,11 +212,7 @@ class Lines:
         """A guide's figures: a mean with what else was printed, no samples behind it."""
         for figure in record.published:
             fields = _fields(
-                unit=figure.unit,
-                value=figure.mean,
-                low=figure.low,
-                high=figure.high,
-                text=figure.text,
+                **{"unit": figure.unit, "value": figure.mean, **_of(figure, "low high text")},
                 run=self._run.id,
                 run_release=self._release,
                 status=record.status,
@@ -250,15 +243,9 @@ class Lines:
             yield f"{BOOT_MARK}{tags} {fields} {mark.wall_ns}"
 
     def _verdict(self, record: VerdictRecord) -> str:
-        fields = _fields(
-            run=self._run.id,
-            run_release=self._release,
-            verdict=record.verdict,
-            reason=record.reason,
-            baseline=record.baseline,
-            change=record.change,
-        )
-        fields += _texts(goal=record.goal, reached=record.reached, owner=record.owner)
+        told = _of(record, "verdict reason baseline change")
+        fields = _fields(run=self._run.id, run_release=self._release, **told)
+        fields += _texts(**_of(record, "goal reached owner"))
         tags = self._case_tags(record, metric=record.metric)
         return f"{VERDICT}{tags} {fields} {self._run.started_ns}"
 

@@ -37,7 +37,9 @@ class InfluxRuns:
         """See evmperf.runs.history.RunSource. What is not stored is empty: raw files, and facts or
         conditions longer than a field may be.
         """
-        return self._stored(self._measured(board, limit))
+        which = f'and r.board == params.board and r.kind != "{GUIDE}"'
+        newest = "" if limit is None else f"|> limit(n: {limit})\n"
+        return self._stored(self._runs(which, newest, board=board))
 
     def everything(self) -> list[StoredRun]:
         """See evmperf.runs.history.RunSource, and `runs`."""
@@ -45,11 +47,6 @@ class InfluxRuns:
 
     def _stored(self, runs: list[Run]) -> list[StoredRun]:
         return [StoredRun(run, functools.partial(self._results, run)) for run in runs]
-
-    def _measured(self, board: str, limit: int | None) -> list[Run]:
-        which = f'and r.board == params.board and r.kind != "{GUIDE}"'
-        newest = "" if limit is None else f"|> limit(n: {limit})\n"
-        return self._runs(which, newest, board=board)
 
     def _runs(self, which: str, newest: str = "", **values: str) -> list[Run]:
         flux = (
@@ -61,10 +58,10 @@ class InfluxRuns:
         return sorted(found, key=lambda run: (run.started_ns, run.id))
 
     def _results(self, run: Run) -> list[Result]:
-        rows = {_key(row, row["time_ns"]): row for row in self._rows(RESULT, [run])}
+        rows = {_key(row, row["time_ns"]): row for row in self._rows(RESULT, run)}
         samples: dict[_Key, list[Sample]] = {}
         published: dict[_Key, list[Published]] = {}
-        for row in self._rows(SAMPLE, [run]):
+        for row in self._rows(SAMPLE, run):
             key = _key(row, row["started_ns"])
             if row["kind"] == GUIDE:
                 published.setdefault(key, []).append(_published(row))
@@ -79,21 +76,15 @@ class InfluxRuns:
             for key, row in sorted(rows.items(), key=lambda item: item[0][-1])
         ]
 
-    def _rows(
-        self, measurement: str, runs: list[Run], which: str = "", **values: str
-    ) -> Iterator[Mapping[str, Any]]:
-        """The points of those runs of one board, with the fields of `which`, side by side."""
-        oldest = min(run.started_ns for run in runs)
+    def _rows(self, measurement: str, run: Run) -> Iterator[Mapping[str, Any]]:
+        """The points of a run, their fields side by side."""
+        which = f'r._measurement == "{measurement}" and r.board == params.board'
         flux = (
-            _ROWS.format(
-                span=f"start: time(v: {oldest})",
-                which=f'r._measurement == "{measurement}" and r.board == params.board {which}',
-            )
-            + "|> filter(fn: (r) => contains(value: r.run, set: params.runs))\n"
+            _ROWS.format(span=f"start: time(v: {run.started_ns})", which=which)
+            + "|> filter(fn: (r) => r.run == params.run)\n"
             + "|> map(fn: (r) => ({r with time_ns: int(v: r._time)}))"
         )
-        ids = [run.id for run in runs]
-        for row in self._store.query(flux, board=runs[0].board, runs=ids, **values):
+        for row in self._store.query(flux, board=run.board, run=run.id):
             yield row.values
 
 
@@ -105,14 +96,10 @@ def _run(row: Mapping[str, Any]) -> Run:
     return Run(
         id=row["run"],
         board=row["board"],
-        profile=row.get("profile") or "",
-        kind=row.get("kind") or "",
-        lab=row.get("lab") or "",
-        place=row.get("place") or "",
+        **_texts(row, "profile", "kind", "lab", "place", "os"),
         started_ns=row["time_ns"],
         ended_ns=row.get("ended_ns") or 0,
         release=(row.get("release") or "").removeprefix(UNKNOWN),
-        os=row.get("os") or "",
         exit_status=row.get("exit_status"),
         # The server's CSV ends every line like that, those within a text too.
         outcome=(row.get("outcome") or "").replace("\r\n", "\n"),
@@ -127,15 +114,13 @@ def _result(row: Mapping[str, Any], samples: tuple[Sample, ...], published: tupl
     return Result(
         benchmark=row["benchmark"],
         version=row["version"],
-        driver=row.get("driver") or "",
-        case=row.get("case") or "",
+        **_texts(row, "driver", "case", "profile"),
         params=_structure(row, "params", {}),
-        profile=row.get("profile") or "",
+        tools=_structure(row, "tools", {}),
+        conditions=_structure(row, "conditions", {}),
         status=Status(row["status"]),
         samples=samples,
         failures=msgspec.convert(_structure(row, "failures", []), tuple[Failure, ...]),
-        tools=_structure(row, "tools", {}),
-        conditions=_structure(row, "conditions", {}),
         started_ns=row["time_ns"],
         duration_s=row["duration_s"],
         tool_s=row["tool_s"],
@@ -144,20 +129,17 @@ def _result(row: Mapping[str, Any], samples: tuple[Sample, ...], published: tupl
 
 
 def _published(row: Mapping[str, Any]) -> Published:
-    return Published(
-        row["metric"], row["unit"], row["value"], row.get("low"), row.get("high"), row.get("text") or ""
-    )
+    text = row.get("text") or ""
+    return Published(row["metric"], row["unit"], row["value"], row.get("low"), row.get("high"), text)
 
 
 def _sample(row: Mapping[str, Any]) -> Sample:
-    return Sample(
-        row["metric"],
-        row["value"],
-        row.get("unit") or "",
-        row["repetition"],
-        row["time_ns"] - row["repetition"],
-        row.get("error"),
-    )
+    unit, number = row.get("unit") or "", row["repetition"]
+    return Sample(row["metric"], row["value"], unit, number, row["time_ns"] - number, row.get("error"))
+
+
+def _texts(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: row.get(name) or "" for name in names}
 
 
 def _structure(row: Mapping[str, Any], name: str, empty: Any) -> Any:

@@ -14,7 +14,8 @@ from evmperf.provision.cache import Cache
 from evmperf.provision.image import Image
 from evmperf.provision.record import Book, InstallationEntry, InstallationRecord
 from evmperf.provision.running import Running
-from evmperf.provision.ways import NoWay, Way
+from evmperf.provision.staging import Way
+from evmperf.provision.ways import NoWay
 
 Tell = Callable[[str], None]
 Progress = Callable[[str, int, int], None]
@@ -54,7 +55,7 @@ class Installation:
 
     def describe(self) -> str:
         """What `install` will overwrite, for people."""
-        return self._way.describe()
+        return self._way.overwrites
 
     def known(self) -> InstallationRecord:
         """What this host knows of the image on the board."""

@@ -6,18 +6,15 @@ netboot_dtb and netboot_ramdisk, of which those that were given are set.
 """
 
 import hashlib
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from labgrid.driver.exception import ExecutionError
-from labgrid.exceptions import NoDriverFoundError
-
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import BoardError, LabError, UsageError
-from evmperf.provision import software, tftp
+from evmperf.provision import software
+from evmperf.provision.staging import Provider, trouble
 
 PARTS = ("kernel", "dtb", "ramdisk")
 MEDIUM = "netboot"
@@ -36,12 +33,13 @@ def start(target: Any, board: Board, bench: LabgridBench, given: Mapping[str, st
             f"{board.file_name} does not describe its U-Boot's network boot: set "
             f"`media.{MEDIUM}` of the strategy (docs/provisioning.md)"
         )
-    staged = {part: _stage(target, board, file) for part, file in files.items()}
+    provider = Provider(target, board, "TFTP", " and ".join(file.name for file in files.values()))
+    staged = {part: provider.stage(file, file.name) for part, file in files.items()}
     bench.boot_from(MEDIUM, {f"{MEDIUM}_{part}": name for part, name in staged.items()})
     try:
         shell = bench.shell()
     except BoardError as error:
-        if reason := tftp.trouble(bench.console_lines()):
+        if reason := trouble(bench.console_lines()):
             raise LabError(f"the board did not boot over TFTP: {reason} ({error})") from error
         raise
     facts: dict[str, Any] = {
@@ -66,21 +64,6 @@ def _file(part: str, name: str) -> Path:
     if not file.is_file():
         raise UsageError(f"there is no {part} {name}")
     return file.absolute()
-
-
-def _stage(target: Any, board: Board, file: Path) -> str:
-    try:
-        return str(target.get_driver("TFTPProviderDriver").stage(str(file)))
-    except (NoDriverFoundError, KeyError):
-        raise UsageError(
-            f"{board.file_name} names no TFTPProvider with its driver, which gives the board "
-            f"{file.name} (docs/provisioning.md)"
-        ) from None
-    except (OSError, subprocess.SubprocessError, ExecutionError) as error:
-        raise LabError(
-            f"{file.name} cannot be put where the lab's TFTP server looks (TFTPProvider's "
-            f"internal): {' '.join(str(error).split())[:160]}"
-        ) from None
 
 
 def _check(what: str, asked: str, found: str) -> None:

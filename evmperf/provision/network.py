@@ -8,18 +8,14 @@ busybox has them.
 import contextlib
 import json
 import re
-import subprocess
 from typing import Any
-
-from labgrid.driver.exception import ExecutionError
-from labgrid.exceptions import NoDriverFoundError
 
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, LabError, ToolError, UsageError
-from evmperf.provision import tftp
 from evmperf.provision.image import Image
+from evmperf.provision.staging import Provider, Way, trouble
 from evmperf.provision.writer import MARK, Progress
 
 _MEDIUM = "network"
@@ -89,7 +85,7 @@ head -c {head} {device} | cmp - head && echo whole
 """
 
 
-class NetworkWay:
+class NetworkWay(Way):
     """eMMC, NVMe or another disk of the board, written by the board itself."""
 
     own_loader = False
@@ -98,29 +94,20 @@ class NetworkWay:
     def __init__(self, target: Any, board: Board, bench: LabgridBench) -> None:
         self._device = board.options.image.device
         self._board, self._bench = board, bench
-        try:
-            self._provider = target.get_driver("HTTPProviderDriver")
-        except (NoDriverFoundError, KeyError):
-            raise UsageError(
-                f"{board.file_name} says image.device, but no HTTPProvider with its driver, which "
-                f"gives the board its image (docs/provisioning.md)"
-            ) from None
+        self._provider = Provider(target, board, "HTTP", "its image (image.device)")
+        self.overwrites = f"{self._device} of the board"
         if not re.fullmatch(r"/dev/[\w/.-]+", self._device):
             raise UsageError(f"{board.file_name}: image.device must be a device, e.g. /dev/mmcblk0")
 
-    def describe(self) -> str:
-        """What will be overwritten, for people."""
-        return f"{self._device} of the board"
-
     def put(self, image: Image, progress: Progress) -> dict[str, Any]:
         """Start the system in memory, and have it write and read back."""
-        url = self._stage(image)
+        url = self._provider.stage(image.content, image.name)
         with contextlib.ExitStack() as stack:
             try:
                 shell = stack.enter_context(self._bench.started_from(_MEDIUM))
             except BoardError as error:
                 first = "the board did not start the system in memory over TFTP: "
-                reason = tftp.trouble(self._bench.console_lines())
+                reason = trouble(self._bench.console_lines())
                 raise LabError(f"{first}{f'{reason} ({error})' if reason else error}") from error
             try:
                 return self._install(shell, image, url, progress)
@@ -144,18 +131,6 @@ class NetworkWay:
             f"{self._device} does not keep its data: its SHA-256 differed in each of "
             f"{_TRIES} tries; replace the disk"
         )
-
-    def _stage(self, image: Image) -> str:
-        try:
-            return str(self._provider.stage(str(image.content)))
-        except (OSError, subprocess.SubprocessError, ExecutionError) as error:
-            raise LabError(
-                f"{image.name} cannot be put where the lab's HTTP server looks (HTTPProvider's "
-                f"internal): {' '.join(str(error).split())[:160]}"
-            ) from None
-
-    def ready(self) -> None:
-        """Nothing to do: the disk is in the board."""
 
     def _check(self, shell: Shell, image: Image) -> None:
         name = self._device.removeprefix("/dev/")

@@ -3,7 +3,7 @@
 import shlex
 import subprocess
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
@@ -13,6 +13,7 @@ from evmperf.provision import writer
 from evmperf.provision.image import Image
 from evmperf.provision.network import NetworkWay
 from evmperf.provision.remote import Host
+from evmperf.provision.staging import Way
 from evmperf.provision.writer import Content, Progress
 
 _COMMAND_S = 3600.0
@@ -20,24 +21,6 @@ _COMMAND_S = 3600.0
 
 class NoWay(UsageError):
     """The board file names no way to put an image on the board. That is allowed."""
-
-
-class Way(Protocol):
-    """One way of writing a board's boot medium."""
-
-    own_loader: bool
-    """Whether the board then starts by the image's own boot loader."""
-    with_power: bool
-    """Whether the board itself writes; else its power is off meanwhile."""
-
-    def describe(self) -> str:
-        """What will be overwritten, for people."""
-
-    def put(self, image: Image, progress: Progress) -> dict[str, Any]:
-        """Make the medium equal to the image; what `writer.put` returns, as far as it is known."""
-
-    def ready(self) -> None:
-        """See, before each power-on, that the board has its medium, and that it is whole."""
 
 
 def choose(target: Any, board: Board, bench: LabgridBench) -> Way:
@@ -62,18 +45,13 @@ def write(host: Host, medium: str, image: Image, progress: Progress) -> dict[str
     return host.put(medium, source, about, progress)
 
 
-class CardWay:
+class CardWay(Way):
     """An SD card that a switch moves between board and host."""
 
-    own_loader = True
-    with_power = False
+    overwrites = "the card behind the card switch"
 
     def __init__(self, switch: CardSwitch) -> None:
         self._switch = switch
-
-    def describe(self) -> str:
-        """What will be overwritten, for people."""
-        return "the card behind the card switch"
 
     def put(self, image: Image, progress: Progress) -> dict[str, Any]:
         """Write the card at the host, and move it back into the board."""
@@ -90,20 +68,14 @@ class CardWay:
         self._switch.to("dut")
 
 
-class CommandWay:
+class CommandWay(Way):
     """The lab's own command: snagboot for an empty board, or a flasher it has."""
-
-    own_loader = True
-    with_power = False
 
     def __init__(self, command: str, board: Board) -> None:
         self._command, self._board = command, board
         if "{image}" not in command:
             raise UsageError(f"{board.file_name}: image.command must have {{image}} in it")
-
-    def describe(self) -> str:
-        """What will be overwritten, for people."""
-        return f"the medium that `{self._command}` writes"
+        self.overwrites = f"the medium that `{self._command}` writes"
 
     def put(self, image: Image, progress: Progress) -> dict[str, Any]:
         """Call the command with the image as it was given; its own output is its error's reason."""
@@ -126,6 +98,3 @@ class CommandWay:
             said = (done.stderr + done.stdout).strip().splitlines() or ["without a message"]
             raise LabError(f"`{command[:80]}` ended with {done.returncode}: {said[-1][:200]}")
         return {"by": self._command}
-
-    def ready(self) -> None:
-        """Nothing to do."""

@@ -15,7 +15,7 @@ from evmperf.model.figures import Figure, figures
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
-from evmperf.report.verdicts import labels
+from evmperf.report.verdicts import case_of, labels, suite_of, xml
 
 Runs = Sequence[tuple[Run, Sequence[Result]]]
 
@@ -53,21 +53,11 @@ def kcidb(runs: Runs) -> str:
         ident = f"{origin['origin']}:{plain(run.id)}"
         kernel = plain(run.facts.kernel)
         data["checkouts"].append({"id": ident, **origin, "tree_name": plain(run.release)})
-        data["builds"].append(
-            {
-                "id": ident,
-                "checkout_id": ident,
-                **origin,
-                "comment": kernel,
-                "architecture": _slug(run.facts.machine, "_"),
-            }
-        )
-        of_run = {
-            "build_id": ident,
-            **origin,
-            "start_time": _time(run.started_ns),
-            "environment": {"comment": plain(run.board), "misc": {"place": run.place}},
-        }
+        machine = _slug(run.facts.machine, "_")
+        build = {"id": ident, "checkout_id": ident, **origin, "comment": kernel, "architecture": machine}
+        data["builds"].append(build)
+        where = {"comment": plain(run.board), "misc": {"place": run.place}}
+        of_run = {"build_id": ident, **origin, "start_time": _time(run.started_ns), "environment": where}
         tests = [*(_figure(f) for f in figures(results).values()), *map(_failed, results)]
         data["tests"] += [
             of_run | test | {"id": f"{ident}:{number}"} for number, test in enumerate(filter(None, tests))
@@ -105,25 +95,12 @@ def junit(runs: Runs) -> str:
     root = ET.Element("testsuites")
     for run, results in runs:
         failed = sum(result.status is not Status.MEASURED for result in results)
-        suite = ET.SubElement(
-            root,
-            "testsuite",
-            name=plain(run.id),
-            tests=str(len(results)),
-            failures=str(failed),
-            errors="0",
-            skipped="0",
-            timestamp=_time(run.started_ns)[:19],
-            hostname=plain(run.board),
-        )
+        suite = suite_of(run.id, len(results), failed)
+        suite.attrib |= {"timestamp": _time(run.started_ns)[:19], "hostname": plain(run.board)}
+        root.append(suite)
         for result in results:
-            case = ET.SubElement(
-                suite,
-                "testcase",
-                classname=plain(result.benchmark),
-                name=plain(result.case),
-                time=f"{result.duration_s:.3f}",
-            )
+            case = case_of(suite, result.benchmark, result.case)
+            case.set("time", f"{result.duration_s:.3f}")
             if known := figures([result]).values():
                 properties = ET.SubElement(case, "properties")
                 for figure in known:
@@ -132,8 +109,7 @@ def junit(runs: Runs) -> str:
             if result.status is not Status.MEASURED:
                 said = ET.SubElement(case, "failure", message=plain(", ".join(result.flaws())))
                 said.text = plain("\n".join(failure.message for failure in result.failures))
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return xml(root)
 
 
 def openmetrics(runs: Runs) -> str:

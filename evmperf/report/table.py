@@ -42,18 +42,8 @@ def result_rows(result: Result) -> Iterator[Row]:
             yield _published_row(result, cell, required)
         elif required:
             note = str(result.status) if result.status is not Status.PARTIAL else "missing"
-            yield Row(
-                result.benchmark,
-                result.case,
-                name,
-                "-",
-                _unit(result, name, metric),
-                "-",
-                "-",
-                0,
-                note,
-                required,
-            )
+            figures = ("-", _unit(result, name, metric), "-", "-", 0)
+            yield Row(result.benchmark, result.case, name, *figures, note, required)
 
 
 def _declared(result: Result) -> tuple[Metric, ...]:
@@ -79,18 +69,8 @@ def _row(result: Result, name: str, summary: Summary, unit: str, required: bool)
     if result.state and name in result.state.shares:
         notes.append(f"{result.state.shares[name]:.0%} of {result.state.bus}")
     notes += result.flaws()
-    return Row(
-        result.benchmark,
-        result.case,
-        name,
-        rounded(summary.mean),
-        unit,
-        rounded(summary.low),
-        rounded(summary.high),
-        summary.count,
-        ", ".join(notes),
-        required,
-    )
+    figures = (rounded(summary.mean), unit, rounded(summary.low), rounded(summary.high), summary.count)
+    return Row(result.benchmark, result.case, name, *figures, ", ".join(notes), required)
 
 
 def _published_row(result: Result, cell: Published, required: bool) -> Row:

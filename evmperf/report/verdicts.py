@@ -139,34 +139,35 @@ _OBJECT = (*("unit", "better", "value", "baseline", "change"), *("tolerance", "p
 
 def as_junit(judgement: Judgement) -> str:
     """JUnit: a test a metric; worse ones fail, those without a verdict are skipped."""
-    suite = ET.Element(
-        "testsuite",
-        name=plain(f"evmperf check {judgement.board}"),
-        tests=str(len(judgement.verdicts)),
-        failures=str(judgement.count(Outcome.WORSE)),
-        errors="0",
-        skipped=str(len(judgement.verdicts) - judgement.compared),
-    )
+    count, worse = len(judgement.verdicts), judgement.count(Outcome.WORSE)
+    suite = suite_of(f"evmperf check {judgement.board}", count, worse, count - judgement.compared)
     for verdict in judgement.verdicts:
-        case = ET.SubElement(
-            suite,
-            "testcase",
-            classname=plain(verdict.key.benchmark),
-            name=plain(f"{verdict.key.case} {verdict.key.metric}"),
-        )
-        message = plain(_sentence(verdict))
+        case = case_of(suite, verdict.key.benchmark, f"{verdict.key.case} {verdict.key.metric}")
+        message = plain(f"{verdict.outcome}: {explained(verdict)}")
         if verdict.outcome is Outcome.WORSE:
             ET.SubElement(case, "failure", message=message)
         elif verdict.outcome in (Outcome.NOT_COMPARABLE, Outcome.NOT_JUDGED, Outcome.UNKNOWN):
             ET.SubElement(case, "skipped", message=message)
         else:
             ET.SubElement(case, "system-out").text = message
-    ET.indent(suite)
-    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    return xml(suite)
 
 
-def _sentence(verdict: Verdict) -> str:
-    return f"{verdict.outcome}: {explained(verdict)}"
+def suite_of(name: str, tests: int, failures: int, skipped: int = 0) -> ET.Element:
+    """A suite of JUnit with its counts."""
+    counts = {"tests": tests, "failures": failures, "errors": 0, "skipped": skipped}
+    return ET.Element("testsuite", {"name": plain(name), **{word: str(n) for word, n in counts.items()}})
+
+
+def case_of(suite: ET.Element, group: str, name: str) -> ET.Element:
+    """A test of a suite of JUnit."""
+    return ET.SubElement(suite, "testcase", classname=plain(group), name=plain(name))
+
+
+def xml(root: ET.Element) -> str:
+    """The text of a file."""
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:

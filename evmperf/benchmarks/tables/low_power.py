@@ -194,15 +194,8 @@ BENCHMARKS = (
         title="Resume Latency",
         section=("Low Power Performance", "Resume Latency Performance"),
         metrics=tuple(
-            Metric(
-                f"{way.lower()}_latency",
-                Unit.MILLISECOND,
-                Direction.LOWER,
-                f"Total {way.title()} Latency",
-                0.001,
-                1e5,
-            )
-            for way in ("suspend", "resume")
+            Metric(f"{name}_latency", Unit.MILLISECOND, Direction.LOWER, title, 0.001, 1e5)
+            for name, title in (("suspend", "Total Suspend Latency"), ("resume", "Total Resume Latency"))
         ),
         profiles=Profile.both("mode", _MODES, repeats=(5, 1), sleep_s=10),
         steps=_resume_steps,
