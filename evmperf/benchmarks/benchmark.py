@@ -1,7 +1,4 @@
-"""What a benchmark is: a pure description that turns a case into steps and outputs into readings.
-
-The kinds of steps are in `evmperf.benchmarks.step`.
-"""
+"""What a benchmark is: a pure description of steps (see `step`) and readings of their outputs."""
 
 import enum
 import itertools
@@ -61,9 +58,7 @@ class Profile:
         repeats: tuple[int, int] = (1, 1),
         **params: ParamValue | tuple[ParamValue, ParamValue],
     ) -> dict[str, Self]:
-        """The profiles `full` and `quick` of these labels, which may be the same; a pair of parameters has
-        one for each.
-        """
+        """The profiles `full` and `quick` of these labels; a pair of parameters has one value for each."""
         labels = {"full": tuple(full), "quick": tuple(quick) or tuple(full)}
         return {
             name: cls.of(
@@ -114,9 +109,7 @@ class Benchmark:
     profiles: Mapping[str, Profile]
     place: Place = Place.SHELL
     steps: Callable[[Board, Case, Plan], Sequence[Step]] = field(default=lambda board, case, plan: ())
-    """What is done for a row, in this order: the same for the same board, row and plan. A benchmark of
-    boots has no steps.
-    """
+    """The steps of a row, in order, equal for equal board, row and plan. Boot benchmarks have none."""
     tools: tuple[str, ...] = ()
     """Programs that the board must have on its PATH."""
     board_tools: Callable[[Board], tuple[str, ...]] = field(default=lambda board: ())
@@ -157,15 +150,11 @@ class Benchmark:
         return self.lacks(board, case) if case else ""
 
     def declared_steps(self, board: Board, case: Case, profile: str) -> Sequence[Step]:
-        """The steps of a row as far as they are known without a runner, which draws ports and keys
-        for each measurement: for counting, showing and comparing them.
-        """
+        """The steps of a row without a runner's ports and keys, for counting, showing and comparing."""
         return self.planned(board, case, Plan(self.profiles[profile].repeats))
 
     def planned(self, board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        """The steps of a row. Where `steps` leaves the repetitions of the profile out, each measuring
-        step is done that many times.
-        """
+        """The steps of a row; without repetitions of its own, each measuring step as often as planned."""
         steps = [*self.steps(board, case, plan)]
         if any(isinstance(step, Measure) and step.repetition for step in steps):
             return steps

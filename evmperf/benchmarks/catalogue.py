@@ -30,11 +30,8 @@ OWN = Path("benchmarks")
 
 @functools.cache
 def benchmarks() -> dict[str, Benchmark]:
-    """Every benchmark by name, in alphabetical order: evmperf's, and those of `benchmarks/` in the
-    current folder.
-
-    Raises UsageError for a file with one benchmark that is not named like it, for a benchmark that
-    replaces another, and for a file that Python cannot load.
+    """All benchmarks by name, sorted, with those of `benchmarks/` in the current folder; raises UsageError
+    for a file of another name, a name in use, or Python's errors.
     """
     found: dict[str, Benchmark] = {}
     for module in _modules():
@@ -68,9 +65,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def _guarded(benchmark: Benchmark, file: Path) -> Benchmark:
-    """A lab's benchmark, whose mistakes are said with file and line: of `steps` as UsageError, of
-    `parse` as ToolError, which costs its case.
-    """
+    """A lab's benchmark, its mistakes with file and line: UsageError of `steps`, ToolError of `parse`."""
 
     def told(function: Callable[..., Any], kind: type[EvmperfError]) -> Callable[..., Any]:
         def call(*given: Any) -> Any:
@@ -114,10 +109,7 @@ def benchmark(name: str) -> Benchmark:
 
 
 def board(file: Path, tester: str = "") -> Board:
-    """Read a board file and check it, with the names that it calls absent against the catalogue.
-
-    `tester` as `boards.load` has it. Raises UsageError that names the file and the word.
-    """
+    """Read a board file (see `boards.load`), its absent names checked too; raises UsageError."""
     found = boards.load(file, tester)
     for word in found.options.absent:
         boards.check_word(file, f"targets.main.options.{ABSENT}", word, [*FEATURES, *benchmarks()])

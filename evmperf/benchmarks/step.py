@@ -83,10 +83,8 @@ class CleanUp(Command):
 
 @dataclass(frozen=True)
 class Measure(Command):
-    """A step whose readings are samples of `repetition`; it is repeated once if they are refused.
-
-    Cases whose steps have the same `shared` key use one execution: a tool that prints six rows runs
-    once. "" is a step of this case alone.
+    """A step whose readings are samples of `repetition`, repeated once if they are refused. Steps with the
+    same `shared` key are executed once for all their cases.
     """
 
     # Two steps that do the same are equal; functions made in two calls never are.
@@ -145,10 +143,8 @@ def next_trial(trials: Trials, readings: list[Reading] | None = None) -> tuple[T
 
 @dataclass(frozen=True)
 class Search:
-    """A step that looks for a value by trials, each of which depends on those before it.
-
-    `begin` starts it. `timeout_s` and `expect_s` are those of all its trials together, of which
-    there may be fewer. A trial that fails ends the search.
+    """A step that finds a value by trials that depend on each other, started by `begin`; the times are of all
+    trials together. A failed trial ends it.
     """
 
     name: str

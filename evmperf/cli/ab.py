@@ -148,9 +148,7 @@ def _differences(folder: Path, wanted: Experiment) -> list[Difference]:
 
 
 class _Shower:
-    """Shows an A/B as it goes: a table that fills on a terminal, a line a block elsewhere; and the
-    files of its folder.
-    """
+    """Shows an A/B: on a terminal a live table, elsewhere a line a block; writes the folder's files."""
 
     def __init__(self, folder: Path, options: argparse.Namespace, wanted: Experiment) -> None:
         self._folder = folder

@@ -1,8 +1,5 @@
-"""What a shell completes in a call of `evmperf`: boards, runs, benchmarks, cases, metrics.
-
-    eval "$(register-python-argcomplete evmperf)"
-
-in ~/.bashrc or ~/.zshrc has it done (argcomplete's documentation: other shells).
+"""What a shell completes: boards, runs, benchmarks, cases, metrics. `eval "$(register-python-argcomplete
+evmperf)"` in ~/.bashrc or ~/.zshrc enables it.
 """
 
 import argparse

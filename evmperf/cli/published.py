@@ -1,7 +1,4 @@
-"""`evmperf published`: what TI's guides say, from the record that comes with evmperf.
-
-It answers at once: nothing is imported here but what reads the record.
-"""
+"""`evmperf published`: TI's figures from evmperf's record; imports nothing else, to answer at once."""
 
 import argparse
 import csv

@@ -108,9 +108,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _say(options: argparse.Namespace, text: str) -> None:
-    """Name what differs between two sides in the same breath as the verdicts, unless a program
-    reads what we print.
-    """
+    """Print the differences of two sides beside the verdicts, unless a program reads the output."""
     if Path("-") not in _outputs(options):
         print(text, end="")
 

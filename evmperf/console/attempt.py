@@ -33,9 +33,7 @@ class NotReached(BoardError):
 
 
 class CameBack(NotReached):
-    """The boot command returned to U-Boot's prompt. Another power cycle would not change that,
-    unless the medium did not answer U-Boot this time.
-    """
+    """The boot command returned to U-Boot's prompt: permanent unless the medium did not answer."""
 
     def __init__(self, command: str, said: str) -> None:
         before = said.rstrip().removesuffix("=>")
@@ -45,11 +43,8 @@ class CameBack(NotReached):
 
 @dataclass(eq=False)
 class Attempt:
-    """One try: `began` on CLOCK_MONOTONIC and the `seconds` it took; `boots` says whether the board
-    was made to boot, and not only logged into.
-
-    `error` is None for a success; `phase` is what was being waited for, `post_mortem` the power
-    state and the last lines of the console.
+    """One try: `began` on CLOCK_MONOTONIC, its `seconds`, the awaited `phase`, its `error` or None, power
+    state and last lines as `post_mortem`, whether the board `boots` or only logs in.
     """
 
     goal: str

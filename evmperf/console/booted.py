@@ -134,10 +134,8 @@ def missing(arguments: str, system: BootedSystem) -> list[str]:
 def complaint(
     medium: str, root: str, arguments: str, system: BootedSystem, scripts: Sequence[str]
 ) -> WrongBoot | None:
-    """How what booted differs from what was asked for, with the remedy; None where it does not.
-
-    `root` is the regular expression that the root on `medium` must match ("": any will do), and
-    `scripts` are the variables of U-Boot's environment that overwrite the kernel's arguments.
+    """How what booted differs from the request, or None; `root` is the expression for the root on `medium`
+    ("": any), `scripts` are U-Boot's variables that overwrite the arguments.
     """
     if lost := missing(arguments, system):
         by = f" ({', '.join(scripts)} in U-Boot's environment sets them)" if scripts else ""

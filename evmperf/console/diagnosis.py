@@ -1,7 +1,5 @@
-"""Why a boot got no further, read from what its console had said when nothing more came.
-
-Read once a boot has failed, so that it costs a healthy one nothing and may be generous: what it
-finds is the cause that a time-out names, never a failure by itself.
+"""Why a failed boot got no further, read from its console afterwards: the cause that a time-out names, never
+a failure by itself.
 """
 
 import re
@@ -24,10 +22,8 @@ _FLOOD = 5
 
 @dataclass(frozen=True)
 class BootCause:
-    """What the console said last of why: `name` for people, `line` that shows it ("": none does).
-
-    `kind` is who has to act. `waits` says that the board waits for a person: a power cycle, or
-    waiting longer, does not help.
+    """A cause: `name` for people, the `line` that shows it or "", who has to act, and whether the board
+    `waits` for a person, so that no power cycle helps.
     """
 
     name: str

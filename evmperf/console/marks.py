@@ -40,10 +40,8 @@ class Phase(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Mark:
-    """The time of one boot phase: `mono_ns` on CLOCK_MONOTONIC, `wall_ns` since the epoch.
-
-    `error_s` is how far off the mark is at most (seconds): what announced the phase, `text`,
-    arrived at most so long before. The power came on at most so long after `power_on`.
+    """The time of one boot phase: `mono_ns` on CLOCK_MONOTONIC, `wall_ns` since the epoch; `text` arrived, or
+    the power came on, at most `error_s` seconds earlier (power on: later).
     """
 
     phase: Phase

@@ -4,15 +4,17 @@ A boot is cold after a switch, and after a person where the console showed that 
 it is warm after a reset by software or by a reset line.
 """
 
+import contextlib
 import re
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pexpect import TIMEOUT
 
 from evmperf.console.attempt import tell
-from evmperf.console.deadline import deadline
 from evmperf.console.person import Person
 from evmperf.console.record import ASKED_OFF, ASKED_ON, RESET, RESET_LINE
 from evmperf.model.errors import BoardError, BoardLost, LabError, UsageError
@@ -24,6 +26,27 @@ _SILENT_S = 3.0
 _LISTEN_S = 0.05
 _ANSWER_S = 5
 _LOADER = re.compile(r"U-Boot (?:SPL )?\d{4}\.\d\d|NOTICE:  BL\d")
+
+
+@contextlib.contextmanager
+def deadline(seconds: float, message: str) -> Iterator[None]:
+    """Raise TIMEOUT out of whatever blocks after so long, by a signal (Labgrid's record of steps is of one
+    thread); without effect outside the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def expire(*_: object) -> None:
+        raise TIMEOUT(f"{message} for {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Switch:

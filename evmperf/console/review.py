@@ -16,9 +16,7 @@ _PROMPT_BYTES = 64
 
 @dataclass(frozen=True)
 class Reviewed:
-    """One power-on: its marks, the first alarm, `notes` of what else is worth knowing, what
-    differs from what was recorded then, and where its time went.
-    """
+    """One power-on: marks, first alarm, other `notes`, differences from the record, and its tree."""
 
     number: int
     marks: Mapping[Phase, Mark]
@@ -56,9 +54,7 @@ def review(
 
 
 def _watched(records: Sequence[Record], marks: Mapping[Phase, Mark]) -> tuple[Alarm | None, list[str]]:
-    """What the watch makes of a boot. U-Boot's prompt was awaited where something was typed; from
-    the first command on it was there, and Linux's from its mark on.
-    """
+    """What the watch makes of a boot: U-Boot awaited if something was typed, Linux from its mark on."""
     watch = Watch()
     if any(record.kind == ">" for record in records):
         watch.await_uboot()

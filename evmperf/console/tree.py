@@ -47,9 +47,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Tree:
-    """The parts of each phase, the longest first; a phase lasts until the next mark. `notes` say how
-    far the clocks agree, and what is missing.
-    """
+    """Parts of each phase (to the next mark), the longest first; `notes` on clocks and gaps."""
 
     phases: Mapping[Phase, float]
     parts: tuple[Part, ...]
@@ -80,9 +78,7 @@ def grow(
     units: Iterable[tuple[str, float]] = (),
     kernel_log: str = "",
 ) -> Tree:
-    """The tree of one boot from its console; `units` are systemd's, with seconds to start, `kernel_log`
-    has the initcalls of a kernel that does not show them.
-    """
+    """The tree of a boot; `units` are systemd's with seconds, `kernel_log` may have the initcalls."""
     lines = list(_lines(records))
     log = list(_lines([Record(0, 0, "<", kernel_log.encode())]))
     before_init = itertools.takewhile(lambda line: not _INIT.match(line.text), log)
@@ -146,10 +142,8 @@ def _silences(phase: Phase, lines: Sequence[_Line]) -> Iterator[Part]:
 
 
 def _drift(lines: Sequence[_Line]) -> Iterator[str]:
-    """How the kernel's clock goes beside the console's, and where the console is late.
-
-    The messages of the first and the last third that came soonest tell the rates: what the console
-    holds back only ever comes later.
+    """How the kernel's clock goes beside the console's, by the soonest messages of the first and last third,
+    and where the console is late.
     """
     delays = [(line.mono_ns / 1e9 - (line.kernel_s or 0.0), line) for line in lines]
     third = len(delays) // 3

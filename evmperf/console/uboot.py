@@ -13,9 +13,7 @@ _LONGEST = 900
 
 
 def parse(printed: str) -> dict[str, str]:
-    """The variables that `printenv` printed. Values may have several lines: a line that begins no
-    variable belongs to the one before.
-    """
+    """The variables that `printenv` printed; a line without a name continues the value before it."""
     variables: dict[str, str] = {}
     name = ""
     for line in printed.replace("\r", "").split("\n"):

@@ -12,9 +12,7 @@ from evmperf.console.signs import BY_THE_FIRST, EXPLAINED, SIGNS, TWICE, Stage, 
 from evmperf.model.errors import Kind
 
 _OVERLAP = 2048
-"""Bytes kept from chunk to chunk, so that a text cut in two is still seen: more than a line of the
-kernel's, which is at most 1 KiB.
-"""
+"""Bytes kept between chunks for texts cut in two: more than a line of the kernel's (1 KiB)."""
 _MEMORY = 1 << 18
 """Bytes of this boot in which a failure's cause is looked for."""
 _REASON = 4096
@@ -31,10 +29,8 @@ _MOST_UBOOTS = 3
 
 @dataclass(frozen=True)
 class Alarm:
-    """What was seen: `name` for people and records, `text` the line that showed it.
-
-    `kind` is who has to act, `remedy` what may help; `permanent` says that a power cycle will not,
-    `after` is the line before that says why, "" where the text says it all.
+    """What was seen: `name`, the line `text`, who has to act, `remedy`, whether it is `permanent` (no power
+    cycle helps), and the line that says why, if any, in `after`.
     """
 
     name: str

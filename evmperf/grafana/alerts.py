@@ -74,9 +74,7 @@ def _missed() -> query.Query:
 
 
 def _last(figure: str) -> query.Query:
-    """A figure of each board's last nightly run. Grafana reads one table of
-    names and numbers as one number per name, and no other.
-    """
+    """A figure of each board's last nightly run, as the names and numbers that Grafana's alerts need."""
     return query.points(RUN, _NIGHTLY).last("board").select(board="board", Value=figure)
 
 

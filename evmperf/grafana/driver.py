@@ -83,9 +83,7 @@ def _panel(benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> object
 
 
 def _bands(samples: query.Query) -> query.Query:
-    """Mean, low and high of every case over time, as lines `CASE mean`, ..., with the run and its
-    addresses.
-    """
+    """Mean, low and high of every case over time, as lines `CASE mean` ..., with the run's addresses."""
     lines = (
         {"time": "time", "run": "run", "series": f"case + ' {name}'", "Value": name}
         for name in ("mean", "low", "high")

@@ -102,9 +102,7 @@ def _quoted(names: Sequence[str], language: str) -> str:
 
 @dataclass(frozen=True)
 class Query:
-    """A question in both languages. `head` is what Flux defines first; `series` is the column whose
-    values are lines of a panel: columns in Flux, rows in SQL.
-    """
+    """A question in Flux (after `head`) and SQL; `series` is the column whose values are lines."""
 
     flux: str
     sql: str

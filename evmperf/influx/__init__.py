@@ -1,4 +1,1 @@
-"""The way to InfluxDB and back: line protocol from the spool, sending it, and reading it again.
-
-docs/results.md describes what is stored.
-"""
+"""Sending runs to InfluxDB as line protocol, and reading them again (docs/results.md)."""

@@ -45,10 +45,8 @@ def config_file(environment: Mapping[str, str]) -> Path:
 
 
 def load(environment: Mapping[str, str] = os.environ) -> Config | None:
-    """The settings, None where there are none at all.
-
-    Variables come before the file. Raises UsageError when some are missing, the file is readable
-    by others, or the address is none.
+    """The settings, variables before the file, None without any; raises UsageError for incomplete or wrong
+    ones, and for a file that others may read.
     """
     path = config_file(environment)
     values = _read(path)

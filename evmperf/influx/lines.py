@@ -1,7 +1,4 @@
-"""Line protocol from the records of a run (schema: docs/results.md).
-
-A year of a lab is formatted in minutes.
-"""
+"""Line protocol from the records of a run, a year of a lab in minutes (schema: docs/results.md)."""
 
 import functools
 import math

@@ -103,10 +103,8 @@ class RunPush:
         return cls(store, folder, progress)
 
     def send(self) -> Pushed:
-        """Send what is there and not sent yet; raises StoreError when the server takes nothing.
-
-        Tags cannot be changed later, so nothing is sent while a run that is still being measured
-        has yet to learn its release and operating system.
+        """Send what is new; raises StoreError when the server takes nothing. Tags cannot change later, so a
+        run at work waits until its release and system are known.
         """
         live = spool.is_live(self.folder)
         run = spool.read_run(self.folder)

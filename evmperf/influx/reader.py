@@ -34,9 +34,7 @@ class InfluxRuns:
         return str(self._store.config)
 
     def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
-        """See evmperf.runs.history.RunSource. What is not stored is empty: raw files, and facts or
-        conditions longer than a field may be.
-        """
+        """See evmperf.runs.history.RunSource; raw files and very long facts or conditions are not stored."""
         which = f'and r.board == params.board and r.kind != "{GUIDE}"'
         newest = "" if limit is None else f"|> limit(n: {limit})\n"
         return self._stored(self._runs(which, newest, board=board))

@@ -52,10 +52,8 @@ def _is_through(progress: PushProgress) -> bool:
 
 
 class Sender:
-    """Sends one run while it is measured, after what earlier runs left waiting.
-
-    `wake` and the rest of the measuring side only set a flag; the thread reads what is safe on the
-    disk. A server that fails costs a retry later, and the run nothing.
+    """Sends one run while it is measured, after earlier runs' waiting points, in a thread that reads the
+    disk: a failing server costs a retry, and the run nothing.
     """
 
     def __init__(self, config: Config, folder: Path, timeout_s: float = 20.0) -> None:

@@ -13,9 +13,7 @@ _ANSWER_S = 20.0
 
 
 def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
-    """Images by role: WHOLE alone, or parts of a network boot; as pytest's --image takes them for a host
-    job, else URLs. Raises UsageError for one that is silent or unfit.
-    """
+    """Images by role, WHOLE alone or parts of a network boot; raises UsageError for unfit ones."""
     words = list(given)
     if not words:
         return {}

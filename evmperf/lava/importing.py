@@ -25,9 +25,7 @@ from evmperf.runs.spool import Spool, new_folder, read_results, read_run
 
 @dataclass(frozen=True)
 class LogSource:
-    """Where a log comes from: `name` for messages, and what the server says about the job, whose
-    `number` is 0 for a log file alone. `kind` and `facts` are for the run.
-    """
+    """A log's origin: `name` for messages, the job's `number` (0: a file), `kind` and `facts`."""
 
     name: str
     number: int = 0

@@ -32,9 +32,7 @@ class LogEntry:
 
 
 def parse(text: str, name: str) -> list[LogEntry]:
-    """The entries of a log without a cut last line; messages are shortened to `limits.LAVA_LINE_CHARS`.
-    Raises UsageError with `name` and line for another text.
-    """
+    """The entries of a log, messages shortened, a cut last line left out; raises UsageError."""
     lines = text.splitlines(keepends=True)
     entries: list[LogEntry] = []
     for number, line in enumerate(lines, 1):

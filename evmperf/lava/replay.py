@@ -17,9 +17,7 @@ from evmperf.measure.bench import Meter, Reply, Shell, StepOutput
 from evmperf.model.errors import BoardError, EvmperfError, LabError, RefusedOutput, ToolError
 
 _STAMP_NS = 150_000_000
-"""Stated error of LAVA's stamps in ns, which its dispatcher takes of whole lines, without priority;
-nothing in a log tells more.
-"""
+"""Stated error of LAVA's stamps in ns: its dispatcher stamps whole lines, without priority."""
 
 _RESET = re.compile(r"start: (\d+)\.\S* reset-device")
 _SWITCHED = re.compile(r"Returned 0 in \d+ seconds")

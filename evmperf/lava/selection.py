@@ -110,9 +110,7 @@ def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> s
 
 
 def matches(keyword: str, text: str) -> bool:
-    """Whether pytest's -k expression selects a test of that text, ignoring case. A copy: pytest's
-    evaluation is private, and evmperf does not import pytest. Raises UsageError.
-    """
+    """Whether pytest's -k expression (whose evaluation is private) selects a text; raises UsageError."""
     if not keyword.strip():
         return True
     words = re.sub(

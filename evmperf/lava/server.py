@@ -1,7 +1,5 @@
-"""A LAVA server over its REST interface (v0.2): submit, follow, fetch.
-
-The token comes from the environment or from lavacli's own configuration, never from a command
-line, and never appears in a message.
+"""A LAVA server's REST interface (v0.2). The token comes from the environment or lavacli's configuration,
+never from a command line, and is in no message.
 """
 
 import os

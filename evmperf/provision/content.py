@@ -42,9 +42,7 @@ _DECODERS: dict[str, Callable[[], Any]] = {
 
 
 def kind(file: Path) -> str:
-    """A file's compression by its first bytes, one of SUFFIXES or "". Raises UsageError for an unreadable
-    file, or one that its name belies (a downloaded login page).
-    """
+    """A file's compression (of SUFFIXES, or ""); raises UsageError if unreadable or falsely named."""
     try:
         with file.open("rb") as stream:
             head = stream.read(8)
@@ -127,9 +125,7 @@ class Hashes(msgspec.Struct, frozen=True):
 
 
 def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _whole: None) -> Hashes:
-    """Hash an image file and its content, and write that to `target`, if given, with holes for zeros.
-    Removes `target` and raises UsageError for a bad file, LabError for a full disk.
-    """
+    """Hash a file and its content, written to `target` with holes; raises UsageError or LabError."""
     packed = kind(file)
     whole = file.stat().st_size
     of_file, of_content = hashlib.sha256(), hashlib.sha256()

@@ -93,9 +93,7 @@ def check_fits(image: Image, board: Board) -> None:
 
 @dataclass(frozen=True)
 class BlockMap:
-    """A block map of bmaptool: first and last block of each range. A map made after a decompression lacks
-    meaningful zeros: a copy by it leaves the card's old content there.
-    """
+    """bmaptool's block map: first and last block of each range; may lack meaningful zeros."""
 
     size: int
     block: int

@@ -120,9 +120,7 @@ def _partuuid(said: Mapping[str, str]) -> str:
 
 
 def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
-    """Raise LabError with both values if the running system is not the image; unknown values are not
-    compared. `own_loader`: whether U-Boot comes from the image.
-    """
+    """Raise LabError if a known value differs from the image; `own_loader`: U-Boot is the image's."""
     facts = [
         ("kernel", says.kernel, runs.kernel),
         ("build of the kernel", says.kernel_version, runs.kernel_version),

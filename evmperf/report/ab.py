@@ -35,9 +35,7 @@ def write(folder: Path, comparison: Comparison, differences: Sequence[Difference
 
 
 def table(comparison: Comparison, *, everything: bool = False) -> Table:
-    """What is known of each metric, the worst first; without `everything` only what somebody waits
-    for, and what changed.
-    """
+    """Each metric's result, the worst first; without `everything` the requested and changed ones."""
     from rich.table import Table  # noqa: PLC0415  # slow to import
     from rich.text import Text  # noqa: PLC0415
 

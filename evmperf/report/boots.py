@@ -27,9 +27,7 @@ _LEAST_S = 0.001
 
 
 def told(folder: Path, result: Result, answers: list[Answer]) -> Iterator[Answer]:
-    """Answers about a boot time with the five longest parts of its median boot as further causes, and
-    how far the clocks agree and what is missing as notes.
-    """
+    """Answers about a boot time, with its median boot's five longest parts as causes, and notes."""
     grown = _tree(folder, result)
     for answer in answers:
         spans = [(begin, end) for name, begin, end, _, _ in SPANS if name == answer.metric]

@@ -65,3 +65,16 @@ def _kept(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) 
             break
         kept = [index for index in kept if columns[index].drop != level]
     return kept
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Values as bars between their smallest and largest; "" for fewer than two."""
+    if len(values) < 2:
+        return ""
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    top = len(_BARS) - 1
+    return "".join(_BARS[round((value - low) / span * top)] for value in values)

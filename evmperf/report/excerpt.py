@@ -27,10 +27,7 @@ class _Window:
 
 
 def excerpts(console_log: Path, results: Sequence[Result]) -> list[str]:
-    """The last lines of the console while each result was measured, "" where there are none.
-
-    One pass over the file whatever the number of results, times compared as text.
-    """
+    """The console's last lines during each result, "" without any, in one pass over the file."""
     windows = [
         _Window(_stamp(r.started_ns), _stamp(r.started_ns + round(r.duration_s * 1e9) + 10**6))
         for r in results

@@ -24,9 +24,8 @@ from evmperf.pages.cases import natural
 from evmperf.pages.templates import environment
 from evmperf.published import baseline
 from evmperf.report import plots
-from evmperf.report.beside import MOST, Beside, beside
 from evmperf.report.excerpt import excerpts
-from evmperf.report.table import Row, result_rows
+from evmperf.report.table import MOST, Beside, Row, beside, result_rows
 from evmperf.runs import spool
 from evmperf.runs.history import GUIDE
 from evmperf.state.answers import Answer
@@ -179,9 +178,7 @@ def _why(record: VerdictRecord) -> str:
 
 
 def _range(record: VerdictRecord) -> str:
-    """What a change may be without being called one, as `±3.1 %`; "" for a change of level that is
-    smaller, because its evidence is its nights together.
-    """
+    """The tolerance of a change, as `±3.1 %`; "" if a smaller change was decided by several nights."""
     if not record.was or record.tolerance is None:
         return ""
     share = abs(record.tolerance / record.was)

@@ -76,9 +76,7 @@ def _boots(title: str, result: Result, before: Mapping[Key, float]) -> Iterator[
 
 
 def _over_sizes(title: str, results: Sequence[Result], before: Mapping[Key, float]) -> Iterator[Plot]:
-    """Figures against the size that the cases differ in, a plot for each unit; the level before is a
-    thin line in the same colour.
-    """
+    """Figures against the cases' size, a plot for each unit; earlier levels as thin lines."""
     sized = [(size, result) for result in results if (size := _size(result)) is not None]
     if len({size for size, _ in sized}) < 2:
         return

@@ -1,9 +1,10 @@
 """Results as a table for people: one row a metric of a case."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, wording
 from evmperf.model import anytime, comparable
 from evmperf.model.figures import Baseline, Key
 from evmperf.model.results import MARKS, REPEAT, Metric, Published, Result, Status
@@ -98,10 +99,7 @@ def shortened(case: str) -> str:
 
 
 def baseline_cells(baseline: Baseline, result: Result, row: Row) -> tuple[str, str]:
-    """Baseline and change of one row, "" where there is none to compare with.
-
-    The change is left out where `evmperf check` would not compare either.
-    """
+    """Baseline and change of one row, "" without one, or where `evmperf check` would not compare."""
     known = baseline.figures.get(Key(row.benchmark, row.case, row.metric))
     values = result.values(row.metric)
     if known is None:
@@ -147,3 +145,29 @@ def text_table(results: Iterable[Result], width: int | None = None, baseline: Ba
                 (*shown, row.metric, row.mean, row.unit, row.low, row.high, str(row.count), *cells, row.note)
             )
     return table(columns, rows, width)
+
+
+MOST = 60
+"""Rows that are shown."""
+
+
+class Beside(NamedTuple):
+    """One figure beside the published one, their change ("": not comparable), and earlier releases."""
+
+    name: str
+    ours: str
+    unit: str
+    published: str
+    change: str
+    history: str
+
+
+def beside(nearest: Baseline, every: Sequence[Baseline], result: Result, row: Row) -> Beside | None:
+    """A row beside the nearest release's figure; None where that has none."""
+    theirs, change = baseline_cells(nearest, result, row)
+    if not theirs:
+        return None
+    key = Key(row.benchmark, row.case, row.metric)
+    known = [(one.published.release, one.figures[key]) for one in every if key in one.figures]
+    history = ", ".join(f"{release}: {rounded(f.mean)}" for release, f in known if f.unit == row.unit)
+    return Beside(wording.figure(key), row.mean, row.unit, theirs, change, history)

@@ -11,8 +11,7 @@ from evmperf.benchmarks import wording
 from evmperf.model.outlets import markdown, plain, row
 from evmperf.model.verdict import NO_COUNTERPART, Judgement, Outcome, Verdict, change_text, explained, number
 from evmperf.report import differences as differing
-from evmperf.report.columns import Column, table
-from evmperf.report.sparkline import sparkline
+from evmperf.report.columns import Column, sparkline, table
 from evmperf.report.table import shortened
 from evmperf.runs.differences import Difference
 
@@ -39,9 +38,7 @@ _COLUMNS = (
 
 
 def text(judgement: Judgement, everything: bool = False, width: int | None = None) -> str:
-    """A table for the terminal, the worst first, and a sentence; `width` in characters (None: the
-    terminal's).
-    """
+    """A table for the terminal, the worst first, and a sentence; `width` in characters (None: its own)."""
     rows = shown(judgement, everything)
     found = table(_COLUMNS, [_cells(verdict) for verdict in rows], width) if rows else ""
     return found + "".join(f"{line}\n" for line in [*_told(judgement), judgement.sentence()])
@@ -64,9 +61,7 @@ def _causes(judgement: Judgement) -> list[str]:
 
 
 def _unknown(judgement: Judgement) -> list[str]:
-    """Why there is no verdict, by reason: one that all share is told once, and of those that
-    noise hides how large a change would have shown.
-    """
+    """Reasons without a verdict, the most frequent first; noise counts as one reason."""
     whys = Counter(
         "noise: a change of up to the tolerance would not show"
         if "would not show" in v.why
@@ -171,9 +166,7 @@ def xml(root: ET.Element) -> str:
 
 
 def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
-    """For a merge request: what changed in a table, the rest in a sentence, and what else changed
-    folded away.
-    """
+    """For a merge request: changes in a table, the rest in a sentence, other differences folded."""
     head = f"### {markdown(judgement.board)}: {judgement.headline}"
     lines = [head, "", markdown(judgement.sentence()), ""]
     rows = shown(judgement)

@@ -35,3 +35,15 @@ def only(pattern: re.Pattern[str], text: str, reason: str) -> tuple[str, ...]:
     found = [match.groups() for match in pattern.finditer(text)]
     refuse(len(found) != 1, reason.format(len(found)), text)
     return found[0]
+
+
+def twice(inner: str, file: str) -> str:
+    """Shell text that writes the output of `inner` twice to `$OUT/FILE` against damage; always succeeds."""
+    return f'a=$({inner}) || :; printf "%s\\n%s\\n" "$a" "$a" >"$OUT/{file}"'
+
+
+def read_twice(text: str) -> str:
+    """The text printed twice, "" without a file; raises RefusedOutput if the copies differ."""
+    half = len(text) // 2
+    refuse(text[:half] != text[half:], "the board's facts beside the figures are damaged", text)
+    return text[:half]

@@ -111,10 +111,7 @@ def _status(text: str, states: tuple[str, ...], raw: str) -> dict[str, str]:
 
 
 def _check_pointers(status: dict[str, str], params: dict[str, str], raw: str) -> None:
-    """Check that the kernel's available frames follow from its two pointers.
-
-    It is what the application may write, or may read. The pointers are read a moment later.
-    """
+    """Check the kernel's available frames against its two pointers, which are read a moment later."""
     with refusing("the stream's status is not whole", raw):
         lost = int(status.get("xrun_counter", "0"))
         ahead = int(status["hw_ptr"]) - int(status["appl_ptr"])

@@ -44,10 +44,8 @@ _LOGGED = re.compile(r"^\d+ +MLT (\S+) +\d+ +\d+ +(\d+) ")
 
 
 def rate(text: str, name: str, column: str) -> float:
-    """Workloads a second of one workload, or the score (`CoreMark-PRO`), as the tables have it.
-
-    `column` is `SingleCore` (one context) or `MultiCore` (as many as the run was told to use).
-    Raises RefusedOutput unless both tables are whole, without an error, and their columns agree.
+    """Workloads a second, or the score (`CoreMark-PRO`), in the column `SingleCore` or `MultiCore`; raises
+    RefusedOutput unless both tables are whole, without errors, and agree.
     """
     return float(_printed(text, name, column))
 

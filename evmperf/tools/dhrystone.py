@@ -36,10 +36,8 @@ def watched(command: str) -> str:
 
 
 def per_second(text: str) -> float:
-    """Dhrystones a second.
-
-    Raises RefusedOutput unless there is exactly one whole such line, which the microseconds of one
-    run agree with, and unless all variables have the values that they should have.
+    """Dhrystones a second; raises RefusedOutput unless one line has it, the microseconds of a run agree, and
+    all variables have their values.
     """
     none = "Dhrystone printed no rate, or more than one, or was cut"
     refuse(not text.endswith("\n"), none, text)
@@ -58,10 +56,8 @@ def per_second(text: str) -> float:
 
 
 def clock_mhz(cpufreq: str, text: str) -> float:
-    """The clock in MHz: the highest that cpufreq showed, or what the program says without one.
-
-    Raises RefusedOutput when the two contradict each other (AM62L's guides publish a 400 MHz clock
-    for a part of 1.4 GHz), and when neither says anything.
+    """The clock in MHz, the highest of cpufreq, else the program's; raises RefusedOutput without any, or if
+    they differ (AM62L's guides publish 400 MHz for 1.4 GHz).
     """
     lines = cpufreq.splitlines()
     if not all(line.isdigit() and int(line) in _KILOHERTZ for line in lines) or (

@@ -30,10 +30,8 @@ def command(*, target: str, rw: str, block_size: str, size: str, runtime_s: int,
 
 
 def fill_command(*, target: str, size: str, name: str) -> str:
-    """Shell text that fills all of `size` with data, so that a read accesses the medium.
-
-    A timed write of small blocks does not fill its file in 60 s. Unwritten extents (on a raw
-    device: trimmed blocks) read as zeros without access to the medium.
+    """Shell text that fills all of `size`, so that reads access the medium: a timed write of small blocks
+    leaves unwritten extents, which read as zeros.
     """
     return (
         f"fio --name={name} {target} --size={size} --rw=write --blocksize=1m --ioengine=psync "

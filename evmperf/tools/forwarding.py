@@ -7,8 +7,8 @@ came in at the window's two ends as they did in its middle.
 import re
 
 from evmperf.model.places import STEP_FOLDER
-from evmperf.tools import _twice, mpstat
-from evmperf.tools._checks import refuse, whole
+from evmperf.tools import mpstat
+from evmperf.tools._checks import read_twice, refuse, twice, whole
 
 TEXT_FILE = "frames.txt"
 _STATE = f"{STEP_FOLDER}/forwarding"
@@ -35,7 +35,7 @@ def watch(interface: str, settle_s: int, window_s: int) -> str:
 def collect() -> str:
     """Shell text that leaves what `watch` saw as outputs; repeated, the same."""
     copies = "; ".join(f'cp {name} "$OUT/{name}"' for name in (mpstat.STAT_BEFORE, mpstat.STAT_AFTER))
-    frames = _twice.command(f"cat {TEXT_FILE}", TEXT_FILE)
+    frames = twice(f"cat {TEXT_FILE}", TEXT_FILE)
     return (
         f'n=0; until [ -e {_STATE}/done ]; do [ $n -lt 60 ] || {{ echo "the watch does not end"; exit 3; }}; '
         f"n=$((n + 1)); sleep 1; done; cd {_STATE} && {copies}; {frames}"
@@ -43,10 +43,8 @@ def collect() -> str:
 
 
 def received_mbit(text: str) -> float:
-    """Mbit/s (10^6) of frames that came in within the window; raises RefusedOutput where its
-    beginning or its end is not within the test.
-    """
-    match = whole(_LINE, _twice.read(text), "the watch of the forwarding board is not whole", text)
+    """Mbit/s (10^6) received in the window; raises RefusedOutput for a window outside the test."""
+    match = whole(_LINE, read_twice(text), "the watch of the forwarding board is not whole", text)
     looks = list(zip(map(float, match.groups()[::2]), map(int, match.groups()[1::2]), strict=True))
 
     def rate(first: int, last: int) -> float:

@@ -29,9 +29,7 @@ _NOISE = re.compile(
     # A display that cannot show half of a new frame; the rate is not bounded by this.
     r"|Warning: DRM_CAP_ASYNC_PAGE_FLIP not supported, falling back to 'mailbox' mode .*\n"
 )
-"""What drivers say on standard error, where it may stand in the middle of a line of glmark2's, and
-what glmark2 says before it begins.
-"""
+"""What drivers print on standard error, also in mid-line, and glmark2 before its output."""
 _SOFTWARE = ("llvmpipe", "pipe (llvm", "softpipe", "swrast", "swiftshader", "lavapipe", "software rasterizer")
 _SCENES = [
     "build",
@@ -73,9 +71,7 @@ _SCENES = [
 
 @dataclass(frozen=True)
 class Drawing:
-    """The score, which is the mean of the frames per second of the scenes that the renderer
-    supports; a score without the `unsupported` ones is another quantity.
-    """
+    """The mean frames per second of the supported scenes; `unsupported` ones make it another quantity."""
 
     score: float
     renderer: str
@@ -111,18 +107,14 @@ class _Scene:
 
 
 def command(backend: str, scenes: str) -> str:
-    """Shell text that runs glmark2 on a backend (`drm` or `wayland`), over all scenes or `scenes`,
-    which are its own `-b` options.
-    """
+    """Shell text that runs glmark2 on `drm` or `wayland`, all scenes or `scenes` (its `-b` options)."""
     words = " ".join([f"glmark2-es2-{backend}", *scenes.split()])
     return f'{words} >"$OUT/{TEXT_FILE}"'
 
 
 def drawing(text: str, scenes: str = "") -> Drawing:
-    """What glmark2 says of the `scenes`, its own `-b` options (all scenes without).
-
-    Raises RefusedOutput when it did not come to its end or left out a scene, for a score that is
-    not that of the scenes, and for a line that glmark2 does not print.
+    """What glmark2 prints of `scenes` (its `-b` options; all without); raises RefusedOutput for missing
+    scenes, another score than theirs, and unknown lines.
     """
     lines = _NOISE.sub("", text).splitlines()
     for line in lines:

@@ -13,9 +13,7 @@ _MEGA = 1e6
 _SHORTEST = 0.9
 """Minimum part of the requested time that a test must run."""
 _ROUNDING = 1e-3
-"""How far a rate may be from its bytes and seconds, as a part of it: iperf3 prints the time of one
-side with the rate of the other.
-"""
+"""Relative tolerance of a rate: iperf3 prints the time of one side with the rate of the other."""
 _SIDES = 5e-3
 """Relative tolerance between the times of both sides."""
 _TAIL_S = 0.25

@@ -1,7 +1,5 @@
-"""Linpack (`runLinpack`, linpackc on Netlib): its two tables and last line.
-
-The program is built for rolled or unrolled loops, in single or double precision: four quantities.
-Its result is the lesser of the fourth rows of its two tables.
+"""Linpack (`runLinpack`, linpackc on Netlib), rolled or unrolled, in single or double precision: the result
+is the lesser of the fourth rows of its two tables.
 """
 
 import re

@@ -31,10 +31,7 @@ _FILE_SIZES = ("0", "1", "4", "10")
 
 
 def command(published: str, *, hasty: bool) -> str:
-    """Shell text that runs a program as the guides do, its output into `$OUT/lmbench.txt`.
-
-    A hasty one measures a tenth of a second, once instead of eleven or a hundred times.
-    """
+    """Shell text that runs a program as the guides do, or `hasty` once for 0.1 s, into TEXT_FILE."""
     program, _, arguments = published.partition(" ")
     if hasty:
         arguments = f"-N 1 {re.sub(r'-N [0-9]+ ', '', arguments)}"
@@ -56,10 +53,8 @@ def _until_it_prints(call: str) -> str:
 
 
 def labelled(text: str, label: str, unit: str, lines: int = 1) -> float:
-    """The value of the line `LABEL: VALUE UNIT`, one of exactly `lines` such lines.
-
-    Units are LMBench's: microseconds, nanoseconds, MB/sec. Raises RefusedOutput for another label
-    or unit, a zero, or any other line.
+    """The value of `LABEL: VALUE UNIT` (microseconds, nanoseconds, MB/sec), one of exactly `lines` such
+    lines; raises RefusedOutput for anything else, and zero.
     """
     found = [_LABELLED.fullmatch(line) for line in _whole_lines(text)]
     refuse(len(found) != lines or not all(found), f"LMBench printed other output than {lines} results", text)
@@ -95,10 +90,7 @@ def context_switch(text: str, kilobytes: int, processes: int) -> float:
 
 
 def memory_latency(text: str, megabytes: str, last: str) -> float:
-    """Nanoseconds of one load from an array of so many megabytes (lat_mem_rd).
-
-    Sizes are text as LMBench prints them, `last` is the table's last one: what was cut is refused.
-    """
+    """Nanoseconds of a load from an array (lat_mem_rd); `last` is the size that must end the table."""
     lines = [line for line in _whole_lines(text) if line]
     rows = [_LOADS.fullmatch(line) for line in lines[1:]]
     table = lines and re.fullmatch(r'"stride=\d+', lines[0]) and all(rows)

@@ -43,9 +43,7 @@ class Log:
         return self._mean(self.volts, rail)
 
     def power(self, rail: str) -> float:
-        """Mean power of a rail in mW: of the product of voltage and current of each sample, or of
-        the power that the sensor gave itself.
-        """
+        """Mean power of a rail in mW: of voltage times current of each sample, or of the sensor's power."""
         return self._mean(self.milliwatts, rail)
 
     def _mean(self, values: dict[str, list[float]], rail: str) -> float:
@@ -60,9 +58,7 @@ def write(started_s: float, ended_s: float, samples: Sequence[Sweep]) -> str:
 
 
 def parse(text: str) -> Log:
-    """The log in `text`; raises RefusedOutput for one that is cut, and for an answer that is an
-    overload or no number with a unit.
-    """
+    """The log in `text`; raises RefusedOutput for a cut log, an overload, or an answer without a unit."""
     with refusing("the meter's log is not the JSON expected", text):
         data = json.loads(text)
         times = [float(data["started_s"]), float(data["ended_s"])]

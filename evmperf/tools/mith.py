@@ -16,10 +16,8 @@ _FAILED = re.compile(r"\b(?:error|fail)\w*\b(?! *[=:] *0+(?:\.0*)?$)", re.IGNORE
 
 
 def workloads_per_second(text: str, workload: str) -> float:
-    """The rate of one workload; MITH's names differ from the guides' in their capitals.
-
-    Raises RefusedOutput unless the workload began, was timed once, and ended without an error and
-    without verifying, which is slower; and unless rate, time and iterations agree.
+    """The rate of one workload (names may differ in capitals); raises RefusedOutput unless it ran once,
+    without errors or verification, and rate, time and iterations agree.
     """
     name = re.escape(workload)
 

@@ -30,9 +30,7 @@ def command(window_s: int) -> str:
 
 
 def snapshot(name: str) -> str:
-    """Shell text that keeps the kernel's counters of now as `$OUT/NAME`: those of all CPUs, and
-    those of each, which must add up.
-    """
+    """Shell text that writes the kernel's counters, the sum and each CPU's, to `$OUT/NAME`."""
     return f'grep ^cpu /proc/stat > "$OUT/{name}"'
 
 
@@ -62,10 +60,8 @@ def _is_percentage(value: Any) -> bool:
 
 
 def stat_load(before: str, after: str) -> float:
-    """CPU load in percent between two looks at the `cpu` lines of /proc/stat (proc(5), in clock ticks).
-
-    guest and guest_nice are part of user and nice already and are not counted twice. Raises RefusedOutput
-    unless the lines are whole and those of the CPUs add up to the first.
+    """CPU load in percent between two looks at /proc/stat's `cpu` lines (proc(5), ticks; guest time is in
+    user and nice); raises RefusedOutput unless the CPUs add up to the first line.
     """
     raw = before + after
     first, second = _ticks(before), _ticks(after)

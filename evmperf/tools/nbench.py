@@ -33,18 +33,14 @@ _ROW = re.compile(
 
 
 def iterations_per_second(text: str, kernel: str) -> float:
-    """The rate of one kernel, named in capital letters in the table.
-
-    Raises RefusedOutput unless all ten rows are there, each once and in their order, with indices
-    that follow from their rates.
+    """The rate of a kernel (in capitals); raises RefusedOutput unless all ten rows and their indices are
+    right.
     """
     return float(_rows(text)[kernel].rate)
 
 
 def is_certain(text: str, kernel: str) -> bool:
-    """Whether NBench's repetitions of a kernel agreed: not when it warns that the result is "NOT 95
-    % statistically certain". Raises RefusedOutput as `iterations_per_second` does.
-    """
+    """Whether NBench does not warn of a kernel's result as "NOT 95 % statistically certain"."""
     return not _rows(text)[kernel].warned
 
 

@@ -1,7 +1,5 @@
-"""netperf 2.7: command line and parser of its keyed output (`-k`).
-
-Debian's netperf is built without rate control (`-b`, `-w`): asked for it, it prints a sentence and
-sends as fast as it can. Such a line, as any that is not a key asked for, is refused.
+"""netperf 2.7: command line and parser of its keyed output (`-k`); other lines are refused, as that of a
+netperf without rate control, which sends as fast as it can.
 """
 
 import re
@@ -66,10 +64,8 @@ class NetperfResult:
 
 
 def command(test: str, address: str, port: int, seconds: int, *, cpu: str, name: str, size: int = 0) -> str:
-    """Shell text of one test against the netserver at `address`, result into `$OUT/NAME`.
-
-    `cpu` is `-c` for the load of this machine, `-C` for that of the other; `size` is what is sent
-    at a time, in bytes (0: netperf's own choice).
+    """Shell text of one test, result into `$OUT/NAME`; `cpu` is `-c` for this machine's load, `-C` for the
+    other's, `size` the bytes sent at a time (0: netperf's choice).
     """
     message = f"-m {size} " if size else ""
     return (
@@ -79,10 +75,8 @@ def command(test: str, address: str, port: int, seconds: int, *, cpu: str, name:
 
 
 def outcome(text: str, test: str, seconds: int) -> NetperfResult:
-    """Read the keyed output of a test of that duration.
-
-    Raises RefusedOutput for anything but all keys once, in their order, each with its kind of
-    value, of a test that moved data in the right direction for the whole time.
+    """Read the keyed output of a test; raises RefusedOutput for other keys or kinds of values, another
+    direction, or a shorter test.
     """
     lines = text.splitlines()
     for line, key in zip(lines, KEYS, strict=False):

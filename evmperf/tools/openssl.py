@@ -3,8 +3,7 @@
 import re
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import _twice
-from evmperf.tools._checks import refuse, refusing, whole
+from evmperf.tools._checks import read_twice, refuse, refusing, twice, whole
 
 TEXT_FILE = "openssl.txt"
 UPTIME_FILE = "uptime.txt"
@@ -40,9 +39,7 @@ IN_CRYPTO = "grep -E '^(name|driver|priority) ' /proc/crypto"
 
 
 def in_kernel(algorithm: str) -> str:
-    """Shell text before `command`, which then asks the kernel through the engine devcrypto or
-    afalg; it ends where neither has the algorithm.
-    """
+    """Shell text before `command` for the engine devcrypto or afalg; ends where neither can."""
     return (
         f"{ALONE}modprobe -aq cryptodev af_alg algif_skcipher algif_hash; for e in devcrypto afalg ''; do "
         f'openssl engine -c $e 2>/dev/null | grep -qiw "{algorithm}" && break; done; [ "$e" ] || exit 0; '
@@ -51,15 +48,13 @@ def in_kernel(algorithm: str) -> str:
 
 
 def kernel_driver(text: str, crypto: str, algorithm: str) -> str:
-    """The driver that the kernel prefers for an algorithm (aes-128-cbc, sha256), of what a run
-    after `in_kernel` left: its text, and lines of /proc/crypto (crypto/proc.c), twice.
-
-    Raises RefusedOutput where openssl went on without the engine, or the kernel has no driver.
+    """The kernel's preferred driver of an algorithm, by text and /proc/crypto (crypto/proc.c), twice, of a
+    run after `in_kernel`; raises RefusedOutput without engine or driver.
     """
     refuse(not _SET.match(text), "openssl did not take the engine of the kernel", text)
     cipher = re.fullmatch(r"(aes)-\d+-(\w+)", algorithm)
     name = f"{cipher[2]}({cipher[1]})" if cipher else algorithm
-    mine = [(int(n), driver) for known, driver, n in _DRIVER.findall(_twice.read(crypto)) if known == name]
+    mine = [(int(n), driver) for known, driver, n in _DRIVER.findall(read_twice(crypto)) if known == name]
     refuse(not mine, f"/proc/crypto has no {name}", crypto)
     return str(max(mine)[1])
 
@@ -76,7 +71,7 @@ def command(algorithm: str, seconds: int, before: str = "", about: str = _ABOUT)
         f"( openssl speed -elapsed -mr -seconds {seconds} $l "
         f'-evp {algorithm} >"$OUT/{TEXT_FILE}" 2>&1; r=$?; times >"$OUT/{TIMES_FILE}"; exit $r ); r=$?; '
         f'read ended x </proc/uptime; echo "$began $ended" >"$OUT/{UPTIME_FILE}"; '
-        f"{_twice.command(about, ABOUT_FILE)}; "
+        f"{twice(about, ABOUT_FILE)}; "
         f'[ $r = 0 ] || cat "$OUT/{TEXT_FILE}"; exit $r'
     )
 
@@ -107,7 +102,7 @@ def computed_by(about: str, algorithm: str) -> str:
     `about` is what `openssl engine -c` and `openssl list` print, twice. An engine that
     is loaded and has an algorithm is asked first (ENGINE_register_all_complete).
     """
-    about = _twice.read(about)
+    about = read_twice(about)
     names = {algorithm.upper()}
     for alias, target in _ALIAS.findall(about):
         names |= {target.upper()} if alias.upper() in names else set()

@@ -33,10 +33,8 @@ def command(processor: int, messages: int, size: int) -> str:
 
 
 def latencies(text: str, histogram: str, processor: int, messages: int) -> tuple[float, float]:
-    """Mean and longest round trip in microseconds.
-
-    Raises RefusedOutput for another test than asked for, one that did not end well, and a histogram
-    that does not hold its messages, mean and longest round trip.
+    """Mean and longest round trip in microseconds; raises RefusedOutput for another or failed test, and for a
+    histogram with other messages, mean or longest round trip.
     """
     match = _TEXT.search(text)
     lines = [_LINE.fullmatch(line) for line in histogram.splitlines()]

@@ -3,8 +3,7 @@
 import re
 
 from evmperf.model.units import KIBIBYTE, MEGABYTE
-from evmperf.tools import _twice
-from evmperf.tools._checks import only, refuse
+from evmperf.tools._checks import only, read_twice, refuse, twice
 from evmperf.tools._rounding import agree, over, span
 
 _ROW = re.compile(
@@ -20,7 +19,7 @@ _ARRAYS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
 
 
 CACHES_FILE = "caches.txt"
-CACHES = _twice.command("cat /sys/devices/system/cpu/cpu*/cache/index*/size 2>/dev/null", CACHES_FILE)
+CACHES = twice("cat /sys/devices/system/cpu/cpu*/cache/index*/size 2>/dev/null", CACHES_FILE)
 """Shell text that puts the sizes of all caches beside what STREAM prints."""
 _CACHE = re.compile(r"^(\d+)K$", re.MULTILINE)
 _TIMES = 4
@@ -28,14 +27,12 @@ _TIMES = 4
 
 
 def cached(text: str, caches: str) -> str:
-    """The influence of caches on the rates, in words: "" where the arrays are as large as STREAM
-    demands, or the kernel does not know its caches.
-
-    Raises RefusedOutput if the arrays fit into the last cache, which is then what was measured.
+    """The influence of caches on the rates in words, "" for large arrays or unknown caches; raises
+    RefusedOutput if the arrays fit into the last cache.
     """
     best_rate(text, "Copy")  # which the arrays' size makes
     array = _array_bytes(text)
-    last = max((int(size) * KIBIBYTE for size in _CACHE.findall(_twice.read(caches))), default=0)
+    last = max((int(size) * KIBIBYTE for size in _CACHE.findall(read_twice(caches))), default=0)
     small = (
         f"STREAM's arrays of {array} bytes fit into the last cache of {last} bytes: build it "
         f"with -DSTREAM_ARRAY_SIZE={_TIMES * last // 8}"
@@ -54,10 +51,8 @@ def _array_bytes(text: str) -> int:
 
 
 def best_rate(text: str, kernel: str) -> float:
-    """The column "Best Rate MB/s" of one kernel, in MB/s (10^6 bytes).
-
-    Raises RefusedOutput unless all four rows are there, each with the rate that follows from the
-    arrays' size and its shortest time, and STREAM found its arrays right.
+    """The column "Best Rate MB/s" (10^6 bytes) of a kernel; raises RefusedOutput unless all four rows are
+    there and agree with size and time, and STREAM confirms its arrays.
     """
     found = _ROW.findall(text)
     names = tuple(name for name, *_ in found)

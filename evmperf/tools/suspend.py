@@ -69,9 +69,7 @@ _APART_S = 3.0
 
 @dataclass(frozen=True)
 class Sleep:
-    """One sleep: seconds from the start command to the sleep command, and how long that took at
-    least on the RTC, which counts whole seconds.
-    """
+    """One sleep: seconds to the sleep command, and its least duration on the RTC (whole seconds)."""
 
     lead_s: float
     asleep_s: float
@@ -85,9 +83,7 @@ _TEXT = re.compile(
 
 
 def parse(text: str, wanted_s: int) -> Sleep:
-    """The sleep that `text` tells of; raises RefusedOutput with the reason when the board did not
-    sleep, or for less than `wanted_s`.
-    """
+    """The sleep in `text`; raises RefusedOutput without a sleep, or for less than `wanted_s`."""
     match = whole(_TEXT, text, "the record of the sleep is not whole")
     up0, _, good0, _ = match.groups()[0:4]
     up1, rtc1, good1, bad1 = match.groups()[4:8]

@@ -1,7 +1,5 @@
-"""How long kernel and systemd say that a boot took, as `systemd-analyze time` prints it.
-
-The format is systemd's (src/analyze/analyze-time-data.c): "Startup finished in A (kernel) + B
-(userspace) = C", where a time is a sum of h, min, s, ms.
+"""The duration of a boot as `systemd-analyze time` prints it (src/analyze/analyze-time-data.c): "Startup
+finished in A (kernel) + B (userspace) = C", times as sums of h, min, s, ms.
 """
 
 import re
@@ -40,9 +38,7 @@ def parts(text: str) -> dict[str, float]:
 
 
 def units(text: str) -> list[tuple[str, float]]:
-    """Units and the seconds that each took to start, from the lines of `systemd-analyze blame`; units
-    start side by side. Other lines are passed over.
-    """
+    """Units, which start side by side, with their seconds, from `systemd-analyze blame`."""
     lines = (_UNIT.fullmatch(line) for line in text.splitlines())
     return [(line[2], _seconds(line[1])) for line in lines if line]
 

@@ -1,7 +1,5 @@
-"""U-Boot's `sf` command: erasing, writing and reading SPI flash, timed and compared.
-
-Command lines are U-Boot's (numbers in hexadecimal); the parser reads what cmd/sf.c, cmd/time.c and
-cmd/mem.c of 2025.01 print.
+"""U-Boot's `sf` command: erasing, writing and reading SPI flash, timed and compared, as cmd/sf.c, cmd/time.c
+and cmd/mem.c of 2025.01 print it. Numbers are hexadecimal.
 """
 
 import re
@@ -44,10 +42,8 @@ def _read_back(time: str, offset: int, size: int) -> str:
 
 
 def rate(text: str, operation: str, offset: int, size: int, unit: int) -> float:
-    """Throughput of one `timed_write` or `timed_read`, in `unit` bytes per second.
-
-    U-Boot counts whole milliseconds. Raises RefusedOutput when it did anything else, elsewhere or
-    with another size, when the data did not compare, or when it took no time.
+    """Throughput of one `timed_write` or `timed_read` in `unit` bytes/s, by whole milliseconds; raises
+    RefusedOutput for another operation, place or size, failed comparison, or no time.
     """
     done = _DONE.findall(text)
     verbs = [verb for _, _, verb, _ in done]

@@ -13,11 +13,8 @@ _LINES = re.compile(
 
 
 def mwips(text: str) -> float:
-    """Millions of Whetstone instructions a second.
-
-    A loop is 100 000 instructions, so the rate is checked against loops and seconds. These are
-    whole on Netlib; ports with a finer clock print theirs cut or rounded to whole ones. Raises
-    RefusedOutput for anything else, and for less than a second.
+    """Millions of Whetstone instructions a second, checked against loops of 100 000 and whole seconds, which
+    some ports cut or round; raises RefusedOutput for less than one.
     """
     found = only(_LINES, text, "Whetstone printed no rate, or more than one, or was cut")
     loops, iterations, seconds, rate, unit = found

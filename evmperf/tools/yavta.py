@@ -32,10 +32,8 @@ def command(device: str, width: int, height: int, code: str, frames: int) -> str
 
 
 def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> float:
-    """Frames a second over all of them, the wait for the first included.
-
-    Raises RefusedOutput for another format than asked for, frames that are short, faulty or out of turn, and
-    sums that do not agree. A frame that the device dropped is no fault: it lowers the rate.
+    """Frames a second including the wait for the first, dropped frames lowering it; raises RefusedOutput for
+    another format, short, faulty or disordered frames, or other sums.
     """
     name, bits = _FORMATS[code]
     lines = text.splitlines()

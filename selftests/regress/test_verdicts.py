@@ -13,7 +13,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.verdict import Outcome
 from evmperf.regress import accepted
 from evmperf.regress.against import judged, wanted
-from evmperf.report.sparkline import sparkline
+from evmperf.report.columns import sparkline
 from evmperf.runs.history import SpoolFolder
 from selftests.speed import verdicts as quality
 from selftests.support import runs

@@ -121,10 +121,8 @@ def file_system_profiles(
 def fio_benchmark(
     *, name: str, driver: str, title: str, section: tuple[str, ...], file_system: str | None, size: str = "1g"
 ) -> Benchmark:
-    """A fio table on the driver's scratch partition, on a file system or on the raw partition: direct,
-    asynchronous writes and reads of four block sizes.
-
-    `size` is that of the file or region as published.
+    """A fio table on the driver's scratch partition, on a file system or raw: direct, asynchronous writes and
+    reads of four block sizes, in `size` bytes.
     """
 
     def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:

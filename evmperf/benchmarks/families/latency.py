@@ -9,10 +9,8 @@ from evmperf.tools import cyclictest
 
 
 def histograms(results: Iterable[Result], folder: Path) -> Iterator[tuple[str, list[dict[int, int]]]]:
-    """Benchmark and counts by latency (microseconds), one mapping a CPU, of each run of the tool.
-
-    `folder` is the run's. The rows of a table share one file, which comes once; one that is gone
-    or damaged, or that is not below the folder, does not come at all.
+    """Benchmark and counts by latency (microseconds) per CPU of each of the tool's files below a run's
+    folder, each once; missing or damaged files are left out.
     """
     files = {
         name: result.benchmark

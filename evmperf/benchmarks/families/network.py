@@ -40,11 +40,7 @@ _SERVERS = {"netserver": "netserver -D -N -p {port}", "iperf3": "iperf3 -s -p {p
 
 @dataclass(frozen=True)
 class EthernetLink:
-    """A cable between board and tester, as the board file describes it.
-
-    `address` is the board's with its prefix length, `mbit` the speed that the link must have (0:
-    the file does not say).
-    """
+    """A cable of the board file: the board's `address` with its prefix length, required `mbit` or 0."""
 
     section: str
     interface: str

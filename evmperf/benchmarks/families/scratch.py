@@ -1,7 +1,5 @@
-"""The scratch partition: guarding, formatting and mounting it.
-
-Everything destructive goes through `guard`, which checks on the board itself that the scratch partition
-neither is nor holds the root file system.
+"""The scratch partition: formatting and mounting it, after `guard` has checked on the board that it neither
+is nor holds the root file system.
 """
 
 from collections.abc import Callable

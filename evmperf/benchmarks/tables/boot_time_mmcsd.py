@@ -1,7 +1,5 @@
-"""Boot time over cold boots, from "Starting kernel" to the prompt.
-
-The case is what is booted; the medium is the board file's and travels as a condition. The guides
-know the first case by two names (with and without "20 boot cycles").
+"""Boot time over cold boots, from "Starting kernel" to the prompt; the medium is a condition. Guides name the
+first case with and without "20 boot cycles".
 """
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted

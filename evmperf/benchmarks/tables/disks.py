@@ -87,11 +87,7 @@ def _uboot_ufs(board: Board, driver: str, size: int) -> Sequence[Step]:
 
 
 def _uboot_fat(board: Board, driver: str, size: int) -> Sequence[Step]:
-    """Writing a file on the card's FAT partition, and reading it back.
-
-    The file is a pattern in the board's memory, not one that came over the network; it is compared
-    and removed.
-    """
+    """Writing a pattern to a file on the card's FAT partition, reading it back, comparing, removing it."""
     device = board.text(driver, "uboot_device")
     place = f"mmc {device}:{board.text(driver, 'uboot_fat_partition')}"
     # Without `else`, U-Boot's shell would end with the condition's status.

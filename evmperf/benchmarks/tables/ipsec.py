@@ -1,7 +1,5 @@
-"""TCP through an IPsec tunnel (ESP), whose ciphers the board's CPU or its accelerator computes.
-
-The kernels of both sides get their keys directly (`ip xfrm`): negotiating them is no part of the
-figure. The board's own counters must show that what was sent went through the tunnel.
+"""TCP through an IPsec tunnel (ESP) with keys set directly (`ip xfrm`), computed by the CPU or an
+accelerator; the board's own counters must show that the tunnel carried it.
 """
 
 import functools

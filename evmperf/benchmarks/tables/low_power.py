@@ -1,7 +1,5 @@
-"""Low power: the rails of a sleeping board, and how long the kernel takes to suspend and resume.
-
-A power is given only if the board's own record says that it slept from before the first reading
-until after the last one.
+"""Low power: the rails of a board that sleeps, by its own record, during all readings; and the kernel's times
+to suspend and resume.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,9 +32,7 @@ _ANSWER_S = suspend.END_S + 30
 
 
 def _power_benchmark(mode: str, title: str, *off: str) -> Benchmark:
-    """A table of rails in one low-power mode, whose command the option MODE_command has; `off` names
-    the rails that are switched off in it, whose figures may be zero.
-    """
+    """A table of rails in a mode (option MODE_command); rails in `off` may read zero."""
     name, command = f"lpm_power_{mode}", f"{mode}_command"
     rails = (*RAILS, *_OTHER_RAILS)
     own = {**{rail: () if rail in off else _METRICS for rail in rails}, TOTAL: (_POWER,)}
@@ -131,10 +127,8 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
 
 
 def check_window(slept: suspend.Sleep, log: meter.Log) -> None:
-    """Raise RefusedOutput unless the board was asleep from the first reading to the last.
-
-    The log's times count from when the start command had returned, the sleep's from some moment
-    `started_s` before that at most: each side is taken at its worst.
+    """Raise RefusedOutput unless the board slept from the first reading to the last, with the `started_s`
+    between the two clocks taken at its worst.
     """
     if log.first_s < slept.lead_s + _ENTRY_S:
         raise RefusedOutput(

@@ -32,9 +32,7 @@ _WAYS = {"arm": "ARM", "arm_ce": "ARM CE", "accelerator": "Accelerator"}
 
 
 def _speed(case: Case, way: str = "") -> Measure:
-    """Measure one algorithm; one run serves its six rows. A `way` that the board does not
-    have leaves nothing.
-    """
+    """Measure one algorithm; one run serves its six rows. A `way` that the board lacks leaves nothing."""
     name, seconds = str(case.params["algorithm"]), int(case.params["seconds"])
     algorithm = _COMPARED.get(name, name)
     accelerated = way == "accelerator"

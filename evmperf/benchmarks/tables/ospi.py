@@ -14,10 +14,8 @@ from evmperf.tools import dd, uboot_sf
 
 
 def _raw_read_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
-    """Read an MTD partition with dd, which is recorded as the tool.
-
-    The guides' raw_perf.sh divides by the time of bash's `time -p`, which counts in steps of 10 ms;
-    here it is dd's own, of six digits.
+    """Read an MTD partition with dd, the recorded tool: its time has six digits, the guides' `time -p` counts
+    in steps of 10 ms.
     """
     size = int(case.params["file_size_mb"]) << 20
     find = flash.find(board.options.ospi.device, size, "ospi.device")

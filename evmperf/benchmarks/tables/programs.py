@@ -142,10 +142,7 @@ _SCORE = "coremark-pro"
 
 
 def _coremark_pro(cores: str, title: str, contexts: int) -> Benchmark:
-    """A table of CoreMark-PRO with so many contexts.
-
-    One run measures with one context and with several: that with two serves both tables.
-    """
+    """A table of CoreMark-PRO with so many contexts; the run with two serves the table of one, too."""
     column = "MultiCore" if contexts > 1 else "SingleCore"
     file, log_file = coremark_pro.TEXT_FILE, coremark_pro.LOG_FILE
 

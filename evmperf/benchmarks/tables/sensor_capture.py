@@ -1,8 +1,4 @@
-"""Frames that a camera's sensor delivers, captured into memory.
-
-What lies between the sensor and the video device is set up by the board file's own command: it is
-another on each family.
-"""
+"""Frames of a camera's sensor captured into memory; the board file's own command sets up the path between."""
 
 from collections.abc import Sequence
 

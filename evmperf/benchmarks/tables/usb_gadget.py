@@ -137,9 +137,7 @@ def _plug_command(board: Board, serial: str, mib: int, speed: str) -> str:
 
 
 def find_command(serial: str, speed: str = "high") -> str:
-    """Shell text that waits for the disk of that serial number and sets `disk` to its name; fails if
-    it is not connected at the speed.
-    """
+    """Shell text that sets `disk` to the disk of that serial number; fails at another speed."""
     return (
         f"tries={_WAIT_S}; while :; do set --; speed=; for block in /sys/block/sd*; do "
         'd=$(readlink -f "$block/device" || true); '

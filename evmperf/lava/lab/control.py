@@ -25,9 +25,7 @@ from evmperf.virtual import envfile, image
 from evmperf.virtual.client import LabClient
 
 NATIVE, HOST = "lava-native", "lava-host"
-"""The lab's two virtual boards: LAVA's own, and the one behind the lab host. One board must not be
-two LAVA devices, or two jobs meet on it.
-"""
+"""The lab's two virtual boards, LAVA's own and the lab host's: two jobs must not meet on one."""
 
 _START_S = 180.0
 _STOP_S = 20.0

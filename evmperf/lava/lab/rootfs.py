@@ -1,7 +1,5 @@
-"""The root file system of the LAVA lab: Debian 12 with LAVA's packages, built once and cached.
-
-LAVA's packages must be configured, with a database, so mmdebstrap and a chroot make this root;
-`virtual.debian` only unpacks packages.
+"""The root file system of the LAVA lab: Debian 12 with LAVA's packages, configured in a chroot (which
+`virtual.debian` does not do), built once and cached.
 """
 
 import fcntl
