@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted, percentage
 from evmperf.benchmarks.families import processor, scratch
-from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.units import Unit, size_bytes
@@ -29,16 +29,16 @@ _FILLED = "reads what a fill wrote"
 def _metrics(kind: str) -> tuple[Metric, ...]:
     """The four columns of a storage table; `kind` is EXT4, Raw, ... as the guide heads them."""
     better, unit = Direction.HIGHER, Unit.MEGABYTE_PER_SECOND
-    return tuple(
-        metric
-        for side in ("write", "read")
-        for metric in (
-            Metric(
-                f"{side}_throughput", unit, better, f"{side.capitalize()} {kind} Throughput", 0.001, 20_000
-            ),
-            percentage(f"{side}_cpu_load", f"{side.capitalize()} {kind} CPU Load"),
-        )
-    )
+    metrics: list[Metric] = []
+    for side in ("write", "read"):
+        head = f"{side.capitalize()} {kind}"
+        metrics.append(Metric(f"{side}_throughput", unit, better, f"{head} Throughput", 0.001, 20_000))
+        metrics.append(percentage(f"{side}_cpu_load", f"{head} CPU Load"))
+    return tuple(metrics)
+
+
+def _readings(side: str, rate: float, load: float) -> list[Reading]:
+    return readings(**{f"{side}_throughput": rate, f"{side}_cpu_load": load})
 
 
 def file_system_benchmark(
@@ -68,32 +68,27 @@ def file_system_benchmark(
 
         def measure(side: str, before: str, files: str, expect_s: float, repetition: int = 0) -> Measure:
             timed = mpstat.around(f'dd {files} bs={buffer} 2>"$OUT/{dd.TEXT_FILE}"')
-            return Measure(
-                f"write{repetition}" if side == "write" else side,
-                f"sync; {before}{timed}",
-                slow,
-                expect_s,
-                parse=lambda outputs: [
-                    Reading(f"{side}_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size)),
-                    Reading(f"{side}_cpu_load", processor.load(outputs)),
-                ],
-                repetition=repetition,
-            )
+            name = f"write{repetition}" if side == "write" else side
+
+            def parse(outputs: Outputs) -> list[Reading]:
+                rate = dd.throughput(output(outputs, dd.TEXT_FILE), size)
+                return _readings(side, rate, processor.load(outputs))
+
+            command = f"sync; {before}{timed}"
+            return Measure(name, command, slow, expect_s, parse=parse, repetition=repetition)
 
         source = f"head -c {size} /dev/urandom >{SOURCE}"
         if size > _LARGE:
             source = f"mount -o remount,size={size + _LARGE} /dev/shm && {source}"
-        cold = (
-            f"umount {scratch.MOUNT_POINT} && {kind.mount(partition)} && echo 3 >/proc/sys/vm/drop_caches && "
-        )
+        mount = f"umount {scratch.MOUNT_POINT} && {kind.mount(partition)}"
+        cold = f"{mount} && echo 3 >/proc/sys/vm/drop_caches && "
+        release = f" && {kind.release(partition)}" if kind.release else ""
         to_file = f"if={SOURCE} of={_FILE} conv=fsync,notrunc"
         return [
             scratch.prepare(f"{source} && {{ {kind.fresh(partition)}; }}"),
             *(measure("write", "", to_file, 2 + size / 50e6, number) for number in range(plan.repeats)),
             measure("read", cold, f"if={_FILE} of=/dev/null", 2),
-            scratch.clean_up(
-                f" && rm -f {SOURCE}" + (f" && {kind.release(partition)}" if kind.release else "")
-            ),
+            scratch.clean_up(f" && rm -f {SOURCE}{release}"),
         ]
 
     return Benchmark(
@@ -159,16 +154,12 @@ def _fio_steps(driver: str, target: str, case: Case) -> list[Step]:
     job, watch = f"{driver}_TEST", mpstat.command(runtime_s - settle_s)
 
     def measure(side: str) -> Measure:
-        command = fio.command(
-            target=target, rw=side, block_size=block_size, size=size, runtime_s=runtime_s, name=job
-        )
+        sizes = {"block_size": block_size, "size": size}
+        command = fio.command(target=target, rw=side, **sizes, runtime_s=runtime_s, name=job)
 
         def parse(outputs: Outputs) -> list[Reading]:
             text, watched = output(outputs, fio.JSON_FILE), output(outputs, mpstat.JSON_FILE)
-            return [
-                Reading(f"{side}_throughput", fio.throughput(text, side, runtime_s)),
-                Reading(f"{side}_cpu_load", mpstat.load(watched)),
-            ]
+            return _readings(side, fio.throughput(text, side, runtime_s), mpstat.load(watched))
 
         # fio stays in the foreground, so that Ctrl-C reaches it.
         command = f"(sleep {settle_s}; {watch}) & {command}; r=$?; wait; exit $r"

@@ -37,15 +37,9 @@ def _benchmark(name: str, title: str, *, capture: bool) -> Benchmark:
         rate, window_s = int(case.params["sampling_rate"]), int(case.params["window_s"])
         period = board.options.alsa.period_frames
         device = board.text("alsa", option)
-        stream = alsa.command(
-            capture=capture,
-            device=device,
-            folder=_folder(board, device, "c" if capture else "p"),
-            rate=rate,
-            period=period,
-            settle_s=_SETTLE_S,
-            window_s=window_s,
-        )
+        way = {"device": device, "folder": _folder(board, device, "c" if capture else "p")}
+        times = {"rate": rate, "period": period, "settle_s": _SETTLE_S, "window_s": window_s}
+        stream = alsa.command(capture=capture, **way, **times)
 
         def parse(outputs: Outputs) -> list[Reading]:
             said, status = output(outputs, alsa.TEXT_FILE), output(outputs, alsa.STREAM_FILE)

@@ -41,14 +41,8 @@ _VIRTUAL_UP = (
 
 def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     frames, size = int(case.params["frames"]), int(case.params["bytes"])
-    send = can.command(
-        _interface(board),
-        frames=frames,
-        size=size,
-        fd=size > 8,
-        echo=_is_virtual(board),
-        around=mpstat.around("{send}"),
-    )
+    around, echo = mpstat.around("{send}"), _is_virtual(board)
+    send = can.command(_interface(board), frames=frames, size=size, fd=size > 8, echo=echo, around=around)
 
     def parse(outputs: Outputs) -> list[Reading]:
         found = can.transfer(output(outputs, can.TEXT_FILE), frames)
@@ -77,10 +71,8 @@ def _conditions(board: Board) -> Mapping[str, str]:
 
 
 def _profile(frames: int) -> Profile:
-    rows = {"CAN 8": 8, "CAN FD 64": 64}
-    return Profile(
-        tuple(Case(label, {"frame": label, "bytes": size, "frames": frames}) for label, size in rows.items())
-    )
+    rows = (("CAN 8", 8), ("CAN FD 64", 64))
+    return Profile(tuple(Case(name, {"frame": name, "bytes": size, "frames": frames}) for name, size in rows))
 
 
 BENCHMARK = Benchmark(

@@ -4,7 +4,7 @@ One run of cyclictest serves the three rows. Its histogram stays as raw output a
 """
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile
-from evmperf.benchmarks.step import CleanUp, Measure, Plan, Step, output
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -18,30 +18,21 @@ _ROWS = {"min": "Minimum (usec)", "avg": "Average (usec)", "max": "Maximum (usec
 def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
     duration, statistic = str(case.params["duration"]), str(case.params["statistic"])
     seconds = int(duration[:-1]) * {"s": 1, "h": 3600}[duration[-1]]
+    stress, shared = cyclictest.under_stress(duration), f"cyclictest {duration}"
+
+    def parse(outputs: Outputs) -> list[Reading]:
+        by_cpu = cyclictest.by_cpu(output(outputs, cyclictest.JSON_FILE), statistic, seconds)
+        return [Reading(f"latency_cpu{cpu}", latency) for cpu, latency in by_cpu.items()]
+
     return [
-        Measure(
-            "measure",
-            cyclictest.under_stress(duration),
-            seconds * 1.1 + 60,
-            seconds + 2,
-            parse=lambda outputs: [
-                Reading(f"latency_cpu{cpu}", latency)
-                for cpu, latency in cyclictest.by_cpu(
-                    output(outputs, cyclictest.JSON_FILE), statistic, seconds
-                ).items()
-            ],
-            shared=f"cyclictest {duration}",
-        ),
+        Measure("measure", stress, seconds * 1.1 + 60, seconds + 2, parse=parse, shared=shared),
         CleanUp("clean-up", cyclictest.END_STRESS, 30, 0.5),
     ]
 
 
 def _profile(duration: str) -> Profile:
-    return Profile(
-        tuple(
-            Case(label, {"statistic": statistic, "duration": duration}) for statistic, label in _ROWS.items()
-        )
-    )
+    rows = ((label, {"statistic": statistic, "duration": duration}) for statistic, label in _ROWS.items())
+    return Profile(tuple(Case(*row) for row in rows))
 
 
 BENCHMARK = Benchmark(

@@ -203,15 +203,9 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
 
 
 def _udp_profile(frames: Sequence[int], seconds: int, **params: int) -> Profile:
-    return Profile(
-        tuple(
-            Case(
-                str(frame),
-                {"frame_size": str(frame), "datagram_size": frame - _OVERHEAD, "seconds": seconds, **params},
-            )
-            for frame in frames
-        )
-    )
+    params["seconds"] = seconds
+    rows = ({"frame_size": str(frame), "datagram_size": frame - _OVERHEAD, **params} for frame in frames)
+    return Profile(tuple(Case(str(row["frame_size"]), row) for row in rows))
 
 
 def _udp_flood(driver: str) -> Benchmark:
@@ -223,9 +217,8 @@ def _udp_flood(driver: str) -> Benchmark:
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
         link, server = (EthernetLink.of(board, driver), NetworkServer("netserver", Where.BOARD, plan.port))
         size, seconds = int(case.params["datagram_size"]), int(case.params["seconds"])
-        command = netperf.command(
-            "UDP_STREAM", link.board, server.port, seconds, cpu="-C", size=size, name=_UDP
-        )
+        way = (link.board, server.port, seconds)
+        command = netperf.command("UDP_STREAM", *way, cpu="-C", size=size, name=_UDP)
 
         def parse(outputs: Outputs) -> list[Reading]:
             text = output(outputs, _UDP)
@@ -237,9 +230,8 @@ def _udp_flood(driver: str) -> Benchmark:
             loss = Reading("packet_loss", 100.0 * (1 - found.received / found.sent))
             return [*_udp_readings(size, found.throughput, found.remote_cpu_load), loss]
 
-        return over_link(
-            link, server, Measure("measure", command, *_times_s(seconds), parse=parse, where=Where.TESTER)
-        )
+        measure = Measure("measure", command, *_times_s(seconds), parse=parse, where=Where.TESTER)
+        return over_link(link, server, measure)
 
     return _benchmark(
         driver,

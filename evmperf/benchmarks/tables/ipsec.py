@@ -92,6 +92,18 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
     keys = f"auth-trunc '{_AUTHENTICATION}' 0x{authentication.hex()} 96 enc '{cipher}' 0x{encryption.hex()}"
     accelerator = board.options.ipsec.accelerator
     test = netperf.command("TCP_STREAM", link.tester, server.port, seconds, cpu="-c", name=_FILE)
+    timed = f"{xfrm.command(_BEFORE)} && {test} && {xfrm.command(_AFTER)}"
+
+    def parse(outputs: Outputs) -> list[Reading]:
+        found = netperf.outcome(output(outputs, _FILE), "TCP_STREAM", seconds)
+        before, after = output(outputs, _BEFORE), output(outputs, _AFTER)
+        (sent, packets), (received, _) = (_carried(before, after, spi) for spi in (there, back))
+        if sent < found.sent or received <= 0:
+            said = f"netperf sent {found.sent} bytes, but ESP carried {sent} there and {received} back"
+            raise RefusedOutput(said, before + after)
+        kpps = packets / found.elapsed_s / 1e3
+        return readings(throughput=found.throughput, kpps=kpps, cpu_load=found.local_cpu_load)
+
     return [
         network.prepare(link),
         server.start(),
@@ -99,13 +111,7 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
         _tunnel(Where.TESTER, link.tester, link.board, (back, there), keys),
         _tunnel(Where.BOARD, link.board, link.tester, (there, back), keys),
         *([_computed_by(accelerator, cipher, accelerated=accelerated)] if accelerator else []),
-        Measure(
-            "measure",
-            f"{xfrm.command(_BEFORE)} && {test} && {xfrm.command(_AFTER)}",
-            seconds * 2 + 120,
-            seconds + 2,
-            parse=lambda outputs: _readings(outputs, seconds, there, back),
-        ),
+        Measure("measure", timed, seconds * 2 + 120, seconds + 2, parse=parse),
         network.put_back(),
         network.put_back(Where.TESTER),
         server.stop(),
@@ -116,20 +122,6 @@ def _spis(secret: bytes) -> tuple[int, int]:
     """Two numbers of tunnels of 31 bits, above those that are reserved (RFC 4303, section 2.1)."""
     there, back = (0x1000 + (number >> 1) for number in struct.unpack(">II", secret))
     return there, back if back != there else back + 1
-
-
-def _readings(outputs: Outputs, seconds: int, there: int, back: int) -> list[Reading]:
-    found = netperf.outcome(output(outputs, _FILE), "TCP_STREAM", seconds)
-    before, after = output(outputs, _BEFORE), output(outputs, _AFTER)
-    sent, packets = _carried(before, after, there)
-    received, _ = _carried(before, after, back)
-    if sent < found.sent or received <= 0:
-        raise RefusedOutput(
-            f"netperf sent {found.sent} bytes, but ESP carried {sent} there and {received} back",
-            before + after,
-        )
-    kpps = packets / found.elapsed_s / 1e3
-    return readings(throughput=found.throughput, kpps=kpps, cpu_load=found.local_cpu_load)
 
 
 def _carried(before: str, after: str, spi: int) -> tuple[int, int]:

@@ -7,11 +7,11 @@ rows, which are numbers of files although they are called latencies.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.families.processor import perf
-from evmperf.benchmarks.step import CleanUp, Measure, Plan, Prepare, Step, output
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -75,18 +75,13 @@ _LATENCIES = {
 """Rows of one labelled line: the guides' command, and the label."""
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """One row: the command that the guides name, and its parser with what that takes beside the text."""
 
     command: str
     metric: Metric
     parser: Callable[..., float]
     arguments: tuple[str | float, ...]
-
-    def value(self, text: str) -> float:
-        """The row's figure; raises RefusedOutput."""
-        return self.parser(text, *self.arguments)
 
 
 def _rows() -> dict[str, _Row]:
@@ -105,18 +100,18 @@ def _rows() -> dict[str, _Row]:
             rows[f"bw_mem-{operation}-{size}mb"] = row
     for count in (2, 4):
         for size in (128, 256):
-            command = f"lat_ctx -s {size}K -N 100 {count}"
-            rows[f"lat_ctx-{count}-{size}k"] = _Row(
-                command, _MICROSECONDS, lmbench.context_switch, (size, count)
+            row = _Row(
+                f"lat_ctx -s {size}K -N 100 {count}", _MICROSECONDS, lmbench.context_switch, (size, count)
             )
+            rows[f"lat_ctx-{count}-{size}k"] = row
     for size in (0, 1, 4, 10):
         rows[f"lat_fs-{size}k"] = _Row("lat_fs", _FILES, lmbench.files, (size,))
     # LMBench prints an array's size in megabytes of 2^20 bytes; the label `50` stands for 512 bytes.
     arrays = {"50": 0.5, "31k": 32, "62k": 64, "125k": 128, "250k": 256, "500k": 512, "1000k": 1024}
     for array, kib in arrays.items():
-        rows[f"lat_mem_rd-stride128-sz{array}"] = _Row(
-            "lat_mem_rd 1M 128", _NANOSECONDS, lmbench.memory_latency, (f"{kib / 1024:.5f}", "1.00000")
-        )
+        sizes = (f"{kib / 1024:.5f}", "1.00000")
+        row = _Row("lat_mem_rd 1M 128", _NANOSECONDS, lmbench.memory_latency, sizes)
+        rows[f"lat_mem_rd-stride128-sz{array}"] = row
     for kind in ("int", "int64", "float", "double"):
         for name in ("add", "bit", "div", "mod", "mul") if "int" in kind else ("add", "div", "mul"):
             # LMBench's int64 addition calls itself uint64.
@@ -147,14 +142,12 @@ def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
     elif program == "lat_fs":
         # Its folder, if it was interrupted: tempnam(3) takes five letters of its prefix.
         after = "rm -rf /tmp/lat_f*"
-    measure = Measure(
-        "measure",
-        command,
-        60 if hasty else 900,
-        1 if hasty else 30,
-        parse=lambda outputs: [Reading("perf", row.value(output(outputs, lmbench.TEXT_FILE)))],
-        shared=row.command,
-    )
+
+    def parse(outputs: Outputs) -> list[Reading]:
+        return readings(perf=row.parser(output(outputs, lmbench.TEXT_FILE), *row.arguments))
+
+    times_s = (60, 1) if hasty else (900, 30)
+    measure = Measure("measure", command, *times_s, parse=parse, shared=row.command)
     clean_up = [CleanUp("clean-up", after, 30, 0.5)] if after else []
     return [*before, measure, *clean_up]
 

@@ -115,15 +115,10 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
             power.check(log.power(rail), log.raw)
         return [Reading("power", sum(log.power(rail) for rail in rails))]
 
-    return MeasurePower(
-        "sleep",
-        suspend.start(command.replace("{seconds}", str(sleep_s))),
-        timeout_s=quiet_s + _ANSWER_S,
-        expect_s=quiet_s + 1,
-        parse=parse,
-        shared=f"{mode} {window_s}",
-        window=MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check(), _ANSWER_S),
-    )
+    start, shared = suspend.start(command.replace("{seconds}", str(sleep_s))), f"{mode} {window_s}"
+    window = MeterWindow(rails, settle_s, window_s, quiet_s, suspend.check(), _ANSWER_S)
+    times_s = (quiet_s + _ANSWER_S, quiet_s + 1)
+    return MeasurePower("sleep", start, *times_s, parse=parse, shared=shared, window=window)
 
 
 def check_window(slept: suspend.Sleep, log: meter.Log) -> None:
@@ -131,18 +126,12 @@ def check_window(slept: suspend.Sleep, log: meter.Log) -> None:
     between the two clocks taken at its worst.
     """
     if log.first_s < slept.lead_s + _ENTRY_S:
-        raise RefusedOutput(
-            f"the meter read from {log.first_s:.1f} s on, but the board went to sleep after "
-            f"{slept.lead_s:.1f} s only",
-            log.raw,
-        )
+        said = f"the meter read from {log.first_s:.1f} s on, but the board went to sleep after"
+        raise RefusedOutput(f"{said} {slept.lead_s:.1f} s only", log.raw)
     awake_s = slept.lead_s + slept.asleep_s - log.started_s
     if log.ended_s > awake_s:
-        raise RefusedOutput(
-            f"the meter read until {log.ended_s:.1f} s, but the board may have been awake from "
-            f"{awake_s:.1f} s on",
-            log.raw,
-        )
+        said = f"the meter read until {log.ended_s:.1f} s, but the board may have been awake from"
+        raise RefusedOutput(f"{said} {awake_s:.1f} s on", log.raw)
 
 
 _MODES = {

@@ -46,6 +46,9 @@ def _benchmark(
             f"if [ -d {folder} ]; then rmdir {folder}; fi"
         )
         remove = _remove_command(board)
+        find = f"set -e; {find_command(serial, speed)}"
+        mount = f"{find}; mkdir -p {folder}; mount -t vfat /dev/$disk {folder}"
+        timed = f'{transfer(file, blocks)} 2>"$OUT/{dd.TEXT_FILE}"'
 
         def parse(outputs: Outputs) -> list[Reading]:
             return readings(throughput=dd.throughput(output(outputs, dd.TEXT_FILE), blocks << 20))
@@ -54,22 +57,8 @@ def _benchmark(
             # A killed run may have left its disk plugged in, and mounted.
             Prepare("forget", forget, 60, 0.5, where=host),
             Prepare("plug", f"{remove}; {_plug_command(board, serial, blocks + 10, speed)}", 60, 1),
-            Prepare(
-                "mount",
-                f"set -e; {find_command(serial, speed)}; mkdir -p {folder}; "
-                f"mount -t vfat /dev/$disk {folder}; {before(file, blocks)}",
-                _WAIT_S + slow,
-                2,
-                where=host,
-            ),
-            Measure(
-                "transfer",
-                f'{transfer(file, blocks)} 2>"$OUT/{dd.TEXT_FILE}"',
-                slow,
-                blocks / 30,
-                parse=parse,
-                where=host,
-            ),
+            Prepare("mount", f"{mount}; {before(file, blocks)}", _WAIT_S + slow, 2, where=host),
+            Measure("transfer", timed, slow, blocks / 30, parse=parse, where=host),
             CleanUp("unmount", forget, 60, 0.5, where=host),
             CleanUp("unplug", remove, 60, 0.5),
         ]
