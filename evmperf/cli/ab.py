@@ -129,13 +129,10 @@ def _asked(options: argparse.Namespace) -> Experiment:
         boards=[options.board],
         sides={"a": a, "b": b},
         seed=os.urandom(8).hex(),
-        select=options.select,
-        profile=options.profile,
-        boots=options.boots,
         blocks=blocks,
         budget_s=options.budget,
-        within=options.within,
         metrics=options.metric,
+        **{name: getattr(options, name) for name in ("select", "profile", "boots", "within")},
     )
 
 

@@ -93,12 +93,8 @@ def _sentences(file: Path, benchmark: str, case: str) -> Iterator[str]:
     tools = ", ".join(results[0].tools.values()) or "no tool of its own"
     yield f"evmperf measured {benchmark} {case} (profile {results[0].profile}) with {tools}."
     figure = "no figure" if answer.ours is None else f"{answer.metric} {rounded(answer.ours)} {answer.unit}"
-    theirs = (
-        f"TI published {rounded(answer.theirs)} in {answer.release}"
-        if answer.theirs
-        else "TI published no such figure"
-    )
-    yield f"Result: {figure}; {theirs}."
+    known = f"{rounded(answer.theirs)} in {answer.release}" if answer.theirs else "no such figure"
+    yield f"Result: {figure}; TI published {known}."
     first = answer.causes[0].evidence if answer.causes else "no reading explains it"
     yield f"The board's state around the case: {first}."
     yield f"{file.name} has the rest: evmperf why {file.name}, evmperf reproduce {file.name} --lg-env BOARD."
@@ -129,16 +125,9 @@ def _reproduce(options: argparse.Namespace) -> int:
         for case in table.cases(wanted.profile)
     }
     options.results.mkdir(parents=True, exist_ok=True)
-    session = Sessions(options.results).measure(
-        WantedSession(
-            options.board,
-            (),
-            wanted.benchmark,
-            wanted.profile,
-            kind="desk",
-            leave_out=others - {f"{wanted.benchmark}/{wanted.case}"},
-        )
-    )
+    others.discard(f"{wanted.benchmark}/{wanted.case}")
+    what = (options.board, (), wanted.benchmark, wanted.profile)
+    session = Sessions(options.results).measure(WantedSession(*what, kind="desk", leave_out=others))
     if not session.run:
         raise LabError(
             f"nothing was measured (exit status {session.status}): see {options.results / 'rounds.log'}"
@@ -146,11 +135,8 @@ def _reproduce(options: argparse.Namespace) -> int:
     ours = options.results / session.run
     judgement = against.between([folder], [ours])
     for verdict in judgement.verdicts:
-        there, here = (
-            "not known" if value is None else f"{rounded(value)} {verdict.unit}"
-            for value in (verdict.baseline, verdict.value)
-        )
-        values = f"there {there}, here {here}"
-        print(line(f"{verdict.key}: {verdict.outcome} ({values})"))
+        both = (("there", verdict.baseline), ("here", verdict.value))
+        said = (f"{side} {'not known' if v is None else f'{rounded(v)} {verdict.unit}'}" for side, v in both)
+        print(line(f"{verdict.key}: {verdict.outcome} ({', '.join(said)})"))
     print(line(f"measured into {ours}"))
     return session.status or judgement.exit_status

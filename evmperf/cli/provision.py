@@ -72,16 +72,8 @@ def _about(options: argparse.Namespace) -> None:
 
 
 def _everything(image: Image) -> dict[str, Any]:
-    return {
-        "name": image.name,
-        "source": image.source,
-        "sha256": image.hashes.file,
-        "content_sha256": image.hashes.content,
-        "content_bytes": image.hashes.size,
-        "release": image.identity.release,
-        **msgspec.structs.asdict(image.identity),
-        "warnings": image.warnings,
-    }
+    says = msgspec.structs.asdict(image.identity)
+    return {**image.facts(), "content_bytes": image.hashes.size, **says, "warnings": image.warnings}
 
 
 @command(

@@ -109,13 +109,8 @@ def _start(args: argparse.Namespace) -> int:
     variant = args.variant or (args.name if recipe.exists(args.name) else _NAME)
     if args.foreground:
         return _run(bench, variant, args)
-    started = bench.start(
-        variant,
-        serial_port=args.serial_port,
-        power_port=args.power_port,
-        fresh=args.fresh,
-        qemu_options=args.qemu_option,
-    )
+    asked = {name: getattr(args, name) for name in ("serial_port", "power_port", "fresh")}
+    started = bench.start(variant, **asked, qemu_options=args.qemu_option)
     ports = bench.ports
     _write_env(args.write_env, variant, ports.serial, ports.power)
     word = "started" if started else "is already running"

@@ -212,22 +212,14 @@ class Watch:
                 return Alarm(_RESET, f"a second kernel starts: {text}", after=after)
             return None
         if self._uboots:
-            return Alarm(
-                "autoboot was not stopped",
-                text,
-                Kind.LAB,
+            remedy = (
                 "set U-Boot's bootdelay to at least 1 s, and `autoboot` and `interrupt` of UBootDriver "
-                "in the board file to its prompt and key",
-                permanent=True,
+                "in the board file to its prompt and key"
             )
+            return Alarm("autoboot was not stopped", text, Kind.LAB, remedy, permanent=True)
         which = "SPL started Linux itself (falcon mode)" if self._spls else "no U-Boot in this boot"
-        return Alarm(
-            which,
-            text,
-            Kind.LAB,
-            "boot times need U-Boot's prompt: install an image whose boot loader is U-Boot",
-            permanent=True,
-        )
+        remedy = "boot times need U-Boot's prompt: install an image whose boot loader is U-Boot"
+        return Alarm(which, text, Kind.LAB, remedy, permanent=True)
 
     def _banner(self, event: str, text: str, at: int) -> Alarm | None:
         passed, self._banner_at = self._between(self._banner_at, at), at
@@ -240,14 +232,8 @@ class Watch:
         else:
             self._spls += 1
         if self._spls > _MOST_SPLS or self._uboots > _MOST_UBOOTS:
-            return Alarm(
-                "boot loader in a loop",
-                text,
-                Kind.BOARD,
-                "it restarts before its prompt; check that the images are this board's",
-                permanent=True,
-                after=self._reason(text, at),
-            )
+            remedy = "it restarts before its prompt; check that the images are this board's"
+            return Alarm("boot loader in a loop", text, Kind.BOARD, remedy, True, self._reason(text, at))
         return None
 
 

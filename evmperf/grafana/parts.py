@@ -260,25 +260,14 @@ class Builder:
     def marks(self) -> Self:
         """Mark the board's first run with each release, and in each lab."""
         # The SDK models annotation queries of Grafana's own store only.
-        self._annotations += [
-            {
-                "name": f"New {what}",
-                "datasource": SOURCE,
-                "enable": True,
-                "hide": False,
-                "iconColor": "purple",
-                "target": {
-                    "refId": what,
-                    "query": query.points(
-                        RUN, query.OF_BOARD, query.MEASURED, f"{what}_text != ''", always=True
-                    )
-                    .first(f"{what}_text")
-                    .select(time="time", text=f"{what}_text")
-                    .said(),
-                },
-            }
-            for what in ("release", "lab")
-        ]
+        look = {"datasource": SOURCE, "enable": True, "hide": False, "iconColor": "purple"}
+        for what in ("release", "lab"):
+            text = f"{what}_text"
+            runs = query.points(RUN, query.OF_BOARD, query.MEASURED, f"{text} != ''", always=True)
+            asked = runs.first(text).select(time="time", text=text).said()
+            self._annotations.append(
+                look | {"name": f"New {what}", "target": {"refId": what, "query": asked}}
+            )
         return self
 
     def json(self, language: str) -> str:

@@ -147,15 +147,8 @@ def _replay(
     boots = replay.find_boots(entries, JobConsole.of(board), arguments)
     bench = replay.LogBench(board, boots, arguments, clock, failure)
     run = spool.run
-    runner = Runner(
-        bench,
-        spool,
-        selection.profile,
-        selection.tools,
-        run.release,
-        steps=replay.LoggedSteps(blocks, clock, failure),
-        clock=clock,
-    )
+    steps, what = replay.LoggedSteps(blocks, clock, failure), (selection.profile, selection.tools)
+    runner = Runner(bench, spool, *what, run.release, steps=steps, clock=clock)
     lab = ""
     try:
         for benchmark, case in selection.cases:

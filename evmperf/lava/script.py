@@ -84,24 +84,13 @@ evm_same() {{ # WHAT ASKED FOUND
 
 def native_steps(board: Board, selection: Selection, header: Mapping[str, str]) -> list[str]:
     """The steps of the test definition, one a case; raises UsageError."""
-    return [
-        prologue(header),
-        facts(selection.tools),
-        *identified(header),
-        *(
-            "\n".join(
-                [
-                    "evm_begin",
-                    *(
-                        _call(step, benchmark.label(case, step))
-                        for step in steps_of(benchmark, board, case, selection.profile)
-                    ),
-                    f"evm_end {shlex.quote(case_name(benchmark, case))}",
-                ]
-            )
-            for benchmark, case in selection.cases
-        ),
-    ]
+    steps = [prologue(header), facts(selection.tools), *identified(header)]
+    for benchmark, case in selection.cases:
+        calls = steps_of(benchmark, board, case, selection.profile)
+        end = f"evm_end {shlex.quote(case_name(benchmark, case))}"
+        lines = (_call(step, benchmark.label(case, step)) for step in calls)
+        steps.append("\n".join(["evm_begin", *lines, end]))
+    return steps
 
 
 def host_steps(

@@ -85,17 +85,11 @@ class LavaServer:
     def job(self, number: int) -> LavaJob:
         """The job of that number."""
         data = self._ask("GET", f"jobs/{number}/").json()
-        return LavaJob(
-            id=int(data["id"]),
-            state=str(data["state"]),
-            health=str(data["health"]),
-            device=str(data["actual_device"] or ""),
-            description=str(data["description"] or ""),
-            definition=str(data["original_definition"] or data["definition"] or ""),
-            started_ns=_time_ns(data["start_time"]),
-            ended_ns=_time_ns(data["end_time"]),
-            url=f"{self.url}/scheduler/job/{number}",
-        )
+        names = ("state", "health", "actual_device", "description")
+        definition = str(data["original_definition"] or data["definition"] or "")
+        times_ns = (_time_ns(data["start_time"]), _time_ns(data["end_time"]))
+        texts = (*(str(data[name] or "") for name in names), definition)
+        return LavaJob(int(data["id"]), *texts, *times_ns, f"{self.url}/scheduler/job/{number}")
 
     def wait(self, number: int, timeout_s: float, tell: Callable[[LavaJob], None]) -> LavaJob:
         """Follow a job to its end, telling each state; raises LabError after `timeout_s` seconds."""
@@ -137,15 +131,9 @@ class LavaServer:
             int(suite["id"]): re.sub(r"^\d+_", "", str(suite["name"]))
             for suite in self._pages(f"jobs/{number}/suites/")
         }
+        names = ("name", "result", "measurement", "unit", "metadata")
         return [
-            TestResult(
-                suite=suites.get(_number_in(case["suite"]), ""),
-                name=str(case["name"]),
-                result=str(case["result"]),
-                measurement=str(case["measurement"] or ""),
-                unit=str(case["unit"] or ""),
-                metadata=str(case.get("metadata") or ""),
-            )
+            TestResult(suites.get(_number_in(case["suite"]), ""), *(str(case.get(n) or "") for n in names))
             for case in self._pages(f"jobs/{number}/tests/")
         ]
 

@@ -33,13 +33,8 @@ def judge(server: LavaServer, job: LavaJob, board: Board | None = None) -> JobVe
     ]
     well = len(expected) - len(wrong)
     if job.health == "Complete" and header["kind"] == JobKind.BOOT:
-        return JobVerdict(
-            ExitStatus.OK,
-            [
-                f"job {job.id} is complete; its boot times are in its log: read them with "
-                f"`evmperf lava import {job.id}`"
-            ],
-        )
+        last = f"job {job.id} is complete; its boot times are in its log: read them with"
+        return JobVerdict(ExitStatus.OK, [f"{last} `evmperf lava import {job.id}`"])
     if job.health == "Complete":
         last = f"job {job.id} is complete: {well} of {len(expected)} cases passed"
         return JobVerdict(ExitStatus.FAILED if wrong else ExitStatus.OK, [*wrong, last])

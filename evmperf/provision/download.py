@@ -134,15 +134,8 @@ def _continue(url: str, target: Path, about: Path, known: dict[str, str], progre
             raise UsageError(f"{url}: {answer.status_code} {answer.reason}: correct the address of the image")
         answer.raise_for_status()
         resumed = answer.status_code == requests.codes.partial_content
-        about.write_text(
-            json.dumps(
-                {
-                    "url": url,
-                    "etag": answer.headers.get("ETag", ""),
-                    "date": answer.headers.get("Last-Modified", ""),
-                }
-            )
-        )
+        etag, date = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified"))
+        about.write_text(json.dumps({"url": url, "etag": etag, "date": date}))
         whole = int(answer.headers.get("Content-Length", 0)) + (have if resumed else 0)
         done = have if resumed else 0
         _check_size(url, whole)

@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
@@ -23,6 +24,11 @@ class Image:
     name: str
     """What people call it: the name of the file, or of that on its server."""
     warnings: tuple[str, ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Its name and origin, hashes and release."""
+        hashes = {"sha256": self.hashes.file, "content_sha256": self.hashes.content}
+        return {"name": self.name, "source": self.source, **hashes, "release": self.identity.release}
 
 
 def expected_checksum(file: Path) -> str:

@@ -140,13 +140,8 @@ class Installation:
             raise
 
     def _write(self, image: Image) -> None:
-        entry = InstallationEntry(
-            name=image.name,
-            source=image.source,
-            file=str(image.file),
-            sha256=image.hashes.file,
-            content=image.hashes.content,
-        )
+        hashes = (image.hashes.file, image.hashes.content)
+        entry = InstallationEntry(image.name, image.source, str(image.file), *hashes)
         begun = False
 
         def progress(what: str, done: int, whole: int) -> None:
@@ -211,19 +206,9 @@ def guard(target: Any, board: Board, bench: LabgridBench) -> None:
 
 def facts(image: Image, runs: Running, done: dict[str, Any]) -> dict[str, Any]:
     """The facts of an image for the run."""
-    return {
-        "name": image.name,
-        "source": image.source,
-        "sha256": image.hashes.file,
-        "content_sha256": image.hashes.content,
-        "release": image.identity.release,
-        "machine": image.identity.machine,
-        "disk": image.identity.disk,
-        "kernel_version": runs.kernel_version,
-        "uboot": runs.uboot,
-        "root": runs.root,
-        "write": done,
-    }
+    says = {"machine": image.identity.machine, "disk": image.identity.disk}
+    shown = {"kernel_version": runs.kernel_version, "uboot": runs.uboot, "root": runs.root}
+    return {**image.facts(), **says, **shown, "write": done}
 
 
 _TIMEOUT_S = 60.0

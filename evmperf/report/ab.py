@@ -46,18 +46,16 @@ def table(comparison: Comparison, *, everything: bool = False) -> Table:
         found.add_column(heading, justify="right", no_wrap=True)
     for change in shown(comparison, everything):
         key = change.key
-        a, b = columns(change)
         names = (Text(line(name)) for name in (key.benchmark, shortened(key.case), key.metric))
-        found.add_row(
-            str(change.decision),
-            *names,
-            f"{a} {change.quantity.unit}",
-            b,
-            amount(change, change.change),
-            interval(change),
-            str(len(change.a)),
-        )
+        found.add_row(str(change.decision), *names, *_cells(change))
     return found
+
+
+def _cells(change: Change) -> tuple[str, ...]:
+    """A, B, change, interval and blocks."""
+    a, b = columns(change)
+    changed = (amount(change, change.change), interval(change))
+    return (f"{a} {change.quantity.unit}", b, *changed, str(len(change.a)))
 
 
 def shown(comparison: Comparison, everything: bool = False) -> list[Change]:
@@ -206,16 +204,7 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
 
 def _markdown_row(change: Change) -> str:
     word = f"**{change.decision}**" if change.decision is Decision.WORSE else str(change.decision)
-    a, b = columns(change)
-    cells = (
-        wording.figure(change.key),
-        f"{a} {change.quantity.unit}",
-        b,
-        amount(change, change.change),
-        interval(change),
-        str(len(change.a)),
-    )
-    return row([word, *map(markdown, cells)])
+    return row([word, *map(markdown, (wording.figure(change.key), *_cells(change)))])
 
 
 def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:

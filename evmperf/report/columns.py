@@ -36,13 +36,9 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int |
     shown = Table(box=None, pad_edge=False)
     for index in kept:
         column = columns[index]
-        shown.add_column(
-            column.heading,
-            justify="right" if column.right else "left",
-            no_wrap=not column.wrap,
-            overflow="fold" if column.wrap else "ellipsis",
-            max_width=column.most,
-        )
+        shown.add_column(column.heading, no_wrap=not column.wrap, max_width=column.most)
+        shown.columns[-1].justify = "right" if column.right else "left"
+        shown.columns[-1].overflow = "fold" if column.wrap else "ellipsis"
     for row in rows:
         shown.add_row(*(Text(row[index]) for index in kept))
     with console.capture() as capture:

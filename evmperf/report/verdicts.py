@@ -80,18 +80,8 @@ def _cells(verdict: Verdict) -> list[str]:
     latest = [] if verdict.value is None else [verdict.value]
     spark = sparkline([*verdict.history, *latest])
     why = verdict.why or (f"since {verdict.since}" if verdict.since else "")
-    return [
-        str(verdict.outcome),
-        verdict.key.benchmark,
-        shortened(verdict.key.case),
-        verdict.key.metric,
-        f"{number(verdict.value)} {verdict.unit}",
-        number(verdict.baseline),
-        change_text(verdict.change),
-        _tolerance(verdict),
-        spark,
-        why,
-    ]
+    key = (verdict.key.benchmark, shortened(verdict.key.case), verdict.key.metric)
+    return [str(verdict.outcome), *key, *_figures(verdict), _tolerance(verdict), spark, why]
 
 
 def _tolerance(verdict: Verdict) -> str:
@@ -184,15 +174,15 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
 
 def _markdown_row(verdict: Verdict) -> str:
     word = f"**{verdict.outcome}**" if verdict.outcome is Outcome.WORSE else str(verdict.outcome)
-    cells = (
-        wording.figure(verdict.key),
-        f"{number(verdict.value)} {verdict.unit}",
-        number(verdict.baseline),
-        change_text(verdict.change),
-        verdict.since,
-        verdict.why,
-    )
+    value, baseline, change = _figures(verdict)
+    cells = (wording.figure(verdict.key), value, baseline, change, verdict.since, verdict.why)
     return row([word, *map(markdown, cells)])
+
+
+def _figures(verdict: Verdict) -> tuple[str, str, str]:
+    """Value with its unit, baseline and change."""
+    value = f"{number(verdict.value)} {verdict.unit}"
+    return value, number(verdict.baseline), change_text(verdict.change)
 
 
 def as_openmetrics(judgement: Judgement) -> str:

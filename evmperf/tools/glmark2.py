@@ -31,41 +31,12 @@ _NOISE = re.compile(
 )
 """What drivers print on standard error, also in mid-line, and glmark2 before its output."""
 _SOFTWARE = ("llvmpipe", "pipe (llvm", "softpipe", "swrast", "swiftshader", "lavapipe", "software rasterizer")
-_SCENES = [
-    "build",
-    "build",
-    "texture",
-    "texture",
-    "texture",
-    "shading",
-    "shading",
-    "shading",
-    "shading",
-    "bump",
-    "bump",
-    "bump",
-    "effect2d",
-    "effect2d",
-    "pulsar",
-    "desktop",
-    "desktop",
-    "buffer",
-    "buffer",
-    "buffer",
-    "ideas",
-    "jellyfish",
-    "terrain",
-    "shadow",
-    "refract",
-    "conditionals",
-    "conditionals",
-    "conditionals",
-    "function",
-    "function",
-    "loop",
-    "loop",
-    "loop",
-]
+_DRAWN = """
+    build build texture texture texture shading shading shading shading bump bump bump effect2d effect2d
+    pulsar desktop desktop buffer buffer buffer ideas jellyfish terrain shadow refract conditionals
+    conditionals conditionals function function loop loop loop
+"""
+_SCENES = _DRAWN.split()
 """The default scenes of glmark2 (since 2014.03)."""
 
 

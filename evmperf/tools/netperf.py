@@ -8,19 +8,11 @@ from dataclasses import dataclass
 from evmperf.tools._checks import refuse
 from evmperf.tools._rounding import agree, over, span
 
-KEYS = (
-    "DIRECTION",
-    "THROUGHPUT",
-    "THROUGHPUT_UNITS",
-    "ELAPSED_TIME",
-    "MEAN_LATENCY",
-    "LOCAL_CPU_UTIL",
-    "REMOTE_CPU_UTIL",
-    "LOCAL_BYTES_SENT",
-    "LOCAL_BYTES_RECVD",
-    "REMOTE_BYTES_RECVD",
-    "LOCAL_SEND_SIZE",
-)
+_ASKED = """
+    DIRECTION THROUGHPUT THROUGHPUT_UNITS ELAPSED_TIME MEAN_LATENCY LOCAL_CPU_UTIL REMOTE_CPU_UTIL
+    LOCAL_BYTES_SENT LOCAL_BYTES_RECVD REMOTE_BYTES_RECVD LOCAL_SEND_SIZE
+"""
+KEYS = tuple(_ASKED.split())
 """The requested keys, in netperf's order."""
 
 _DIRECTIONS = {"TCP_STREAM": "Send", "TCP_MAERTS": "Receive", "UDP_STREAM": "Send"}

@@ -100,10 +100,7 @@ def record(boot: Boot) -> BootRecord:
         kernel_arguments=boot.kernel_arguments,
         started_ns=boot.started_ns,
         duration_s=boot.duration_s,
-        marks=tuple(
-            BootMark(str(mark.phase), mark.mono_ns, mark.wall_ns, mark.error_s, mark.text)
-            for mark in boot.marks.values()
-        ),
+        marks=tuple(BootMark(**{**vars(mark), "phase": str(mark.phase)}) for mark in boot.marks.values()),
         failure=(BootFailure(boot.error.kind, str(boot.error), boot.phase) if boot.error else None),
         post_mortem=boot.post_mortem,
         notes=tuple(boot.notes),

@@ -134,25 +134,14 @@ def _start_boards(state: Path, variant: str) -> dict[str, str | int]:
     for name, kind in ((NATIVE, variant), (HOST, boards.DEFAULT_NAME)):
         LabClient(name).start(kind, serial_port=0, power_port=0)
     host = LabClient(HOST).ports
-    envfile.write(
-        envfile.source(boards.DEFAULT_NAME),
-        state / "boards/virtual.yaml",
-        serial_port=host.serial,
-        power_port=host.power,
-    )
+    source, copy = envfile.source(boards.DEFAULT_NAME), state / "boards/virtual.yaml"
+    envfile.write(source, copy, serial_port=host.serial, power_port=host.power)
     tester = LabClient(NATIVE).status().tester
-    http, events, ws, ssh = _free_ports(4)
-    return {
-        "HTTP": http,
-        "EVENTS": events,
-        "WS": ws,
-        "SSH": ssh,
-        "ADDRESS": tester.nics[0].address if tester else "127.0.0.1",
-        "NETNS": tester.namespace if tester else "",
-        "EVMPERF_HOME": str(paths.JOBS.parent),
-        "EVMPERF_BOARDS": str(state / "boards"),
-        "EVMPERF_RESULTS": str(state / "results"),
-    }
+    ports = dict(zip(("HTTP", "EVENTS", "WS", "SSH"), _free_ports(4), strict=True))
+    address = tester.nics[0].address if tester else "127.0.0.1"
+    network = {"ADDRESS": address, "NETNS": tester.namespace if tester else ""}
+    folders = {"HOME": paths.JOBS.parent, "BOARDS": state / "boards", "RESULTS": state / "results"}
+    return {**ports, **network, **{f"EVMPERF_{name}": str(folder) for name, folder in folders.items()}}
 
 
 def _share(state: Path, ports: dict[str, str | int], variant: str) -> None:

@@ -18,17 +18,10 @@ from evmperf.virtual.steps import BuildSteps
 SUITE = "bookworm"
 """The only suite of Debian that has LAVA's server."""
 
-_PACKAGES = (
-    "lava-server",
-    "lava-dispatcher",
-    "lavacli",
-    "openssh-server",
-    "socat",
-    "curl",
-    "dnsmasq-base",
-    "tftpd-hpa",
-    "u-boot-tools",
-)
+_NAMES = """
+    lava-server lava-dispatcher lavacli openssh-server socat curl dnsmasq-base tftpd-hpa u-boot-tools
+"""
+_PACKAGES = _NAMES.split()
 
 # lava-server's own installation makes its database, so PostgreSQL has to run meanwhile: in a
 # network of its own, where its port disturbs nobody.
