@@ -150,10 +150,15 @@ def coordinator(options: argparse.Namespace) -> str:
     return coordinator_address(given) if given else ""
 
 
+def tell(sentence: str) -> None:
+    """Tell a person what goes on."""
+    print(f"evmperf: {sentence}", file=sys.stderr, flush=True)
+
+
 def say(reply: Reply) -> None:
     """Tell a person the news of a request."""
     if isinstance(reply, Remark):
-        print(f"evmperf: {reply.sentence}", file=sys.stderr, flush=True)
+        tell(reply.sentence)
 
 
 A_BOARD = "a board file, as for pytest --lg-env"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evmperf.app.holding import Holding
 from evmperf.boards import variation
-from evmperf.cli.arguments import A_BOARD, arg, command, rounds, several
+from evmperf.cli.arguments import A_BOARD, arg, command, rounds, several, tell
 from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus
@@ -65,7 +65,7 @@ def _bisect(options: argparse.Namespace) -> int:
     else:
         wanted = _asked(options)
         folder = options.results / wanted.id
-    _tell(f"measuring into {folder}")
+    tell(f"measuring into {folder}")
     with experiment.held(folder), Holding(wanted.id, options.wait) as holding:
         try:
             status = _search(_bisector(folder, wanted, holding), folder)
@@ -173,11 +173,11 @@ def _bisector(folder: Path, wanted: Search, holding: Holding) -> Bisector:
     folder.mkdir(parents=True, exist_ok=True)
     wanted.save(folder)
     measure = on_a_board(Sessions(folder), holding.have)
-    return search.Bisector(wanted, measure, lambda now: now.save(folder), _tell)
+    return search.Bisector(wanted, measure, lambda now: now.save(folder), tell)
 
 
 def _no_difference(wanted: Search) -> int:
-    _tell(
+    tell(
         f"{len(wanted.pairs())} blocks show no difference between good and bad in "
         f"{wanted.metric}: there is nothing to bisect"
     )
@@ -215,19 +215,15 @@ def _like(folder: Path, version: str) -> int:
     version = version or gitrange.head(Path())
     known = any(step.version == version for step in wanted.steps)
     if wanted.build and not known and not gitrange.build(wanted.build, version, folder):
-        _tell(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")
+        tell(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")
         return _SKIP
     with Holding(wanted.id) as holding:
         bisector = _bisector(folder, wanted, holding)
         if not bisector.calibrate():
             raise UsageError("good and bad do not differ: there is nothing to bisect")
         step = bisector.step(version)
-    _tell(f"{version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks) {step.why}")
+    tell(f"{version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks) {step.why}")
     if bisector.search.stuck:
-        _tell(bisector.search.stuck)
+        tell(bisector.search.stuck)
         return _STOP
     return {StepAnswer.GOOD: 0, StepAnswer.BAD: 1}.get(step.answer, _SKIP)
-
-
-def _tell(line: str) -> None:
-    print(f"evmperf: {line}", file=sys.stderr, flush=True)

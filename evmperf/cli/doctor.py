@@ -2,10 +2,10 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from evmperf.cli.arguments import BOARD, COORDINATOR, JSON, arg, command
+from evmperf.cli.terminal import note
 from evmperf.doctor.examination import Examination
 from evmperf.doctor.finding import CheckOutcome, Finding, exit_status
 from evmperf.measure import boardfile
@@ -41,7 +41,7 @@ _WIDTH = 14
 def _doctor(options: argparse.Namespace) -> int:
     board = boardfile.named(options.board)
     examination = Examination(
-        board, options.coordinator, options.console, (lambda _: None) if options.json else _say
+        board, options.coordinator, options.console, (lambda _: None) if options.json else note
     )
     found: list[Finding] = []
     for finding in examination.findings():
@@ -57,7 +57,3 @@ def _doctor(options: argparse.Namespace) -> int:
         f"{count[CheckOutcome.BAD]} bad, {count[CheckOutcome.UNCHECKED]} not checked"
     )
     return exit_status(found)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

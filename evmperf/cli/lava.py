@@ -19,6 +19,7 @@ from evmperf.cli.arguments import (
     requested,
     several,
 )
+from evmperf.cli.terminal import note
 from evmperf.lava import devices
 from evmperf.lava.lab import control
 from evmperf.lava.server import job_number
@@ -190,7 +191,7 @@ def _device(options: argparse.Namespace) -> None:
 )
 def _lab(options: argparse.Namespace) -> int:
     if options.action == "up":
-        lab = control.up(lambda line: print(line, file=sys.stderr, flush=True), options.board)
+        lab = control.up(note, options.board)
         print(f"LAVA is running at {lab.url}; stop it with `evmperf lava lab down`")
         return 0
     if options.action == "down":

@@ -23,6 +23,11 @@ class Plain:
         return getattr(self.own, name)
 
 
+def note(line: str) -> None:
+    """A line of what goes on, for a person, at once."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def own(stream: TextIO) -> TextIO:
     """The stream itself, for a bar or a live table of ours that holds nobody's words."""
     return getattr(stream, "own", stream)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from evmperf.cli.arguments import JSON, arg, command, flag, group
+from evmperf.cli.terminal import note
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import envfile, image, recipe, release, server, terminal
 from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
@@ -51,10 +52,6 @@ the same time: all see all output, and all may type.
 group("virtual", _ABOUT)
 
 
-def _progress(step: str) -> None:
-    print(step, file=sys.stderr, flush=True)
-
-
 @command(
     "virtual build",
     "",
@@ -64,7 +61,7 @@ def _progress(step: str) -> None:
 )
 def _build(args: argparse.Namespace) -> None:
     for variant in args.variant:
-        built = image.build(variant, force=args.force, progress=_progress)
+        built = image.build(variant, force=args.force, progress=note)
         print(f"image {built.variant} {built.hash} is in {built.directory}")
 
 
@@ -77,7 +74,7 @@ def _build(args: argparse.Namespace) -> None:
     help="make a release: an image for a virtual EVM's card",
 )
 def _release(args: argparse.Namespace) -> None:
-    release.build(args.variant, args.number, args.file, _progress)
+    release.build(args.variant, args.number, args.file, note)
     print(f"{release.name(args.variant, args.number)} is in {args.file}")
 
 

@@ -51,6 +51,11 @@ class _Rule:
     """It does not count before such a line, which shows that the board got over it."""
 
 
+def _waits(name: str, pattern: str, remedy: str, within: int = 0) -> _Rule:
+    """Of a board that waits for a person, which is the lab's to change."""
+    return _Rule(name, pattern, remedy, Kind.LAB, True, within)
+
+
 _START = re.compile(
     r"^Starting kernel|^Uncompressing Linux|EFI stub: (?:Booting|Exiting)|Booting Linux on phys"
     r"|\] Linux version \d",
@@ -76,55 +81,38 @@ _WAITING = (
         r"(?:root password|press enter) for (?:system )?maintenance|grub rescue>|^grub>",
         "the lines before name what failed",
     ),
-    _Rule(
+    _waits(
         "a menu waits for a choice",
         r"^Enter choice:|^\s*U-?Boot menu\b|^\W*Boot Menu\b|Press UP/DOWN|GNU GRUB|"
         r"highlighted entry|Use the .{1,20} keys|[Ss]elect an? (?:option|entry|boot)",
         "give it a default entry and a time-out (DEFAULT and TIMEOUT of extlinux.conf, GRUB_TIMEOUT)",
-        Kind.LAB,
-        waits=True,
-        within=3,
+        3,
     ),
-    _Rule(
+    _waits(
         "the console waits for Enter before it gives a shell",
         r"(?i)press enter to activate",
         "start a login on it, or " + _LOGIN,
-        Kind.LAB,
-        waits=True,
     ),
-    _Rule(
+    _waits(
         "the system waits for a key",
         r"(?i)(?:press|hit) (?:\W?enter\W?|return|any key|a key)(?! to (?:stop|abort))",
         "read its question, and build an image that does not ask",
-        Kind.LAB,
-        waits=True,
-        within=3,
+        3,
     ),
-    _Rule(
+    _waits(
         "a dialogue waits for an answer",
         r"(?i)(?:create|new|enter|retype|repeat|choose|provide|configure|set)\b[^\n]{0,60}[:?] *$"
         r"|pass(?:word|phrase)[^\n]{0,60}: *$|would you like|\[y/n\]|\(y/n\)|\(yes/no\)",
         "finish the first start by hand once, or build an image without it",
-        Kind.LAB,
-        waits=True,
-        within=2,
+        2,
     ),
-    _Rule(
-        "a login of another form waits",
-        r"(?i)(?:login|user ?name|user): *$",
-        _LOGIN,
-        Kind.LAB,
-        waits=True,
-        within=1,
-    ),
+    _waits("a login of another form waits", r"(?i)(?:login|user ?name|user): *$", _LOGIN, 1),
 )
-_SHELL = _Rule(
+_SHELL = _waits(
     "a prompt of another form waits",
     r"^(?!=>|Loading)(?=[^\n]*\w)[^\s\[(][^\n]{0,40}[#$>%] *$|^(?!=>)[#$>%=]{1,3} *$",
     "set `prompt` of EvmUBootDriver in the board file if it is U-Boot's; if it is Linux's, " + _LOGIN,
-    Kind.LAB,
-    waits=True,
-    within=1,
+    1,
 )
 _LOADER = (
     _Rule(
@@ -133,13 +121,11 @@ _LOADER = (
         "check the boot-mode switches and that their medium has this device's first loader "
         "(tiboot3.bin; MLO before K3)",
     ),
-    _Rule(
+    _waits(
         "the loader waits for an image from a host",
         r"^Back to ROM|^SDP: |^Trying to boot from (?:USB|DFU|UART)\b",
         "check the boot-mode switches and that the medium they choose holds an image",
-        Kind.LAB,
-        waits=True,
-        within=1,
+        1,
     ),
     _Rule(
         "the board did not start again after its reset by software",

@@ -1,28 +1,26 @@
 """An A/B for people and for machines: terminal, HTML, JSON, Markdown for a merge request."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from markupsafe import Markup
 
 from evmperf.benchmarks import wording
 from evmperf.model.change import Change, Comparison, Decision
 from evmperf.model.exits import SIGNS
-from evmperf.model.outlets import line, markdown, row
+from evmperf.model.outlets import markdown, row
 from evmperf.model.stats import percent, rounded
 from evmperf.pages import look
 from evmperf.pages import plots as drawing
 from evmperf.pages.templates import environment
 from evmperf.report import differences as differing
+from evmperf.report.columns import Column, grid
+from evmperf.report.columns import table as text_table
 from evmperf.report.table import shortened
 from evmperf.runs.differences import Difference
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
-    from rich.table import Table
 
 _DIGITS = 4
 _CHANGED = (Decision.WORSE, Decision.BETTER)
@@ -34,21 +32,22 @@ def write(folder: Path, comparison: Comparison, differences: Sequence[Difference
         (folder / f"ab.{name}").write_text(make(comparison, differences), "utf-8")
 
 
-def table(comparison: Comparison, *, everything: bool = False) -> Table:
-    """Each metric's result, the worst first; without `everything` the requested and changed ones."""
-    from rich.table import Table  # noqa: PLC0415  # slow to import
-    from rich.text import Text  # noqa: PLC0415
+def table(comparison: Comparison) -> Any:
+    """The requested and changed metrics, the worst first, as a table of rich."""
+    return grid(_COLUMNS, _rows(comparison, everything=False))
 
-    found = Table(box=None, pad_edge=False, title_justify="left")
-    for heading in ("decision", "benchmark", "case", "metric"):
-        found.add_column(heading, no_wrap=True)
-    for heading in ("A", "B", "change", "95 % interval", "blocks"):
-        found.add_column(heading, justify="right", no_wrap=True)
-    for change in shown(comparison, everything):
-        key = change.key
-        names = (Text(line(name)) for name in (key.benchmark, shortened(key.case), key.metric))
-        found.add_row(str(change.decision), *names, *_cells(change))
-    return found
+
+_COLUMNS = (
+    *(Column(heading) for heading in ("decision", "benchmark", "case", "metric")),
+    *(Column(heading, right=True) for heading in ("A", "B", "change", "95 % interval", "blocks")),
+)
+
+
+def _rows(comparison: Comparison, everything: bool) -> list[tuple[str, ...]]:
+    return [
+        (str(c.decision), c.key.benchmark, shortened(c.key.case), c.key.metric, *_cells(c))
+        for c in shown(comparison, everything)
+    ]
 
 
 def _cells(change: Change) -> tuple[str, ...]:
@@ -61,11 +60,7 @@ def _cells(change: Change) -> tuple[str, ...]:
 def shown(comparison: Comparison, everything: bool = False) -> list[Change]:
     """The changes that people look at."""
     wanted = set(comparison.waiting)
-    return [
-        change
-        for change in comparison.changes
-        if everything or change.key in wanted or change.decision in _CHANGED
-    ]
+    return [c for c in comparison.changes if everything or c.key in wanted or c.decision in _CHANGED]
 
 
 def text(
@@ -76,15 +71,10 @@ def text(
     width: int | None = None,
 ) -> str:
     """All of it for a terminal."""
-    from rich.console import Console  # noqa: PLC0415  # slow to import
-
-    console = Console(width=width, color_system=None)
-    with console.capture() as capture:
-        if comparison.changes:
-            console.print(table(comparison, everything=everything))
+    found = text_table(_COLUMNS, _rows(comparison, everything), width) if comparison.changes else ""
     lines = [*comparison.notes, *undecided(comparison), ended(comparison), comparison.sentence()]
     differ = ["What differs between the sides:", *differing.lines(differences)]
-    return capture.get() + "".join(f"{one}\n" for one in [*(differ if differences else []), *lines] if one)
+    return found + "".join(f"{one}\n" for one in [*(differ if differences else []), *lines] if one)
 
 
 def undecided(comparison: Comparison) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from evmperf.model.outlets import line
 
@@ -27,23 +28,27 @@ class Column:
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> str:
     """The table, at most `width` characters wide (None: as wide as the terminal)."""
     from rich.console import Console  # noqa: PLC0415  # slow to import
+
+    console = Console(width=width, color_system=None)
+    kept = _kept(columns, [[line(cell) for cell in row] for row in rows], console.width)
+    with console.capture() as capture:
+        console.print(grid([columns[n] for n in kept], [[row[n] for n in kept] for row in rows]))
+    return capture.get()
+
+
+def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Any:
+    """The same as a table of rich, with all columns."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    rows = [[line(cell) for cell in row] for row in rows]
-    console = Console(width=width, color_system=None)
-    kept = _kept(columns, rows, console.width)
     shown = Table(box=None, pad_edge=False)
-    for index in kept:
-        column = columns[index]
+    for column in columns:
         shown.add_column(column.heading, no_wrap=not column.wrap, max_width=column.most)
         shown.columns[-1].justify = "right" if column.right else "left"
         shown.columns[-1].overflow = "fold" if column.wrap else "ellipsis"
     for row in rows:
-        shown.add_row(*(Text(row[index]) for index in kept))
-    with console.capture() as capture:
-        console.print(shown)
-    return capture.get()
+        shown.add_row(*(Text(line(cell)) for cell in row))
+    return shown
 
 
 def _kept(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
