@@ -87,9 +87,10 @@ class LavaServer:
         data = self._ask("GET", f"jobs/{number}/").json()
         names = ("state", "health", "actual_device", "description")
         definition = str(data["original_definition"] or data["definition"] or "")
+        state, health, device, about = (str(data[name] or "") for name in names)
         times_ns = (_time_ns(data["start_time"]), _time_ns(data["end_time"]))
-        texts = (*(str(data[name] or "") for name in names), definition)
-        return LavaJob(int(data["id"]), *texts, *times_ns, f"{self.url}/scheduler/job/{number}")
+        page = f"{self.url}/scheduler/job/{number}"
+        return LavaJob(int(data["id"]), state, health, device, about, definition, *times_ns, page)
 
     def wait(self, number: int, timeout_s: float, tell: Callable[[LavaJob], None]) -> LavaJob:
         """Follow a job to its end, telling each state; raises LabError after `timeout_s` seconds."""

@@ -6,6 +6,7 @@ direction: each row accepts its own rate only, and refuses a device that runs at
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
 from evmperf.benchmarks.families import processor
@@ -37,9 +38,9 @@ def _benchmark(name: str, title: str, *, capture: bool) -> Benchmark:
         rate, window_s = int(case.params["sampling_rate"]), int(case.params["window_s"])
         period = board.options.alsa.period_frames
         device = board.text("alsa", option)
-        way = {"device": device, "folder": _folder(board, device, "c" if capture else "p")}
-        times = {"rate": rate, "period": period, "settle_s": _SETTLE_S, "window_s": window_s}
-        stream = alsa.command(capture=capture, **way, **times)
+        way: dict[str, Any] = {"device": device, "folder": _folder(board, device, "c" if capture else "p")}
+        way |= {"rate": rate, "period": period, "settle_s": _SETTLE_S, "window_s": window_s}
+        stream = alsa.command(capture=capture, **way)
 
         def parse(outputs: Outputs) -> list[Reading]:
             said, status = output(outputs, alsa.TEXT_FILE), output(outputs, alsa.STREAM_FILE)

@@ -203,9 +203,11 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
 
 
 def _udp_profile(frames: Sequence[int], seconds: int, **params: int) -> Profile:
-    params["seconds"] = seconds
-    rows = ({"frame_size": str(frame), "datagram_size": frame - _OVERHEAD, **params} for frame in frames)
-    return Profile(tuple(Case(str(row["frame_size"]), row) for row in rows))
+    cases = []
+    for frame in frames:
+        sizes = {"frame_size": str(frame), "datagram_size": frame - _OVERHEAD}
+        cases.append(Case(str(frame), {**sizes, "seconds": seconds, **params}))
+    return Profile(tuple(cases))
 
 
 def _udp_flood(driver: str) -> Benchmark:
