@@ -76,7 +76,7 @@ evm_always() {{ evm_step "$@" quiet || ok=fail; }}
 evm_end() {{ lava-test-case "$1" --result $ok; }}
 evm_same() {{ # WHAT ASKED FOUND
   [ -n "$3" ] && [ "$(echo $2)" != "$(echo $3)" ] || return 0
-  evm_twice echo "its $1 is $3 and the image's $2"
+  evm_twice echo "its $1 is $3, the image's is $2"
   lava-test-raise {OTHER_IMAGE}
   exit 1
 }}"""

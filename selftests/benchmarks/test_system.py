@@ -202,7 +202,7 @@ def test_a_suite_that_is_not_there_is_named_with_the_remedy(benchmark, shell):
     label = catalogue.benchmark(benchmark).cases("quick")[0].label
     done = shellstep.run(shell, step_of(benchmark, label).command, 30)
     assert done.status == 1
-    assert "install it, or say options.system." in done.files["log"]
+    assert "install it, or set options.system." in done.files["log"]
 
 
 def test_multibench_finds_a_workload_whatever_its_capitals(shell, tmp_path):

@@ -284,7 +284,7 @@ def test_the_wrong_medium_leaves_the_rest_to_be_checked(replayed):
 def test_scratch_that_is_not_there_is_named_and_a_missing_one_noted(write):
     emmc = {"device": "/dev/none", "scratch": "/dev/none-p1"}
     found = examine(write("boot emmc mmcsd", emmc=emmc))
-    check_bad(found["scratch emmc"], Kind.LAB, "/dev/none-p1 is not there: name another scratch")
+    check_bad(found["scratch emmc"], Kind.LAB, "/dev/none-p1 does not exist: name another scratch")
     assert found["scratch"].outcome is CheckOutcome.NOTE
     assert "mmcsd" in found["scratch"].text
 

@@ -135,5 +135,5 @@ def test_a_board_in_a_place_is_booted_and_measured_with_its_own_file(lab: Lab, t
     assert run.facts.kernel
     # This place's board has no partition labelled evmperf, and nothing else may be overwritten.
     assert emmc.status == "failed"
-    assert "/dev/disk/by-partlabel/evmperf is not there" in emmc.failures[0].message
+    assert "/dev/disk/by-partlabel/evmperf does not exist" in emmc.failures[0].message
     assert done.returncode == 1

@@ -105,7 +105,7 @@ def test_what_is_not_there_or_too_small_is_refused(guarded) -> None:
     status, said = guarded("ospi.nothing", 1)
     assert status == 3
     assert said == (
-        "ospi.nothing is not there or not once in /proc/mtd: name another partition in options.ospi.scratch"
+        "ospi.nothing is not exactly once in /proc/mtd: name another partition in options.ospi.scratch"
     )
     status, said = guarded("ospi", 1)
     assert (status, MARK in said) == (3, False), "part of a name is no name"

@@ -21,7 +21,7 @@ def find(name: str, size: int, where: str) -> str:
     line = f"grep -F {quoted} /proc/mtd"
     return (
         f'no() {{ echo "{name} $*: name another partition in options.{where}"; exit 3; }}; '
-        f'[ "$({line} | grep -c .)" = 1 ] || no "is not there or not once in /proc/mtd"; '
+        f'[ "$({line} | grep -c .)" = 1 ] || no "is not exactly once in /proc/mtd"; '
         f"set -- $({line}); n=${{1#mtd}}; n=${{n%:}}; m=/dev/mtd$n; e=$((0x$3)); "
         f'[ $((0x$2)) -ge {size} ] || no "is smaller than {size} bytes"'
     )

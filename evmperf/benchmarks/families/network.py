@@ -128,7 +128,7 @@ def prepare(link: EthernetLink) -> Prepare:
         f"{{ ip addr add {link.address} dev {i} || exit 3; "
         f'undo "ip addr del {link.address} dev {i}"; }}; '
         f'case "$(ip -o route get {link.tester})" in *" dev {i} "*) ;; '
-        f'*) no "the way to {link.tester} does not lead over {i}: another interface of the board '
+        f'*) no "the route to {link.tester} does not use {i}: another interface of the board '
         f'has an address in that network";; esac; '
         # The first packet after a link came up may get lost.
         f"p='ping -q -W 2 {link.tester}'; $p -c 1 >/dev/null || $p -c 5 >/dev/null || "

@@ -45,7 +45,7 @@ def fits(partition: str, driver: str) -> str:
     """Shell text that fails unless `partition` may be overwritten and is the driver's kind of disk."""
     return (
         'no() { echo "$*: name another scratch partition in the board file"; exit 3; }; '
-        f'd=$(readlink -f {partition}); [ -b "$d" ] || no "{partition} is not there"; '
+        f'd=$(readlink -f {partition}); [ -b "$d" ] || no "{partition} does not exist"; '
         "s=$(readlink -f /sys/class/block/${d##*/}); "
         f"{_of_kind(partition, driver)}"
         "r=$(readlink -f /sys/dev/block/$(mountpoint -d /)); "

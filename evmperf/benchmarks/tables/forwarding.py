@@ -98,7 +98,7 @@ def _ends(kind: str, interfaces: Sequence[str], port: int) -> Prepare:
         f'setsid {there} iperf3 -s -p {port} </dev/null >/dev/null 2>&1 & undo "kill $!"; '
         f"k=0; until {here} iperf3 -c {_ADDRESSES[1]} -p {port} -n 1K --connect-timeout 1000 "
         ">/dev/null 2>&1; do "
-        '[ $k -lt 20 ] || no "nothing comes through the board: check both cables"; k=$((k + 1)); '
+        '[ $k -lt 20 ] || no "no traffic passes the board: check both cables"; k=$((k + 1)); '
         "sleep 0.5; done",
         where=Where.TESTER,
         timeout_s=90,

@@ -71,7 +71,7 @@ def _computed_by(accelerator: str, cipher: str, *, accelerated: bool) -> Prepare
         "/^refcnt/ && index(d, want) && $3 > 1 { found = 1 } END { exit !found }' /proc/crypto"
     )
     if accelerated:
-        wrong, remedy = f"does not use {accelerator}", "see that its driver is loaded"
+        wrong, remedy = f"does not use {accelerator}", "check that its driver is loaded"
     else:
         in_use = f"! {in_use}"
         wrong = f"uses {accelerator}"

@@ -133,7 +133,7 @@ def _stream(value: float, _: str, text: str, outputs: Outputs) -> Reading:
 
 def _enter(folder: str, suite: str, key: str) -> str:
     """Shell text that goes to where a suite of EEMBC's is, or says what to do about it."""
-    remedy = f"install it, or say options.system.{key} or options.absent in the board file"
+    remedy = f"install it, or set options.system.{key} or options.absent in the board file"
     return f'{{ cd {folder} || {{ echo "no {suite} in {folder}: {remedy}"; exit 1; }}; }}'
 
 

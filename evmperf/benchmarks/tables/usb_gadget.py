@@ -111,7 +111,7 @@ def _plug_command(board: Board, serial: str, mib: int, speed: str) -> str:
     )
     return (
         f"set -e; {load}{choose}"
-        '[ -e "/sys/class/udc/$udc" ] || { echo "no USB device controller: see that the port '
+        '[ -e "/sys/class/udc/$udc" ] || { echo "no USB device controller: check that the port '
         'is in peripheral mode"; exit 3; }; '
         # Built in, it is no module.
         "modprobe -q usb_f_mass_storage || true; "
@@ -135,7 +135,7 @@ def find_command(serial: str, speed: str = "high") -> str:
         'set -- "$@" "${block##*/}"; speed=$(cat "$d/speed"); fi; done; '
         "[ $# = 0 ] && [ $tries -gt 0 ] || break; tries=$((tries - 1)); sleep 1; done; "
         f'[ $# = 1 ] || {{ echo "$# USB disks with the serial number {serial} after {_WAIT_S} s '
-        'instead of one: see that the cable leads to the board"; exit 3; }; disk=$1; '
+        'instead of one: check its cable to the board"; exit 3; }; disk=$1; '
         f'[ "$speed" = {_SPEEDS[speed]} ] || {{ echo "the disk is connected at $speed Mbit/s '
         f'instead of {_SPEEDS[speed]}"; exit 3; }}; '
         # Hot plug scripts mount what is plugged in, and with sync.
