@@ -29,9 +29,9 @@ def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
     meanwhile = all(map(_LAST.fullmatch, lines[:begin]))
     last = [line for line in lines[begin if meanwhile else 0 :] if not _RECORDS.fullmatch(line)]
     refuse(not last, "dd's last line is missing", text)
-    odd = next((line for line in last if not _LAST.fullmatch(line)), last[-1] if len(last) > 1 else "")
-    refuse(odd, f"dd printed something unexpected: {odd[:120]!r}", text)
-    found = whole(_LAST, last[0], "dd's last line is damaged", text)
+    odd = [line for line in last if not _LAST.fullmatch(line)] or [*last[1:], ""]
+    found = whole(_LAST, last[0], f"dd printed something unexpected: {odd[0][:120]!r}", text)
+    refuse(len(last) > 1, f"dd printed something unexpected: {odd[0][:120]!r}", text)
     copied, seconds = int(found[1]), float(found[2])
     refuse(copied != expected_bytes, f"dd copied {copied} of {expected_bytes} bytes", text)
     refuse(seconds <= 0, "dd took no time at all", text)
