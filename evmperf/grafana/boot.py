@@ -22,40 +22,34 @@ def dashboard() -> parts.Builder:
         .marks()
         .row(
             "Phases",
-            [
-                parts.stacked(
-                    # One query per phase: Grafana stacks them in this order.
-                    parts.over_time(
-                        "Mean of each phase",
-                        "Stacked from power-on: the phases of a whole boot, by run.",
-                        *(_phase(name, title) for name, title in _PHASES),
-                        unit="s",
-                        width=24,
-                        height=10,
-                    )
-                ),
-                parts.distribution(
-                    "Boot time of all cycles", "How often each boot time occurred.", _cycles(), unit="s"
-                ),
+            parts.stacked(
+                # One query per phase: Grafana stacks them in this order.
                 parts.over_time(
-                    "Boot time of every cycle",
-                    "From power-on to the prompt, one point per cycle.",
-                    _cycles(),
+                    "Mean of each phase",
+                    "Stacked from power-on: the phases of a whole boot, by run.",
+                    *(_phase(name, title) for name, title in _PHASES),
                     unit="s",
-                ),
-            ],
+                    width=24,
+                    height=10,
+                )
+            ),
+            parts.distribution(
+                "Boot time of all cycles", "How often each boot time occurred.", _cycles(), unit="s"
+            ),
+            parts.over_time(
+                "Boot time of every cycle",
+                "From power-on to the prompt, one point per cycle.",
+                _cycles(),
+                unit="s",
+            ),
         )
         .row(
             "Marks and failures",
-            [
-                parts.over_time(
-                    "Marks since power-on", "When each phase appeared on the console.", _marks(), unit="s"
-                ),
-                parts.over_time("Failed boots of each run", "Beside all boots of the run.", _failed()),
-                parts.rows(
-                    "Failed boots", "The last phase of each, and why it ended.", _failures(), _FAILURE
-                ),
-            ],
+            parts.over_time(
+                "Marks since power-on", "When each phase appeared on the console.", _marks(), unit="s"
+            ),
+            parts.over_time("Failed boots of each run", "Beside all boots of the run.", _failed()),
+            parts.rows("Failed boots", "The last phase of each, and why it ended.", _failures(), _FAILURE),
         )
     )
 

@@ -28,17 +28,14 @@ def dashboard() -> parts.Builder:
     builder.choice("case", query.values("case", *which), multi=True)
     return builder.row(
         "Side by side",
-        [
-            parts.bars("${benchmark}: ${metric}", "The mean of each case that both sides have.", _bars()),
-            parts.rows(
-                "All figures of ${driver}",
-                "Means; B / A is 1 for equal means. evmperf compare tests whether a difference is "
-                "significant.",
-                _table(),
-                _COLUMNS,
-                height=16,
-            ),
-        ],
+        parts.bars("${benchmark}: ${metric}", "The mean of each case that both sides have.", _bars()),
+        parts.rows(
+            "All figures of ${driver}",
+            "Means; B / A is 1 for equal means. evmperf compare tests whether a difference is significant.",
+            _table(),
+            _COLUMNS,
+            height=16,
+        ),
     )
 
 

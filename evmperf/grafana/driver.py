@@ -44,7 +44,7 @@ def _dashboard(driver: str, benchmarks: Sequence[Benchmark]) -> parts.Builder:
     )
     for number, benchmark in enumerate(benchmarks):
         panels = [_panel(benchmark, *found) for found in metrics(benchmark)]
-        builder.row(benchmark.title, panels, collapsed=number > 0)
+        builder.row(benchmark.title, *panels, collapsed=number > 0)
     return builder
 
 

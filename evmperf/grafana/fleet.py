@@ -31,54 +31,48 @@ def dashboard() -> parts.Builder:
         .kinds()
         .row(
             "Now",
-            [
-                parts.single("Boards", "Boards with a run in the selected time.", _count("cases == cases")),
-                *(
-                    parts.single(title, f"Boards whose last run {about}.", _count(condition), trouble=colour)
-                    for title, about, condition, colour in _NOW
-                ),
-                parts.rows(
-                    "Last run of every board",
-                    "Links to report and CI job, if the run has their addresses.",
-                    _last_runs(),
-                    _COLUMNS,
-                ),
-            ],
+            parts.single("Boards", "Boards with a run in the selected time.", _count("cases == cases")),
+            *(
+                parts.single(title, f"Boards whose last run {about}.", _count(condition), trouble=colour)
+                for title, about, condition, colour in _NOW
+            ),
+            parts.rows(
+                "Last run of every board",
+                "Links to report and CI job, if the run has their addresses.",
+                _last_runs(),
+                _COLUMNS,
+            ),
         )
         .row(
             "Nights and places",
-            [
-                parts.states(
-                    "Nights",
-                    "The combined verdict on each run of a board: worse if one figure is worse, "
-                    "not judged if no figure was compared.",
-                    _nights(),
-                ),
-                parts.states(
-                    "Places",
-                    "The measured board in each place; a gap is an idle place. Runs without a "
-                    "place appear under their lab.",
-                    _places(),
-                ),
-                parts.rows(
-                    "Goals",
-                    "The last verdict on each figure that has a goal, with its owner.",
-                    query.goals(query.MEASURED, query.OF_KINDS)
-                    .keep(*_GOALS)
-                    .sort("reached", "board", desc=True),
-                    _GOALS,
-                ),
-                parts.rows(
-                    "Figures that changed",
-                    "Verdicts worse and better, the newest first, 500 at most.",
-                    _changed(),
-                    _CHANGED,
-                ),
-            ],
+            parts.states(
+                "Nights",
+                "The combined verdict on each run of a board: worse if one figure is worse, "
+                "not judged if no figure was compared.",
+                _nights(),
+            ),
+            parts.states(
+                "Places",
+                "The measured board in each place; a gap is an idle place. Runs without a "
+                "place appear under their lab.",
+                _places(),
+            ),
+            parts.rows(
+                "Goals",
+                "The last verdict on each figure that has a goal, with its owner.",
+                query.goals(query.MEASURED, query.OF_KINDS).keep(*_GOALS).sort("reached", "board", desc=True),
+                _GOALS,
+            ),
+            parts.rows(
+                "Figures that changed",
+                "Verdicts worse and better, the newest first, 500 at most.",
+                _changed(),
+                _CHANGED,
+            ),
         )
         .row(
             "Over time",
-            [parts.over_time(title, about, _per_board(figure)) for title, about, figure in _OVER_TIME],
+            *(parts.over_time(title, about, _per_board(figure)) for title, about, figure in _OVER_TIME),
         )
     )
 

@@ -24,32 +24,28 @@ def dashboard() -> parts.Builder:
         .kinds()
         .row(
             "Time",
-            [
-                parts.over_time(
-                    "Duration of runs",
-                    "From start to end of a run; killed runs have none.",
-                    _of_runs("duration_s"),
-                    unit="s",
-                ),
-                parts.over_time(
-                    "Share of tools and boots in the measuring time",
-                    "The rest is evmperf's overhead.",
-                    _of_runs("0.0 if measured_s == 0.0 else tool_s / measured_s"),
-                    unit="percentunit",
-                ),
-            ],
+            parts.over_time(
+                "Duration of runs",
+                "From start to end of a run; killed runs have none.",
+                _of_runs("duration_s"),
+                unit="s",
+            ),
+            parts.over_time(
+                "Share of tools and boots in the measuring time",
+                "The rest is evmperf's overhead.",
+                _of_runs("0.0 if measured_s == 0.0 else tool_s / measured_s"),
+                unit="percentunit",
+            ),
         )
         .row(
             "Trouble",
-            [
-                *(parts.over_time(title, about, _of_runs(figure)) for title, about, figure in _TROUBLE),
-                parts.rows(
-                    "Cases not measured, or only after a retry",
-                    "The newest first, 500 at most.",
-                    _refused(),
-                    _CASE,
-                ),
-            ],
+            *(parts.over_time(title, about, _of_runs(figure)) for title, about, figure in _TROUBLE),
+            parts.rows(
+                "Cases not measured, or only after a retry",
+                "The newest first, 500 at most.",
+                _refused(),
+                _CASE,
+            ),
         )
     )
 

@@ -247,7 +247,7 @@ class Builder:
             "kind", query.values("kind", query.MEASURED, measurement=RUN), label="Kind", multi=True
         )
 
-    def row(self, title: str, panels: Sequence[Any], *, collapsed: bool = False) -> Self:
+    def row(self, title: str, *panels: Any, collapsed: bool = False) -> Self:
         """Add panels under a collapsible heading."""
         row = dashboard.Row(title).collapsed(collapsed)
         for panel in panels if collapsed else ():
