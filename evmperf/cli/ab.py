@@ -67,14 +67,13 @@ def share(text: str) -> float:
     arg("board?", A_BOARD),
     several("--a", "WHAT", "side A (repeatable)"),
     several("--b", "WHAT", "side B (repeatable)"),
-    arg("--rounds", "most blocks to measure (default: 20)", type=int, metavar="N"),
-    arg("--budget", "most time: 90m, 2h", type=duration, default=0.0, metavar="TIME"),
+    arg("--rounds=N", "most blocks to measure (default: 20)", type=int),
+    arg("--budget=TIME", "most time: 90m, 2h", type=duration, default=0.0),
     arg(
-        "--within",
+        "--within=SHARE",
         "a change of at most this counts as the same (default: 2%%)",
         type=share,
         default=0.02,
-        metavar="SHARE",
     ),
     several(
         "--metric",

@@ -35,14 +35,17 @@ class OneOf(NamedTuple):
 
 
 def arg(names: str, text: str = "", /, **words: Any) -> Argument:
-    """An argument of these names, with its help. A positional one may end in `?`, `*` or `+`, as
+    """An argument `NAMES=METAVAR` with its help. A positional one may end in `?`, `*` or `+`, as
     argparse's nargs; a text that is not given is "".
     """
+    names, _, metavar = names.partition("=")
     name, many = names.rstrip("?*+"), names[-1]
     if name != names:
         words = {"nargs": many, **words}
     if (names.startswith("-") or many == "?") and not words.keys() & {"type", "action", "required"}:
         words = {"default": "", **words}
+    if metavar:
+        words = {"metavar": metavar, **words}
     return Argument(name.split(), {"help": text or None, **words})
 
 
@@ -164,7 +167,7 @@ def say(reply: Reply) -> None:
 A_BOARD = "a board file, as for pytest --lg-env"
 A_RUN = "a run's folder, its name below --results or the beginning of it, `last`, or `last~1`"
 
-BOARD = arg("board", A_BOARD, metavar="BOARD")
+BOARD = arg("board=BOARD", A_BOARD)
 BOARD_OPTION = arg("--board", A_BOARD)
 COORDINATOR = arg("--coordinator", "Labgrid's coordinator, HOST[:PORT] [LG_COORDINATOR]")
 IDENTITY = arg("--identity", "a LAVA server by its name in lavacli's configuration")
@@ -173,17 +176,12 @@ PROFILE = arg("--profile", "default: the board's", choices=("full", "quick"))
 RESULTS = arg("--results", "folder of runs (default: results)", type=Path, default=Path("results"))
 RUN, RUNS = arg("run", A_RUN), arg("run*", A_RUN)
 SOURCE = arg(
-    "--from",
+    "--from=DIR|history|influx|published",
     "where earlier runs are (default: the folder of --results and the lab's store)",
     dest="source",
-    metavar="DIR|history|influx|published",
 )
 WAIT = arg(
-    "--wait",
-    "time to wait for a board in use: 90s, 30m (default: none)",
-    type=duration,
-    default=0.0,
-    metavar="TIME",
+    "--wait=TIME", "time to wait for a board in use: 90s, 30m (default: none)", type=duration, default=0.0
 )
 
 
@@ -193,8 +191,8 @@ def rounds(select: str, resume: str) -> tuple[Argument, ...]:
     return (
         arg("-k", f"what to measure {select}", dest="select"),
         arg("--profile", choices=("full", "quick")),
-        arg("--boots", boots, type=count, default=0, metavar="N"),
+        arg("--boots=N", boots, type=count, default=0),
         WAIT,
-        arg("--resume", f"go on with {resume}", type=Path, metavar="FOLDER"),
+        arg("--resume=FOLDER", f"go on with {resume}", type=Path),
         RESULTS,
     )

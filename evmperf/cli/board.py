@@ -44,9 +44,7 @@ _REACH = {
 group("board", _ABOUT)
 
 
-@command(
-    "board check", _CHECK, arg("boards+", A_BOARD, metavar="BOARD"), help="check board files, without a board"
-)
+@command("board check", _CHECK, arg("boards+=BOARD", A_BOARD), help="check board files, without a board")
 def _check(options: argparse.Namespace) -> int:
     bad = 0
     for given in options.boards:
@@ -83,17 +81,16 @@ def _options(_: argparse.Namespace) -> None:
     arg("name", "of the file, without .yaml, and of the board, as in the guides"),
     OneOf(
         (
-            arg("--like", "the most similar board", metavar="BOARD"),
+            arg("--like=BOARD", "the most similar board"),
             arg(
-                "--from",
+                "--from=desk|FILE",
                 "the board that `evmperf desk` found last, or the file that it wrote",
                 dest="found",
-                metavar="desk|FILE",
             ),
         )
     ),
     arg("--title", "as in the guides' table of modules"),
-    arg("-o --into", "default: env/, or here without one", type=Path, metavar="FOLDER"),
+    arg("-o --into=FOLDER", "default: env/, or here without one", type=Path),
     help="begin a board file",
 )
 def _new(options: argparse.Namespace) -> None:

@@ -30,7 +30,7 @@ explains all figures that are more than 5 % worse.
     RUN,
     RESULTS,
     arg("case?", "a benchmark, or BENCHMARK CASE"),
-    arg("--against", "a good run, or guide:FILE", metavar="RUN"),
+    arg("--against=RUN", "a good run, or guide:FILE"),
 )
 def _why(options: argparse.Namespace) -> None:
     folder = run_folder(options.run, options.results)
@@ -68,7 +68,7 @@ def _lines(explained: Explained) -> Iterator[str]:
     RUN,
     RESULTS,
     arg("case", "BENCHMARK CASE, as one word in quotes"),
-    arg("-o", dest="output", type=Path, required=True, metavar="FILE.evmperf"),
+    arg("-o=FILE.evmperf", dest="output", type=Path, required=True),
 )
 def _case(options: argparse.Namespace) -> None:
     folder = history.run_folder(options.run, options.results)
@@ -103,8 +103,8 @@ def _sentences(file: Path, benchmark: str, case: str) -> Iterator[str]:
 @command(
     "reproduce",
     "Measure the case of a case file on a board in the same way, and compare.",
-    arg("file", type=Path, metavar="FILE.evmperf"),
-    arg("--lg-env", dest="board", required=True, metavar="BOARD.yaml"),
+    arg("file=FILE.evmperf", type=Path),
+    arg("--lg-env=BOARD.yaml", dest="board", required=True),
     RESULTS,
     epilog="Exit status: that of the measurement, else that of `evmperf compare`.",
 )

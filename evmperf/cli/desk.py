@@ -34,10 +34,10 @@ evmperf types a newline on each serial port and logs in as root. It writes only 
 @command(
     "desk",
     _ABOUT,
-    arg("address?", metavar="root@HOST[:PORT]"),
-    arg("--lg-env", "an existing board file", metavar="FILE"),
+    arg("address?=root@HOST[:PORT]"),
+    arg("--lg-env=FILE", "an existing board file"),
     several("--port", "DEVICE", "only this serial port", dest="ports"),
-    arg("--key", "private key for SSH", metavar="FILE"),
+    arg("--key=FILE", "private key for SSH"),
     arg("--user", "who logs in on the console; another than root gets root by sudo", default="root"),
     arg(
         "--power",
@@ -46,9 +46,8 @@ evmperf types a newline on each serial port and logs in as root. It writes only 
         default="none",
     ),
     arg(
-        "--tester",
+        "--tester=local|HOST",
         "the other end of the board's network cable: this machine (local, local:INTERFACE), or one over SSH",
-        metavar="local|HOST",
     ),
     flag(
         "--make-scratch",
@@ -57,8 +56,8 @@ evmperf types a newline on each serial port and logs in as root. It writes only 
     ),
     flag("--boot", "boot Linux on a board at U-Boot's prompt"),
     flag("--yes", "measure without asking"),
-    arg("--results", "for runs and the board file", default="results", metavar="FOLDER"),
-    arg("-k", "as pytest's", dest="keyword", metavar="WORDS"),
+    arg("--results=FOLDER", "for runs and the board file", default="results"),
+    arg("-k=WORDS", "as pytest's", dest="keyword"),
 )
 def _desk(options: argparse.Namespace) -> int:
     try:

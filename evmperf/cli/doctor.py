@@ -35,7 +35,7 @@ _WIDTH = 14
     BOARD,
     COORDINATOR,
     JSON,
-    arg("--console", "record the console here, for evmperf replay", type=Path, metavar="FILE"),
+    arg("--console=FILE", "record the console here, for evmperf replay", type=Path),
     epilog=_EPILOG,
 )
 def _doctor(options: argparse.Namespace) -> int:

@@ -86,7 +86,7 @@ def _plan(options: argparse.Namespace, over: pipeline.Over) -> plan.NightPlan:
     return plan.checked(data, where, stem, parts=over is pipeline.Over.LAVA_NATIVE)
 
 
-@command("note", _NOTE, arg("files+", type=Path, metavar="FILE"))
+@command("note", _NOTE, arg("files+=FILE", type=Path))
 def _run_note(options: argparse.Namespace) -> None:
     request = MergeRequest.of_pipeline()
     if request is None:

@@ -33,12 +33,12 @@ _RECORD = "write the figures of all FILEs into one record (docs/performance-guid
     "Read performance guides in reStructuredText; every csv-table becomes results of the "
     "catalogue's benchmarks, one run per board. Unknown tables are not read: each is "
     "reported with its line and the nearest known table, and kept as it is.",
-    arg("files+", type=Path, metavar="FILE"),
+    arg("files+=FILE", type=Path),
     arg("--into", "write the runs below this folder", type=Path),
     arg("--release", "if the title does not name it"),
     arg("--os", "if title, headings and file name do not name it", choices=("Linux", "RT-linux")),
     arg("--board", "for tables that name no board"),
-    arg("--record", _RECORD, type=Path, metavar="FILE"),
+    arg("--record=FILE", _RECORD, type=Path),
     flag("--strict", "exit with status 1 if anything is unknown"),
     flag("--teach", "draft a table file for each unknown table"),
 )
@@ -95,13 +95,13 @@ def _extras(text: str) -> tuple[str, ...]:
     arg("--os", "Linux or RT-linux, where a release has both"),
     several("--board", "BOARD", "only this board (repeatable)"),
     arg("--from", "where the runs are (default: results)", dest="source", default="results", metavar=_FROM),
-    arg("--like", "in that guide's layout", type=Path, metavar="FILE"),
+    arg("--like=FILE", "in that guide's layout", type=Path),
     flag("--keep-unread", "copy unknown tables of --like, marked as another release's"),
-    arg("--with", _WITH, dest="extras", type=_extras, default=(), metavar="WHAT,..."),
+    arg("--with=WHAT,...", _WITH, dest="extras", type=_extras, default=()),
     flag("--plots", "draw plots beside OUTPUT (needs -o)"),
     arg("-o --output", "default: standard output", type=Path),
-    arg("--html", "build web pages there, with plots, by Sphinx", type=Path, metavar="DIR"),
-    arg("--pdf", "print the page into a PDF there", type=Path, metavar="DIR"),
+    arg("--html=DIR", "build web pages there, with plots, by Sphinx", type=Path),
+    arg("--pdf=DIR", "print the page into a PDF there", type=Path),
     epilog="Exit status: 1 if the guide of --like has unknown tables.",
 )
 def _guide(options: argparse.Namespace) -> int:

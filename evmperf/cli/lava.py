@@ -67,7 +67,7 @@ _NUMBER = arg("job", "its number or its page")
 _FILE = arg("--board", "the board file, unless it is in env/")
 _JOB = (
     arg("board", f"{A_BOARD}, or a job's file"),
-    arg("-k", "as pytest's", dest="keyword", metavar="EXPRESSION"),
+    arg("-k=EXPRESSION", "as pytest's", dest="keyword"),
     arg("--kind", _KIND, choices=("host", "native", "boot"), default="native"),
     PROFILE,
     arg("--release", "SDK release, if the image does not name it"),
@@ -169,7 +169,7 @@ def _tell(news: Reply) -> None:
     "lava device",
     _DEVICE,
     BOARD,
-    arg("-o --into", "where (default: here)", type=Path, default=Path(), metavar="FOLDER"),
+    arg("-o --into=FOLDER", "where (default: here)", type=Path, default=Path()),
     help="write a board's device type and a device",
 )
 def _device(options: argparse.Namespace) -> None:
@@ -182,10 +182,7 @@ def _device(options: argparse.Namespace) -> None:
     "",
     arg("action", choices=("up", "down", "status")),
     arg(
-        "--board",
-        "the virtual EVM that LAVA boots itself (default: %(default)s)",
-        default="virtual",
-        metavar="VARIANT",
+        "--board=VARIANT", "the virtual EVM that LAVA boots itself (default: %(default)s)", default="virtual"
     ),
     help="a LAVA of your own on this machine (needs root)",
 )

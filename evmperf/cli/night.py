@@ -43,7 +43,7 @@ one is left out until it is cleared.
     "night",
     _NIGHT,
     IDENTITY,
-    arg("plan", type=Path, metavar="PLAN.yaml"),
+    arg("plan=PLAN.yaml", type=Path),
     arg("--results", "default: the plan's", type=Path),
     flag("--new", "do not continue an interrupted night"),
     arg(

@@ -45,11 +45,9 @@ written. `pytest --lg-env BOARD --image IMAGE` does the same before it measures.
     _IMAGE,
     BOARD_OPTION,
     JSON,
-    arg("image", metavar="IMAGE"),
+    arg("image=IMAGE"),
     arg(
-        "--write",
-        "write the image to this medium of this host (a card in a reader), and read it back",
-        metavar="DEVICE",
+        "--write=DEVICE", "write the image to this medium of this host (a card in a reader), and read it back"
     ),
 )
 def _about(options: argparse.Namespace) -> None:
@@ -81,7 +79,7 @@ def _everything(image: Image) -> dict[str, Any]:
     _PROVISION,
     BOARD,
     COORDINATOR,
-    arg("image", metavar="IMAGE"),
+    arg("image=IMAGE"),
     flag("--force", "write the image even if the board runs it"),
     flag("--keep-on", "leave the board switched on"),
 )

@@ -21,7 +21,7 @@ from evmperf.state import buses
     "Figures of TI's performance guides, from the record that comes with evmperf: without a "
     "board the list of boards, with one its releases, with --case one figure over all releases.",
     arg("board?", "a board of any name that guides use, or a file in env/"),
-    arg("--case", 'e.g. "emmc_ext4 100 KiB write"', metavar="WORDS"),
+    arg("--case=WORDS", 'e.g. "emmc_ext4 100 KiB write"'),
     arg("--os", "Linux or RT-linux (default: both)"),
     flag("--impossible", "figures above the hardware's limit, of all boards"),
     flag("--releases", "the board's releases and guides"),

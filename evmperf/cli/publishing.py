@@ -19,14 +19,13 @@ what became worse. They open from a file system, on a phone, and in GitLab Pages
     "site",
     _ABOUT,
     RESULTS,
-    arg("-o --output", type=Path, required=True, metavar="DIR"),
+    arg("-o --output=DIR", type=Path, required=True),
     SOURCE,
     flag("--published", "of TI's published figures instead of runs"),
     arg(
-        "--reports",
+        "--reports=ADDRESS|copied",
         "where the runs' folders are served, e.g. https://lab/results, or `copied`: copy the reports "
         "into the site (default: where they lie on this host)",
-        metavar="ADDRESS|copied",
     ),
 )
 def _site(options: argparse.Namespace) -> None:

@@ -23,10 +23,9 @@ _PIPED = 160
 """Characters of a line that goes to a file or another program."""
 _TABLES = ", ".join(tables.TABLES)
 _FROM = arg(
-    "--from",
+    "--from=DIR|history|baselines",
     "where the runs are (default: history, the lab's store)",
     dest="source",
-    metavar="DIR|history|baselines",
     default=sources.HISTORY,
 )
 _FORMATS = {
@@ -43,9 +42,9 @@ _FORMATS = {
     "query",
     f"Ask all runs a question in SQL (DuckDB's). Tables: {_TABLES}; `DESCRIBE samples` names a "
     "table's columns, docs/store.md has examples.",
-    arg("question", "one SELECT", metavar="SQL"),
+    arg("question=SQL", "one SELECT"),
     _FROM,
-    arg("--timeout", "default: 60s", type=duration, default=60.0, metavar="TIME"),
+    arg("--timeout=TIME", "default: 60s", type=duration, default=60.0),
     OneOf((flag("--csv", "print CSV instead of a table"), flag("--json", "print a list of objects"))),
 )
 def _query(options: argparse.Namespace) -> int:

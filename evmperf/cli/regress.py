@@ -45,10 +45,9 @@ _OUTPUT = (
     arg("run+", A_RUN),
     RESULTS,
     arg(
-        "--against",
+        "--against=WHAT",
         "release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
         required=True,
-        metavar="WHAT",
     ),
     SOURCE,
     flag(
@@ -56,14 +55,13 @@ _OUTPUT = (
     ),
     flag("--dry-run", "only print the verdicts"),
     arg(
-        "--confirm",
+        "--confirm=BUDGET",
         "measure worse figures again before reporting them: an A/B with the image of the last good "
         "run on the same board, within this time (30m, 2h)",
         type=duration,
         default=0.0,
-        metavar="BUDGET",
     ),
-    arg("--board", "the board for it (default: the run's own)", metavar="FILE"),
+    arg("--board=FILE", "the board for it (default: the run's own)"),
     WAIT,
     *_OUTPUT,
     epilog=f"{_EPILOG} Of several runs the worst counts.",
@@ -141,7 +139,7 @@ def _write(options: argparse.Namespace, judgement: Judgement, changed: Sequence[
     "Mark an intended change: from that run on, the metric is not compared with older figures. "
     "Kept in baselines/accepted.yaml, for git.",
     arg("metric", "benchmark, or benchmark/case/metric; * stands for anything"),
-    arg("--since", "first run with the change", required=True, metavar="RUN"),
+    arg("--since=RUN", "first run with the change", required=True),
     arg("--why", "one sentence", required=True),
     RESULTS,
 )

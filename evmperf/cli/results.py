@@ -48,7 +48,7 @@ _PIPED = 160
     RESULTS,
     SOURCE,
     arg("--board", "only runs of this board (name or file)", type=board_name),
-    arg("--last", "how many (default: 20)", type=int, default=20, metavar="N"),
+    arg("--last=N", "how many (default: 20)", type=int, default=20),
 )
 def _runs(options: argparse.Namespace) -> None:
     named = ("", sources.INFLUX, sources.HISTORY, sources.PUBLISHED, "baselines")
@@ -135,7 +135,7 @@ def _explain(options: argparse.Namespace) -> None:
     arg("benchmark?", "`evmperf list` names them (default: list what was measured)"),
     arg("metric?", "e.g. write_throughput (default: all of the benchmark)"),
     arg("--case", "one row of the benchmark (default: all)"),
-    arg("--last", "runs (default: 20)", type=int, default=20, metavar="N"),
+    arg("--last=N", "runs (default: 20)", type=int, default=20),
     RESULTS,
     SOURCE,
     flag("--published", "of TI's published figures, over their releases"),

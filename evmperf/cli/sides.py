@@ -9,10 +9,10 @@ from evmperf.published.releases import BASELINES
 from evmperf.runs.history import run_folder
 
 SIDES = (
-    arg("a?", A_RUN, metavar="A"),
-    arg("b?", "the run to compare with A", metavar="B"),
-    arg("--a", "runs of side A", dest="side_a", metavar="RUN", nargs="+", default=[]),
-    arg("--b", "runs of side B", dest="side_b", metavar="RUN", nargs="+", default=[]),
+    arg("a?=A", A_RUN),
+    arg("b?=B", "the run to compare with A"),
+    arg("--a=RUN", "runs of side A", dest="side_a", nargs="+", default=[]),
+    arg("--b=RUN", "runs of side B", dest="side_b", nargs="+", default=[]),
 )
 
 

@@ -16,7 +16,7 @@ from evmperf.virtual.client import LabClient, all_benches
 _NAME = "virtual"
 
 _USUAL = "0 is any free one (default: that of env/NAME.yaml, else 0)"
-_BOARD = arg("name?", "the board (default: %(default)s)", default=_NAME, metavar="NAME")
+_BOARD = arg("name?=NAME", "the board (default: %(default)s)", default=_NAME)
 _ABOUT = """\
 A virtual EVM is a QEMU guest that looks like a board in a lab: a serial console on a TCP port, a
 network power switch, and a tester (a network namespace) at the other end of its Ethernet cables.
@@ -83,21 +83,15 @@ def _release(args: argparse.Namespace) -> None:
     _START,
     _BOARD,
     arg("--variant", "which virtual EVM the board is (default: virtual, or NAME if it is a variant's)"),
-    arg("--serial-port", f"console's TCP port, {_USUAL}", type=int, metavar="PORT"),
-    arg("--power-port", f"power switch's port, {_USUAL}", type=int, metavar="PORT"),
+    arg("--serial-port=PORT", f"console's TCP port, {_USUAL}", type=int),
+    arg("--power-port=PORT", f"power switch's port, {_USUAL}", type=int),
     flag("--fresh", "make new disks (otherwise they are kept)"),
-    arg(
-        "--write-env",
-        "write a copy of the variant's env/*.yaml with this board's ports",
-        type=Path,
-        metavar="FILE",
-    ),
+    arg("--write-env=FILE", "write a copy of the variant's env/*.yaml with this board's ports", type=Path),
     flag("--foreground", "stay in the foreground; Ctrl-C stops it"),
     arg(
-        "--qemu-option",
+        "--qemu-option=OPTION",
         "one more word for QEMU's command line, for experiments; give it as --qemu-option=-d",
         action="append",
-        metavar="OPTION",
     ),
     help="start the bench of a board",
 )

@@ -205,8 +205,8 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
 def _udp_profile(frames: Sequence[int], seconds: int, **params: int) -> Profile:
     cases = []
     for frame in frames:
-        sizes = {"frame_size": str(frame), "datagram_size": frame - _OVERHEAD}
-        cases.append(Case(str(frame), {**sizes, "seconds": seconds, **params}))
+        sizes = {"datagram_size": frame - _OVERHEAD, "seconds": seconds, **params}
+        cases.append(Case(str(frame), {"frame_size": str(frame), **sizes}))
     return Profile(tuple(cases))
 
 
