@@ -83,7 +83,6 @@ def _case(options: argparse.Namespace) -> None:
 
 
 def _sentences(file: Path, benchmark: str, case: str) -> Iterator[str]:
-    """Five sentences about a case file, for who reads a forum."""
     folder = casefile.unpack(file)
     run, results = spool.read_run(folder), spool.read_results(folder)
     explained = why.explain(Why(folder=str(folder), case=f"{benchmark} {case}"))

@@ -25,7 +25,6 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def _arguments(parser: argparse.ArgumentParser, command: str) -> Iterable[tuple[str, argparse.Action]]:
-    """Each argument with the name of its command."""
     for action in parser._actions:
         if isinstance(action.choices, dict):
             for name, below in action.choices.items():

@@ -123,7 +123,6 @@ def _guide(options: argparse.Namespace) -> int:
 
 
 def _build(options: argparse.Namespace, cover: Cover) -> None:
-    """The page and the PDF, as far as they are wanted."""
     with tempfile.TemporaryDirectory(prefix="evmperf-guide-") as scratch:
         page = html.build(options.output, options.html or Path(scratch), cover)
         if options.html:
@@ -146,7 +145,6 @@ def _left_out(options: argparse.Namespace, plan: Layout) -> int:
 
 
 def _render(options: argparse.Namespace, source: RunSource) -> tuple[Cover, Layout]:
-    """Write the guide; returns its cover and what is in it."""
     there = releases.stored(source)
     chosen = releases.of_release(there, options.release, options.os, options.board)
     figures = releases.by_board(chosen)

@@ -23,7 +23,6 @@ def pages() -> list[str]:
     arg("page?", f"default: the list of all pages ({_INDEX})", default=_INDEX),
 )
 def _help(options: argparse.Namespace) -> None:
-    """Print the page as Markdown, on a terminal through $PAGER; raises UsageError."""
     known = pages()
     name = options.page.removeprefix("docs/").removesuffix(".md")
     if name not in known:

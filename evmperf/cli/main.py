@@ -130,7 +130,6 @@ def _unforeseen(error: Exception) -> ExitStatus:
 
 
 def _module(name: str) -> Any:
-    """A module of this room, loaded when a call needs it."""
     return importlib.import_module(f"evmperf.cli.{name}")
 
 

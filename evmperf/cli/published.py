@@ -59,7 +59,6 @@ def _published(options: argparse.Namespace) -> None:
 
 
 def _named(given: str) -> str:
-    """The board of a name, or of a file in env/."""
     if re.fullmatch(r"[\w.-]+", given):
         file = project("env") / f"{given.removesuffix('.yaml')}.yaml"
         if file.is_file() and (name := re.search(r"board:\s+name: (\S+)", file.read_text())):
@@ -135,7 +134,6 @@ def _figure(one: Found) -> dict[str, Any]:
 
 
 def _rows(options: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> None:
-    """Print rows of one kind as JSON, CSV, or a table."""
     if options.json:
         print(json.dumps(rows))
         return

@@ -112,7 +112,6 @@ def _say(options: argparse.Namespace, text: str) -> None:
 
 
 def _outputs(options: argparse.Namespace) -> tuple[Path | None, ...]:
-    """The files that the verdicts go into."""
     return options.json, options.junit, options.markdown, options.openmetrics
 
 

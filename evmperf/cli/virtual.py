@@ -127,7 +127,6 @@ def _warn_of_old_image(bench: LabClient, variant: str) -> None:
 
 
 def _run(bench: LabClient, variant: str, args: argparse.Namespace) -> int:
-    """Serve in this process until Ctrl-C."""
     serial, power = envfile.usual_ports(bench.name, args.serial_port, args.power_port)
 
     def ready(record: LabRecord) -> None:

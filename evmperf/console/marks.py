@@ -94,7 +94,6 @@ class _Output:
         return self._records[bisect.bisect_left(self._ends, position)]
 
     def mark(self, phase: Phase, match: re.Match[bytes]) -> Mark:
-        """The mark of a text."""
         text = match.group().decode("utf-8", "replace")
         return _mark(phase, self.record(match.end()), text)
 

@@ -139,7 +139,6 @@ class Watch:
         return said.decode("utf-8", "replace")
 
     def _index(self, at: int) -> int:
-        """Where a byte of the console is in what is still known."""
         return len(self._said) - (self._offset - at)
 
     def _reason(self, text: str, at: int, *, first: bool = False) -> str:
@@ -187,7 +186,6 @@ class Watch:
         return Alarm(_RESET, suspect, after=self._reason(suspect, self._suspect_at))
 
     def _login(self, text: str, at: int) -> Alarm | None:
-        """A login prompt, or what looks like one."""
         again, self._again = self._again, ""
         if self._stage is Stage.WORKING and again:
             return Alarm(_RESET, again)

@@ -88,6 +88,5 @@ def _failed() -> query.Query:
 
 
 def _failures() -> query.Query:
-    """One row per failed boot: its last mark."""
     marks = query.points(BOOT_MARK, query.OF_BOARD, query.OF_KINDS, "failed == 1")
     return marks.last("run", "started_ns").keep(*_FAILURE).newest(500)

@@ -90,7 +90,6 @@ def _last_runs() -> query.Query:
 
 
 def _count(condition: str) -> query.Query:
-    """The number of boards whose last run meets the condition."""
     return _runs().last("board").count(condition, "boards")
 
 
@@ -99,7 +98,6 @@ def _per_board(figure: str) -> query.Query:
 
 
 def _nights() -> query.Query:
-    """One line per board: the worst verdict of each run."""
     judged = f"{str(Outcome.NOT_JUDGED)!r}"
     for field, word in (
         ("verdict_same", Outcome.SAME),

@@ -101,7 +101,6 @@ _Panel = TypeVar("_Panel")
 def _panel(
     kind: Callable[[], _Panel], title: str, about: str, *queries: Query, width: int, height: int
 ) -> _Panel:
-    """A panel with its title, description, size and queries."""
     panel: Any = kind()
     panel.title(title).description(about).datasource(SOURCE).span(width).height(height)
     for number, asked in enumerate(queries):

@@ -170,7 +170,6 @@ class Store:
             raise self._no_influxdb(f"type {found[:60]!r} where it should be {wanted}")
 
     def _failed(self, what: str, remedy: str, kind: type[StoreError] = StoreError) -> StoreError:
-        """The error, with its remedy."""
         return kind(f"InfluxDB {self.config.url}: {what}: {remedy}")
 
     def _no_influxdb(self, what: str) -> StoreError:

@@ -48,7 +48,6 @@ def _fields(**fields: str | float | bool | None) -> str:
 
 
 def _of(record: object, names: str) -> dict[str, Any]:
-    """Attributes of a record, by name."""
     return {name: getattr(record, name) for name in names.split()}
 
 
@@ -67,7 +66,6 @@ def _json(value: Any) -> str:
 
 
 def _refused(result: Result) -> int:
-    """How many outputs of a case were refused."""
     return sum(failure.refused for failure in result.failures)
 
 

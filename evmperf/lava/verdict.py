@@ -55,7 +55,6 @@ def _failure(server: LavaServer, job: LavaJob) -> EvmperfError | None:
 
 
 def _expected(header: dict[str, str], job: LavaJob, board: Board | None) -> list[str]:
-    """The cases that a job must report; the cycles of a boot-time job are in its log only."""
     if header["kind"] == JobKind.BOOT:
         return []
     board = board or boardfile.named(header["board_file"])

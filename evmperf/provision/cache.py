@@ -167,7 +167,6 @@ class Cache:
 
 
 def _content(file: Path, folder: Path) -> Path:
-    """Where the raw content is: in the cache, or the file itself."""
     return folder / "content.img" if contents.kind(file) else file
 
 

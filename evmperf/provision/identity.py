@@ -107,7 +107,6 @@ def _kernel(system: Fat | Ext, folder: str, names: list[str], wanted: Iterable[s
 
 
 def _root(system: Ext) -> dict[str, Any]:
-    """The facts of a root file system; none for any other file system."""
     os_release = system.read("/etc/os-release") or system.read("/usr/lib/os-release")
     if os_release is None:
         return {}

@@ -179,7 +179,6 @@ class NetworkWay(Way):
         return found[1]
 
     def _run(self, shell: Shell, text: str, size: int, what: str) -> str:
-        """The output of a script that handles the whole image."""
         try:
             return shell.run(text, _limit(size)).text
         except ToolError:

@@ -51,7 +51,6 @@ def _rows(comparison: Comparison, everything: bool) -> list[tuple[str, ...]]:
 
 
 def _cells(change: Change) -> tuple[str, ...]:
-    """A, B, change, interval and blocks."""
     a, b = columns(change)
     changed = (amount(change, change.change), interval(change))
     return (f"{a} {change.quantity.unit}", b, *changed, str(len(change.a)))

@@ -52,7 +52,6 @@ def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Any:
 
 
 def _kept(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Indices of the columns that fit."""
     needs = [
         min(
             max(map(len, [column.heading, *(row[index] for row in rows)])),

@@ -46,8 +46,6 @@ _TEXT = 4000
 
 @dataclass
 class _Benchmark:
-    """One table of the page."""
-
     name: str
     title: str
     results: list[Result] = field(default_factory=list)
@@ -68,8 +66,6 @@ class _Trouble:
 
 @dataclass
 class _Page:
-    """Everything that the template shows."""
-
     run: Run
     drivers: dict[str, dict[str, _Benchmark]] = field(default_factory=dict)
     statuses: dict[str, int] = field(default_factory=dict)
@@ -102,7 +98,6 @@ class _Page:
 
     @property
     def sign(self) -> str:
-        """What stands before the sentence."""
         return SIGNS.get(self.state, "")
 
     @property
@@ -132,12 +127,10 @@ class _Page:
 
     @property
     def drawn(self) -> bool:
-        """Whether there is anything to draw."""
         return any(b.plots for benchmarks in self.drivers.values() for b in benchmarks.values())
 
     @property
     def goals(self) -> list[VerdictRecord]:
-        """The figures that have a goal."""
         return [record for record in self.verdicts.values() if record.goal]
 
     def _of(self, *outcomes: Outcome) -> list[VerdictRecord]:

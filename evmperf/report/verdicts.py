@@ -180,7 +180,6 @@ def _markdown_row(verdict: Verdict) -> str:
 
 
 def _figures(verdict: Verdict) -> tuple[str, str, str]:
-    """Value with its unit, baseline and change."""
     value = f"{number(verdict.value)} {verdict.unit}"
     return value, number(verdict.baseline), change_text(verdict.change)
 

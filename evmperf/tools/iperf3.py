@@ -124,7 +124,6 @@ def _in_one_sum(end: dict[str, Any], text: str, seconds: int, size: int) -> Data
 
 
 def _end(text: str, seconds: int, protocol: str, size: int | None = None) -> dict[str, Any]:
-    """The `end` object of a checked test."""
     with refusing("iperf3's output is not the JSON expected", text):
         document = json.loads(text)
         if "error" in document:

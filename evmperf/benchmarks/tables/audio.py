@@ -31,7 +31,6 @@ period, 1.1 % of 3 s for 1024 frames at 32000 Hz; a busy virtual EVM looks late.
 
 
 def _benchmark(name: str, title: str, *, capture: bool) -> Benchmark:
-    """A table of sampling rates in one direction."""
     option = "capture" if capture else "playback"
 
     def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:

@@ -34,7 +34,6 @@ _LOADS = tuple(
 
 
 def _node(kind: str, ports: Sequence[str], *, offload: bool) -> Prepare:
-    """Make the board a node between its ports."""
     first, second = ports
     hardware = (
         '[ -n "$(cat /sys/class/net/$p/phys_switch_id 2>/dev/null)" ] || '

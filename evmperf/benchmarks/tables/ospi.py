@@ -53,7 +53,6 @@ def _slow_s(size: int) -> float:
 
 
 def _metrics(unit: Unit, *sides: str, title: str = "{} Throughput") -> tuple[Metric, ...]:
-    """Throughput of `sides` in that order."""
     high = 2_000_000 if unit is Unit.KIBIBYTE_PER_SECOND else 2_000
     return tuple(
         Metric(f"{side}_throughput", unit, Direction.HIGHER, title.format(side.capitalize()), 0.001, high)
@@ -70,7 +69,6 @@ _SUMMARY_PROFILES = {
 
 
 def _summary_bytes(case: Case) -> int:
-    """How much a row of the summaries moves."""
     return int(str(case.params["file_size"]).removesuffix(" MB")) << 20
 
 

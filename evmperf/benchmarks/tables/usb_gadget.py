@@ -96,7 +96,6 @@ def _remove_command(board: Board) -> str:
 
 
 def _plug_command(board: Board, serial: str, mib: int, speed: str) -> str:
-    """Shell text that makes the disk and plugs it in."""
     controller = board.options.usb.gadget_controller
     module = board.options.usb.gadget_module
     # Of the modules, only dummy_hcd has to be told.
