@@ -40,8 +40,10 @@ class Phase(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Mark:
-    """The time of one boot phase: `mono_ns` on CLOCK_MONOTONIC, `wall_ns` since the epoch; `text` arrived, or
-    the power came on, at most `error_s` seconds earlier (power on: later).
+    """The time of one boot phase: `mono_ns` on CLOCK_MONOTONIC, `wall_ns` since the epoch.
+
+    What announced it, `text`, arrived at most `error_s` seconds before; the power came on at most so
+    long after `power_on`.
     """
 
     phase: Phase

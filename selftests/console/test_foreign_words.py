@@ -78,7 +78,7 @@ def test_a_ram_disk_and_a_late_first_line_are_said():
     ],
 )
 def test_a_distributions_version_is_no_sdks(os_release, release):
-    assert provenance.release({}, {"os_release": os_release}) == release
+    assert provenance.release(Facts(), {"os_release": os_release}) == release
 
 
 def test_the_note_on_the_countdown_reaches_every_uboot():
