@@ -11,6 +11,7 @@ from evmperf.doctor.finding import Noted
 from evmperf.measure import provenance, shellstep
 from evmperf.model import places
 from evmperf.model.errors import Kind
+from evmperf.model.facts import Facts
 
 UBOOT = "U-Boot 2025.01 (Jan 06 2025)\nHit any key to stop autoboot:  2 \n"
 NOTHING = """\
