@@ -32,10 +32,8 @@ def overwriting(environment: Mapping[str, str], variable: str) -> list[str]:
 
 
 def arguments_commands(environment: Mapping[str, str], variable: str, arguments: str) -> list[str]:
-    """U-Boot commands after which the boot command passes `arguments` to the kernel.
-
-    `variable` is what the board's scripts put onto the command line. A script that sets it is given
-    the arguments to set, too; where no script reads it, those that set `bootargs` are.
+    """U-Boot commands after which the boot command passes `arguments` in `variable` to the kernel: scripts
+    that set it, or `bootargs` where none reads it, are extended.
     """
     commands = [f"setenv {variable} '{arguments}'"]
     if not arguments:

@@ -1,7 +1,5 @@
-"""Watching the console for what must not come: a panic, a boot that went wrong, a silent reset.
-
-Works on the stream as it arrives, so that a dead board is named within a second instead of after
-a test's time-out. What is looked for is in evmperf.console.signs.
+"""Watching the console, as its bytes arrive, for the signs of `evmperf.console.signs`: a dead board is named
+within a second instead of after a time-out.
 """
 
 import re
@@ -55,10 +53,8 @@ _RESET = "silent reset"
 
 
 class Watch:
-    """Follows one boot; `feed` returns an alarm once, at the first thing that must not come.
-
-    A boot loader may say what it likes until `settle` or until Linux starts. While Linux says that
-    it is suspended, SPL may run: some boards wake up through it.
+    """Follows one boot; `feed` returns its first alarm. Boot loaders are free until `settle` or Linux; while
+    Linux is suspended SPL may run, as some boards wake up through it.
     """
 
     def __init__(self) -> None:

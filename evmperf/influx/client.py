@@ -67,11 +67,8 @@ class Store:
         self._client.close()  # type: ignore[no-untyped-call]  # the client is not typed
 
     def write(self, lines: Sequence[str]) -> list[tuple[str, str]]:
-        """Store lines of line protocol; returns those the server will not have, with its reason.
-
-        One bad line makes the server refuse its batch, or half of it: the batch is halved until
-        the bad ones are alone. Raises StoreError when the server takes nothing; writing the same
-        lines again changes nothing.
+        """Store lines of line protocol; returns refused lines with reasons, found by halving refused batches.
+        Raises StoreError if the server takes nothing; writing again changes nothing.
         """
         refused: list[tuple[str, str]] = []
         parts = [lines]

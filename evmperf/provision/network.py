@@ -1,8 +1,5 @@
-"""Writes an image to a disk of the board: a system in memory fetches and writes it.
-
-U-Boot starts that system over TFTP (the strategy's `media.network`), which then gets the image over
-HTTP, from where Labgrid's HTTPProvider puts files. It needs a shell, wget, dd, head and sha256sum:
-busybox has them.
+"""Writes an image to a disk of the board by a system in memory, started over TFTP (`media.network`), which
+fetches it over HTTP. It needs a shell, wget, dd, head and sha256sum, as in busybox.
 """
 
 import contextlib

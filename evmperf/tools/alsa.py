@@ -1,7 +1,5 @@
-"""aplay and arecord (alsa-utils), and the kernel's status of their stream.
-
-The tools print no figures. Frames and time come from /proc/asound/.../status, the rate from hw_params beside
-it (Documentation/sound/designs/procfile.rst); both are written by the kernel's sound/core/pcm.c.
+"""aplay and arecord (alsa-utils), measured by the kernel's hw_params and status of their stream
+(sound/core/pcm.c; Documentation/sound/designs/procfile.rst).
 """
 
 import re

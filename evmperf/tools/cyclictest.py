@@ -40,10 +40,9 @@ END_STRESS = f"if [ -e {_PID} ]; then kill $(cat {_PID}); rm -f {_PID}; fi; true
 
 
 def latencies(text: str, statistic: str, seconds: int | None = None) -> list[float]:
-    """The `min`, `avg` or `max` latency of every CPU in microseconds, in the order of `cpus`.
-
-    Raises RefusedOutput unless one thread per CPU measured for the whole requested time, and the request was
-    `seconds`. cyclictest writes a complete file with status 0 even if it ends early.
+    """The `min`, `avg` or `max` latency of every CPU in microseconds, in the order of `cpus`; raises
+    RefusedOutput unless each measured for the whole time, which was `seconds`: cyclictest ends early with
+    status 0.
     """
     return [float(thread[statistic]) for thread in _threads(text, seconds)]
 

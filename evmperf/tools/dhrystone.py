@@ -1,7 +1,5 @@
-"""Dhrystone 2.1 (`runDhrystone`): its rate, and the clock it ran at.
-
-Weicker's dhry_1.c ends with the microseconds of one run and the runs a second, which must be each
-other's inverse, and shows before them variables with the values that they should have.
+"""Dhrystone 2.1 (`runDhrystone`): its rate, checked by the microseconds of a run and the variables' values
+that Weicker's dhry_1.c prints, and its clock.
 """
 
 import re

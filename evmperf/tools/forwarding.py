@@ -1,7 +1,5 @@
-"""A board that forwards between two ports: its load meanwhile, and proof that frames went through it.
-
-The test runs on the tester while the board watches itself. Its window lies within the test: frames
-came in at the window's two ends as they did in its middle.
+"""A board that forwards between two ports: its load, and proof that frames went through it. The window lies
+within the tester's test if frames came at both ends as in its middle.
 """
 
 import re

@@ -22,10 +22,8 @@ _TAIL_S = 0.25
 
 @dataclass(frozen=True)
 class Datagrams:
-    """Outcome of one UDP test: offered and received payload in Mbit/s (10^6), and datagrams.
-
-    `lost` counts gaps in the sequence; datagrams sent in the last quarter of a second that never
-    arrived are no loss, because the receiver may have stopped listening.
+    """Outcome of one UDP test: offered and received payload in Mbit/s (10^6), and datagrams. `lost` leaves
+    out those of the last quarter of a second, when the receiver may have stopped.
     """
 
     offered: float

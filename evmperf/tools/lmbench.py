@@ -1,7 +1,5 @@
-"""LMBench 3: command lines and parsers of what its programs print (to standard error).
-
-Sizes and megabytes are decimal there: `1M` is 10^6 bytes, and MB/s are 10^6 bytes a second. Its
-programs end with status 0 even when they could not measure, so only whole known lines count.
+"""LMBench 3: command lines and parsers of its programs, which print decimal sizes and megabytes to standard
+error, and end with status 0 even without a result.
 """
 
 import re

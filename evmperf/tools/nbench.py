@@ -1,7 +1,5 @@
-"""NBench (`runNBench.sh`, Mayer's Unix port of BYTEmark 2): its table of rates.
-
-Beside each rate stand two indices: the rate over that of a Pentium 90 and over that of an AMD
-K6/233 (nbench0.h). The columns have fixed widths, so a row that lost a character shows it.
+"""NBench (`runNBench.sh`, Mayer's Unix port of BYTEmark 2): its table of rates, in columns of fixed width,
+with two indices over a Pentium 90 and an AMD K6/233 (nbench0.h).
 """
 
 import re

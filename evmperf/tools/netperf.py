@@ -40,10 +40,8 @@ _DECIMALS = re.compile(r"\d+\.\d\d|-1\.00")
 
 @dataclass(frozen=True)
 class NetperfResult:
-    """What one test says: throughput of payload in Mbit/s (10^6), CPU loads of whole machines in
-    percent (-1 where not asked for), bytes moved, seconds that it took.
-
-    The throughput of UDP_STREAM is what arrived, not what was sent.
+    """What one test says: payload in Mbit/s (10^6, of UDP_STREAM what arrived), CPU loads of whole machines
+    in percent (-1: not asked for), bytes, seconds.
     """
 
     throughput: float

@@ -119,10 +119,8 @@ def computed_by(about: str, algorithm: str) -> str:
 
 
 def cpu_load(times: str, uptimes: str) -> float:
-    """CPU load in percent of the processes that a shell started, over the time they took.
-
-    `times` is what the shell's builtin of that name prints: the shell's own user and system time,
-    and below them its children's. `uptimes` are two readings of /proc/uptime, before and after.
+    """CPU load in percent of a shell's children: by its builtin `times`, whose second line is theirs, over
+    the time between two readings of /proc/uptime.
     """
     garbled, raw = "the process's times are garbled", times + uptimes
     own, _, children = times.rstrip("\n").partition("\n")

@@ -1,8 +1,5 @@
-"""The kernel's time to suspend and to resume its devices, from its messages.
-
-With /sys/power/pm_debug_messages set, the kernel prints the duration of each phase
-(dpm_show_time in drivers/base/power/main.c): three on the way down, three on the way up. Its clock
-runs in all of them, which it does not while the board sleeps.
+"""The kernel's times to suspend and resume its devices: three phases down, three up, from its messages with
+/sys/power/pm_debug_messages set (dpm_show_time in drivers/base/power/main.c).
 """
 
 import re

@@ -1,7 +1,5 @@
-"""evmperf's own stand-ins for benchmark programs (virtual-evm/virtual/programs): their output.
-
-`PROGRAM VERSION`, then `NAME VALUE UNIT` a line, then `end`. Their figures are their own: the
-program's name is recorded with each, and different programs are not compared.
+"""Output of evmperf's stand-ins for benchmark programs (virtual-evm/virtual/programs): `PROGRAM VERSION`,
+lines of `NAME VALUE UNIT`, `end`. Different programs are not compared.
 """
 
 import re

@@ -1,7 +1,5 @@
-"""Suspends a board in the background, and proves with the kernel's counters and the RTC that it slept.
-
-The real-time clock runs on while the board sleeps, whatever the kernel's own clocks do; the
-counters are /sys/power/suspend_stats (Documentation/ABI/testing/sysfs-power).
+"""Suspends a board in the background, and proves its sleep by the RTC, which runs on, and the counters of
+/sys/power/suspend_stats (Documentation/ABI/testing/sysfs-power).
 """
 
 import re

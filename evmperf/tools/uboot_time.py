@@ -50,10 +50,8 @@ def scsi_rate(text: str, operation: str, blocks: int) -> float:
 
 
 def file_rate(text: str, operation: str, size: int) -> float:
-    """Throughput in KiB/s of one timed `fatload` (read) or `fatwrite` (write) of `size` bytes.
-
-    It is `time`'s figure; U-Boot's own line covers less of the command: all but finding the file.
-    Raises RefusedOutput when U-Boot moved other than `size` bytes, the other way, or took no time.
+    """KiB/s of one timed `fatload` (read) or `fatwrite` (write) of `size` bytes by `time`, which U-Boot's own
+    line must fit; raises RefusedOutput for another size or way, or no time.
     """
     found = only(_FILE, text, "U-Boot printed {} lines of bytes instead of one")
     moved, done, took_ms, printed, unit = found

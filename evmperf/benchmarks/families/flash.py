@@ -12,10 +12,8 @@ _UBI = 31
 
 
 def find(name: str, size: int, where: str) -> str:
-    """Shell text that sets `$n`, `$m` and `$e` to number, device and erase block size (bytes) of
-    the MTD partition `name`, or fails: not there, not unique, or smaller than `size` bytes.
-
-    `where` is the option of the board file that names it, as SECTION.KEY.
+    """Shell text that sets `$n`, `$m` and `$e` to number, device and erase block (bytes) of the MTD partition
+    `name`; fails unless it is one of at least `size` bytes. `where` is its option, SECTION.KEY.
     """
     quoted = shlex.quote(f' "{name}"')
     line = f"grep -F {quoted} /proc/mtd"

@@ -1,7 +1,5 @@
-"""The throughput test of RFC 2544, section 26.1: the highest rate at which no frame is lost.
-
-The RFC leaves open how the rate is changed from trial to trial; here it is halved on a logarithmic
-scale between a floor and the maximum, so that slow and fast boards take as many trials.
+"""The throughput test of RFC 2544, section 26.1: the highest rate without a lost frame, searched by halving a
+logarithmic scale from a floor to the maximum.
 """
 
 import math

@@ -68,10 +68,8 @@ def guard(partition: str, driver: str) -> str:
 
 @dataclass(frozen=True)
 class FileSystem:
-    """A file system that benchmarks make anew: shell text for what the board file calls scratch.
-
-    `make` guards and formats, `mount` mounts at MOUNT_POINT, `release` undoes after the unmount
-    what `make` left besides the file system; `tools` are the programs that `make` needs.
+    """A file system made anew: `make` guards and formats what the board file calls scratch, `mount` mounts it
+    at MOUNT_POINT, `release` undoes the rest; `make` needs `tools`.
     """
 
     name: str
