@@ -15,6 +15,7 @@ import pytest
 NAME = "evmperf-desk"
 PASSWORD = "secret"
 _ID = 4711
+_KEPT = ("/run/sudo", "/var/lib/sudo", "/var/log")
 
 
 def prefix(folder, rule):
@@ -34,7 +35,9 @@ def prefix(folder, rule):
     (folder / "sudoers").write_text(f"root ALL=(ALL) ALL\n{NAME} {rule}\n" if rule else "")
     (folder / "sudoers").chmod(0o440)
     binds = " && ".join(f"mount --bind {folder}/{name} /etc/{name}" for name in (*lines, "sudoers"))
-    return ["unshare", "-m", "sh", "-c", f'{binds} && exec "$@"', "sh"]
+    # What login and sudo keep of users is of this one alone.
+    hides = " && ".join(f"mkdir -p {place} && mount -t tmpfs -o mode=755 none {place}" for place in _KEPT)
+    return ["unshare", "-m", "sh", "-c", f'{binds} && {hides} && exec "$@"', "sh"]
 
 
 class LoginConsole:
