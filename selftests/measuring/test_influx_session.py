@@ -7,6 +7,7 @@ import pytest
 
 from evmperf.cli import main as cli
 from evmperf.influx.config import Config
+from evmperf.report.table import result_rows
 from selftests.support.influxd import TOKEN, points
 
 pytestmark = pytest.mark.virtual_evm
@@ -58,7 +59,11 @@ def test_killing_the_server_loses_nothing_and_doubles_nothing(
     found = {name: points(config, name) for name in expected(session.folder)}
     assert found == expected(session.folder)
     pytest_report = tmp_path / "pytest-report.html"
-    assert (session.folder / "report.html").as_uri() in pytest_report.read_text()
+    page = pytest_report.read_text()
+    assert (session.folder / "report.html").as_uri() in page
+    for result in session.measured():
+        for row in result_rows(result):
+            assert f"<td>{row.metric}</td><td>{row.mean}</td><td>{row.unit}</td>" in page, row
     for path in [session.log, pytest_report, *session.folder.rglob("*")]:
         if path.is_file():
             assert TOKEN.encode() not in path.read_bytes(), path
