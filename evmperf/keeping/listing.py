@@ -1,5 +1,6 @@
 """Who holds what: the locks of this host and the places of a coordinator, as one list."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from evmperf.keeping import locks
@@ -12,14 +13,16 @@ def holders(coordinator: str) -> list[HoldRecord]:
     records = locks.held()
     if coordinator:
         here = {r.place for r in records if r.coordinator == coordinator}
-        records += [
-            HoldRecord.of_place(
-                place["name"], place["acquired"], place["changed"], place["tags"], coordinator
-            )
-            for place in places(coordinator)
-            if place["acquired"] and place["name"] not in here
-        ]
+        there = [place for place in places(coordinator) if place["name"] not in here]
+        records += filter(None, (holder(place, coordinator) for place in there))
     return sorted(records, key=lambda record: record.place)
+
+
+def holder(place: Mapping[str, Any], coordinator: str) -> HoldRecord | None:
+    """The record of a place of `places` that somebody holds, by hand or by any keeper."""
+    if not place["acquired"]:
+        return None
+    return HoldRecord.of_place(place["name"], place["acquired"], place["changed"], place["tags"], coordinator)
 
 
 def places(coordinator: str) -> list[dict[str, Any]]:

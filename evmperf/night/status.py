@@ -140,10 +140,7 @@ def _activity(record: HoldRecord | None) -> dict[str, Any]:
 
 def _place(place: Mapping[str, Any], held: Mapping[str, HoldRecord], coordinator: str) -> dict[str, Any]:
     health = Health.of_tags(place["tags"])
-    record = held.get(place["name"])
-    if place["acquired"] and not record:
-        of_place = HoldRecord.of_place
-        record = of_place(place["name"], place["acquired"], place["changed"], place["tags"], coordinator)
+    record = held.get(place["name"]) or listing.holder(place, coordinator)
     return {
         "place": place["name"],
         "holder": record.by if record else "",
