@@ -30,19 +30,18 @@ from evmperf.state import buses
 def _published(options: argparse.Namespace) -> None:
     if not record.entries():
         raise UsageError(f"{record.FILE}: is missing: this evmperf was installed without a record")
+    if options.case and not options.board:
+        raise UsageError("--case needs a board: evmperf published BOARD --case WORDS")
+    mine = record.of_board(_named(options.board), options.os) if options.board else record.entries()
+    if not mine:
+        raise _no_board(options.board, options.os)
     if options.impossible:
-        among = record.of_board(_named(options.board), options.os) if options.board else record.entries()
-        if rows := list(_impossible(among)):
+        if rows := list(_impossible(mine)):
             _rows(options, rows)
         return
     if not options.board:
-        if options.case:
-            raise UsageError("--case needs a board: evmperf published BOARD --case WORDS")
         _rows(options, _boards())
         return
-    mine = record.of_board(_named(options.board), options.os)
-    if not mine:
-        raise _no_board(options.board, options.os)
     if not options.case:
         _rows(options, [_release(entry) for entry in mine])
         return
@@ -110,15 +109,12 @@ def _release(entry: Entry) -> dict[str, Any]:
 def _impossible(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
     """The figures above the limits of `evmperf.state.buses`, and why."""
     for entry in entries:
-        for block in entry.blocks:
-            for case in block.cases:
-                for value in case.values:
-                    row = (block.benchmark, case.name, value.metric)
-                    why = buses.impossible(*row, unit=value.unit, mean=value.mean, board=entry.board)
-                    if why:
-                        where = {"board": entry.board, "release": _said(entry)}
-                        figure = dict(zip(("benchmark", "case", "metric"), row, strict=True))
-                        yield where | figure | {"why": why, "guide": entry.guide, "line": value.line}
+        for block, case, value in record.values(entry):
+            row = (block.benchmark, case.name, value.metric)
+            if why := buses.impossible(*row, unit=value.unit, mean=value.mean, board=entry.board):
+                where = {"board": entry.board, "release": _said(entry)}
+                figure = dict(zip(("benchmark", "case", "metric"), row, strict=True))
+                yield where | figure | {"why": why, "guide": entry.guide, "line": value.line}
 
 
 def _figure(one: Found) -> dict[str, Any]:

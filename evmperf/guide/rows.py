@@ -181,7 +181,9 @@ def _gaps(found: Match, done: TableRows) -> None:
             continue
         place = (column.board, column.metric)
         have = sum(place in row for row in there)
-        if not len(there) > have >= len(there) / 2:
+        # A row that was shifted by a cell has none in the first of its board's columns.
+        least = 1 if _begins(found, column) else len(there) / 2
+        if not len(there) > have >= least:
             continue
         for row, known in zip(done.rows, there, strict=True):
             if place not in known:
@@ -190,6 +192,12 @@ def _gaps(found: Match, done: TableRows) -> None:
                     f"{row.case} has no {column.metric}, as the other rows do"
                     + (f" for {column.board}" if column.board else ""),
                 )
+
+
+def _begins(found: Match, column: MatchedColumn) -> bool:
+    """Whether a column is the first of several of its board's."""
+    mine = [one for one in found.columns if one.board == column.board]
+    return len(mine) > 1 and mine[0] == column
 
 
 def _text(row: GuideRow) -> str:

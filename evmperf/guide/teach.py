@@ -11,28 +11,13 @@ from evmperf.guide.match import columns_of, difference, nearest, row_key, split_
 from evmperf.guide.source import SourceTable
 from evmperf.model.units import Unit
 from evmperf.published import declared, meaning
+from evmperf.published.dialect import COLUMN_UNITS
 
 _UNITS = {
-    "%": Unit.PERCENT,
-    "mbytes/sec": Unit.MEGABYTE_PER_SECOND,
-    "mb/sec": Unit.MEGABYTE_PER_SECOND,
-    "mb/s": Unit.MEGABYTE_PER_SECOND,
-    "kbytes/sec": Unit.KIBIBYTE_PER_SECOND,
-    "mbits/sec": Unit.MEGABIT_PER_SECOND,
-    "mbps": Unit.MEGABIT_PER_SECOND,
-    "bits/sec": Unit.BIT_PER_SECOND,
-    "s": Unit.SECOND,
-    "sec": Unit.SECOND,
-    "ms": Unit.MILLISECOND,
-    "us": Unit.MICROSECOND,
-    "usec": Unit.MICROSECOND,
-    "ns": Unit.NANOSECOND,
-    "v": Unit.VOLT,
-    "mw": Unit.MILLIWATT,
-    "mhz": Unit.MEGAHERTZ,
-    "kpps": Unit.KILOPACKET_PER_SECOND,
-    "fps": Unit.PER_SECOND,
-    "bytes": Unit.BYTE,
+    **{str(unit).lower(): unit for unit in Unit},
+    **{text.strip("()").lower(): unit for unit, text in reversed(COLUMN_UNITS.items())},
+    **{"mb/sec": Unit.MEGABYTE_PER_SECOND, "mbps": Unit.MEGABIT_PER_SECOND, "bytes": Unit.BYTE},
+    **{"sec": Unit.SECOND, "usec": Unit.MICROSECOND, "fps": Unit.PER_SECOND},
 }
 """What column headers say in parentheses, in lower case."""
 _HIGHER = re.compile(r"throughput|bandwidth|fps|rate|score|perf", re.IGNORECASE)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
+import yaml
 import zstandard
 
 from evmperf.model.errors import UsageError
@@ -18,30 +19,6 @@ from evmperf.model.places import project
 FILE = project("baselines") / "record.zst"
 _MOST = 1 << 28
 """Bytes that a record may unpack to."""
-_BEGAN = (
-    ("7.0", "2020-06"),
-    ("7.1", "2020-10"),
-    ("7.2", "2020-12"),
-    ("7.3", "2021-04"),
-    ("8.0", "2021-07"),
-    ("8.1", "2021-11"),
-    ("8.2", "2022-03"),
-    ("8.3", "2022-06"),
-    ("8.4", "2022-09"),
-    ("8.5", "2022-12"),
-    ("8.6", "2023-03"),
-    ("9.0", "2023-07"),
-    ("9.1", "2023-11"),
-    ("9.2", "2024-03"),
-    ("9.3", "2024-05"),
-    ("10.0", "2024-07"),
-    ("10.1", "2024-12"),
-    ("11.0", "2025-03"),
-    ("11.1", "2025-07"),
-    ("11.2", "2025-12"),
-    ("12.0", "2026-04"),
-)
-"""The month in which work on a release's guides began, as the guides that name both show."""
 
 
 class Value(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -118,14 +95,20 @@ def same_time(release: str) -> tuple[int, ...]:
 def of_date(text: str) -> str:
     """The release that was in work at the date (YYYY-MM-DD) in a text; "" where there is none."""
     day = date_in(text)
-    return max((r for r, began in _BEGAN if day and began <= day), key=release_key, default="")
+    return max((r for r, began in _began() if day and began <= day), key=release_key, default="")
 
 
 def began(release: str) -> str:
     """The first day (YYYY-MM-DD) of the work on a release, or the last before it that is known."""
     numbers = release_key(release)[:2]
-    known = [month for name, month in _BEGAN if release_key(name) <= numbers]
-    return f"{known[-1] if known else _BEGAN[0][1]}-01"
+    known = [month for name, month in _began() if release_key(name) <= numbers]
+    return f"{known[-1] if known else _began()[0][1]}-01"
+
+
+@functools.cache
+def _began() -> tuple[tuple[str, str], ...]:
+    text = Path(__file__).with_name("releases.yaml").read_text(encoding="utf-8")
+    return tuple(yaml.safe_load(text).items())
 
 
 def date_in(text: str) -> str:

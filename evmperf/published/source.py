@@ -4,6 +4,8 @@ import functools
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
+from msgspec.structs import astuple
+
 from evmperf.model.facts import Facts
 from evmperf.model.results import Published, Result, Sample, Status
 from evmperf.model.run import Run
@@ -82,9 +84,7 @@ def entry_of(run: Run, results: Iterable[Result]) -> Entry:
 def _block(benchmark: str, results: list[Result]) -> Block:
     cases = []
     for result in results:
-        values = [
-            record.Value(p.metric, p.unit, p.mean, p.low, p.high, p.text, p.line) for p in result.published
-        ]
+        values = [record.Value(*astuple(published)) for published in result.published]
         words = {name: str(text) for name, text in result.conditions.items()}
         cases.append(PublishedCase(result.case, tuple(values), words))
     return Block(benchmark, results[0].driver, next(iter(results[0].tools), ""), tuple(cases))
@@ -157,9 +157,5 @@ def _result(block: Block, case: PublishedCase, samples: bool, time_ns: int) -> R
         tools={block.tool: ""} if block.tool else {},
         conditions=case.words,
         started_ns=time_ns,
-        published=tuple(
-            Published(v.metric, v.unit, v.mean, v.low, v.high, v.text, v.line)
-            for v in case.values
-            if not samples
-        ),
+        published=() if samples else tuple(Published(*astuple(value)) for value in case.values),
     )

@@ -111,6 +111,7 @@ def test_a_figure_as_csv_and_json(written, capsys):
         (["j7200-evm", "--case", "nothing"], "j7200-evm"),
         (["../../etc/passwd"], "j7200-evm"),
         (["j72"], "is it j7200-evm?"),
+        (["x1-evm", "--impossible"], "j7200-evm"),
         (["j7200-evm", "--os", "linux"], "only on Linux"),
         (["j7200-evm", "--case", "stream fly"], "stream has add"),
         (["--case", "stream"], "needs a board"),
