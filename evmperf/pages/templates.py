@@ -45,6 +45,7 @@ def environment(package: str) -> Environment:
         finalize=lambda value: value if isinstance(value, whole) else plain(str(value)),
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     made.filters |= {"markdown": markdown, "address": address, "tone": tone}
     return made

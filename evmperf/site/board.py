@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,13 +30,19 @@ RECENT_DAYS = 30
 """What began within so many days before a board's newest run is news."""
 
 
+Reader = Callable[[], Sequence[StoredRun]]
+
+
 @dataclass(frozen=True)
 class SiteJob:
-    """What writing a board's pages needs; `entries` are its runs, oldest first."""
+    """What writing a board's pages needs: its name in the site, what reads its runs (of a run in several
+    parts, the first one's counts), and its accepted changes.
+    """
 
     out: Path
     reports: str
-    entries: Sequence[StoredRun]
+    board: str
+    parts: Sequence[Reader]
     marks: Sequence[Accepted]
 
 
@@ -79,6 +85,8 @@ class BoardSummary:
 
     board: str
     run: Run
+    given: int
+    """Its runs."""
     runs: int = 0
     """Those that could be read; a board without has no pages."""
     figures: int = 0
@@ -104,16 +112,16 @@ class BoardSummary:
 _UNTOLD = (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
 
 
-def write(job: SiteJob) -> BoardSummary:
-    """Write a board's pages; raises OSError when the disk does not take them."""
+def write(job: SiteJob, given: Sequence[StoredRun]) -> BoardSummary:
+    """Write a board's pages from its runs, oldest first; raises OSError when the disk does not take them."""
     problems: list[str] = []
-    found = regress.of_nights(nights(job.entries, problems.append), job.marks)
+    found = regress.of_nights(nights(given, problems.append), job.marks)
     if not found.runs:
-        return BoardSummary(job.entries[-1].run.board, job.entries[-1].run, problems=problems)
-    by_id = {entry.run.id: entry for entry in job.entries}
+        return BoardSummary(job.board, given[-1].run, len(given), problems=problems)
+    by_id = {entry.run.id: entry for entry in given}
     entries = [by_id[run.id] for run in found.runs]
     folder = Folder(job.out, job.reports)
-    name = job.entries[-1].run.board
+    name = job.board
     changes = sorted(_changes(name, found), key=lambda one: one.run.started_ns, reverse=True)
     since = found.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9
     # A figure counts once, with its newest change.
@@ -148,7 +156,8 @@ def write(job: SiteJob) -> BoardSummary:
     }
     return BoardSummary(
         name,
-        job.entries[-1].run,
+        given[-1].run,
+        len(given),
         len(found.runs),
         len(found.trends),
         _period(found.runs),

@@ -1,10 +1,12 @@
 """The page of a case: every sample of every night, with what changed when."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from evmperf.model import outlets
 from evmperf.model.run import Run
@@ -12,7 +14,8 @@ from evmperf.model.verdict import Outcome
 from evmperf.published import source
 from evmperf.regress import judge, shift
 from evmperf.regress.pasts import ANOTHER
-from evmperf.regress.trends import Trend
+from evmperf.regress.spread import Floats
+from evmperf.regress.trends import Point, Trend
 from evmperf.site.names import is_published, slug
 from evmperf.site.pages import Folder
 from evmperf.state import buses
@@ -109,12 +112,11 @@ def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) ->
     nights enough to tell one.
     """
     points = [point for point in trend.points if point.run >= first]
-    values = [_values(point.samples, point.value, most) for point in points]
     return {
         "metric": trend.key.metric,
         "unit": trend.unit,
         "runs": [point.run for point in points],
-        "values": values,
+        "values": _values(points, most),
         "other": {number: point.other for number, point in enumerate(points) if point.other},
         "levels": [
             (max(level.first, first), level.last, _short(level.value), _short(level.spread))
@@ -147,14 +149,41 @@ def _off(trend: Trend, runs: Sequence[Run]) -> tuple[int, str, float | None] | N
     return at, str(verdict.outcome), None if verdict.change is None else _short(verdict.change)
 
 
-def _values(samples: Sequence[float], median: float, most: int) -> float | list[float]:
-    if len(samples) == 1:
-        return _short(samples[0])
-    if most and len(samples) > most:
-        samples = (min(samples), median, max(samples))
-    return [_short(value) for value in samples]
+def _values(points: Sequence[Point], most: int) -> list[float | list[float]]:
+    """Of each night its sample, or its samples."""
+    nights = [point.samples for point in points]
+    if most:
+        nights = [
+            (min(of), point.value, max(of)) if len(of) > most else of
+            for of, point in zip(nights, points, strict=True)
+        ]
+    short = _all_short(np.array(list(itertools.chain.from_iterable(nights)), dtype=np.float64))
+    ends = itertools.accumulate(map(len, nights), initial=0)
+    return [short[a] if b - a == 1 else short[a:b] for a, b in itertools.pairwise(ends)]
+
+
+_DIGITS = 6
+"""What a plot does not exhaust."""
+_POWERS = np.array([float(f"1e{power}") for power in range(23)])
+"""Those that a float is exactly."""
+_UNSURE = 1e-6
+"""How near to half of a last digit rounding in binary may go wrong."""
 
 
 def _short(value: float) -> float:
-    """In six digits, which a plot does not exhaust."""
-    return float(f"{value:.6g}")
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _all_short(values: Floats) -> list[float]:
+    """`_short` of each, in a tenth of its time."""
+    size = np.abs(values)
+    usual = (size > 1e-9) & (size < 1e15)
+    known = np.where(usual, values, 1.0)
+    places = _DIGITS - 1 - np.floor(np.log10(np.abs(known))).astype(np.int64)
+    power, large = _POWERS[np.abs(places)], places < 0
+    digits = np.where(large, known / power, known * power)
+    whole = np.rint(digits)
+    found: list[float] = np.where(large, whole * power, whole / power).tolist()
+    for index in np.flatnonzero(~usual | (np.abs(digits - whole) > 0.5 - _UNSURE)):
+        found[index] = _short(values[index])
+    return found

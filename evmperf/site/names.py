@@ -1,5 +1,6 @@
 """Names of the site's files and folders."""
 
+import functools
 import hashlib
 import re
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ _TAKEN = ("index", "static", "guide", "reports")
 """What the site itself has beside boards and cases."""
 
 
+@functools.lru_cache(10_000)
 def slug(name: str) -> str:
     """A file name for a board, benchmark or case, the same wherever it is asked for, and never that
     of another, also where a file system takes `A` for `a`.

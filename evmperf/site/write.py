@@ -1,7 +1,7 @@
 """Writing the site: a process for each core works through the boards, then the fleet's page."""
 
-import contextlib
 import dataclasses
+import functools
 import gc
 import itertools
 import multiprocessing
@@ -19,7 +19,7 @@ from evmperf.regress import accepted
 from evmperf.regress.accepted import Accepted
 from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun, WithHistory, by_age
 from evmperf.site import board, fleet
-from evmperf.site.board import BoardSummary, SiteJob
+from evmperf.site.board import BoardSummary, Reader, SiteJob
 from evmperf.store.source import StoredRuns
 
 
@@ -46,14 +46,10 @@ def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
     parts = (one.sources if isinstance(one, WithHistory) else (one,) for one in sources)
     sources = tuple(itertools.chain.from_iterable(parts))
     problems: list[str] = []
-    boards: dict[str, list[StoredRun]] = {}
-    for entry in _apart(_runs(sources, problems)):
-        boards.setdefault(entry.run.board, []).append(entry)
-    if not boards:
+    jobs = _jobs(out, reports, sources, problems)
+    if not jobs:
         where = ", ".join(map(str, sources))
         raise UsageError(f"{where}: holds no runs to make a site of; measure a board first")
-    marks = accepted.read()
-    jobs = [SiteJob(out, reports, of, _of(name, marks)) for name, of in sorted(boards.items())]
     try:
         look.write(out / "static")
         alone = all(isinstance(source, SpoolFolder | StoredRuns) for source in sources)
@@ -63,34 +59,58 @@ def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
         raise LabError(f"{out}: cannot be written: {error.strerror}") from error
     sizes = [*(size for one in summaries for size in one.pages), *pages]
     problems += [problem for one in summaries for problem in one.problems]
-    runs = sum(map(len, boards.values()))
-    return Written(out / "index.html", len(boards), runs, len(sizes), max(sizes), problems)
+    runs = sum(one.given for one in summaries)
+    return Written(out / "index.html", len(summaries), runs, len(sizes), max(sizes), problems)
 
 
-def _runs(sources: Iterable[RunSource], problems: list[str]) -> Iterable[StoredRun]:
-    """All runs that tell of a board as it is, oldest first: no guides, nothing that was varied."""
-    found: dict[tuple[str, str, str], StoredRun] = {}
+def _jobs(
+    out: Path, reports: str, sources: Iterable[RunSource], problems: list[str]
+) -> list[tuple[int, SiteJob]]:
+    """What to write for each board, by name, with about how many runs that is. A store is read when its
+    board is written: the runs of a large lab are more than should be held at once.
+    """
+    there: dict[tuple[str, str], list[tuple[int, Reader]]] = {}
     for source in sources:
-        there: Iterable[StoredRun] = (
-            source.everything(problems.append) if isinstance(source, SpoolFolder) else source.everything()
-        )
-        for entry in there:
-            if entry.run.kind != GUIDE and not entry.run.facts.variation:
-                found.setdefault((entry.run.lab, entry.run.board, entry.run.id), entry)
-    return sorted(found.values(), key=lambda entry: by_age(entry.run))
-
-
-def _apart(entries: Iterable[StoredRun]) -> Iterator[StoredRun]:
-    """The runs, with the lab in the names of boards that several labs have."""
-    there = list(entries)
+        if isinstance(source, StoredRuns):
+            for lab, name, count in source.boards():
+                read = functools.partial(StoredRuns(source.place, lab).runs, name)
+                there.setdefault((lab, name), []).append((count, read))
+            continue
+        kept: dict[tuple[str, str], list[StoredRun]] = {}
+        found = source.everything(problems.append) if isinstance(source, SpoolFolder) else source.everything()
+        for entry in filter(_tells, found):
+            kept.setdefault((entry.run.lab, entry.run.board), []).append(entry)
+        for key, entries in kept.items():
+            there.setdefault(key, []).append((len(entries), functools.partial(list, entries)))
     labs: dict[str, set[str]] = {}
-    for entry in there:
-        labs.setdefault(entry.run.board, set()).update({entry.run.lab} - {""})
-    for entry in there:
-        run = entry.run
-        if run.lab and len(labs[run.board]) > 1:
-            run = msgspec.structs.replace(run, board=f"{run.board}{_IN}{run.lab}")
-        yield dataclasses.replace(entry, run=run)
+    for lab, name in there:
+        labs.setdefault(name, set()).update({lab} - {""})
+    boards: dict[str, list[tuple[int, Reader]]] = {}
+    for (lab, name), parts in there.items():
+        several = lab and len(labs[name]) > 1
+        boards.setdefault(f"{name}{_IN}{lab}" if several else name, []).extend(parts)
+    marks = accepted.read()
+    return [
+        (
+            sum(count for count, _ in parts),
+            SiteJob(out, reports, name, [p for _, p in parts], _of(name, marks)),
+        )
+        for name, parts in sorted(boards.items())
+    ]
+
+
+def _tells(entry: StoredRun) -> bool:
+    """Whether a run tells of its board as it is: no guide, nothing that was varied."""
+    return entry.run.kind != GUIDE and not entry.run.facts.variation
+
+
+def _entries(job: SiteJob) -> list[StoredRun]:
+    """A board's runs, oldest first, each once, under the board's name in the site."""
+    found: dict[tuple[str, str], StoredRun] = {}
+    for entry in filter(_tells, itertools.chain.from_iterable(read() for read in job.parts)):
+        run = msgspec.structs.replace(entry.run, board=job.board)
+        found.setdefault((run.lab, run.id), dataclasses.replace(entry, run=run))
+    return sorted(found.values(), key=lambda entry: by_age(entry.run))
 
 
 _IN = " in "
@@ -102,24 +122,26 @@ def _of(board: str, marks: Iterable[Accepted]) -> list[Accepted]:
     return [dataclasses.replace(mark, board=board) for mark in marks if mark.board == name]
 
 
-def _boards(jobs: Sequence[SiteJob], *, alone: bool) -> Iterator[BoardSummary]:
+def _boards(jobs: Sequence[tuple[int, SiteJob]], *, alone: bool) -> Iterator[BoardSummary]:
     """Write each board's pages, in processes of their own where the runs can be read there."""
     workers = min(os.cpu_count() or 1, len(jobs))
     if not alone or workers < 2:
-        yield from map(board.write, jobs)
+        yield from filter(None, (_write(job) for _, job in jobs))
         return
     # The largest first, so that no core waits for another at the end.
-    order = sorted(range(len(jobs)), key=lambda number: -len(jobs[number].entries))
+    order = sorted(range(len(jobs)), key=lambda number: -jobs[number][0])
     # A caller may have threads, which a forked process must not inherit.
     context = multiprocessing.get_context("spawn")
-    with contextlib.ExitStack() as stack:
-        # A million figures live until their board is written: looking for garbage among them costs
-        # a third of the time.
-        pool = stack.enter_context(ProcessPoolExecutor(workers, context, initializer=gc.disable))
-        found = dict(zip(order, pool.map(_write, [jobs[n] for n in order]), strict=True))
-    yield from (found[number] for number in range(len(jobs)))
+    # A million figures live until their board is written: looking for garbage among them costs
+    # a third of the time.
+    with ProcessPoolExecutor(workers, context, initializer=gc.disable) as pool:
+        found = dict(zip(order, pool.map(_write, [jobs[n][1] for n in order]), strict=True))
+    yield from filter(None, (found[number] for number in range(len(jobs))))
 
 
-def _write(job: SiteJob) -> BoardSummary:
+def _write(job: SiteJob) -> BoardSummary | None:
+    """Write a board's pages; None for one whose runs are gone."""
+    entries = _entries(job)
+    found = board.write(job, entries) if entries else None
     gc.collect()
-    return board.write(job)
+    return found

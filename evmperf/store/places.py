@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import duckdb
@@ -24,28 +24,6 @@ _DAY_S = 86400
 _NAME_BYTES = 255
 """Of a name, in most file systems."""
 _YEAR_S = 365.2425 * _DAY_S
-
-
-class StorePlace(Protocol):
-    """A tree of files."""
-
-    def files(self, pattern: str) -> list[str]:
-        """The names of the files that match, sorted; raises LabError."""
-
-    def address(self, name: str) -> str:
-        """What DuckDB reads a file by."""
-
-    def scratch(self) -> contextlib.AbstractContextManager[Path]:
-        """A local file to write to, gone at the end."""
-
-    def put(self, scratch: Path, name: str) -> None:
-        """Make that file one of the tree, safely; raises LabError."""
-
-    def remove(self, name: str) -> None:
-        """Remove a file, if it is there; raises LabError."""
-
-    def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Let a connection read the files."""
 
 
 def partition(run: Run) -> str:
@@ -77,7 +55,7 @@ class StoreFolder:
         return f"{self.root}/"
 
     def files(self, pattern: str) -> list[str]:
-        """See StorePlace."""
+        """The names of the files that match, sorted; raises LabError."""
         with self.errors():
             later = [p.name for p in self.root.glob("v[0-9]*") if p.name != f"v{LAYOUT}"]
             if later:
@@ -86,12 +64,12 @@ class StoreFolder:
             return sorted(str(p.relative_to(self.root)) for p in found if p.name[0] != ".")
 
     def address(self, name: str) -> str:
-        """See StorePlace."""
+        """What DuckDB reads a file by."""
         return str(self.root / name)
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """See StorePlace; those of writers that were killed go after a day."""
+        """A local file to write to, gone at the end; those of writers that were killed go after a day."""
         with self.errors():
             self.root.mkdir(parents=True, exist_ok=True)
             for old in self.root.glob(f"{_SCRATCH}*"):
@@ -106,7 +84,7 @@ class StoreFolder:
             Path(name).unlink(missing_ok=True)
 
     def put(self, scratch: Path, name: str) -> None:
-        """See StorePlace."""
+        """Make that file one of the tree, safely; raises LabError."""
         target = self.root / name
         with self.errors():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -116,12 +94,12 @@ class StoreFolder:
             _sync(target.parent)
 
     def remove(self, name: str) -> None:
-        """See StorePlace."""
+        """Remove a file, if it is there; raises LabError."""
         with self.errors():
             (self.root / name).unlink(missing_ok=True)
 
     def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """See StorePlace."""
+        """Let a connection read the files."""
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
@@ -149,7 +127,7 @@ class Bucket:
         return self.url
 
     def files(self, pattern: str) -> list[str]:
-        """See StorePlace."""
+        """See StoreFolder."""
         with self.errors():
             # What other writers have put there since the last time is looked for anew.
             self._system.invalidate_cache()
@@ -157,27 +135,27 @@ class Bucket:
         return sorted(str(name)[len(self._root) :].lstrip("/") for name in found)
 
     def address(self, name: str) -> str:
-        """See StorePlace."""
+        """See StoreFolder."""
         return f"{self.url}/{name}"
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """See StorePlace."""
+        """See StoreFolder."""
         with tempfile.TemporaryDirectory(prefix="evmperf-store-") as folder:
             yield Path(folder) / "new.parquet"
 
     def put(self, scratch: Path, name: str) -> None:
-        """See StorePlace. An object shows when it is whole."""
+        """See StoreFolder. An object shows when it is whole."""
         with self.errors():
             self._system.put_file(str(scratch), f"{self._root}/{name}")
 
     def remove(self, name: str) -> None:
-        """See StorePlace."""
+        """See StoreFolder."""
         with self.errors(), contextlib.suppress(FileNotFoundError):
             self._system.rm_file(f"{self._root}/{name}")
 
     def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """See StorePlace."""
+        """See StoreFolder."""
         connection.register_filesystem(self._system)
 
     @contextlib.contextmanager
@@ -189,6 +167,10 @@ class Bucket:
             raise
         except Exception as error:  # each object store has errors of its own
             raise _unusable(self.url, f"{type(error).__name__}: {error}") from error
+
+
+StorePlace = StoreFolder | Bucket
+"""A tree of files."""
 
 
 def _unusable(where: str, why: str) -> LabError:

@@ -2,9 +2,8 @@
 
 import contextlib
 import functools
-import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ from evmperf.store import files, rows
 from evmperf.store.places import Bucket, StoreFolder, StorePlace, pattern
 
 VARIABLE = "EVMPERF_HISTORY"
-_AT_ONCE = 2000
-"""Rows that are fetched at a time."""
 
 
 def place(environment: Mapping[str, str]) -> StorePlace:
@@ -77,29 +74,24 @@ class StoredRuns:
 
     def _runs(self, board: str | None) -> list[Run]:
         wanted = "SELECT * EXCLUDE (samples, published, marks) FROM {rows} WHERE record = 'run' "
-        wanted += "ORDER BY began_ns, run"
-        return sorted((rows.to_run(row) for row in self._ask(board, wanted)), key=by_age)
+        return sorted((rows.to_run(row) for row in self.asked(board, wanted)), key=by_age)
 
     def _stored(self, runs: Sequence[Run]) -> list[StoredRun]:
-        boards: dict[tuple[str, str], list[Run]] = {}
-        for run in runs:
-            boards.setdefault((run.lab, run.board), []).append(run)
-        briefs = {
-            (lab, board): BoardFigures(StoredRuns(self.place, lab), board, theirs)
-            for (lab, board), theirs in boards.items()
+        figures = {
+            (run.lab, run.board): BoardFigures(StoredRuns(self.place, run.lab), run.board) for run in runs
         }
         return [
             StoredRun(
                 run,
                 functools.partial(self.results, run),
-                brief=None if run.kind == GUIDE else functools.partial(briefs[run.lab, run.board].of, run),
+                brief=None if run.kind == GUIDE else functools.partial(figures[run.lab, run.board].of, run),
             )
             for run in runs
         ]
 
     def results(self, run: Run) -> list[Result]:
         """The results of a run."""
-        found = StoredRuns(self.place, run.lab)._ask(
+        found = StoredRuns(self.place, run.lab).asked(
             run.board,
             "SELECT * FROM {rows} WHERE record = 'result' AND run = $run ORDER BY number",
             run=run.id,
@@ -107,37 +99,30 @@ class StoredRuns:
         records = (rows.to_record(row) for row in found)
         return [record for record in records if isinstance(record, Result)]
 
-    def _ask(self, board: str | None, question: str, **values: Any) -> list[dict[str, Any]]:
-        return list(self.asked(board, question, **values))
+    def boards(self) -> list[tuple[str, str, int]]:
+        """Each board as its lab, its name, and the number of its runs without guides and variations."""
+        found = self.asked(
+            None,
+            "SELECT lab, board, count(*) AS runs FROM {rows} WHERE record = 'run' AND "
+            f"kind IS DISTINCT FROM '{GUIDE}' AND coalesce(facts->>'variation', '[]') = '[]' GROUP BY ALL",
+        )
+        return sorted((row["lab"], row["board"], row["runs"]) for row in found)
 
-    def asked(self, board: str | None, question: str, **values: Any) -> Iterator[dict[str, Any]]:
-        """The rows that answer a question to {rows}, of one board or all, by name; see `batches`."""
-        names: list[str] = []
-        for batch in self.batches(board, question, names, **values):
-            yield from (dict(zip(names, row, strict=True)) for row in batch)
-
-    def batches(
-        self, board: str | None, question: str, names: list[str], **values: Any
-    ) -> Iterator[Sequence[tuple[Any, ...]]]:
-        """The rows of an answer, a few thousand at a time, their names put into `names`.
-
-        The question has an order: then the first row comes when all files were read, and damaged
-        ones are known. Raises LabError.
-        """
+    def asked(self, board: str | None, question: str, **values: Any) -> list[dict[str, Any]]:
+        """The rows that answer a question to {rows}, of one board or all, by name; raises LabError."""
         with files.connection() as con:
             self.place.prepare(con)
+            # One thread keeps the order of lists, and a site has a process for each core.
+            con.execute("SET threads = 1")
 
-            def work(there: files.Counting) -> list[tuple[Any, ...]]:
+            def work(there: files.Counting) -> list[dict[str, Any]]:
                 if not there.files:
                     return []
                 con.execute(question.replace("{rows}", files.counting(self.place, there)), values or None)
-                return con.fetchmany(_AT_ONCE)
+                names = [column[0] for column in con.description]
+                return [dict(zip(names, row, strict=True)) for row in con.fetchall()]
 
-            some = files.reading(con, self.place, pattern(self.lab, board), work)
-            names += [column[0] for column in con.description] if some else []
-            while some:
-                yield some
-                some = con.fetchmany(_AT_ONCE)
+            return files.reading(con, self.place, pattern(self.lab, board), work)
 
 
 class _Told(msgspec.Struct):
@@ -147,89 +132,66 @@ class _Told(msgspec.Struct):
     conditions: dict[str, msgspec.Raw] = {}
 
 
-_Row = tuple[Any, ...]
-_Figure = tuple[Key, str, Callable[[Sequence[float]], tuple[float, ...]]]
+_Figure = tuple[Key, str, list[tuple[float, ...]], comparable.ComparableCase]
+"""One metric of a case: its samples in each run that has it."""
 _FIGURES = """
-SELECT run, benchmark, "case", driver, profile, version, rest,
-to_json(list_transform(samples, lambda s: [s.metric, s.unit]))::VARCHAR AS names,
-list_transform(samples, lambda s: s.value) AS numbers
-FROM {rows} WHERE record = 'result' AND samples IS NOT NULL AND began_ns >= $since
-ORDER BY began_ns, run, number
+SELECT benchmark, "case", driver, profile, version, rest, names,
+list(run) AS runs, list(number) AS places, flatten(list(numbers)) AS numbers
+FROM (SELECT *, list_transform(samples, lambda s: [s.metric, s.unit]) AS names,
+    list_transform(samples, lambda s: s.value) AS numbers
+    FROM {rows} WHERE record = 'result' AND samples IS NOT NULL AND began_ns >= $since)
+GROUP BY ALL
 """
 
 
 class BoardFigures:
     """The figures of one board's runs; asked from the oldest on, they are read in one go."""
 
-    def __init__(self, source: StoredRuns, board: str, runs: Sequence[Run]) -> None:
+    def __init__(self, source: StoredRuns, board: str) -> None:
         self._source = source
         self._board = board
-        self._order = {run.id: number for number, run in enumerate(sorted(runs, key=by_age))}
-        self._reading = _Reading()
-        self._groups: Iterator[tuple[str, Iterator[_Row]]] = iter(())
-        self._at = len(self._order)
-        self._waiting: tuple[str, Iterator[_Row]] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_groups": iter(()), "_at": len(self._order), "_waiting": None}
+        self._since_ns: int | None = None
+        self._runs: dict[str, list[tuple[int, int, Sequence[_Figure]]]] = {}
+        """By run: the place of each case in the run, and in the lists of its figures."""
 
     def of(self, run: Run) -> Iterator[Taken]:
         """The figures of a run; raises LabError."""
-        wanted = self._order[run.id]
-        if wanted < self._at:
-            found = self._source.batches(self._board, _FIGURES, [], since=run.started_ns)
-            rows_found = itertools.chain.from_iterable(found)
-            self._groups = itertools.groupby(rows_found, key=operator.itemgetter(0))
-            self._waiting = next(self._groups, None)
-        self._at = wanted + 1
-        while self._waiting and self._order.get(self._waiting[0], -1) < wanted:
-            self._waiting = next(self._groups, None)
-        if not self._waiting or self._waiting[0] != run.id:
-            return iter(())
-        return self._reading.taken(self._waiting[1])
+        if self._since_ns is None or run.started_ns < self._since_ns:
+            self._read(run.started_ns)
+        for _, at, figures in self._runs.get(run.id, ()):
+            for key, unit, samples, case in figures:
+                yield Taken(key, unit, samples[at], case)
+
+    def _read(self, since_ns: int) -> None:
+        self._runs = {}
+        cases: dict[tuple[Any, ...], comparable.ComparableCase] = {}
+        for row in self._source.asked(self._board, _FIGURES, since=since_ns):
+            case = _case(row, cases)
+            width = len(row["names"])
+            columns = [row["numbers"][place::width] for place in range(width)]
+            metrics: dict[str, list[list[float]]] = {}
+            for (metric, _), column in zip(row["names"], columns, strict=True):
+                metrics.setdefault(metric, []).append(column)
+            units = dict(row["names"])
+            figures = [
+                (Key(row["benchmark"], row["case"], m), units[m], list(zip(*of, strict=True)), case)
+                for m, of in metrics.items()
+            ]
+            for at, (run, place) in enumerate(zip(row["runs"], row["places"], strict=True)):
+                self._runs.setdefault(run, []).append((place, at, figures))
+        for found in self._runs.values():
+            found.sort(key=operator.itemgetter(0))
+        self._since_ns = since_ns
 
 
-class _Reading:
-    """Makes figures of rows. Most rows say of a case what others said of it: that is read once."""
-
-    _MOST = 10_000
-
-    def __init__(self) -> None:
-        self._cases: dict[tuple[Any, ...], comparable.ComparableCase] = {}
-        self._known: dict[_Row, tuple[comparable.ComparableCase, Sequence[_Figure]]] = {}
-
-    def taken(self, of_run: Iterable[_Row]) -> Iterator[Taken]:
-        """The figures of a run's rows."""
-        for row in of_run:
-            said, numbers = row[1:-1], row[-1]
-            known = self._known.get(said)
-            if known is None:
-                if len(self._known) >= self._MOST:
-                    self._known.clear()
-                known = self._known[said] = self._read(said)
-            case, figures = known
-            for key, unit, take in figures:
-                yield Taken(key, unit, take(numbers), case)
-
-    def _read(self, said: _Row) -> tuple[comparable.ComparableCase, Sequence[_Figure]]:
-        benchmark, label, driver, profile, version, rest, names = said
-        told = msgspec.json.decode(rest, type=_Told)
-        deciding = {n: bytes(told.conditions[n]) for n in comparable.DECIDING if n in told.conditions}
-        alike = (driver, profile, version, tuple(told.tools), tuple(deciding.items()))
-        case = self._cases.get(alike)
-        if case is None:
-            conditions = {name: msgspec.json.decode(text) for name, text in deciding.items()}
-            case = comparable.ComparableCase(driver, profile, version, tuple(told.tools), conditions)
-            self._cases[alike] = case
-        places: dict[str, list[int]] = {}
-        units = {}
-        for number, (metric, unit) in enumerate(msgspec.json.decode(names, type=list[tuple[str, str]])):
-            places.setdefault(metric, []).append(number)
-            units[metric] = unit
-        return case, [(Key(benchmark, label, m), units[m], _taking(at)) for m, at in places.items()]
-
-
-def _taking(places: Sequence[int]) -> Callable[[Sequence[float]], tuple[float, ...]]:
-    """What takes the numbers at some places."""
-    first = places[0]
-    return operator.itemgetter(*places) if len(places) > 1 else lambda numbers: (numbers[first],)
+def _case(
+    row: Mapping[str, Any], known: dict[tuple[Any, ...], comparable.ComparableCase]
+) -> comparable.ComparableCase:
+    """What a row's figures were measured under; the same object for what is alike."""
+    told = msgspec.json.decode(row["rest"], type=_Told)
+    deciding = {n: bytes(told.conditions[n]) for n in comparable.DECIDING if n in told.conditions}
+    alike = (row["driver"], row["profile"], row["version"], tuple(told.tools), tuple(deciding.items()))
+    if alike not in known:
+        conditions = {name: msgspec.json.decode(text) for name, text in deciding.items()}
+        known[alike] = comparable.ComparableCase(*alike[:4], conditions)
+    return known[alike]

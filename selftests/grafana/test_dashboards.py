@@ -451,19 +451,22 @@ def test_a_mistake_in_a_compose_file_is_found():
 
 
 @pytest.mark.browser
-def test_everything_fits_grafanas_types(tmp_path):
-    """The whole file against Dashboard, the options and field settings of each panel against the
-    types of its kind. An options field that Grafana does not know is an error.
+@pytest.mark.parametrize(("language", "text"), [(FLUX, "query"), (SQL, "rawSql")])
+def test_everything_fits_grafanas_types(tmp_path, language, text):
+    """The whole file against Dashboard, each query against DataQuery, the options and field settings of
+    each panel against the types of its kind. A field that Grafana does not know is an error.
     """
+    there = FOLDER / DASHBOARDS[language]
     done = subprocess.run(
-        ["node", str(NPM / "types.mjs"), *(str(THERE / name) for name in MADE)],
+        ["node", str(NPM / "types.mjs"), *(str(there / name) for name in MADE)],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    broken = json.loads((THERE / "fleet.json").read_text())
+    broken = json.loads((there / "fleet.json").read_text())
     panels(broken)[0]["options"] = None
+    panels(broken)[0]["targets"][0]["misspelt"] = panels(broken)[0]["targets"][0].pop(text)
     panels(broken)[-1]["fieldConfig"]["defaults"]["custom"]["drawStyle"] = "scribble"
     path = tmp_path / "broken.json"
     path.write_text(json.dumps(broken))
@@ -471,5 +474,5 @@ def test_everything_fits_grafanas_types(tmp_path):
         ["node", str(NPM / "types.mjs"), str(path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert "null" in done.stdout
-    assert "scribble" in done.stdout
+    for fault in ("null", "misspelt", "scribble"):
+        assert fault in done.stdout

@@ -1,6 +1,6 @@
 // Holds dashboards against Grafana's own types: node types.mjs FILE...
-// The whole file against Dashboard, and options and field settings of each panel against the types
-// of its kind, for each Grafana that is supported. Written as TypeScript literals, so that a name
+// The whole file against Dashboard, each query against DataQuery, and options and field settings of each
+// panel against the types of its kind, for each Grafana that is supported. Written as TypeScript literals, so that a name
 // Grafana does not know is an error.
 import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -20,7 +20,7 @@ const kinds = {
 const grafanas = { 13: "@grafana/schema", 12: "grafana-schema-12" };
 
 const head = (schema) => `
-import type { Dashboard } from "${schema}";
+import type { Dashboard, DataQuery } from "${schema}";
 ${Object.entries(kinds)
   .map(([kind, path]) => `import type * as ${kind} from "./node_modules/${schema}/dist/esm/raw/composable/${path}_types.gen";`)
   .join("\n")}
@@ -30,7 +30,9 @@ type Plain<T> = T extends string ? \`\${T}\`
   : T extends boolean | null | undefined ? T
   : T extends (infer U)[] ? Plain<U>[]
   : T extends object ? { [K in keyof T]: Plain<T[K]> } : T;
-type Annotations = { annotations: { list: { target: { query: string } }[] } };
+// What InfluxDB's data source adds to a query: Flux, or SQL as Grafana's SQL sources have it.
+type Query = Plain<DataQuery> & ({ query: string } | { rawSql: string; rawQuery: true; format: "table" | "time_series" });
+type Annotations = { annotations: { list: { target: Query }[] } };
 type NoFields = Record<string, never>;
 `;
 
@@ -46,6 +48,8 @@ function source(file, schema) {
     const options = JSON.stringify(panel.options, null, 1);
     lines.push(`const options${number}: Partial<Plain<${kind}.Options>> = ${options};`);
     lines.push(`void options${number};`);
+    lines.push(`const queries${number}: Query[] = ${JSON.stringify(panel.targets, null, 1)};`);
+    lines.push(`void queries${number};`);
     const custom = panel.fieldConfig?.defaults?.custom;
     if (custom === undefined) return;
     const fields = kind === "stat" ? "NoFields" : `Partial<Plain<${kind}.FieldConfig>>`;
