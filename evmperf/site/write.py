@@ -132,16 +132,24 @@ def _boards(jobs: Sequence[tuple[int, SiteJob]], *, alone: bool) -> Iterator[Boa
     order = sorted(range(len(jobs)), key=lambda number: -jobs[number][0])
     # A caller may have threads, which a forked process must not inherit.
     context = multiprocessing.get_context("spawn")
-    # A million figures live until their board is written: looking for garbage among them costs
-    # a third of the time.
-    with ProcessPoolExecutor(workers, context, initializer=gc.disable) as pool:
-        found = dict(zip(order, pool.map(_write, [jobs[n][1] for n in order]), strict=True))
+    # The processes take all cores: linear algebra with threads of its own would only wait for them.
+    single = ("OPENBLAS_NUM_THREADS", "1")
+    with ProcessPoolExecutor(workers, context, initializer=os.putenv, initargs=single) as pool:
+        found = dict(zip(order, pool.map(_write_alone, [jobs[n][1] for n in order]), strict=True))
     yield from filter(None, (found[number] for number in range(len(jobs))))
+
+
+def _write_alone(job: SiteJob) -> BoardSummary | None:
+    """The same in a process of its own. A million figures live until their board is written: looking
+    for garbage among them costs a third of the time.
+    """
+    gc.disable()
+    found = _write(job)
+    gc.collect()
+    return found
 
 
 def _write(job: SiteJob) -> BoardSummary | None:
     """Write a board's pages; None for one whose runs are gone."""
     entries = _entries(job)
-    found = board.write(job, entries) if entries else None
-    gc.collect()
-    return found
+    return board.write(job, entries) if entries else None

@@ -90,7 +90,7 @@ def counted(store):
         "SELECT count(*) FILTER (record = 'run') AS runs, count(DISTINCT run) AS different, "
         "coalesce(sum(len(samples)), 0) AS samples FROM {rows}",
     )
-    return tuple(next(found, {"": 0, " ": 0, "  ": 0}).values())
+    return tuple(next(iter(found), {"": 0, " ": 0, "  ": 0}).values())
 
 
 def exactly(store, results, count=RUNS):
