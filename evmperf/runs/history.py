@@ -84,11 +84,11 @@ def _samples(entry: StoredRun) -> Iterator[tuple[Key, str, tuple[float, ...]]]:
             yield Key(result.benchmark, result.case, sample.metric), sample.unit, (sample.value,)
 
 
+@dataclass(frozen=True)
 class SpoolFolder:
     """The runs below one folder, as `--results` names it."""
 
-    def __init__(self, results: Path) -> None:
-        self.results = results
+    results: Path
 
     def __str__(self) -> str:
         return f"{self.results}/"

@@ -76,7 +76,7 @@ class Spool:
         self._held: BinaryIO | None = None
         self.on_change: Callable[[], None] = lambda: None
         """Called when something more is safe on the disk; must return at once."""
-        self._sync_folder(results)
+        sync(results)
         self.save()
 
     @property
@@ -137,13 +137,14 @@ class Spool:
             raise _full(self.folder, error) from error
         return str(path.relative_to(self.folder))
 
-    @staticmethod
-    def _sync_folder(folder: Path) -> None:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+
+def sync(path: Path) -> None:
+    """Wait until a file or a folder's entries are on the disk; raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def append_records(folder: Path, records: Iterable[Record]) -> None:
@@ -315,7 +316,7 @@ def records_from(folder: Path, offset: int) -> Iterator[tuple[int, Record]]:
     """
     old: stamps.Stamps | None = None
     for end, schema, record in _decoded(folder / RECORDS, offset):
-        if not stamps.needed(schema):
+        if schema >= stamps.MEASURED_SINCE:
             yield end, record
             continue
         old = old or stamps.Stamps(folder, _boots(folder))

@@ -16,7 +16,7 @@ from evmperf.model.schema import Record
 CONSOLE_LOG = "console.log"
 """The console's record in a run's folder."""
 
-_MEASURED_SINCE = 2
+MEASURED_SINCE = 2
 """The first schema whose marks and samples state a measured error."""
 _SAME_S = 1e-6
 """A span of two marks is the sample's when it is its value to the microsecond."""
@@ -73,8 +73,3 @@ class Stamps:
             return sample
         errors = [error for span, error in self._spans if abs(span - sample.value) <= _SAME_S]
         return msgspec.structs.replace(sample, error=max(errors)) if errors else sample
-
-
-def needed(schema: int) -> bool:
-    """Whether records of that schema want amending."""
-    return schema < _MEASURED_SINCE

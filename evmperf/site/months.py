@@ -16,16 +16,11 @@ _MOST = 12
 
 @dataclass(frozen=True)
 class Area:
-    """What differs in one area; `more` differences are left out."""
+    """What differs in one area: its first differences, and how many there are."""
 
     name: str
     entries: Sequence[Difference]
-    more: int
-
-    @property
-    def count(self) -> int:
-        """All differences of the area."""
-        return len(self.entries) + self.more
+    count: int
 
 
 def write(folder: Folder, board: str, entries: Sequence[StoredRun]) -> list[tuple[str, int]]:
@@ -56,4 +51,4 @@ def _areas(one: StoredRun, other: StoredRun) -> Iterator[Area]:
     found = differences.between_runs(one, other)
     for name, group in itertools.groupby(found, key=lambda entry: entry.area):
         there = list(group)
-        yield Area(name, there[:_MOST], max(0, len(there) - _MOST))
+        yield Area(name, there[:_MOST], len(there))

@@ -9,6 +9,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +18,7 @@ import duckdb
 
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.run import Run
+from evmperf.runs.spool import sync
 
 LAYOUT = 1
 _SCRATCH = ".new-"
@@ -45,11 +47,11 @@ def _part(name: str, value: str) -> str:
     return part
 
 
+@dataclass(frozen=True)
 class StoreFolder:
     """A store in a folder."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    root: Path
 
     def __str__(self) -> str:
         return f"{self.root}/"
@@ -89,9 +91,9 @@ class StoreFolder:
         with self.errors():
             target.parent.mkdir(parents=True, exist_ok=True)
             scratch.chmod(0o666 & ~_umask())
-            _sync(scratch)
+            sync(scratch)
             scratch.replace(target)
-            _sync(target.parent)
+            sync(target.parent)
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there; raises LabError."""
@@ -177,14 +179,6 @@ def _unusable(where: str, why: str) -> LabError:
     return LabError(
         f"{where}: the history cannot be kept or read there: {why}; name another folder with EVMPERF_HISTORY"
     )
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _umask() -> int:

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,31 +53,28 @@ def _converted(folder: StoreFolder) -> StoreFolder:
     return folder
 
 
+@dataclass(frozen=True)
 class StoredRuns:
     """The runs of a store, of all labs or of one; a RunSource."""
 
-    def __init__(self, place: StorePlace, lab: str | None = None) -> None:
-        self.place = place
-        self.lab = lab
+    place: StorePlace
+    lab: str | None = None
 
     def __str__(self) -> str:
         return str(self.place)
 
     def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
         """See RunSource. Raw files are not in the store."""
-        found = self._stored(self._runs(board))
-        mine = [entry for entry in found if entry.run.kind != GUIDE]
+        mine = [entry for entry in self._stored(board) if entry.run.kind != GUIDE]
         return mine if limit is None else mine[max(0, len(mine) - limit) :]
 
     def everything(self) -> list[StoredRun]:
         """See RunSource."""
-        return self._stored(self._runs(None))
+        return self._stored(None)
 
-    def _runs(self, board: str | None) -> list[Run]:
-        wanted = "SELECT * EXCLUDE (samples, published, marks) FROM {rows} WHERE record = 'run' "
-        return sorted((rows.to_run(row) for row in self.asked(board, wanted)), key=by_age)
-
-    def _stored(self, runs: Sequence[Run]) -> list[StoredRun]:
+    def _stored(self, board: str | None) -> list[StoredRun]:
+        wanted = "SELECT * EXCLUDE (samples, published, marks) FROM {rows} WHERE record = 'run'"
+        runs = sorted((rows.to_run(row) for row in self.asked(board, wanted)), key=by_age)
         figures = {
             (run.lab, run.board): BoardFigures(StoredRuns(self.place, run.lab), run.board) for run in runs
         }

@@ -1,7 +1,7 @@
 // Holds dashboards against Grafana's own types: node types.mjs FILE...
-// The whole file against Dashboard, each query against DataQuery, and options and field settings of each
-// panel against the types of its kind, for each Grafana that is supported. Written as TypeScript literals, so that a name
-// Grafana does not know is an error.
+// The whole file against Dashboard, each query against DataQuery, and options and field settings of
+// each panel against the types of its kind, for each Grafana that is supported. Written as TypeScript
+// literals, so that a name Grafana does not know is an error.
 import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
