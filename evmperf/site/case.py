@@ -162,8 +162,6 @@ def _values(points: Sequence[Point], most: int) -> list[float | list[float]]:
     return [short[a] if b - a == 1 else short[a:b] for a, b in itertools.pairwise(ends)]
 
 
-_DIGITS = 6
-"""What a plot does not exhaust."""
 _POWERS = np.array([float(f"1e{power}") for power in range(23)])
 """Those that a float is exactly."""
 _UNSURE = 1e-6
@@ -171,7 +169,8 @@ _UNSURE = 1e-6
 
 
 def _short(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
+    """In six digits, which a plot does not exhaust."""
+    return float(f"{value:.6g}")
 
 
 def _all_short(values: Floats) -> list[float]:
@@ -179,7 +178,7 @@ def _all_short(values: Floats) -> list[float]:
     size = np.abs(values)
     usual = (size > 1e-9) & (size < 1e15)
     known = np.where(usual, values, 1.0)
-    places = _DIGITS - 1 - np.floor(np.log10(np.abs(known))).astype(np.int64)
+    places = 5 - np.floor(np.log10(np.abs(known))).astype(np.int64)
     power, large = _POWERS[np.abs(places)], places < 0
     digits = np.where(large, known / power, known * power)
     whole = np.rint(digits)

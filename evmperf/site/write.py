@@ -66,37 +66,38 @@ def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
 def _jobs(
     out: Path, reports: str, sources: Iterable[RunSource], problems: list[str]
 ) -> list[tuple[int, SiteJob]]:
-    """What to write for each board, by name, with about how many runs that is. A store is read when its
-    board is written: the runs of a large lab are more than should be held at once.
+    """What to write for each board, by name, with about how many runs that is. Boards that several labs
+    have get the lab into their names.
     """
-    there: dict[tuple[str, str], list[tuple[int, Reader]]] = {}
-    for source in sources:
-        if isinstance(source, StoredRuns):
-            for lab, name, count in source.boards():
-                read = functools.partial(StoredRuns(source.place, lab).runs, name)
-                there.setdefault((lab, name), []).append((count, read))
-            continue
-        kept: dict[tuple[str, str], list[StoredRun]] = {}
-        found = source.everything(problems.append) if isinstance(source, SpoolFolder) else source.everything()
-        for entry in filter(_tells, found):
-            kept.setdefault((entry.run.lab, entry.run.board), []).append(entry)
-        for key, entries in kept.items():
-            there.setdefault(key, []).append((len(entries), functools.partial(list, entries)))
+    there = [part for source in sources for part in _parts(source, problems)]
     labs: dict[str, set[str]] = {}
-    for lab, name in there:
+    for lab, name, _, _ in there:
         labs.setdefault(name, set()).update({lab} - {""})
     boards: dict[str, list[tuple[int, Reader]]] = {}
-    for (lab, name), parts in there.items():
+    for lab, name, count, read in there:
         several = lab and len(labs[name]) > 1
-        boards.setdefault(f"{name}{_IN}{lab}" if several else name, []).extend(parts)
+        boards.setdefault(f"{name}{_IN}{lab}" if several else name, []).append((count, read))
     marks = accepted.read()
     return [
-        (
-            sum(count for count, _ in parts),
-            SiteJob(out, reports, name, [p for _, p in parts], _of(name, marks)),
-        )
+        (sum(n for n, _ in parts), SiteJob(out, reports, name, [r for _, r in parts], _of(name, marks)))
         for name, parts in sorted(boards.items())
     ]
+
+
+def _parts(source: RunSource, problems: list[str]) -> Iterator[tuple[str, str, int, Reader]]:
+    """Each board of a source: lab, name, number of runs, and what reads them. A store is read when its
+    board is written: the runs of a large lab are more than should be held at once.
+    """
+    if isinstance(source, StoredRuns):
+        for lab, name, count in source.boards():
+            yield lab, name, count, functools.partial(StoredRuns(source.place, lab).runs, name)
+        return
+    found = source.everything(problems.append) if isinstance(source, SpoolFolder) else source.everything()
+    kept: dict[tuple[str, str], list[StoredRun]] = {}
+    for entry in filter(_tells, found):
+        kept.setdefault((entry.run.lab, entry.run.board), []).append(entry)
+    for (lab, name), entries in kept.items():
+        yield lab, name, len(entries), functools.partial(list, entries)
 
 
 def _tells(entry: StoredRun) -> bool:
