@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 import duckdb
 
 from evmperf.model.errors import LabError, UsageError
+from evmperf.runs.folders import cache_dir
 from evmperf.runs.spool import leave_out
 from evmperf.store import rows
 from evmperf.store.places import StorePlace, partition
@@ -55,16 +56,16 @@ class Counting:
 @contextlib.contextmanager
 def connection(memory: str = _MEMORY, spill: str = "4GB") -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB without network, whose spilled data goes to `spill`."""
-    with tempfile.TemporaryDirectory(prefix="evmperf-duckdb-") as aside:
-        options: dict[str, Any] = {
-            "memory_limit": memory,
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "temp_directory": aside,
-            "max_temp_directory_size": spill,
-        }
-        with duckdb.connect(config=options) as con:
-            yield con
+    options: dict[str, Any] = {
+        "memory_limit": memory,
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        # Made only when something is spilled, and removed; /tmp may be memory.
+        "temp_directory": str(cache_dir() / f"spilled-{secrets.token_hex(8)}"),
+        "max_temp_directory_size": spill,
+    }
+    with duckdb.connect(config=options) as con:
+        yield con
 
 
 def content(con: duckdb.DuckDBPyConnection, place: StorePlace, files: Iterable[str]) -> Counting:
