@@ -192,8 +192,8 @@ def main(arguments: list[str] | None = None) -> int:
     for counted in by_parser.values():
         for line in counted.wrong[: options.show]:
             print(line)
-    wrong = [line for found in (*by_parser.values(), *undamaged.values()) for line in found.wrong]
-    return 1 if wrong else 0
+    damaged = any(found.wrong for found in by_parser.values())
+    return 1 if damaged or any(found.wrong for found in undamaged.values()) else 0
 
 
 def _print_read(undamaged: dict[str, Read]) -> None:
