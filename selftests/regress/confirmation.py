@@ -42,14 +42,17 @@ class Outcome:
 
     @property
     def dismissed(self) -> bool:
-        """Whether an A/B took the alarm back."""
-        return self.status != ExitStatus.FAILED and " not confirmed" in self.note
+        """Whether an A/B took the figure's alarm back; that a control figure changed is the board's."""
+        return self._row not in self.note and " not confirmed" in self.note
+
+    @property
+    def _row(self) -> str:
+        return f"| **worse** | {wording.figure(Key(*self.figure.split('/')))} |"
 
     @property
     def confirmed(self) -> bool:
         """Whether the figure is worse, and an A/B says so, too."""
-        row = f"| **worse** | {wording.figure(Key(*self.figure.split('/')))} |"
-        lines = [line for line in self.note.splitlines() if line.startswith(row)]
+        lines = [line for line in self.note.splitlines() if line.startswith(self._row)]
         told = "| confirmed by an A/B" in "".join(lines) and "next: evmperf bisect" in self.note
         return self.status == ExitStatus.FAILED and told
 
