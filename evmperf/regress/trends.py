@@ -106,6 +106,15 @@ class Trend:
         """The newest figure's verdict in a word."""
         return self.verdict.outcome if self.verdict else Outcome.NOT_COMPARABLE
 
+    def off_since(self, runs: Sequence[Run]) -> int | None:
+        """The number of the run since which the newest figures are off; None if they are not, or if a
+        change of level is the same change: the two are dated by different means.
+        """
+        if self.verdict is None or not self.verdict.since:
+            return None
+        at = max(number for number, run in enumerate(runs) if run.id == self.verdict.since)
+        return None if any(abs(move.at - at) <= _NEAR for move in self.moves) else at
+
 
 @dataclass
 class Trends:

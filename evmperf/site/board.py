@@ -276,12 +276,9 @@ def _changes(board: str, found: Trends) -> Iterator[BoardChange]:
     for key, trend in found.trends.items():
         for move in trend.moves:
             yield _of_move(board, trend, move, found.runs)
-        verdict = trend.verdict
-        if verdict and verdict.outcome in (Outcome.WORSE, Outcome.BETTER):
-            run = next(run for run in reversed(found.runs) if run.id == verdict.since)
-            if any(found.runs[move.at].id == run.id for move in trend.moves):
-                continue
-            before, after = verdict.baseline or 0.0, verdict.value or 0.0
+        verdict, at = trend.verdict, trend.off_since(found.runs)
+        if verdict and at is not None and verdict.outcome in (Outcome.WORSE, Outcome.BETTER):
+            before, after, run = verdict.baseline or 0.0, verdict.value or 0.0, found.runs[at]
             yield BoardChange(board, key, trend.unit, run, before, after, verdict.change, verdict.outcome)
 
 

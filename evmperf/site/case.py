@@ -140,11 +140,8 @@ def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) ->
 
 def _off(trend: Trend, runs: Sequence[Run]) -> tuple[int, str, float | None] | None:
     """Since when, how and how much the newest figures are off."""
-    verdict = trend.verdict
-    if verdict is None or not verdict.since:
-        return None
-    at = next(number for number, run in enumerate(runs) if run.id == verdict.since)
-    if any(move.at == at for move in trend.moves):
+    verdict, at = trend.verdict, trend.off_since(runs)
+    if verdict is None or at is None:
         return None
     return at, str(verdict.outcome), None if verdict.change is None else _short(verdict.change)
 

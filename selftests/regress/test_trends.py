@@ -54,6 +54,14 @@ def test_the_newest_nights_have_a_verdict_before_there_is_a_level():
     assert trend.verdict.since in {f"night-{n:03}" for n in range(60, 65)}
 
 
+@pytest.mark.parametrize("count", range(8, 16))
+def test_a_new_level_and_newest_figures_that_are_off_are_one_change(count):
+    past = nights([*noisy(100, 60), *noisy(80, count, 2)])
+    trend = the_trend(past)
+    off = trend.off_since([night.run for night in past])
+    assert len(trend.moves) + (off is not None) == 1
+
+
 def test_noise_is_one_level():
     trend = the_trend(nights(noisy(100, 200)))
     assert (len(trend.levels), trend.moves, trend.verdict.outcome) == (1, [], Outcome.SAME)
