@@ -21,6 +21,8 @@ _MANY = 8
 _OFTEN = 3
 """How often as many must be alike as are not."""
 _LOAD = "cpu_load"
+_MOST_BOARDS = 10
+"""Boards of a table whose short rows are looked at: each set of them is tried."""
 _DIGITS = 4
 """Digits of figures with decimals that two boards do not have in common by chance."""
 
@@ -95,8 +97,11 @@ class Witness:
     ) -> tuple[list[str], str]:
         """The cells of a row that lacks those of some boards, with empty ones for these, and how that is
         known: another guide of the release has them so, or any other boards would have loads far above all
-        of theirs; `others` are the table's rows. [] and "" where neither is so.
+        of theirs; `others` are the table's rows. [] and "" where neither is so, and for a table of very
+        many boards.
         """
+        if len(found.boards) > _MOST_BOARDS:
+            return [], ""
         highest = {board: self._highest(found.table.benchmark, board, others) for board in found.boards}
         printed, possible = [], []
         for count in range(1, len(found.boards)):

@@ -69,3 +69,13 @@ def test_a_short_row_is_read_where_loads_or_another_guide_leave_one_board(monkey
     assert read == whose
     said = imported.remarks if whose else imported.unknown
     assert any("lacks cells" in p.reason or "cells, " in p.reason for p in said)
+
+
+def test_a_short_row_of_very_many_boards_is_refused_at_once():
+    """2^30 sets of boards might be what it has."""
+    boards = [f"board{number}-evm" for number in range(30)]
+    rows = [",".join(['"128"', *['"1.00"'] * 60]), ",".join(['"64"', *['"1.00"'] * 30])]
+    imported = guide(table(rows, columns(*boards), "UDP Throughput Egress", SECTION))
+    assert not [result for results in imported.results.values() for result in results if result.case == "64"]
+    (problem,) = imported.problems
+    assert "the row has 31 cells, fewer than the 61 of its header" in problem.reason

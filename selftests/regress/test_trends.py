@@ -111,7 +111,7 @@ def test_changes_of_several_series_are_each_ones_own():
 
 @pytest.mark.parametrize(("nights_of_twin", "left"), [(14, 44), (4, 30)])
 def test_the_level_of_a_twin_is_taken_out_or_its_nights_are_not_compared(nights_of_twin, left):
-    """Of two boards of one name in turn, one is 30 % faster: that is no change."""
+    """Two boards share a name and alternate; one is 30 % faster, which is no change."""
     found = []
     for number, value in enumerate(noisy(100, 30)):
         found += nights([value], under={**UNDER, "serial number": "one"})

@@ -123,7 +123,7 @@ class PlaceLab:
         self.servers.pop(server).wait()
 
     def client(self, place: str, *arguments: str, user: str = "") -> str:
-        """Labgrid's own client, as another user where one is named."""
+        """Run Labgrid's own client, as `user` if given."""
         done = subprocess.run(
             [BIN / "labgrid-client", *(["-p", place] if place else []), *arguments],
             env={**self.environment, **({"LG_USERNAME": user} if user else {})},
