@@ -36,17 +36,17 @@ class VirtualCardDriver(Driver):  # type: ignore[misc]
     @Driver.check_active  # type: ignore[untyped-decorator]
     def set_mode(self, mode: str) -> None:
         """Move the card: `dut`, `host` or `off`; raises LabError."""
-        virtuallab.ask(self.port, "PUT", "card/0", mode)
+        virtuallab.ask(self.port.host, "PUT", "card/0", mode)
 
     @Driver.check_active  # type: ignore[untyped-decorator]
     def get_mode(self) -> str:
         """Where the card is."""
-        return virtuallab.ask(self.port, "GET", "card/0")
+        return virtuallab.ask(self.port.host, "GET", "card/0")
 
     @Driver.check_active  # type: ignore[untyped-decorator]
     def medium(self) -> str:
         """The file that is the card; raises LabError for a file outside this user's lab: it is written to."""
-        said = str(json.loads(virtuallab.ask(self.port, "GET", "status"))["card_file"])
+        said = str(json.loads(virtuallab.ask(self.port.host, "GET", "status"))["card_file"])
         if not Path(said).resolve().is_relative_to(folders.state_dir().resolve()):
             raise LabError(
                 f"the card switch names {said[:200]!r} as its card, which is no disk of a virtual "

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 
@@ -15,9 +16,9 @@ _TESTER_S = 300.0
 """The tester's answer may wait until it has booted."""
 
 
-def ask(port: Any, method: str, what: str, body: str = "", timeout_s: float = _ANSWER_S) -> str:
-    """The answer of the lab at a NetworkPowerPort; raises LabError."""
-    base, _, _ = port.host.partition("/power/")  # http://HOST:PORT/power/{index}
+def ask(host: str, method: str, what: str, body: str = "", timeout_s: float = _ANSWER_S) -> str:
+    """The answer of the lab at the `host` of a NetworkPowerPort; raises LabError."""
+    base, _, _ = host.partition("/power/")  # http://HOST:PORT/power/{index}
     try:
         answer = requests.request(method, f"{base}/{what}", data=body, timeout=timeout_s)
     except requests.RequestException as error:
@@ -32,7 +33,10 @@ def ask(port: Any, method: str, what: str, body: str = "", timeout_s: float = _A
 
 def tester(target: Any) -> CommandTester:
     """The tester beside the virtual EVM of a Labgrid target; raises LabError without one."""
-    said = json.loads(ask(target.get_resource("NetworkPowerPort"), "GET", "tester", timeout_s=_TESTER_S))
+    switch = urlsplit(target.get_resource("NetworkPowerPort").host)
+    # The answer is a command to run: only this machine's lab is asked for it.
+    host = f"http://127.0.0.1:{switch.port or 0}"
+    said = json.loads(ask(host, "GET", "tester", timeout_s=_TESTER_S))
     if said["ssh_host"]:
         return SshTester(said["ssh_host"], said["ssh_options"])
     return CommandTester(said["command"], f"the tester {said['namespace']}")

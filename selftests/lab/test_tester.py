@@ -1,12 +1,17 @@
 """The tester's shell, on this machine and over SSH to a real sshd on loopback."""
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 
+from evmperf.lab import virtuallab
 from evmperf.lab.tester import CommandTester, SshTester
 from evmperf.measure import shellstep
 from evmperf.model.errors import LabError, ToolError
@@ -144,3 +149,30 @@ def test_a_namespace_that_is_gone_is_named():
     tester = CommandTester(["ip", "netns", "exec", "no-such-namespace"], "the tester x")
     with pytest.raises(LabError, match=r"the tester x cannot be reached: .*no-such-namespace"):
         tester.run("true", 10)
+
+
+def test_only_this_machine_is_asked_for_the_command_of_a_virtual_tester(tmp_path):
+    """A board file may name any power switch: its answer is not run here."""
+    asked = []
+
+    class Stranger(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            said = {
+                "ssh_host": "",
+                "ssh_options": [],
+                "command": ["touch", str(tmp_path / "x")],
+                "namespace": "x",
+            }
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(said).encode())
+
+    with ThreadingHTTPServer(("127.0.0.2", 0), Stranger) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        host = f"http://127.0.0.2:{server.server_port}/power/{{index}}"
+        target = SimpleNamespace(get_resource=lambda _: SimpleNamespace(host=host))
+        with pytest.raises(LabError, match="the lab of the virtual EVM does not answer"):
+            virtuallab.tester(target)
+        server.shutdown()
+    assert asked == []
