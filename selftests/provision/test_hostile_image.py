@@ -6,6 +6,7 @@ import json
 import lzma
 import threading
 import tracemalloc
+from types import SimpleNamespace
 
 import pytest
 import zstandard
@@ -204,7 +205,7 @@ def test_who_plays_the_card_switch_names_no_file_of_the_user_as_the_card(tmp_pat
     said = {}
     monkeypatch.setattr(media.virtuallab, "ask", lambda *_: json.dumps(said))
     driver = media.VirtualCardDriver.medium.__wrapped__
-    switch = type("Switch", (), {"port": None})()
+    switch = type("Switch", (), {"port": SimpleNamespace(host="")})()
     for file in ("/home/user/.ssh/authorized_keys", f"{tmp_path}/state/../.bashrc", ""):
         said["card_file"] = file
         with pytest.raises(LabError, match="no disk of a virtual EVM"):
