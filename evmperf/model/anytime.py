@@ -16,7 +16,7 @@ mean of two, so that it is strong where the noise is well-behaved and never fool
   Theory 27, 1981). Exact for anything whose sign is a fair coin, as is that of the difference of
   two measurements in random order, whatever the noise.
 
-How often it is wrong, and how soon it is right: `python -m selftests.regress.simulate_ab`.
+How often it is wrong, and how soon it is right: `python -m selftests.instruments.simulate_ab`.
 """
 
 import math

@@ -1,6 +1,6 @@
 """What causes cost: sizes that were measured in turn on one board, with their intervals.
 
-`python -m selftests.price_list` measures them and writes the file.
+`python -m selftests.instruments.price_list` measures them and writes the file.
 """
 
 import functools

@@ -12,11 +12,11 @@ from evmperf.boards import board as boards
 from evmperf.model import comparable
 from evmperf.model.results import VARIANT, Status
 from evmperf.model.run import Run
+from selftests.instruments.variants import __main__ as command
+from selftests.instruments.variants import recorded
+from selftests.instruments.variants.figures import Measured, line
+from selftests.instruments.variants.ways import ROWS
 from selftests.support import seeds
-from selftests.variants import __main__ as command
-from selftests.variants import recorded
-from selftests.variants.figures import Measured, line
-from selftests.variants.ways import ROWS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "variants.md").read_text()

@@ -11,7 +11,7 @@ from evmperf.guide import importer
 from evmperf.model.errors import UsageError
 from evmperf.model.records import UnknownRecord
 from evmperf.runs.spool import read_records, read_results, read_run
-from selftests.speed.guides import texts
+from selftests.instruments.speed.guides import texts
 
 BAR = "=" * 35
 HEAD = f"{BAR}\n Linux 10.01.00 Performance Guide\n{BAR}\n\n"
@@ -178,8 +178,8 @@ LONGEST = max(texts().values(), key=len)
 @hypothesis.settings(max_examples=40)
 @hypothesis.given(data=st.data())
 def test_damaged_guides_give_errors_with_lines_only(data):
-    """`python -m selftests.fuzz_guides` does this for longer."""
-    from selftests.fuzz_guides import damaged, read
+    """`python -m selftests.instruments.fuzz_guides` does this for longer."""
+    from selftests.instruments.fuzz_guides import damaged, read
 
     begin = data.draw(st.integers(0, len(LONGEST) - 4000))
     read(HEAD + damaged(LONGEST[begin : begin + 4000], data.draw))

@@ -1,6 +1,6 @@
-"""Mistakes of writers, in a few tables; `python -m selftests.guide_mutations` has all."""
+"""Mistakes of writers, in a few tables; `python -m selftests.instruments.guide_mutations` has all."""
 
-from selftests import guide_mutations
+from selftests.instruments import guide_mutations
 from selftests.support import seeds
 
 

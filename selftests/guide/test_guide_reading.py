@@ -1,9 +1,9 @@
-"""What published guides give: `python -m selftests.guide_reading`."""
+"""What published guides give: `python -m selftests.instruments.guide_reading`."""
 
 import pytest
 
-from selftests import guide_reading, short_rows
 from selftests.guide.test_guide_import import HEAD, table
+from selftests.instruments import guide_reading, short_rows
 from selftests.support import seeds
 
 GUIDES = seeds.real("guides", "*.rst")

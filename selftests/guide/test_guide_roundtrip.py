@@ -9,8 +9,8 @@ from evmperf.guide import importer, layout, writer
 from evmperf.model.figures import figures
 from evmperf.published.releases import published
 from evmperf.runs.history import SpoolFolder
-from selftests.guide_reading import blanked
-from selftests.speed.guides import texts
+from selftests.instruments.guide_reading import blanked
+from selftests.instruments.speed.guides import texts
 from selftests.support import seeds
 
 REAL = seeds.real("guides", "am*-*.rst")

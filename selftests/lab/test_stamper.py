@@ -26,7 +26,7 @@ from evmperf.lab.rfc2217 import ComPort
 from evmperf.lab.stamper import StampedPort
 from evmperf.lab.transport import Sentinel
 from evmperf.model.errors import LabError
-from selftests.speed.boards import burners
+from selftests.instruments.speed.boards import burners
 from selftests.support.talking import (
     MS,
     WIRES,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from selftests import why_faults
+from selftests.instruments import why_faults
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_why]
 

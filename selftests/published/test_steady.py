@@ -10,7 +10,7 @@ from evmperf.published import record, source, steady
 from evmperf.published.declared import AGAIN
 from evmperf.regress import judge, nights, trends
 from evmperf.runs.history import StoredRun
-from selftests import figure_doubts
+from selftests.instruments import figure_doubts
 from selftests.published.test_artefacts import figures
 
 KEY = Key("emmc_ext4_fio_1g", "4k", "write_throughput")

@@ -12,9 +12,9 @@ import yaml
 
 from evmperf.boards import board as boards
 from evmperf.provision import disk
+from selftests.instruments import bisections, confirmation
+from selftests.instruments.bisections import BOOT_TIME, Words
 from selftests.provision import imagelab
-from selftests.regress import bisections, confirmation
-from selftests.regress.bisections import BOOT_TIME, Words
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.texts import BOOT
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from selftests.regress import bisections
+from selftests.instruments import bisections
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_bisection]
 

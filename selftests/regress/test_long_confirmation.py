@@ -2,7 +2,7 @@
 
 import pytest
 
-from selftests.regress import confirmation
+from selftests.instruments import confirmation
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_bisection]
 NIGHTS = 8

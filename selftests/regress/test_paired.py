@@ -8,7 +8,7 @@ from evmperf.model.results import Direction
 from evmperf.regress import paired
 from evmperf.regress.paired import Decision, PairedBlock, Quantity
 from evmperf.report import ab as report
-from selftests.regress import noise, simulate_ab
+from selftests.instruments import noise, simulate_ab
 
 THROUGHPUT = Key("emmc_ext4", "4m", "write_throughput")
 LOAD = Key("emmc_ext4", "4m", "write_cpu_load")

@@ -14,7 +14,7 @@ from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.regress import gitrange, paired, search
 from evmperf.regress.experiment import NOTHING, Round
 from evmperf.regress.search import BAD, CANDIDATE, GOOD, Bisector, Search, StepAnswer
-from selftests.regress import simulate_bisect
+from selftests.instruments import simulate_bisect
 from selftests.support.placelab import until
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from evmperf.model.verdict import Outcome
 from evmperf.regress import shift
-from selftests.speed import quality
-from selftests.speed.noises import CV, KINDS, made
+from selftests.instruments.speed import quality
+from selftests.instruments.speed.noises import CV, KINDS, made
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,7 +15,7 @@ from evmperf.regress import accepted
 from evmperf.regress.against import judged, wanted
 from evmperf.report.columns import sparkline
 from evmperf.runs.history import SpoolFolder
-from selftests.speed import verdicts as quality
+from selftests.instruments.speed import verdicts as quality
 from selftests.support import runs
 
 LOST = ("emmc_ext4", "102400", "write_throughput")

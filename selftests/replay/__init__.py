@@ -1,1 +1,1 @@
-"""Replaying recorded consoles: `python -m selftests.replay FILE --board am64x.yaml`."""
+"""Replaying recorded consoles: `python -m selftests.instruments.replay FILE --board am64x.yaml`."""

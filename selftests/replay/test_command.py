@@ -1,4 +1,4 @@
-"""`evmperf replay` and `python -m selftests.replay`: a console read again."""
+"""`evmperf replay` and `python -m selftests.instruments.replay`: a console read again."""
 
 import json
 import subprocess
@@ -145,7 +145,7 @@ def test_the_harness_plays_a_console_to_the_strategy(tmp_path):
     file = tmp_path / "board.txt"
     file.write_bytes(BOOT.replace(b"=> boot\r\n", b""))
     done = subprocess.run(
-        [sys.executable, "-m", "selftests.replay", str(file), "--board", "am64x.yaml", "--json"],
+        [sys.executable, "-m", "selftests.instruments.replay", str(file), "--board", "am64x.yaml", "--json"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -1,8 +1,8 @@
-"""Damaged outputs give their own number or none; `python -m selftests.mutations` has all."""
+"""Damaged outputs give their own number or none; `python -m selftests.instruments.mutations` has all."""
 
 import dataclasses
 
-from selftests import mutations
+from selftests.instruments import mutations
 from selftests.support import real_tools
 from selftests.support.recordings import all_recordings
 

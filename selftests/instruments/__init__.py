@@ -1,0 +1,1 @@
+"""Programs that measure evmperf itself, and no tests: README.md lists them."""

@@ -1,0 +1,30 @@
+"""The command line of an instrument: its help is its module's docstring."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+
+
+def parser(module: str, doc: str | None) -> argparse.ArgumentParser:
+    """The parser of a module that starts as `python -m MODULE`."""
+    return argparse.ArgumentParser(
+        prog=f"python -m {module.removesuffix('.__main__')}",
+        description=doc,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def named(asked: argparse.ArgumentParser, words: Sequence[str], names: Iterable[str]) -> list[str]:
+    """The names that a user means: each word is a name or a part of some; no word means all.
+
+    Ends with argparse's exit status and a sentence for a word that is part of no name.
+    """
+    names = list(names)
+    found: list[str] = []
+    for word in words:
+        meant = [word] if word in names else [name for name in names if word in name]
+        if not meant:
+            asked.error(f"no name contains {word!r}; the names are: {', '.join(names)}")
+        found += meant
+    return list(dict.fromkeys(found)) or names

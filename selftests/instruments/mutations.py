@@ -1,0 +1,241 @@
+"""Damaged outputs: how often a parser gives another number than the undamaged text's.
+
+Damaged are all recordings that hold a number and, where they are, all real outputs; a table says
+first how the real ones are read undamaged. Without `--only`, `guide_mutations` runs afterwards
+and makes the mistakes of writers in every table of every guide.
+
+The exit status is 1 for a wrong number, except for a lost digit of a number that the tool prints
+only once (`ONCE`); those are counted.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from evmperf.model.errors import RefusedOutput
+from selftests.instruments import command, guide_mutations
+from selftests.support import real_tools
+from selftests.support.recordings import KERNEL_LINE, Recording, all_recordings, approximately
+
+ONCE = {
+    "alsa:throughput": "the times' decimals, and pointers within a period",
+    "cyclictest:cpus": "the number of a CPU",
+    "cyclictest:histograms": "a count, where some were beyond the histogram",
+    "cyclictest:latencies": "the maximum, where some were beyond the histogram",
+    "dd:throughput": "the seconds behind the two or three digits of the rate",
+    "dhrystone:clock_mhz": "the clock, where only the program or one line of cpufreq says it",
+    "glmark2:variant": "the size of the surface",
+    "iperf3:bidirectional": "decimals behind the tenth digit",
+    "iperf3:datagrams": "decimals behind the tenth digit",
+    "lmbench:context_switch": "all numbers",
+    "lmbench:files": "all numbers",
+    "lmbench:labelled": "all numbers",
+    "lmbench:memory_latency": "all numbers",
+    "lmbench:value_of_size": "all numbers",
+    "meter:power": "all readings",
+    "meter:voltage": "all readings",
+    "mpstat:stat_load": "ticks within what the kernel's two sums are apart",
+    "netperf:outcome": "the CPU load, and bytes that make no throughput",
+    "openssl:cpu_load": "all numbers",
+    "pm_phases:parse": "a phase, which may be shorter than the time between two messages",
+    "standin:figure": "all numbers",
+    "suspend:asleep_s": "seconds within what the two clocks are apart",
+    "uboot_sf:rate": "the time",
+    "uboot_time:file_rate": "digits of the time within a quarter of a second",
+    "uboot_time:mmc_rate": "the time",
+    "uboot_time:scsi_rate": "the time",
+    "uboot_time:seconds": "the time",
+    "xfrm:carried": "all counters",
+}
+"""Parsers that read a number of which the tool prints some digits only once, and which."""
+
+_KINDS = ("kernel text", "kernel line", "line doubled", "line lost", "character lost")
+
+
+@dataclass
+class Count:
+    """What became of the damaged texts of one parser."""
+
+    calls: int = 0
+    own: int = 0
+    refused: int = 0
+    once: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, other: Count) -> None:
+        """Count the other's, too."""
+        self.calls += other.calls
+        self.own += other.own
+        self.refused += other.refused
+        self.once += other.once
+        self.wrong += other.wrong
+
+
+def subjects() -> list[Recording]:
+    """Every whole text that holds a number, with the call that reads it."""
+    own = [r for r in all_recordings() if r.expected is not None and not r.edited]
+    return own + [case for case in real_tools.cases() if case.expected is not None]
+
+
+def damages(text: str, kind: str, places: int = 0) -> Iterator[tuple[int, str, str]]:
+    """Place, damaged text, and what was lost; at most so many places, evenly spread (0: all)."""
+    if kind.startswith("line"):
+        lines = text.splitlines(keepends=True)
+        for at in _spread(len(lines), places):
+            put = [lines[at]] * 2 if kind == "line doubled" else []
+            yield at, "".join([*lines[:at], *put, *lines[at + 1 :]]), ""
+        return
+    for at in _spread(len(text), places):
+        if kind == "character lost":
+            yield at, text[:at] + text[at + 1 :], text[at]
+        else:
+            line = KERNEL_LINE if kind == "kernel text" else f"\n{KERNEL_LINE}"
+            yield at, text[:at] + line + text[at:], ""
+
+
+def count(recording: Recording, kind: str, places: int = 0) -> Count:
+    """Damage each of the recording's texts in this way."""
+    counted = Count()
+    expected = approximately(recording.expected)
+    name = recording.parser.removeprefix("evmperf.tools.")
+    for index, text in enumerate(recording.texts):
+        for at, damaged, lost in damages(text, kind, places):
+            texts = [*recording.texts[:index], damaged, *recording.texts[index + 1 :]]
+            counted.calls += 1
+            try:
+                value = recording.parse(*texts)
+            except RefusedOutput:
+                counted.refused += 1
+                continue
+            if value == expected:
+                counted.own += 1
+            elif lost in set("0123456789.+-E") and name in ONCE:
+                counted.once += 1
+            else:
+                counted.wrong.append(f"{recording.name}: {kind} at {at} of text {index}: {value}")
+    return counted
+
+
+@dataclass
+class Read:
+    """What became of one tool's real outputs: the files, how many numbers are what a person read,
+    how many refusals have the right reason, and what was neither.
+    """
+
+    files: set[str] = field(default_factory=set)
+    right: int = 0
+    refused: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def read_as_they_are() -> dict[str, Read]:
+    """How the real outputs are read, by tool; nothing where they are not."""
+    found: dict[str, Read] = {}
+    for case in real_tools.cases():
+        tool = case.parser.removeprefix("evmperf.tools.").partition(":")[0]
+        read = found.setdefault(tool, Read())
+        read.files |= real_tools.files_of(case)
+        try:
+            value = case.parse()
+        except RefusedOutput as error:
+            if case.refused and re.search(case.refused, str(error)):
+                read.refused += 1
+            else:
+                read.wrong.append(f"{case.name}: {error}")
+        else:
+            if case.expected is not None and value == approximately(case.expected):
+                read.right += 1
+            else:
+                read.wrong.append(f"{case.name}: {value}")
+    return found
+
+
+def _spread(length: int, places: int) -> Iterator[int]:
+    step = max(length / places, 1.0) if places else 1.0
+    return (int(number * step) for number in range(int(length / step)))
+
+
+def outputs(arguments: Sequence[str] | None = None) -> int:
+    """Print the counts; returns the exit status."""
+    parser = command.parser(__spec__.name, __doc__)
+    parser.add_argument("--places", type=int, default=0, metavar="N", help="of each text (default: all)")
+    parser.add_argument("--only", default="", metavar="TOOL", help="one tool, as `nbench`")
+    parser.add_argument("--show", type=int, default=5, metavar="N", help="wrong numbers to show")
+    options = parser.parse_args(arguments)
+    undamaged = {tool: read for tool, read in read_as_they_are().items() if tool.startswith(options.only)}
+    _print_read(undamaged)
+    by_kind = {kind: Count() for kind in _KINDS}
+    by_parser: dict[str, Count] = {}
+    for recording in subjects():
+        name = recording.parser.removeprefix("evmperf.tools.")
+        if not name.startswith(options.only):
+            continue
+        for kind, counted in by_kind.items():
+            found = count(recording, kind, options.places)
+            counted.add(found)
+            by_parser.setdefault(name, Count()).add(found)
+    _print_table("parser", dict(sorted(by_parser.items())))
+    print()
+    _print_table("damage", by_kind)
+    for counted in by_parser.values():
+        for line in counted.wrong[: options.show]:
+            print(line)
+    damaged = any(found.wrong for found in by_parser.values())
+    return 1 if damaged or any(found.wrong for found in undamaged.values()) else 0
+
+
+def _print_read(undamaged: dict[str, Read]) -> None:
+    """Nothing where there are no real outputs."""
+    if not undamaged:
+        return
+    print(f"{'real outputs of':<34} {'files':>9} {'right':>9} {'refused':>9} {'wrong':>7}")
+    total = Read()
+    for tool, read in sorted(undamaged.items()):
+        _print_outputs(tool, read)
+        total.files |= read.files
+        total.right += read.right
+        total.refused += read.refused
+        total.wrong += read.wrong
+    _print_outputs("every tool", total)
+    for line in total.wrong:
+        print(line)
+    for file, why in real_tools.NOT_USED.items():
+        print(f"{file} is not counted: {why}")
+    print()
+
+
+def _print_outputs(tool: str, read: Read) -> None:
+    print(f"{tool:<34} {len(read.files):9} {read.right:9} {read.refused:9} {len(read.wrong):7}")
+
+
+def _print_table(title: str, counts: dict[str, Count]) -> None:
+    total = Count()
+    print(f"{title:<34} {'calls':>9} {'own':>9} {'refused':>9} {'wrong':>7} {'once':>7}")
+    for name, counted in counts.items():
+        total.add(counted)
+        _print_row(name, counted)
+    _print_row("all", total)
+
+
+def _print_row(name: str, counted: Count) -> None:
+    print(
+        f"{name:<34} {counted.calls:9} {counted.own:9} {counted.refused:9} "
+        f"{len(counted.wrong):7} {counted.once:7}"
+    )
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print the counts of outputs, and of guides unless it is to be one tool."""
+    words = sys.argv[1:] if words is None else words
+    status = outputs(words)
+    if any(word.startswith("--only") for word in words):
+        return status
+    print()
+    return guide_mutations.main([]) or status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,284 @@
+"""A lab of 32 boards on this machine: stamps, a whole night, how fast a lost board is noticed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import yaml
+
+from evmperf.keeping.claim import Claim
+from evmperf.keeping.wanted import Wanted
+from evmperf.lab.stamper import StampedPort
+from evmperf.model.exits import ExitStatus
+from selftests.instruments.speed.figures import ROOT, Row, met, quantile, seconds, usual
+from selftests.support.placelab import PlaceLab, until
+
+BOARDS = 32
+_STREAM_S = 15.0
+_KICKS, _ENDS = 10, 3
+_STAMP_GOAL_MS, _WALL_GOAL, _MEMORY_GOAL_GB, _KICK_GOAL_S = 2.0, 1.1, 3.0, 0.2
+_END_GOAL_S, _AGE_GOAL_S = 2.0, 5.0
+_NIGHT_S = 3600.0
+"""What the cost of a night beside one board is compared with: an hour of measuring."""
+
+# A full 115200 baud line: 115 bytes every 10 ms, each beginning with the time that they were sent.
+_SENDER = """
+import socket, sys, threading, time
+servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
+print(*[s.getsockname()[1] for s in servers], flush=True)
+links = [s.accept()[0] for s in servers]
+for link in links:
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+end, due = time.monotonic() + float(sys.argv[2]), time.monotonic()
+while due < end:
+    due += 0.01
+    time.sleep(max(0.0, due - time.monotonic()))
+    for link in links:
+        link.sendall(b"@%020d" % time.monotonic_ns() + b"x" * 93 + b"\\n")
+"""
+_FRAME = re.compile(rb"@(\d{20})x{93}\n")
+
+
+def stamps() -> list[Row]:
+    """How far off the stamps of 32 full consoles are."""
+    sender = subprocess.Popen(
+        [sys.executable, "-c", _SENDER, str(BOARDS), str(_STREAM_S)], stdout=subprocess.PIPE
+    )
+    try:
+        assert sender.stdout
+        ports = [int(word) for word in sender.stdout.readline().split()]
+        consoles = [StampedPort("raw", "127.0.0.1", port, 115200, 10.0) for port in ports]
+        errors: list[list[float]] = [[] for _ in consoles]
+        readers = [
+            threading.Thread(target=_compare, args=pair) for pair in zip(consoles, errors, strict=True)
+        ]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(_STREAM_S + 60)
+        for console in consoles:
+            console.close()
+    finally:
+        sender.kill()
+        sender.wait()
+        if sender.stdout:
+            sender.stdout.close()
+    everything = [error for series in errors for error in series]
+    if len(everything) < BOARDS * _STREAM_S * 90:
+        raise RuntimeError(f"only {len(everything)} frames came through")
+    p99 = quantile(everything, 0.99)
+    return [
+        Row(
+            f"stamps of {BOARDS} full consoles, n {len(everything)}",
+            f"p50 {quantile(everything, 0.5):.3f}, max {max(everything):.3f} ms",
+            "the sender's clock",
+            f"p99 {p99:.3f} ms",
+            f"<= {_STAMP_GOAL_MS:g} ms",
+            met(p99, _STAMP_GOAL_MS),
+        )
+    ]
+
+
+def _compare(console: StampedPort, errors: list[float]) -> None:
+    data = b""
+    with contextlib.suppress(OSError):
+        while True:
+            stamp, _, more = console.read()
+            data += more
+            end = 0
+            for frame in _FRAME.finditer(data):
+                errors.append((stamp - int(frame[1])) / 1e6)
+                end = frame.end()
+            data = data[end:]
+
+
+def night() -> list[Row]:
+    """`evmperf night` on 32 scripted boards, against one; they boot in no time, so that what is
+    measured is evmperf's own cost.
+    """
+    with _lab(BOARDS) as lab:
+        alone, _, _ = _measure(lab, 1)
+        together, peak_gb, age_s = _measure(lab, BOARDS)
+    more = together - alone
+    share = (_NIGHT_S + more) / _NIGHT_S
+    return [
+        Row(
+            f"night of {BOARDS} boards, n 1",
+            seconds(together),
+            f"one board {seconds(alone)}",
+            f"{seconds(more)} more: {share:.3f} x in an hour",
+            f"<= {_WALL_GOAL:g} x",
+            met(share, _WALL_GOAL),
+        ),
+        Row(
+            "  memory at the peak (PSS of night, sessions, keeper)",
+            f"{peak_gb:.2f} GB",
+            "",
+            "",
+            f"<= {_MEMORY_GOAL_GB:g} GB",
+            met(peak_gb, _MEMORY_GOAL_GB),
+        ),
+        Row(
+            "  age of the status page at most",
+            seconds(age_s),
+            "",
+            "",
+            f"<= {_AGE_GOAL_S:g} s",
+            met(age_s, _AGE_GOAL_S),
+        ),
+    ]
+
+
+def kicks() -> list[Row]:
+    """From the request that takes a place away to the moment from which no byte is sent."""
+    delays = []
+    with _lab(1) as lab, mock.patch.dict(os.environ, lab.environment):
+        (place,) = lab.boards
+        for number in range(_KICKS):
+            claim = Claim.take(Wanted(place, lab.address), f"run-{number}")
+            lost = threading.Event()
+            at: list[float] = []
+
+            def note(_: str, lost: threading.Event = lost, at: list[float] = at) -> None:
+                at.append(time.monotonic())
+                lost.set()
+
+            claim.on_lost = note
+            delays.append(-lab.kick(place, f"user{number}"))
+            if not lost.wait(10):
+                raise RuntimeError("the kick was not noticed")
+            delays[-1] += at[0]
+            claim.release()
+            lab.client(place, "release", user=f"user{number}")
+    return [
+        _row("kick to silence", delays, _KICK_GOAL_S),
+        _row("kick to the session's end", _ends_of_sessions(), _END_GOAL_S),
+        _row("kill -9 of a night to boards off and places free", _ends_of_nights(), _END_GOAL_S),
+    ]
+
+
+def _row(what: str, delays: list[float], goal: float) -> Row:
+    return Row(
+        f"{what}, n {len(delays)}",
+        f"median {seconds(statistics.median(delays))}",
+        "",
+        f"worst {seconds(max(delays))}",
+        f"<= {goal:g} s",
+        met(max(delays), goal),
+    )
+
+
+def _ends_of_sessions() -> list[float]:
+    """From the request that takes a place away to the end of the pytest that measured there."""
+    delays = []
+    with _lab(1) as lab:
+        ((place, board),) = lab.boards.items()
+        words = [sys.executable, "-m", "pytest", "--lg-env"]
+        words += [str(lab.board_file(lab.folder / "scripted.yaml")), "-k", "default_rootfs"]
+        words += [f"--results={lab.folder / 'results'}", "-p", "no:cacheprovider"]
+        for number in range(_ENDS):
+            board.boots[:] = ["stuck"]
+            board.typed.clear()
+            environment = {**lab.environment, "LG_PLACE": place}
+            process = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+            until(lambda: board.typed[-1:] == ["boot"], 120)
+            asked = lab.kick(place, f"user{number}")
+            if process.wait(60) != ExitStatus.LAB_BROKEN:
+                raise RuntimeError("the session did not notice that its board was taken")
+            delays.append(time.monotonic() - asked)
+            lab.client(place, "release", user=f"user{number}")
+    return delays
+
+
+def _ends_of_nights() -> list[float]:
+    """From `kill -9` of a night to the moment when its boards are off and its places free."""
+    delays = []
+    with _lab(2) as lab:
+        for number in range(_ENDS):
+            for board in lab.boards.values():
+                board.boots[:] = ["stuck"]
+                board.typed.clear()
+            with (lab.folder / f"night{number}.log").open("wb") as log:
+                words = _night_on(lab, len(lab.boards), f"results{number}")
+                process = subprocess.Popen(
+                    words, cwd=ROOT, env=lab.environment, stdout=log, stderr=subprocess.STDOUT
+                )
+            until(lambda: all(b.typed[-1:] == ["boot"] for b in lab.boards.values()), 120)
+            killed = time.monotonic()
+            process.kill()
+            process.wait()
+            until(lambda: not any(board.is_on for board in lab.boards.values()), 60)
+            until(lambda: not any(lab.holder(place) for place in lab.boards), 60)
+            delays.append(time.monotonic() - killed)
+    return delays
+
+
+@contextlib.contextmanager
+def _lab(count: int) -> Iterator[PlaceLab]:
+    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
+        lab = PlaceLab(Path(folder), {f"fake-{n}": {"board": "fake"} for n in range(count)})
+        lab.environment = usual(lab.environment)
+        try:
+            yield lab
+        finally:
+            lab.close()
+
+
+def _night_on(lab: PlaceLab, count: int, results: str) -> list[str]:
+    """The call of a night on so many boards of a lab."""
+    file = lab.board_file(lab.folder / "scripted.yaml")
+    jobs = [
+        {"board": str(file), "place": place, "benchmarks": "default_rootfs"}
+        for place in list(lab.boards)[:count]
+    ]
+    plan = lab.folder / f"plan{count}.yaml"
+    plan.write_text(yaml.safe_dump({"boards": jobs, "stagger": "0s", "guide": False}))
+    words = [sys.executable, "-m", "evmperf.cli.main", "night", str(plan)]
+    return [*words, "--results", str(lab.folder / results)]
+
+
+def _measure(lab: PlaceLab, count: int) -> tuple[float, float, float]:
+    """Wall in seconds, peak memory in GB, and the status page's greatest age in seconds, of a night
+    on so many boards.
+    """
+    words = _night_on(lab, count, f"results{count}")
+    began, peak, age = time.monotonic(), 0.0, 0.0
+    with (lab.folder / f"night{count}.log").open("wb") as log:
+        process = subprocess.Popen(words, cwd=ROOT, env=lab.environment, stdout=log, stderr=subprocess.STDOUT)
+        ended = threading.Event()
+        waiter = threading.Thread(target=lambda: (process.wait(), ended.set()))
+        waiter.start()
+        while not ended.wait(1.0):
+            peak = max(peak, _memory_gb(str(lab.folder)))
+            for page in lab.folder.glob(f"results{count}/night-*/status.json"):
+                age = max(age, time.time() - page.stat().st_mtime)
+    wall = time.monotonic() - began
+    # Figures of such boards may be worse by chance, and stamps too late on a loaded machine.
+    if process.returncode not in (0, 1):
+        raise RuntimeError((lab.folder / f"night{count}.log").read_text()[-2000:])
+    return wall, peak, age
+
+
+def _memory_gb(folder: str) -> float:
+    """PSS of all processes that have this lab's keeper in their environment, but not of its own
+    servers.
+    """
+    total = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"EVMPERF_KEEPER={folder}".encode() not in (process / "environ").read_bytes():
+                continue
+            text = (process / "smaps_rollup").read_text()
+            total += int(re.search(r"^Pss: +(\d+) kB", text, re.MULTILINE)[1])  # type: ignore[index]
+    return total / 1e6

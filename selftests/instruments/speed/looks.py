@@ -1,0 +1,59 @@
+"""What looking at the board around cases costs, as a share of the cases."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Place
+from evmperf.measure import shellstep
+from evmperf.measure.bench import StepOutput
+from evmperf.measure.runner import Runner
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool
+from selftests.instruments import why_faults
+from selftests.instruments.speed.figures import Row, met, seconds
+
+_GOAL = 0.02
+
+
+class Timed:
+    """Steps, and the seconds of those that are looks."""
+
+    install = staticmethod(shellstep.install)
+
+    def __init__(self) -> None:
+        self.looked_s: list[float] = []
+
+    def run(self, *given: Any, **named: Any) -> StepOutput:
+        """See `evmperf.measure.shellstep`."""
+        began = time.perf_counter()
+        output = shellstep.run(*given, **named)
+        if named.get("label") == "state":
+            self.looked_s.append(time.perf_counter() - began)
+        return output
+
+
+def share() -> list[Row]:
+    """The looks of `-k emmc` (Linux, quick profile) on the virtual EVM against the cases' time."""
+    with tempfile.TemporaryDirectory() as folder, why_faults.board(Path(folder)) as there:
+        steps = Timed()
+        spool = Spool(Path(folder), Run("looks", "virtual-evm", "quick"))
+        tools = ["dd", "fio", "mpstat", "mkfs.ext2", "mkfs.ext4", "mkfs.vfat"]
+        runner = Runner(there.bench, spool, "quick", tools, steps=steps, looks=True)
+        there.bench.shell()
+        began, count = time.perf_counter(), 0
+        for table in catalogue.benchmarks().values():
+            if table.driver == "emmc" and table.place is Place.SHELL:
+                for case in table.cases("quick"):
+                    count += runner.measure(table, case).samples != ()
+        whole_s = time.perf_counter() - began
+    looked_s = sum(steps.looked_s)
+    part = looked_s / whole_s
+    what = f"{len(steps.looked_s)} looks / {count} cases of -k emmc"
+    return [
+        Row(what, seconds(looked_s), seconds(whole_s), f"{part:.1%}", f"<= {_GOAL:.0%}", met(part, _GOAL))
+    ]

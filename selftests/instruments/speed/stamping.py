@@ -1,0 +1,225 @@
+"""How far our stamp of a byte is behind the one that was taken of it closer to the board.
+
+A mark whose stated bound exceeds what a boot time allows is refused, so it does not count here;
+how many those were is said.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evmperf.console.marks import ALLOWED_S, find
+from evmperf.console.record import Record, read
+from selftests.instruments.speed.boards import Board, burners, labgrid_bench, spare_from_load, virtual_board
+from selftests.instruments.speed.figures import Row, met, quantile
+from selftests.support.stamps import read_stamps
+from selftests.support.talking import (
+    MS,
+    WIRES,
+    Frame,
+    TalkingBoard,
+    bounds_ms,
+    delays_ms,
+    outside,
+    ser2net_program,
+    with_hold_ups,
+)
+
+_BOOTS = 5
+_P99_MS = 2.0
+_MOST_MS = 20.0
+_PROMPT = "login: "
+
+_PIECES, _SIZE, _PAUSE_NS = 6000, 8, MS
+"""What a talking board says: 8 bytes a millisecond for 6 s, 69 % of what 115200 baud carry."""
+_BOARDS = 32
+_STOP_S = 30
+
+
+@dataclass
+class _Delays:
+    """Milliseconds by which our stamps are later, of what is not refused; and what is."""
+
+    bytes: list[float] = field(default_factory=list)
+    marks: list[float] = field(default_factory=list)
+    refused: int = 0
+    wrong: int = 0
+    """Bytes that had been there before their stamp's bound begins."""
+
+    def rows(self, load: str, reference: str) -> list[Row]:
+        rows = []
+        for what, values in (("marks", self.marks), ("bytes", self.bytes)):
+            p99, most = quantile(values, 0.99), max(values)
+            refused = f", {self.refused} refused" if what == "marks" else ""
+            good = what == "bytes" or (p99 <= _P99_MS and most <= _MOST_MS)
+            rows.append(
+                Row(
+                    f"stamps, {load}: {what} of {_BOOTS} boots, n {len(values)}{refused}",
+                    f"p50 {quantile(values, 0.5):.3f}, max {most:.3f} ms",
+                    reference,
+                    f"p99 {p99:.3f} ms",
+                    f"<= {_P99_MS:g} ms, max {_MOST_MS:g}" if what == "marks" else "",
+                    ("yes" if good else "NO") if what == "marks" else "",
+                )
+            )
+        rows.append(
+            Row(
+                f"stamps, {load}: bytes outside the bound of their stamp",
+                str(self.wrong),
+                reference,
+                "",
+                "0",
+                met(self.wrong, 0),
+            )
+        )
+        return rows
+
+
+def delays() -> list[Row]:
+    """Boots with and without load, in turns."""
+    idle, busy = _Delays(), _Delays()
+    with virtual_board() as board, labgrid_bench(board) as bench:
+        log = board.folder / "console.log"
+        bench.record_console(log)
+        spared = spare_from_load(board)
+        strategy = bench._strategy
+        strategy.target.activate(strategy.console)  # from here on we see every byte
+        base, seen = board.virtual.status().console_bytes, 0
+        for _ in range(_BOOTS):
+            for series, load in ((idle, 0), (busy, 2)):
+                with burners(load):
+                    boot = bench.cold_boot("")
+                    if boot.error:
+                        raise boot.error
+                    bench.off()
+                records = _settled(board, log, base)
+                _compare(records, seen, base, _theirs(board), series)
+                seen = len(records)
+    reference = "bench's stamp, " + ("spared the load" if spared else "itself under load")
+    return idle.rows("idle", reference) + busy.rows("both cores loaded", reference)
+
+
+def _settled(board: Board, log: Path, base: int) -> list[Record]:
+    """The record, once it holds all that the bench saw."""
+    deadline = time.monotonic() + 5
+    while True:
+        records = list(read(log))
+        have = sum(len(record.data) for record in records if record.kind == "<")
+        if have == board.virtual.status().console_bytes - base:
+            return records
+        if time.monotonic() > deadline:
+            raise RuntimeError("our record of the console is not what the bench saw")
+        time.sleep(0.05)
+
+
+def _theirs(board: Board) -> Any:
+    chunks = read_stamps(board.virtual.folder / "console.stamps")
+    starts = [offset for offset, _, _ in chunks]
+
+    def stamp(offset: int) -> int:
+        return chunks[bisect.bisect_right(starts, offset) - 1][2]
+
+    return stamp
+
+
+def _compare(records: list[Record], seen: int, base: int, stamp: Any, series: _Delays) -> None:
+    """Add the delays of the records after the first `seen`, and of the marks among them."""
+    position = base + sum(len(record.data) for record in records[:seen] if record.kind == "<")
+    fresh = [record for record in records[seen:] if record.kind == "<"]
+    data = b"".join(record.data for record in fresh)
+    begins, at = {}, 0
+    for record in fresh:
+        begins[record.mono_ns] = (at, record)
+        for byte in range(len(record.data)):
+            delay_ns = record.mono_ns - stamp(position + at + byte)
+            series.bytes.append(delay_ns / 1e6)
+            series.wrong += delay_ns > record.bound_ns + MS  # the bench stamps before it sends on
+        at += len(record.data)
+    for mark in find(records[seen:], _PROMPT).values():
+        if mark.mono_ns not in begins:
+            continue  # the power-on is no byte
+        if mark.error_s > ALLOWED_S:
+            series.refused += 1
+            continue
+        begin, record = begins[mark.mono_ns]
+        text = mark.text.encode()
+        # The mark's last byte lies in this record; of the first output it is the first byte.
+        found = data.find(text, max(0, begin - len(text) + 1)) + len(text) - 1 if text else begin
+        if not begin <= found < begin + len(record.data):
+            raise RuntimeError(f"mark {mark.phase} is not where its stamp says")
+        series.marks.append((mark.mono_ns - stamp(position + found)) / 1e6)
+
+
+def wires() -> list[Row]:
+    """The same of boards that say when they say what, over each kind of wire and in distress."""
+    rows = []
+    for wire in WIRES:
+        if wire in ("ser2net", "rfc2217") and not ser2net_program():
+            rows.append(Row(f"stamps over {wire}", "not measured: ser2net is not installed"))
+            continue
+        for load, count in (("idle", 0), ("both cores loaded", 2)):
+            with _talking([wire], _PIECES) as boards, burners(count):
+                boards[0].go()
+                served = wire in ("ser2net", "rfc2217")
+                rows.append(_row(f"stamps over {wire}, {load}", *_heard(boards[0], served=served)))
+    with _talking(["raw"], _STOP_S * 1000) as boards, burners(2):
+        boards[0].go()
+        time.sleep(_STOP_S)
+        rows.append(_row(f"stamps, loaded, reader stopped for {_STOP_S} s", *_heard(boards[0])))
+    crowd = TalkingBoard("raw", _PIECES // 4, _SIZE, _PAUSE_NS, count=_BOARDS)
+    with contextlib.closing(crowd), burners(2):
+        crowd.go()
+        with ThreadPoolExecutor(_BOARDS) as pool:
+            frames = list(pool.map(lambda number: crowd.frames(120, number), range(_BOARDS)))
+        heard = [_compared(found, crowd.said()) for found in frames]
+        rows.append(
+            _row(
+                f"stamps of {_BOARDS} boards at once, loaded",
+                [delay for delays, _, _ in heard for delay in delays],
+                [bound for _, bounds, _ in heard for bound in bounds],
+                sum(wrong for _, _, wrong in heard),
+            )
+        )
+    return rows
+
+
+@contextlib.contextmanager
+def _talking(kinds: list[str], pieces: int) -> Iterator[list[TalkingBoard]]:
+    with contextlib.ExitStack() as stack:
+        boards = []
+        for wire in kinds:
+            boards.append(TalkingBoard(wire, pieces, _SIZE, _PAUSE_NS))
+            stack.callback(boards[-1].close)
+        yield boards
+
+
+def _heard(board: TalkingBoard, *, served: bool = False) -> tuple[list[float], list[float], int]:
+    """Delays and bounds of each byte in ms, and how many bytes were outside their bound."""
+    frames: list[Frame] = board.frames(120)
+    return _compared(with_hold_ups(frames) if served else frames, board.said())
+
+
+def _compared(frames: list[Frame], said: list[tuple[int, int]]) -> tuple[list[float], list[float], int]:
+    return delays_ms(frames, said), bounds_ms(frames), outside(frames, said)
+
+
+def _row(what: str, delays: list[float], bounds: list[float], wrong: int) -> Row:
+    """Of the bytes that would not be refused as marks; how many would is said."""
+    kept = [d for d, b in zip(delays, bounds, strict=True) if b <= ALLOWED_S * 1000]
+    p99, most = quantile(kept, 0.99), max(kept)
+    refused = len(delays) - len(kept)
+    return Row(
+        f"{what}: bytes, n {len(delays)}, {refused} refused, {wrong} outside their bound",
+        f"p50 {quantile(kept, 0.5):.3f}, max {most:.3f} ms",
+        f"stated p99 {quantile(bounds, 0.99):.1f}, max {max(bounds):.1f} ms",
+        f"p99 {p99:.3f} ms",
+        f"<= {_P99_MS:g} ms, max {_MOST_MS:g}",
+        "yes" if p99 <= _P99_MS and most <= _MOST_MS else "NO",
+    )

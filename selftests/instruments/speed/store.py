@@ -1,0 +1,172 @@
+"""How fast and how small the way to InfluxDB, the report and the history are."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from evmperf.influx.client import Store
+from evmperf.influx.config import Config
+from evmperf.influx.lines import Lines
+from evmperf.influx.push import RunPush
+from evmperf.runs import spool
+from evmperf.runs.spool import Spool
+from selftests.instruments.speed.figures import JSON, Row, met, python, ratio, seconds, used
+from selftests.support import spools
+from selftests.support.influxd import Influxd, points, running
+
+_FORMATTED = 200_000
+_APPENDED = 200
+_RESULTS = 1_000_000
+_PUSHES = 3
+_BATCH = 5000
+
+
+def append() -> list[Row]:
+    """Results put on the spool one by one, against writing and syncing the same bytes."""
+    ours, reference = [], []
+    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
+        run = spools.a_run()
+        spooled = Spool(Path(folder), run)
+        results = [spools.a_result(run, number) for number in range(_APPENDED)]
+        for result in results:
+            began = time.perf_counter()
+            spooled.append(result)
+            ours.append(time.perf_counter() - began)
+        file = spooled.folder / spool.RECORDS
+        with (Path(folder) / "bare").open("ab", buffering=0) as bare:
+            for line in file.read_bytes().splitlines(keepends=True):
+                began = time.perf_counter()
+                bare.write(line)
+                os.fsync(bare.fileno())
+                reference.append(time.perf_counter() - began)
+    return [ratio("a result onto the spool vs write and fsync", ours, reference, 2)]
+
+
+def lines() -> list[Row]:
+    """Reading a run and formatting its points, against json reading the same file."""
+    ours, reference = [], []
+    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
+        run = _run(Path(folder), _FORMATTED // 20, samples=20)
+        maker = Lines(spool.read_run(run))
+        for _ in range(5):
+            began = time.process_time()
+            for record in spool.read_records(run):
+                list(maker.of(record))
+            ours.append(time.process_time() - began)
+            began = time.process_time()
+            with (run / spool.RECORDS).open("rb") as file:
+                for line in file:
+                    json.loads(line)
+            reference.append(time.process_time() - began)
+    rate = _FORMATTED / statistics.median(ours)
+    return [
+        ratio(f"line protocol of {_FORMATTED} samples vs json ({rate / 1e3:.0f} k/s)", ours, reference, 3)
+    ]
+
+
+def push() -> list[Row]:
+    """Sending a run, against a bare HTTP client that posts the same lines, ready made."""
+    ours, bare = [], []
+    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
+        base = Path(folder)
+        run = _run(base, 10_000, samples=20)
+        maker = Lines(spool.read_run(run))
+        text = [line for record in spool.read_records(run) for line in maker.of(record)]
+        batches = ["\n".join(text[at : at + _BATCH]).encode() for at in range(0, len(text), _BATCH)]
+        with running(base / "influxd") as server:
+            for _ in range(_PUSHES):
+                bare.append(_post(server, server.bucket(), batches))
+                config = server.bucket()
+                with Store(config) as store:
+                    began = time.perf_counter()
+                    RunPush.of(store, run, again=True).send()
+                    ours.append(time.perf_counter() - began)
+                assert points(config, "sample") == 200_000
+    return [ratio(f"push of {len(text)} points vs a raw client", ours, bare, 1.25)]
+
+
+def _post(server: Influxd, config: Config, batches: Sequence[bytes]) -> float:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    path = f"/api/v2/write?org={config.org}&bucket={config.bucket}&precision=ns"
+    began = time.perf_counter()
+    for batch in batches:
+        connection.request("POST", path, batch, {"Authorization": f"Token {config.token}"})
+        reply = connection.getresponse()
+        reply.read()
+        assert reply.status == 204
+    took = time.perf_counter() - began
+    connection.close()
+    return took
+
+
+def memory() -> list[Row]:
+    """Push, report and history of a run with 10^6 results: their largest resident memory."""
+    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
+        base = Path(folder)
+        run = _run(base / "results", _RESULTS, samples=1)
+        with running(base / "influxd") as server:
+            config = server.bucket()
+            named = {
+                f"EVMPERF_INFLUX_{name.upper()}": getattr(config, name)
+                for name in ("url", "token", "org", "bucket")
+            }
+            shown = ["history", "made-up", "emmc_ext4", "write_throughput", "--case=case 7"]
+            named["EVMPERF_HISTORY"] = str(base / "store")
+            rows = [
+                _resident("push", ["push", str(run)], named),
+                _resident("report", ["report", str(run)], {}),
+                _resident("history from InfluxDB", [*shown, "--from=influx"], named),
+                _resident("history from spools", [*shown, f"--from={run.parent}"], {}),
+                _resident("history from the store", [*shown, "--from=history"], named),
+            ]
+            assert points(config, "result") == _RESULTS
+    return rows
+
+
+def _resident(what: str, arguments: list[str], named: dict[str, str]) -> Row:
+    need = used([sys.executable, "-m", "evmperf", *arguments], **named)
+    return Row(
+        f"10^6 results: {what}",
+        f"{need.peak_mib:.0f} MiB",
+        figure=seconds(need.wall_s),
+        goal="< 150 MiB",
+        met=met(need.peak_mib, 150),
+    )
+
+
+def report() -> list[Row]:
+    """The report of a run of the whole catalogue, against Jinja and json reading the run."""
+    ours, reference = [], []
+    with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
+        run = spools.of_catalogue(Path(folder))
+        for _ in range(5):
+            ours.append(used([sys.executable, "-m", "evmperf", "report", str(run)]).cpu_s)
+            bare = python(f"import jinja2\n{JSON}", str(run / spool.RECORDS))
+            reference.append(used(bare).cpu_s)
+        size = (run / "report.html").stat().st_size / 1e6
+    return [ratio(f"report of a full run ({size:.2f} MB) vs Jinja and json", ours, reference, 6)]
+
+
+def _run(results: Path, count: int, samples: int) -> Path:
+    """A run of so many results, its file written at once."""
+    run = spools.a_run()
+    folder = Spool(results, run).folder
+    result = spools.a_result(run, 0, [12.345678 + n / 7 for n in range(samples)])
+    record = json.loads(spool.line(result))
+    with (folder / spool.RECORDS).open("w") as file:
+        for number in range(count):
+            shift = number * 1000
+            record["case"] = f"case {number % 500}"
+            record["started_ns"] = run.started_ns + shift
+            for repetition, sample in enumerate(record["samples"]):
+                sample["time_ns"] = run.started_ns + shift + repetition
+            file.write(json.dumps(record, separators=(",", ":")) + "\n")
+    return folder

@@ -1,0 +1,97 @@
+"""What the variants of figures are worth.
+
+Each row of docs/variants.md is measured on a virtual EVM in evmperf's way and in the others, in
+turn; the difference is that of neighbours, with the 95 % confidence interval of its mean (Student's
+t). The figures of programs that no virtual EVM has are from recorded outputs.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from labgrid import Environment
+
+from evmperf.boards import board as boards
+from evmperf.lab.bench import LabgridBench
+from evmperf.measure.runner import Runner
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool, new_run_id
+from selftests.instruments import command
+from selftests.instruments.variants import recorded
+from selftests.instruments.variants.figures import HEAD, Measured, line
+from selftests.instruments.variants.ways import ROWS, Row
+from selftests.instruments.virtuallab import board_file
+
+_ROUNDS = 6
+_TOOLS = (
+    "aplay",
+    "dd",
+    "ethtool",
+    "evmperf-dhrystone",
+    "evmperf-linpack",
+    "fio",
+    "iperf3",
+    "mkfs.ext4",
+    "mpstat",
+    "netperf",
+    "taskset",
+)
+"""What the rows need on the board."""
+
+
+def measured(runner: Runner, row: Row, rounds: int) -> list[Measured]:
+    """The row measured in each way so many times, in turn; every second round goes backwards."""
+    found = [Measured(row, way, [], []) for way in row.others]
+    for number in range(rounds):
+        values = {}
+        for way in row.ways[:: -1 if number % 2 else 1]:
+            result = runner.measure(way.benchmark, way.case)
+            for failure in result.failures:
+                print(f"{row.figure}, {way.name}: {failure.message}", file=sys.stderr)
+            if samples := result.values(row.metric):
+                values[way.name] = sum(samples) / len(samples)
+        for pair in found:
+            if row.own.name in values and pair.way.name in values:
+                pair.own.append(values[row.own.name])
+                pair.other.append(values[pair.way.name])
+    return found
+
+
+def _on_virtual(names: list[str], rounds: int) -> None:
+    with tempfile.TemporaryDirectory() as temporary, board_file("virtual", Path(temporary)) as file:
+        environment = Environment(str(file))
+        bench = LabgridBench(environment.get_target("main"), boards.load(file))
+        run = Run(id=new_run_id("variants"), board="virtual", profile="quick")
+        runner = Runner(bench, Spool(Path(temporary) / "results", run), "quick", _TOOLS)
+        try:
+            for name in names:
+                for pair in measured(runner, ROWS[name](), rounds):
+                    print(line(pair), flush=True)
+        finally:
+            runner.close()
+            bench.off()
+            environment.cleanup()
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = command.parser(__spec__.name, __doc__)
+    rows = [*ROWS, "recorded"]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"names or parts of: {', '.join(rows)}")
+    parser.add_argument("--rounds", type=int, default=_ROUNDS, metavar="N")
+    options = parser.parse_args(words)
+    names = command.named(parser, options.names, rows)
+    print(HEAD)
+    if on_virtual := [name for name in names if name in ROWS]:
+        _on_virtual(on_virtual, options.rounds)
+    if "recorded" in names:
+        for row in (recorded.two_decimals(), *recorded.without_terrain()):
+            print(row.line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

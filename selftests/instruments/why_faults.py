@@ -1,0 +1,300 @@
+"""Does `evmperf why` name faults made on purpose on a virtual EVM?
+
+One boot; each fault is made, a case is measured with it, and it is taken back. The reference is a
+healthy run of the same cases, and a second healthy run must have no cause at all.
+
+Not made, because QEMU's board has nothing to make it with: a governor or clock limit (no cpufreq), a
+PCIe link of other width or speed (it shows none), thermal throttling (no zones), CRC errors of a card.
+The SD card's slower mode is its host's clock: QEMU's card says so and is as fast as before.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from labgrid import Environment
+
+from evmperf.app import why
+from evmperf.app.requests import Why
+from evmperf.benchmarks import catalogue
+from evmperf.boards import board as boards
+from evmperf.lab.bench import LabgridBench
+from evmperf.measure.bench import Shell
+from evmperf.measure.runner import Runner
+from evmperf.model.facts import Facts
+from evmperf.model.run import Run
+from evmperf.runs.spool import Spool
+from evmperf.state.answers import Answer
+from selftests.instruments import command
+from selftests.support import virtualbench
+
+EMMC, SD = ("emmc_raw_fio_1g", "4k"), ("mmcsd_raw_fio_1g", "4k")
+NVME, WIRE = ("pcie_nvme_ext4_fio_10g", "4k"), ("eth_icssg_tcp_bidir", "")
+_QUEUE = "/sys/block/mmcblk0/queue"
+_HOG = "(while :; do :; done) >/dev/null 2>&1 & echo $! >/tmp/fault"
+_READER = (
+    "(while :; do dd if=/dev/mmcblk0 of=/dev/null bs=16k count=2000 iflag=direct; done) >/dev/null 2>&1 & "
+    "echo $! >/tmp/fault"
+)
+_END = "kill $(cat /tmp/fault); sleep 0.2"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault, the shell text that makes and ends it (`qmp`: what QEMU is told instead), the case in
+    which it is looked for, and the rules that are right.
+    """
+
+    name: str
+    make: str
+    end: str
+    case: tuple[str, str]
+    rules: tuple[str, ...]
+    where: str = "board"
+    before: tuple[tuple[str, str], ...] = ()
+    """Cases that are measured with it first."""
+
+
+def _set(name: str, file: str, value: str, rule: str, back: str = "") -> Fault:
+    """A wrong value in a file of sysfs, which is put back."""
+    end = f"echo {back} >{file}" if back else f"cat /tmp/fault >{file}"
+    return Fault(name, f"cat {file} >/tmp/fault; echo {value} >{file}", end, EMMC, (rule,))
+
+
+FAULTS = (
+    Fault("a CPU hog beside", _HOG, _END, EMMC, ("beside",)),
+    Fault("another process reads the disk", _READER, _END, EMMC, ("beside",)),
+    Fault(
+        "a CPU is off",
+        "echo 0 >/sys/devices/system/cpu/cpu1/online",
+        "echo 1 >/sys/devices/system/cpu/cpu1/online",
+        EMMC,
+        ("offline",),
+    ),
+    _set("another I/O scheduler", f"{_QUEUE}/scheduler", "none", "queue.scheduler", "mq-deadline"),
+    _set("read-ahead off", f"{_QUEUE}/read_ahead_kb", "0", "read-ahead"),
+    _set("small requests", f"{_QUEUE}/max_sectors_kb", "4", "queue.max_sectors_kb"),
+    Fault(
+        "a full write cache",
+        "cd /proc/sys/vm; for f in dirty_background_ratio dirty_ratio dirty_expire_centisecs; do "
+        "cat $f >/tmp/$f; done; echo 90 >dirty_ratio; echo 90 >dirty_background_ratio; "
+        "echo 60000 >dirty_expire_centisecs; cd /; "
+        # The root is nearly full, where ext4 writes at once; a disk's last close writes, too.
+        "(dd if=/dev/zero bs=1M count=120 seek=200; exec sleep 600) 1<>/dev/nvme0n1 2>/dev/null </dev/null & "
+        "echo $! >/tmp/fault; until grep -qE 'Dirty: *1[0-9]{5} ' /proc/meminfo; do sleep 0.2; done",
+        "kill $(cat /tmp/fault); cd /proc/sys/vm; "
+        "for f in dirty_background_ratio dirty_ratio dirty_expire_centisecs; "
+        "do cat /tmp/$f >$f; done; cd /; sync",
+        EMMC,
+        ("dirty",),
+    ),
+    Fault(
+        "little memory",
+        "mkdir /tmp/full; mount -t tmpfs -o size=95% none /tmp/full; "
+        "n=$(awk '/MemAvail/ { print int($2 / 1024) - 70 }' /proc/meminfo); "
+        "dd if=/dev/zero of=/tmp/full/x bs=1M count=$n 2>/dev/null",
+        "umount /tmp/full; rmdir /tmp/full",
+        EMMC,
+        ("memory",),
+    ),
+    Fault(
+        "a slow NVMe disk",
+        json.dumps({"bps": 0, "iops": 60}),
+        json.dumps({"bps": 0, "iops": 0}),
+        NVME,
+        ("device",),
+        "qemu",
+    ),
+    Fault(
+        "an SD card's slower clock",
+        "d=/sys/kernel/debug; mount -t debugfs none $d; cat $d/mmc1/clock >/tmp/clock; "
+        "echo 25000000 >$d/mmc1/clock; umount $d",
+        "d=/sys/kernel/debug; mount -t debugfs none $d; cat /tmp/clock >$d/mmc1/clock; umount $d",
+        SD,
+        ("mmc.ios.clock", "mmc.ios.actual_clock"),
+    ),
+    Fault(
+        "a board's clock that is 10 % fast",
+        "busybox adjtimex -q -t 11000",
+        "busybox adjtimex -q -t 10000",
+        SD,
+        ("clock",),
+        before=(EMMC,),
+    ),
+    Fault(
+        "the tester's link at 100 Mbit/s",
+        "tc qdisc replace dev {nic} root tbf rate 100mbit burst 64kb latency 20ms",
+        "tc qdisc del dev {nic} root",
+        WIRE,
+        ("shaped",),
+        "tester",
+    ),
+    Fault(
+        "a cable that loses packets",
+        "tc qdisc add dev eth1 root netem loss 3%",
+        "tc qdisc del dev eth1 root",
+        WIRE,
+        ("loss", "shaped"),
+    ),
+    Fault(
+        "interrupt pacing off",
+        "ethtool -C eth1 rx-usecs 0",
+        "ethtool -C eth1 rx-usecs 3",
+        WIRE,
+        ("ethtool-c.rx-usecs",),
+    ),
+    Fault(
+        "offloads off",
+        "ethtool -K eth1 tso off gso off",
+        "ethtool -K eth1 tso on gso on",
+        WIRE,
+        (
+            "ethtool-k.tcp-segmentation-offload",
+            "ethtool-k.generic-segmentation-offload",
+            "ethtool-k.tx-tcp-segmentation",
+        ),
+    ),
+    Fault(
+        "small socket buffers",
+        "cd /proc/sys/net/ipv4; cat tcp_wmem >/tmp/fault; echo 4096 8192 8192 >tcp_wmem; cd /",
+        "cat /tmp/fault >/proc/sys/net/ipv4/tcp_wmem",
+        WIRE,
+        ("tcp_wmem",),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What `why` said of a case with a fault (None: of a healthy board)."""
+
+    fault: Fault | None
+    answers: tuple[Answer, ...]
+
+    @property
+    def first(self) -> str:
+        """The rule of the first cause, "" where there is none."""
+        return next((cause.rule for answer in self.answers for cause in answer.causes[:1]), "")
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is the cause that there is."""
+        return self.first in self.fault.rules if self.fault else not self.first
+
+
+class Board:
+    """A virtual EVM whose faults are made; `qmp` is its QEMU's control socket."""
+
+    def __init__(self, bench: LabgridBench, qmp: Path, folder: Path) -> None:
+        self.bench = bench
+        self._qmp = qmp
+        self._folder = folder
+
+    def measure(self, name: str, *cases: tuple[str, str]) -> Path:
+        """Measure cases into a run of their own; its folder."""
+        spool = Spool(
+            self._folder, Run(id=name, board="virtual-evm", profile="quick", facts=Facts(virtual=True))
+        )
+        tools = ("fio", "mpstat", "netperf", "mkfs.ext4")
+        runner = Runner(self.bench, spool, "quick", tools, looks=True)
+        for benchmark, label in cases:
+            table = catalogue.benchmarks()[benchmark]
+            runner.measure(table, next(c for c in table.cases("quick") if label in ("", c.label)))
+        runner.close(brief=True)
+        spool.release()
+        return spool.folder
+
+    def try_fault(self, fault: Fault, healthy: Path) -> Found:
+        """Make a fault, measure with it, take it back, and ask why."""
+        return self.ask(fault, self.with_fault(fault, f"fault-{FAULTS.index(fault)}"), healthy)
+
+    def with_fault(self, fault: Fault, name: str) -> Path:
+        """Measure the case of a fault with it; the run's folder."""
+        self._do(fault, fault.make)
+        try:
+            return self.measure(name, *fault.before, fault.case)
+        finally:
+            self._do(fault, fault.end)
+
+    def ask(self, fault: Fault | None, folder: Path, healthy: Path) -> Found:
+        """What `why` says of the cases of a run."""
+        case = fault.case[0] if fault else "_"
+        return Found(fault, why.explain(Why(folder=str(folder), case=case, against=str(healthy))).answers)
+
+    def _do(self, fault: Fault, text: str) -> None:
+        if fault.where == "qemu":
+            self._throttle(**json.loads(text))
+            return
+        shell: Shell = self.bench.tester() if fault.where == "tester" else self.bench.shell()
+        if fault.where == "tester":
+            nics = shell.run("ip -o addr | awk '$4 ~ /^192.168.101.1\\// { print $2 }'", 10).text.split()
+            text = text.format(nic=nics[0])
+        reply = shell.run(text, 120)
+        assert reply.status == 0, f"{fault.name}: {reply.text}"
+
+    def _throttle(self, bps: int, iops: int) -> None:
+        limits = {f"{what}{way}": 0 for what in ("bps", "iops") for way in ("_rd", "_wr")}
+        command: dict[str, object] = {"device": "nvme", "bps": bps, "iops": iops, **limits}
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(self._qmp))
+            talk = line.makefile("rw")
+            talk.readline()
+            calls: dict[str, dict[str, object]] = {"qmp_capabilities": {}, "block_set_io_throttle": command}
+            for name, arguments in calls.items():
+                talk.write(json.dumps({"execute": name, "arguments": arguments}) + "\n")
+                talk.flush()
+                while "return" not in (said := json.loads(talk.readline())):
+                    assert "error" not in said, said
+
+
+@contextmanager
+def board(folder: Path) -> Iterator[Board]:
+    """A virtual EVM of its own."""
+    qmp = folder / "qmp"
+    options = ("-qmp", f"unix:{qmp},server=on,wait=off")
+    with virtualbench.running("virtual", "why", qemu_options=options) as lab:
+        file = virtualbench.board_file(lab, "virtual", folder)
+        environment = Environment(str(file))
+        bench = LabgridBench(environment.get_target(), boards.load(file))
+        try:
+            yield Board(bench, qmp, folder)
+        finally:
+            bench.off()
+            environment.cleanup()
+
+
+def run(folder: Path, faults: tuple[Fault, ...] = FAULTS) -> Iterator[Found]:
+    """A healthy board twice, then each fault."""
+    with board(folder) as there:
+        cases = tuple(dict.fromkeys(fault.case for fault in faults))
+        healthy = there.measure("healthy", *cases)
+        yield there.ask(None, there.measure("healthy-again", *cases), healthy)
+        for fault in faults:
+            yield there.try_fault(fault, healthy)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print a line a fault."""
+    parser = command.parser(__spec__.name, __doc__)
+    faults = {fault.name: fault for fault in FAULTS}
+    parser.add_argument("names", nargs="*", metavar="FAULT", help=f"names or parts of: {', '.join(faults)}")
+    named = command.named(parser, parser.parse_args(words).names, faults)
+    right, chosen = 0, tuple(map(faults.__getitem__, named))
+    with tempfile.TemporaryDirectory() as folder:
+        for found in run(Path(folder), chosen):
+            right += found.is_right and found.fault is not None
+            name = found.fault.name if found.fault else "none (a healthy board)"
+            causes = [cause for answer in found.answers[:1] for cause in answer.causes]
+            said = "; ".join(cause.evidence for cause in causes) or "no cause"
+            print("right" if found.is_right else "WRONG", f"{name}: {said}", sep="  ", flush=True)
+    print(f"{right} of {len(chosen)} causes are named first")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Instruments tell what they are for before they run anything."""
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from selftests.instruments import why_faults
+
+HERE = Path(__file__).parent / "instruments"
+CHILDREN = {"speed.kicked"}
+"""Modules that an instrument starts as a process of its own."""
+
+
+def _name(file):
+    return ".".join(file.relative_to(HERE).with_suffix("").parts)
+
+
+NAMES = sorted(
+    _name(file)
+    for file in HERE.rglob("*.py")
+    if '__name__ == "__main__"' in file.read_text() and _name(file) not in CHILDREN
+)
+
+
+def test_the_readme_lists_every_instrument_with_a_question_and_its_minutes():
+    page = (HERE / "README.md").read_text()
+    rows = re.findall(r"^\| `python -m selftests\.([\w.]+)[^|]*\| [^|]+ \| [^|]*\d[^|]* \|$", page, re.M)
+    commands = {f"instruments.{name.removesuffix('.__main__')}" for name in NAMES}
+    assert sorted(rows) == sorted(commands - {"instruments.speed"} | {"speed"})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_runs_nothing(name, capsys, monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    module = importlib.import_module(f"selftests.instruments.{name}")
+    with pytest.raises(SystemExit) as end:
+        module.main(["--help"])
+    assert end.value.code == 0
+    said = capsys.readouterr().out
+    assert said.startswith("usage: python -m selftests.")
+    assert module.__doc__.strip() in said
+
+
+def test_a_fault_that_is_not_there_is_named_beside_those_that_are(capsys):
+    with pytest.raises(SystemExit) as end:
+        why_faults.main(["no such fault"])
+    assert end.value.code == 2
+    assert "no name contains 'no such fault'; the names are: a CPU hog" in capsys.readouterr().err
+
+
+def test_make_bench_finds_its_command():
+    command = [sys.executable, "-m", "selftests.speed", "--help"]
+    done = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True, check=True)
+    assert "lab-leaks" in done.stdout
