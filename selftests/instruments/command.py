@@ -15,6 +15,12 @@ def parser(module: str, doc: str | None) -> argparse.ArgumentParser:
     )
 
 
+def add_names(asked: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Add the positional argument `names`, for `named`."""
+    listed = ", ".join(names).replace("%", "%%")
+    asked.add_argument("names", nargs="*", metavar="NAME", help=f"names or parts of names: {listed}")
+
+
 def named(asked: argparse.ArgumentParser, words: Sequence[str], names: Iterable[str]) -> list[str]:
     """The names that a user means: each word is a name or a part of some; no word means all.
 

@@ -99,7 +99,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Measure, print and store."""
     parser = command.parser(__spec__.name, __doc__)
     names = (*NAMES, *BOOTS)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"names or parts of: {', '.join(names)}")
+    command.add_names(parser, names)
     parser.add_argument("--blocks", type=int, default=6, choices=[n + 1 for n in _STUDENT])
     given = parser.parse_args(words)
     chosen = command.named(parser, given.names, names)

@@ -283,7 +283,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Print a line a fault."""
     parser = command.parser(__spec__.name, __doc__)
     faults = {fault.name: fault for fault in FAULTS}
-    parser.add_argument("names", nargs="*", metavar="FAULT", help=f"names or parts of: {', '.join(faults)}")
+    command.add_names(parser, faults)
     named = command.named(parser, parser.parse_args(words).names, faults)
     right, chosen = 0, tuple(map(faults.__getitem__, named))
     with tempfile.TemporaryDirectory() as folder:

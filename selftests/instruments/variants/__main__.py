@@ -80,7 +80,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = command.parser(__spec__.name, __doc__)
     rows = [*ROWS, "recorded"]
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"names or parts of: {', '.join(rows)}")
+    command.add_names(parser, rows)
     parser.add_argument("--rounds", type=int, default=_ROUNDS, metavar="N")
     options = parser.parse_args(words)
     names = command.named(parser, options.names, rows)
