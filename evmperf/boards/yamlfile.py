@@ -1,5 +1,6 @@
 """Reading YAML files of users: one loader, and one sentence for what is wrong with a file."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,15 @@ import yaml
 
 from evmperf.model.errors import UsageError
 
+NESTING_SAFE_CHARS = 16_000
+"""libyaml overflows its stack, which ends the process, from some 20 000 levels of nesting on: a
+longer text is read in Python, ten times as slow.
+"""
+QUICK: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""YAML in C, where the installed package has it."""
 
-class Loader(yaml.SafeLoader):
+
+class _Words(yaml.constructor.SafeConstructor):
     """Safe YAML that leaves Labgrid's tags (`!template`, `!include`) as the text they carry, and
     raises for a key that stands twice, of which YAML's own loader takes the last.
     """
@@ -28,13 +36,24 @@ class Loader(yaml.SafeLoader):
         return mapping
 
 
-Loader.add_multi_constructor("!", lambda loader, suffix, node: node.value)
+_Words.add_multi_constructor("!", lambda loader, suffix, node: node.value)
+
+
+class _Loader(_Words, yaml.SafeLoader):
+    pass
+
+
+_QuickLoader: Any = type("_QuickLoader", (_Words, QUICK), {})
 
 
 def read(file: Path) -> Any:
     """The data of a file; raises UsageError with the file, the line and the cause."""
     try:
-        return yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)
+        text = file.read_text(encoding="utf-8")
+        if len(text) <= NESTING_SAFE_CHARS:
+            with contextlib.suppress(yaml.YAMLError):  # the other loader names the place better
+                return yaml.load(text, Loader=_QuickLoader)
+        return yaml.load(text, Loader=_Loader)
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:

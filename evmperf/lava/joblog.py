@@ -7,11 +7,11 @@ from typing import Any
 
 import yaml
 
+from evmperf.boards import yamlfile
 from evmperf.lava.marked import MarkedLine
 from evmperf.model import limits
 from evmperf.model.errors import UsageError
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -67,7 +67,8 @@ def _entry(line: str) -> Any:
     except ValueError:
         if len(line) > limits.LAVA_LINE_CHARS:
             raise
-        return yaml.load(line, Loader=_LOADER)[0]
+        quick = len(line) <= yamlfile.NESTING_SAFE_CHARS
+        return yaml.load(line, Loader=yamlfile.QUICK if quick else yaml.SafeLoader)[0]
 
 
 def board_lines(entries: list[LogEntry]) -> list[MarkedLine]:

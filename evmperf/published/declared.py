@@ -16,6 +16,7 @@ import yaml
 
 from evmperf.benchmarks import catalogue, control
 from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards import yamlfile
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction, Metric
@@ -244,12 +245,9 @@ def outline() -> Outline:
 
 def _read(path: Path) -> Any:
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=yamlfile.QUICK)
     except yaml.YAMLError as error:
         raise UsageError(f"{path}: is not YAML: {error}") from error
-
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load(path: Path) -> Table:

@@ -132,7 +132,10 @@ def previous_release(there: Sequence[StoredRun], run: Run) -> StoredRun | None:
 def modules(names: Iterable[str]) -> list[Module]:
     """Lines of the table of evaluation modules, from the board files; boards without one: none."""
     wanted = set(names)
-    known = map(catalogue.board, boards.files().values())
+    files = boards.files()
+    named = [files[file] for name in wanted if (file := f"{name}.yaml") in files]
+    # A board without a file of its name may be described by any file.
+    known = map(catalogue.board, named if len(named) == len(wanted) else files.values())
     return [
         Module(board.name, board.options.board.title, board.options.board.description)
         for board in sorted(known, key=lambda board: board.name)

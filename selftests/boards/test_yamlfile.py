@@ -12,7 +12,7 @@ from evmperf.model.errors import UsageError
         ("a: [1\nb: 2\n", "line 2", "expected ',' or ']'"),
         ("a: 1\na: 2\n", "line 2", "duplicate key 'a'"),
         ("a: !!python/object:os.system x\nb: [\n", "line 3", "expected the node content"),
-        ("- " * 3000, "", "recursion"),
+        ("- " * 9000, "", "recursion"),
         (b"\xff\xfe\xff", "", "codec"),
     ],
 )

@@ -105,11 +105,12 @@ def test_a_long_line_is_shortened_and_says_so():
     [
         "[" * 100_000,
         "- " + "[" * 100_000,
+        "- " + "? " * 100_000,
         "- {dt: &a [x, x], lvl: [*a, *a], msg: x}",
         '- {"dt": 1, "lvl": "target", "msg": ""}',
         "- " + "{x: " * (limits.LAVA_LINE_CHARS // 2),
     ],
-    ids=["deep", "deep yaml", "not text", "no time", "long yaml"],
+    ids=["deep", "deep yaml", "deep yaml that is no JSON", "not text", "no time", "long yaml"],
 )
 def test_a_line_that_is_made_to_break_the_reader_is_named(line):
     with pytest.raises(UsageError, match="a log line 2"):
