@@ -4,8 +4,10 @@ would prove it.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import structs
 
 from evmperf.app.requests import Explained, Hear, Why
 from evmperf.benchmarks import catalogue
@@ -138,34 +140,26 @@ def _state(states: States, result: Result) -> State | None:
 def _answers(run: Run, result: Result, state: State | None, held: _Other, *, asked: bool) -> Iterator[Answer]:
     better = _directions(result)
     published, history = held.baseline, held.history
+    looked = bool(state and state.shown)
+    answer = Answer(benchmark=result.benchmark, case=result.case, looked=looked, causes=())
     if asked and not result.samples:
-        yield Answer(
-            benchmark=result.benchmark,
-            case=result.case,
-            looked=bool(state and state.shown),
-            causes=tuple(_causes(run, result, state, held)),
-        )
+        yield structs.replace(answer, causes=tuple(_causes(run, result, state, held)))
     for key, figure in figures([result]).items():
         other = published.figures.get(key) if published else None
         other = other if other and other.unit == figure.unit else None
         if not asked and not (other and _worse(figure, other, better.get(key.metric))):
             continue
-        yield Answer(
-            benchmark=result.benchmark,
-            case=result.case,
+        before = ((release, there.get(key)) for release, there in history.items())
+        yield structs.replace(
+            answer,
             metric=key.metric,
             unit=figure.unit,
             ours=figure.mean,
             theirs=other.mean if other else None,
             release=held.name if other else "",
-            history=tuple(
-                (release, there[key].mean)
-                for release, there in history.items()
-                if key in there and there[key].unit == figure.unit
-            ),
+            history=tuple((name, old.mean) for name, old in before if old and old.unit == figure.unit),
             share=state.shares.get(key.metric) if state else None,
             bus=state.bus if state else "",
-            looked=bool(state and state.shown),
             known=held.known(other) if other else "",
             causes=tuple(_causes(run, result, state, held, (figure, other))),
         )
@@ -192,7 +186,7 @@ def _causes(
     state: State | None,
     held: _Other,
     sides: tuple[Figure | None, Figure | None] = (None, None),
-) -> Iterator[Cause]:
+) -> list[Cause]:
     """What was read and would explain a difference: causes before what they lead to, and of each
     what explains most first. What holds in the other run as well explains nothing.
     """
@@ -216,16 +210,12 @@ def _causes(
         found = [finding for finding in found if _what(finding) not in as_well]
         found += contrast.between(state, there, held.name)
         found += contrast.slower(state, there, held.name)
-    found = [replace(one, size=one.size or prices.of(one.rule, run.board, metric)[0]) for one in found]
-    for finding in sorted(found, key=lambda cause: (cause.rule in _SYMPTOMS, -cause.size)):
-        proof = _PROOFS.get(finding.rule, _AGAIN).format(benchmark=result.benchmark, run=run.id)
-        yield Cause(
-            rule=finding.rule,
-            evidence=finding.reason,
-            proof=proof,
-            size=finding.size or None,
-            elsewhere=prices.of(finding.rule, run.board, metric)[1],
-        )
+    causes = []
+    for one in found:
+        proof = _PROOFS.get(one.rule, _AGAIN).format(benchmark=result.benchmark, run=run.id)
+        size, elsewhere = prices.of(one.rule, run.board, metric)
+        causes.append(Cause(one.rule, one.reason, proof, size or one.size or None, elsewhere))
+    return sorted(causes, key=lambda cause: (cause.rule in _SYMPTOMS, -(cause.size or 0)))
 
 
 def _above(state: State, ours: Figure, theirs: Figure) -> Iterator[Finding]:

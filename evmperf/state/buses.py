@@ -29,7 +29,7 @@ from evmperf.model.state import State, Value
 from evmperf.model.units import KIBIBYTE, MEBIBYTE, MEGABYTE, Unit
 from evmperf.state.rules import Finding, leading, least
 
-_BYTES = {
+_BYTES: Mapping[str, float] = {
     Unit.MEGABYTE_PER_SECOND: MEGABYTE,
     Unit.KIBIBYTE_PER_SECOND: KIBIBYTE,
     Unit.MEBIBYTE_PER_SECOND: MEBIBYTE,
@@ -61,18 +61,17 @@ class Bus:
     margin: float = _MARGIN
 
 
-_NONE = Bus("", 1.0)
-
-
 def shares(result: Result, board: str = "") -> dict[str, float]:
     """The share of each figure, by its best sample, in what its bus can carry."""
-    bus = of_result(result, board)
-    found = {}
-    for metric, unit in {sample.metric: sample.unit for sample in result.samples}.items():
-        factor = _BYTES.get(Unit(unit)) if bus and _THROUGHPUT.fullmatch(metric) else None
-        if bus and factor:
-            found[metric] = round(max(result.values(metric)) * factor / bus.rate, 4)
-    return found
+    bus, units = of_result(result, board), {sample.metric: sample.unit for sample in result.samples}
+    found = {name: _share(bus, name, unit, max(result.values(name))) for name, unit in units.items()}
+    return {metric: round(share, 4) for metric, share in found.items() if share}
+
+
+def _share(bus: Bus | None, metric: str, unit: str, value: float) -> float:
+    """A throughput's share of what its bus can carry; 0 for other figures."""
+    is_throughput = bus and _THROUGHPUT.fullmatch(metric)
+    return value * _BYTES.get(unit, 0.0) / bus.rate if bus and is_throughput else 0.0
 
 
 def shared(result: Result, board: str = "") -> State | None:
@@ -98,40 +97,31 @@ def findings(result: Result, board: str = "") -> list[Finding]:
 
 def impossible(benchmark: str, case: str, metric: str, *, unit: str, mean: float, board: str = "") -> str:
     """Why a figure of a table cannot be, whatever modes its board has; "" where it can."""
-    bus, part = _of_most((benchmark, case, metric), unit, mean, board)
-    if part <= 1 + bus.margin:
+    bus = most(benchmark, case, board)
+    part = _share(bus, metric, unit, mean)
+    if not bus or part <= 1 + bus.margin:
         return ""
     return f"{mean:g} {unit} is more than {bus.mode} can carry ({mean / part:g})"
 
 
 def share_in_words(benchmark: str, case: str, metric: str, *, unit: str, mean: float, board: str = "") -> str:
     """A figure's share of the best mode of its bus, for people; "" where that is not known."""
-    bus, part = _of_most((benchmark, case, metric), unit, mean, board)
-    return f"{part:.0%} of {bus.mode}" if part else ""
-
-
-def _of_most(row: tuple[str, str, str], unit: str, mean: float, board: str) -> tuple[Bus, float]:
-    """The best mode of a figure's bus, and its share of that; 0 where there is no such bus."""
-    benchmark, case, metric = row
-    bus = most(benchmark, case, board) if _THROUGHPUT.fullmatch(metric) and unit in set(Unit) else None
-    return (bus, mean * _BYTES.get(Unit(unit), 0.0) / bus.rate) if bus else (_NONE, 0.0)
+    bus = most(benchmark, case, board)
+    part = _share(bus, metric, unit, mean)
+    return f"{part:.0%} of {bus.mode}" if bus and part else ""
 
 
 def of_result(result: Result, board: str = "") -> Bus | None:
     """The bus that a result was measured over in its mode, or in its best one where that is not
     known; None for what has no bus.
     """
-    known = _in_its_mode(result)
-    return known or most(result.benchmark, result.case, board)
-
-
-def _in_its_mode(result: Result) -> Bus | None:
     shown = result.state.shown if result.state else {}
-    buses = (kind(shown) for kind in (_mmc, _flash, _ufs, _usb, _pcie))
     # A board may have a disk and a network card at PCIe: the unit says which it was.
-    is_net = any(sample.unit == Unit.MEGABIT_PER_SECOND for sample in result.samples)
-    bus = _ethernet(shown, result) if is_net else next(filter(None, buses), None)
-    return bus if bus and bus.rate > 0 else None
+    if any(sample.unit == Unit.MEGABIT_PER_SECOND for sample in result.samples):
+        bus = _ethernet(shown, result)
+    else:
+        bus = next(filter(None, (kind(shown) for kind in (_mmc, _flash, _ufs, _usb, _pcie))), None)
+    return bus if bus and bus.rate > 0 else most(result.benchmark, result.case, board)
 
 
 def _mmc(shown: Mapping[str, Value]) -> Bus | None:

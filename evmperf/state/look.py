@@ -95,7 +95,8 @@ done"""
 # What does not matter stays on the board: a serial console carries 11 kB/s. Threads of the kernel
 # (children of 2) work for who asks them, and the console's shell is ours, with what it started. An
 # eMMC's registers are a transfer, 0.3 s on the virtual EVM: they are read once; byte 196 has its modes.
-# Of the drivers of an algorithm the kernel takes that of the highest priority.
+# Of the drivers of an algorithm the kernel takes that of the highest priority. ethtool -k indents the
+# parts of a group of offloads, which follow it.
 _AWK = r"""
 function say(f, l) {
   if (f ~ /\/once_/) { k = index(l, " "); f = substr(l, 1, k - 1); l = substr(l, k + 1) }
@@ -118,8 +119,8 @@ function say(f, l) {
       a[2] + 0 > best[alg] + 0) { best[alg] = a[2]; by[alg] = does }
     return
   }
-  else if (f ~ /^ethtool/ && (l ~ /fixed\]|n\/a/ || f ~ /-S/ && l ~ /: 0$/ || \
-    l !~ /(segment|offload|summing|usecs|^[RT]X|[Ee]rr|drop|crc).*:[ \t]/)) return
+  else if (f ~ /^ethtool/ && (l ~ /^\t|fixed\]|n\/a/ || f ~ /-S/ && l ~ /: 0$/ || \
+    l !~ /(segment|offload|summing|usecs|^Adapt|^[RT]X|[Ee]rr|drop|crc).*:[ \t]/)) return
   print f, substr(l, 1, 90)
 }
 BEGIN {
@@ -134,9 +135,10 @@ BEGIN {
 
 
 _CLOCKS = (
-    "for d in /sys/bus/spi/devices/*/spi-nor; do d=${d%/*}; "
-    "echo $d/max_hz $(od -An -tu1 $d/of_node/spi-max-frequency); done 2>/dev/null "
-    f'>>"$OUT/{FILE}"'
+    "(for d in /sys/bus/spi/devices/*/spi-nor; do d=${d%/*}; "
+    "set -- $(od -An -tu1 $d/of_node/spi-max-frequency); "
+    "[ $# != 4 ] || echo $d/max_hz $(($1 << 24 | $2 << 16 | $3 << 8 | $4)); done) 2>/dev/null "
+    f'>>"$OUT/{FILE}"; true'
 )
 """The device tree's limit of a flash's clock, four bytes with the highest first."""
 
@@ -167,9 +169,8 @@ def script(board: Board, driver: str) -> str:
             f'for f in {" ".join(_CABLE)}; do w="$w $f,{name}"; done',
             'w="$w /proc/net/snmp /proc/sys/net/ipv4/tcp_[rw]mem"',
         ]
-    more = _ALSO.get(driver, "")
-    last = [_CLOCKS] if driver == "ospi" else []
-    return "\n".join([*lines, f'echo "$w" >{kept}', "fi", _read(f"{_ALWAYS} {more} $w"), *last, "true"])
+    look = _read(f"{_ALWAYS} {_ALSO.get(driver, '')} $w")
+    return "\n".join([*lines, f'echo "$w" >{kept}', "fi", look, _CLOCKS if driver == "ospi" else "true"])
 
 
 _INTERFACE = re.compile(r"[\w.:-]{1,15}")
@@ -219,7 +220,6 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (r"/sys/class/devfreq/([\w.-]+)/(\w+)", r"devfreq.\1.\2"),
     (r"/proc/asound/(card\d+)/id", r"alsa.\1"),
     (r"/proc/asound/(card\d+/pcm\w+/sub\d+)/hw_params", r"alsa.\1"),
-    (r"/proc/(crypto)", r"\1"),
     (r"/sys/class/thermal/((?:thermal_zone|cooling_device)\d+)/(\w+)", r"\1.\2"),
     (r"/sys/kernel/debug/mmc\d+/(?:mmc\d+:\w+/)?(\w+)", r"mmc.\1"),
     (r"/sys/kernel/debug/spi-nor/([\w.]+)/params", r"spi_nor.\1"),
@@ -229,7 +229,8 @@ _NAMES: tuple[tuple[str, str], ...] = (
     (r"/sys/devices/.*/block/\w+/stat", "disk.stat"),
     (r"/sys/devices/.*/(power_info)/(\w+)", r"ufs.\2"),
     (r"/sys/class/net/[\w.:-]+/(\w+)", r"net.\1"),
-    (r"/proc/sys/net/ipv4/(\w+)", r"\1"),
+    (r"/proc/sys/(?:net/ipv4|kernel)/((?:tcp|sched)_\w+)", r"\1"),
+    (r"/proc/(crypto|uptime|loadavg|meminfo|stat|net/snmp|pressure/\w+)", r"\1"),
     (r"/sys/devices/.*/([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/(\w+_link_\w+|aer_\w+)", r"pci.\1.\2"),
     (r"/sys/devices/.*/net/[\w.:-]+/(?:statistics/)?(\w+)", r"net.\1"),
     (r"/sys/devices/.*/\d+-[\d.]+:[\d.]+/uevent", r"usb.interface"),
@@ -247,9 +248,9 @@ _LISTS = re.compile(
     r"ethtool-\w|mmc\.(?:ios|err_stats)|spi_nor\..+|pci\..*\.aer_\w+|.*time_in_state|crypto|alsa\..*/.*"
 )
 """Files of several lines, each a name and a value."""
-_PROC = {
-    file: re.compile(pattern)
-    for file, pattern in {
+_FORMS = {
+    name: re.compile(pattern)
+    for name, pattern in {
         "uptime": r"(?P<uptime>\d{1,10}\.\d{1,9}) .*",
         "loadavg": r"\S+ \S+ \S+ (?P<running>\d+)/.*",
         "meminfo": (
@@ -266,14 +267,16 @@ _PROC = {
         "pressure/cpu": r"some .*total=(?P<pressure_cpu_us>\d+)",
         "pressure/io": r"some .*total=(?P<pressure_io_us>\d+)",
         "pressure/memory": r"some .*total=(?P<pressure_memory_us>\d+)",
-        "sys/kernel/sched_rt_runtime_us": r"(?P<sched_rt_runtime_us>-?\d+)",
+        "disk.stat": (
+            r" *(?P<disk_read_count>\d+) +\d+ +\d+ +(?P<disk_read_ms>\d+)"
+            r" +(?P<disk_write_count>\d+) +\d+ +\d+ +(?P<disk_write_ms>\d+) .*"
+        ),
     }.items()
 }
+"""Lines of several values. Of a disk (the kernel's Documentation/block/stat.rst): requests, and the time
+that they waited in all.
+"""
 _PROCESS = re.compile(r"/proc/(\d{1,10})/stat")
-_DISK = re.compile(
-    r" *(?P<read_count>\d+) +\d+ +\d+ +(?P<read_ms>\d+) +(?P<write_count>\d+) +\d+ +\d+ +(?P<write_ms>\d+) .*"
-)
-"""The kernel's Documentation/block/stat.rst: requests, and the time that they waited in all."""
 _LINE = re.compile(r"(/\S{1,300}|ethtool -\w \S{1,15}|tc qdisc show dev \S{1,15}) (.*)")
 _PAIR = re.compile(r"[#\s]*([^:\t]{1,60}?)(?:[:\t]| (?=\S+$))\s*(\S.*)")
 
@@ -312,20 +315,13 @@ def _number(text: str) -> int | None:
 
 def _named(file: str, said: str) -> list[tuple[str, str]]:
     """The names and values of one line of a file."""
-    known = _PROC.get(file.removeprefix("/proc/"))
-    if known:
-        found = known.fullmatch(said)
-        return [(name, value) for name, value in found.groupdict().items() if value] if found else []
     for pattern, name in _NAMES:
         if place := re.fullmatch(pattern, file):
             base = place.expand(name)
-            if base == "disk.stat":
-                stat = _DISK.fullmatch(said)
-                return [(f"disk.{key}", count) for key, count in stat.groupdict().items()] if stat else []
-            if base.endswith(".max_hz"):
-                octets = [int(text) for text in re.findall(r"\b\d{1,3}\b", said)]
-                fits = len(octets) == 4 and max(octets) < 256
-                return [(base, str(int.from_bytes(octets, "big")))] if fits else []
+            if form := _FORMS.get(base):
+                found = form.fullmatch(said)
+                groups = found.groupdict() if found else {}
+                return [(n.replace("disk_", "disk."), value) for n, value in groups.items() if value]
             if not _LISTS.fullmatch(base):
                 return [(base, said.strip())]
             pair = _PAIR.fullmatch(said)

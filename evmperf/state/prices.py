@@ -27,11 +27,6 @@ class Price(msgspec.Struct, frozen=True):
     high: float
     blocks: int
 
-    @property
-    def is_known(self) -> bool:
-        """Whether the interval tells that it costs something."""
-        return self.low > 1
-
     def __str__(self) -> str:
         return f"{self.ratio:.2f} times ({self.low:.2f} to {self.high:.2f}) on {self.board}, {self.benchmark}"
 
@@ -46,6 +41,7 @@ def of(cause: str, board: str, metric: str) -> tuple[float, str]:
     """The size of a cause on this kind of board (0: not known), and what it was elsewhere, "" where
     it was not measured.
     """
-    same = [p for p in known() if p.is_known and (p.cause, p.metric) == (cause, metric)]
+    # An interval with 1 in it does not tell that the cause costs anything.
+    same = [p for p in known() if p.low > 1 and (p.cause, p.metric) == (cause, metric)]
     here = max((price.ratio for price in same if price.board == board), default=0.0)
     return here, "; ".join(str(price) for price in same if price.board != board)

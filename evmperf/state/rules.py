@@ -21,9 +21,9 @@ _LIVE = re.compile(
     r"|mmc\.ios\.(?:timing_spec|bus_width)|cpu\.\w+\.scaling_(?:max_freq|governor)"
 )
 """Modes that must stay during a case. UFS shifts gears by itself, idle cards lose their clock."""
-_NO_LINK = (None, -1, "unknown", "Unknown")
-"""What links are before a case that brings them up."""
-_ERRORS = re.compile(r"mmc\.err_stats\..*|pci\..*\.aer_.*|net\.[rt]x_crc_errors|ethtool-S\..*crc.*")
+NO_LINK: frozenset[Value] = frozenset((-1, "unknown", "Unknown", "0 Hz"))
+"""What an idle port or card says."""
+_ERRORS = re.compile(r"mmc\.err_stats\..*|pci\..*\.aer_.*|net\.[rt]x_crc_errors|ethtool-S\..*(?i:crc).*")
 _COOLING = re.compile(r"cooling_device\d+")
 _DIRTY = 0.05
 """Part of the memory that waits for a disk when a case begins; and at least `_DIRTY_KIB`."""
@@ -56,9 +56,7 @@ def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
 
 def clock(rate: tuple[float, float] | None) -> Iterator[Finding]:
     """Whether a board's clock is wrong: its seconds in one of the lab, at least and at most."""
-    if rate is None:
-        return
-    least, most = rate
+    least, most = rate or (1.0, 1.0)
     if least > 1 + CLOCK or most < 1 - CLOCK:
         nearest = least if least > 1 else most
         yield Finding(
@@ -75,7 +73,7 @@ def _changed(state: State) -> Iterator[Finding]:
         if asleep and name.startswith("mmc."):
             continue
         before = state.shown.get(name)
-        if _LIVE.fullmatch(name) and before not in _NO_LINK and now not in _NO_LINK:
+        if _LIVE.fullmatch(name) and not {before, now} & {None, *NO_LINK}:
             reason = f"{name} went from {before} to {now} during the case"
             yield Finding("changed", reason, refuses=True)
 
@@ -120,12 +118,12 @@ def _narrow(state: State) -> Iterator[Finding]:
 
 
 def _offline(state: State) -> Iterator[Finding]:
-    online, present = (_cpus(state.shown.get(f"cpu.{name}")) for name in ("online", "present"))
+    online, present = (cpus(state.shown.get(f"cpu.{name}")) for name in ("online", "present"))
     if 0 < online < present:
         yield Finding("offline", f"only {online} of {present} CPUs are online", size=present / online)
 
 
-def _cpus(listed: Value | None) -> int:
+def cpus(listed: Value | None) -> int:
     """How many CPUs a list of the kernel's has ("0-3,6"); 0 for none."""
     spans = re.findall(r"(\d{1,4})(?:-(\d{1,4}))?", str(listed if listed is not None else ""))
     return sum(int(last or first) - int(first) + 1 for first, last in spans)

@@ -198,15 +198,24 @@ def test_a_board_of_which_nothing_is_published_is_told_what_to_name(tmp_path, ca
     assert "no published figures of virtual-evm" in capsys.readouterr().out
 
 
-def test_arguments_of_the_kernel_that_only_one_run_has_are_a_cause(asked, tmp_path):
+@pytest.mark.parametrize(
+    ("here", "there", "rules"),
+    [
+        ("console=x root=a", "console=x root=b quiet", ["argument -quiet"]),
+        ("console=x nosmp", "console=x", ["argument +nosmp"]),
+        ("console=x quiet mitigations=off", "console=x maxcpus=1 mem=512M", []),
+        ("isolcpus=1", "isolcpus=2", ["argument +isolcpus=1", "argument -isolcpus=2"]),
+    ],
+)
+def test_arguments_of_the_kernel_that_only_one_run_has_are_a_cause(asked, tmp_path, here, there, rules):
     asked(State(shown=HEALTHY))
     folder = tmp_path / "results/r1"
-    for name, line in (("here", "console=x root=a"), ("there", "console=x root=b quiet")):
+    for name, line in (("here", here), ("there", there)):
         shutil.copytree(folder, tmp_path / name)
         told = json.loads((folder / "run.json").read_text()) | {"facts": {"command_line": line}, "id": name}
         (tmp_path / name / "run.json").write_text(json.dumps(told))
     request = Why(folder=str(tmp_path / "here"), case="1m", against=str(tmp_path / "there"))
-    assert causes(why.explain(request).answers) == ["argument -quiet"]
+    assert causes(why.explain(request).answers) == rules
 
 
 def test_a_slower_processor_than_the_published_is_a_cause(asked):

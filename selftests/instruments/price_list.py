@@ -1,17 +1,18 @@
 """What causes cost on the virtual EVM.
 
-Each block measures a case with and without a fault of `why_faults`, in random order, on
-one boot, or boots with and without an argument of the kernel. The ratio of a block is that of the figures
-without and with it; its logarithms make the mean and the interval (Student's t). The result goes to
-`evmperf.state.prices.FILE`.
+Each block measures a case without a cause and with each fault of `why_faults`, in random order,
+on one boot, or boots with arguments of the kernel and without one of them. The ratio of a block is that of
+the figures without and with the cause; its logarithms make the mean and the interval (Student's t). The
+result goes to `evmperf.state.prices.FILE` after each block from the fourth.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,47 +42,52 @@ _STUDENT = {3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262
 """97.5 % quantiles of Student's t, by degrees of freedom."""
 
 
-BOOTS = {
-    "no `quiet`": ("argument -quiet", "", "quiet"),
-    "mitigations on": ("argument -mitigations=off", "", "mitigations=off"),
-}
-"""Causes of a longer boot: rule, and the kernel's arguments with and without the cause."""
+BOOTS = {"no `quiet`": "quiet", "mitigations on": "mitigations=off"}
+"""Causes of a longer boot: the kernel's argument that is missing."""
 _BOOT = ("boot_time_mmcsd", "default_rootfs")
 
+Side = Callable[[str, str], dict[str, float]]
+"""Measures with the cause of this name, "" for none, into a run of that name: figures by metric."""
 
-def measure(side: Callable[[bool, str], dict[str, float]], price: Price, blocks: int) -> list[Price]:
-    """The prices of a cause, one a metric; `side` measures with it or without, and names the run."""
-    logs: dict[str, list[float]] = {}
+
+def measure(side: Side, causes: Mapping[str, Price], blocks: int) -> None:
+    """Measure, print and store the prices of causes of one case, by name."""
+    logs: dict[tuple[str, str], list[float]] = {}
+    case = next(price.benchmark for price in causes.values())
     for block in range(blocks):
-        sides = {
-            faulty: side(faulty, f"price-{price.cause.replace(' ', '')}-{block}-{faulty:d}")
-            for faulty in random.sample((True, False), 2)
-        }
-        for metric in set(sides[True]) & set(sides[False]):
-            way = 1 if metric == "boot_time" else -1
-            logs.setdefault(metric, []).append(way * math.log(sides[True][metric] / sides[False][metric]))
-    return [_price(price, metric, values) for metric, values in logs.items() if len(values) - 1 in _STUDENT]
+        order = random.sample(("", *causes), len(causes) + 1)
+        found = {name: side(name, f"{case}-{block}-{number}") for number, name in enumerate(order)}
+        for name, metric in itertools.product(causes, found[""]):
+            if with_it := found[name].get(metric):  # a refused figure has no part in it
+                way = 1 if metric == "boot_time" else -1
+                logs.setdefault((name, metric), []).append(way * math.log(with_it / found[""][metric]))
+        enough = {key: values for key, values in sorted(logs.items()) if len(values) - 1 in _STUDENT}
+        store(_price(causes[name], metric, values) for (name, metric), values in enough.items())
+    for (name, metric), values in enough.items():
+        print(f"{name}, {metric}: {_price(causes[name], metric, values)}", flush=True)
 
 
-def of_fault(board: Board, fault: Fault, blocks: int) -> list[Price]:
-    """What a fault costs the throughputs of its case."""
+def of_faults(board: Board, faults: Sequence[Fault], blocks: int) -> None:
+    """What faults cost the throughputs of their common case."""
+    by_name, case = {fault.name: fault for fault in faults}, faults[0].case
 
-    def side(faulty: bool, name: str) -> dict[str, float]:
-        folder = board.with_fault(fault, name) if faulty else board.measure(name, fault.case)
+    def side(name: str, run: str) -> dict[str, float]:
+        folder = board.with_fault(by_name[name], run) if name else board.measure(run, case)
         found = figures(spool.read_results(folder)).items()
         return {key.metric: figure.mean for key, figure in found if key.metric.endswith("throughput")}
 
-    return measure(side, _blank(fault.rules[0], fault.case), blocks)
+    measure(side, {fault.name: _blank(fault.rules[0], case) for fault in faults}, blocks)
 
 
-def of_boots(board: Board, cause: tuple[str, str, str], blocks: int) -> list[Price]:
-    """What the kernel's arguments cost a boot."""
+def of_boots(board: Board, names: Collection[str], blocks: int) -> None:
+    """What a missing argument of the kernel costs a boot."""
 
-    def side(faulty: bool, name: str) -> dict[str, float]:
-        found = boot.readings(board.bench.cold_boot(cause[1 if faulty else 2]))
+    def side(name: str, _run: str) -> dict[str, float]:
+        arguments = " ".join(word for cause, word in BOOTS.items() if cause != name)
+        found = boot.readings(board.bench.cold_boot(arguments))
         return {reading.metric: reading.value for reading in found if reading.metric == "boot_time"}
 
-    return measure(side, _blank(cause[0], _BOOT), blocks)
+    measure(side, {name: _blank(f"argument -{BOOTS[name]}", _BOOT) for name in names}, blocks)
 
 
 def _blank(cause: str, case: tuple[str, str]) -> Price:
@@ -95,6 +101,14 @@ def _price(price: Price, metric: str, logs: list[float]) -> Price:
     return msgspec.structs.replace(price, metric=metric, ratio=ratio, low=low, high=high, blocks=len(logs))
 
 
+def store(found: Iterable[Price]) -> None:
+    """Put prices in the place of earlier ones."""
+    kept = {(p.cause, p.board, p.benchmark, p.metric): p for p in (*prices.known(), *found)}
+    ordered = [price for _, price in sorted(kept.items())]
+    prices.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
+    prices.known.cache_clear()
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Measure, print and store."""
     parser = command.parser(__spec__.name, __doc__)
@@ -103,20 +117,17 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--blocks", type=int, default=6, choices=[n + 1 for n in _STUDENT])
     given = parser.parse_args(words)
     chosen = command.named(parser, given.names, names)
-    kept = {(p.cause, p.board, p.benchmark, p.metric): p for p in prices.known()}
-    faults = {fault.name: fault for fault in why_faults.FAULTS}
+    cases: dict[tuple[str, str], list[Fault]] = {}
+    for fault in why_faults.FAULTS:
+        if fault.name in chosen:
+            table, row = fault.case
+            case = (table, row and _ROW)
+            cases.setdefault(case, []).append(replace(fault, case=case))
     with tempfile.TemporaryDirectory() as folder, why_faults.board(Path(folder)) as board:
-        for name in chosen:
-            if name in BOOTS:
-                found = of_boots(board, BOOTS[name], given.blocks)
-            else:
-                table, row = faults[name].case
-                found = of_fault(board, replace(faults[name], case=(table, row and _ROW)), given.blocks)
-            for price in found:
-                print(f"{name}, {price.metric}: {price}", flush=True)
-                kept[price.cause, price.board, price.benchmark, price.metric] = price
-            ordered = sorted(kept.values(), key=lambda p: (p.cause, p.board, p.benchmark, p.metric))
-            prices.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
+        for faults in cases.values():
+            of_faults(board, faults, given.blocks)
+        if boots := [name for name in BOOTS if name in chosen]:
+            of_boots(board, boots, given.blocks)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Does `evmperf why` name faults made on purpose on a virtual EVM?
 
 One boot; each fault is made, a case is measured with it, and it is taken back. The reference is a
-healthy run of the same cases, and a second healthy run must have no cause at all.
+healthy run of the same cases. Two more, before the faults and after them, must have no cause at all.
 
 Not made, because QEMU's board has nothing to make it with: a governor or clock limit (no cpufreq), a
 PCIe link of other width or speed (it shows none), thermal throttling (no zones), CRC errors of a card.
@@ -61,10 +61,10 @@ class Fault:
     """Cases that are measured with it first."""
 
 
-def _set(name: str, file: str, value: str, rule: str, back: str = "") -> Fault:
-    """A wrong value in a file of sysfs, which is put back."""
-    end = f"echo {back} >{file}" if back else f"cat /tmp/fault >{file}"
-    return Fault(name, f"cat {file} >/tmp/fault; echo {value} >{file}", end, EMMC, (rule,))
+def _set(name: str, file: str, value: str, rule: str, case: tuple[str, str] = EMMC) -> Fault:
+    """A wrong value in a file of the kernel's, which is put back: of a choice, the one in brackets."""
+    keep = f"sed 's/.*\\[\\(.*\\)\\].*/\\1/' {file} >/tmp/fault"
+    return Fault(name, f"{keep}; echo {value} >{file}", f"cat /tmp/fault >{file}", case, (rule,))
 
 
 FAULTS = (
@@ -77,7 +77,7 @@ FAULTS = (
         EMMC,
         ("offline",),
     ),
-    _set("another I/O scheduler", f"{_QUEUE}/scheduler", "none", "queue.scheduler", "mq-deadline"),
+    _set("another I/O scheduler", f"{_QUEUE}/scheduler", "none", "queue.scheduler"),
     _set("read-ahead off", f"{_QUEUE}/read_ahead_kb", "0", "read-ahead"),
     _set("small requests", f"{_QUEUE}/max_sectors_kb", "4", "queue.max_sectors_kb"),
     Fault(
@@ -144,29 +144,21 @@ FAULTS = (
     ),
     Fault(
         "interrupt pacing off",
-        "ethtool -C eth1 rx-usecs 0",
-        "ethtool -C eth1 rx-usecs 3",
+        "ethtool -c eth1 | awk '/^rx-usecs:/ { print $2 }' >/tmp/fault; ethtool -C eth1 rx-usecs 0",
+        "ethtool -C eth1 rx-usecs $(cat /tmp/fault)",
         WIRE,
         ("ethtool-c.rx-usecs",),
     ),
     Fault(
         "offloads off",
+        # A group that is on puts all its parts on, unless they are named, too.
+        'ethtool -k eth1 | awk \'/segmentation/ && NF == 2 { sub(":", ""); print }\' >/tmp/fault; '
         "ethtool -K eth1 tso off gso off",
-        "ethtool -K eth1 tso on gso on",
+        "ethtool -K eth1 $(cat /tmp/fault)",
         WIRE,
-        (
-            "ethtool-k.tcp-segmentation-offload",
-            "ethtool-k.generic-segmentation-offload",
-            "ethtool-k.tx-tcp-segmentation",
-        ),
+        ("ethtool-k.tcp-segmentation-offload", "ethtool-k.generic-segmentation-offload"),
     ),
-    Fault(
-        "small socket buffers",
-        "cd /proc/sys/net/ipv4; cat tcp_wmem >/tmp/fault; echo 4096 8192 8192 >tcp_wmem; cd /",
-        "cat /tmp/fault >/proc/sys/net/ipv4/tcp_wmem",
-        WIRE,
-        ("tcp_wmem",),
-    ),
+    _set("small socket buffers", "/proc/sys/net/ipv4/tcp_wmem", "4096 8192 8192", "tcp_wmem", WIRE),
 )
 
 
@@ -270,13 +262,14 @@ def board(folder: Path) -> Iterator[Board]:
 
 
 def run(folder: Path, faults: tuple[Fault, ...] = FAULTS) -> Iterator[Found]:
-    """A healthy board twice, then each fault."""
+    """A healthy board, each fault, and the board as the faults have left it."""
     with board(folder) as there:
         cases = tuple(dict.fromkeys(fault.case for fault in faults))
         healthy = there.measure("healthy", *cases)
         yield there.ask(None, there.measure("healthy-again", *cases), healthy)
         for fault in faults:
             yield there.try_fault(fault, healthy)
+        yield there.ask(None, there.measure("healthy-after", *cases), healthy)
 
 
 def main(words: Sequence[str] | None = None) -> None:

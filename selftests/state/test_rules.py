@@ -67,6 +67,7 @@ def test_a_healthy_board_has_no_findings():
         ({"counted": {"mmc.err_stats.Data_CRC_Errors_Occurred": 1}}, "errors", True),
         ({"counted": {f"{PCI}aer_dev_correctable.TOTAL_ERR_COR": 1}}, "errors", True),
         ({"counted": {"net.rx_crc_errors": 1}}, "errors", True),
+        ({"counted": {"ethtool-S.Rx_CRC_Errors": 1}}, "errors", True),  # the old driver of CPSW
         ({"beside": {"hog (3)": 9.8}, "seconds": 10.0}, "beside", False),
         ({"shown": {"cpu.online": "0,2-3", "cpu.present": "0-3"}}, "offline", False),
         ({"shown": {"memory_kib": 1000000, "memory_available_kib": 90000}}, "memory", False),
@@ -80,22 +81,84 @@ def test_a_fault_is_found_by_its_rule_alone(state, rule, refuses):
     assert found(State(**{"shown": HEALTHY, **state})) == {rule: refuses}
 
 
+def differs(here, there, setting="x"):
+    states = (State(shown={} if value is None else {setting: value}) for value in (here, there))
+    return [(finding.rule, finding.size) for finding in contrast.between(*states, "r1")]
+
+
 @pytest.mark.parametrize(
-    ("here", "there", "rule", "size"),
+    ("setting", "worse", "better", "size"),
     [
-        ({"queue.scheduler": "[none] bfq"}, {"queue.scheduler": "none [bfq]"}, "queue.scheduler", 0),
-        ({}, {"ethtool-c.rx-usecs": 3}, "ethtool-c.rx-usecs", 0),
-        ({"mmc.ios.clock": "25000000 Hz"}, {"mmc.ios.clock": "50000000 Hz"}, "mmc.ios.clock", 2.0),
-        ({"mmc.ios.clock": "0 Hz"}, {"mmc.ios.clock": "50000000 Hz"}, "", 0),
-        ({"idle.cpu0.state1.disable": 1}, {"idle.cpu0.state1.disable": 0}, "idle.cpu0.state1.disable", 0),
-        ({"crypto.cbc-aes": "cbc-aes-ce"}, {"crypto.cbc-aes": "cbc-aes-sa2ul"}, "crypto.cbc-aes", 0),
-        ({}, {"crypto.cbc-aes": "cbc-aes-sa2ul"}, "", 0),
-        ({"running": 4, "cpu.policy0.scaling_cur_freq": 1}, {"running": 1}, "", 0),
+        ("queue.read_ahead_kb", 0, 128, 0),
+        ("queue.nr_requests", 64, 256, 0),
+        ("queue.max_sectors_kb", 4, 512, 128),
+        ("queue.write_cache", "write through", "write back", 0),
+        ("card.cmdq_en", 0, 1, 0),
+        ("mmc.ios.clock", "25000000 Hz", "50000000 Hz", 2),
+        ("mmc.ios.bus_width", "2 (4 bits)", "3 (8 bits)", 2),
+        ("mmc.ios.bus_width", "0 (1 bits)", "2 (4 bits)", 4),
+        ("mmc.ios.timing_spec", "1 (mmc high-speed)", "9 (mmc HS200)", 0),
+        ("mmc.ios.timing_spec", "7 (sd uhs DDR50)", "6 (sd uhs SDR104)", 0),
+        ("spi_nor.spi0.0.read", "1S-1S-1S", "1S-1S-8S", 0),
+        ("spi_nor.spi0.0.read", "8S-8S-8S", "8D-8D-8D", 0),
+        ("spi_nor.spi0.0.max_hz", 25000000, 166666666, 0),
+        ("ufs.gear", "HS_GEAR1", "HS_GEAR3", 0),
+        ("ufs.lane", 1, 2, 2),
+        ("ufs.rate", "HS_RATE_A", "HS_RATE_B", 0),
+        ("usb.1-1.speed", 480, 5000, 5000 / 480),
+        ("pci.0000:01:00.0.current_link_speed", "2.5 GT/s PCIe", "5.0 GT/s PCIe", 2),
+        ("pci.0000:01:00.0.current_link_width", 1, 4, 4),
+        ("net.speed", 100, 1000, 10),
+        ("tester.net.duplex", "half", "full", 0),
+        ("net.mtu", 1500, 9000, 0),
+        ("ethtool-k.tcp-segmentation-offload", "off", "on", 0),
+        ("ethtool-k.generic-segmentation-offload", "off [requested on]", "on", 0),
+        ("tester.ethtool-k.tx-checksumming", "off", "on", 0),
+        ("ethtool-k.hsr-fwd-offload", None, "on", 0),  # the driver has lost it
+        ("tcp_wmem", "4096\t8192\t8192", "4096\t16384\t4194304", 512),
+        ("cpu.online", "0", "0-1", 0),
+        ("cpu.policy0.scaling_governor", "powersave", "performance", 0),
+        ("cpu.policy0.scaling_max_freq", 500000, 1400000, 2.8),
+        ("devfreq.fd00000.gpu.max_freq", 250, 500, 2),
+        ("idle.cpu0.state1.disable", 0, 1, 0),
     ],
 )
-def test_what_is_set_otherwise_than_in_another_run(here, there, rule, size):
-    found = list(contrast.between(State(shown=here), State(shown=there), "r1"))
-    assert [(finding.rule, finding.size) for finding in found] == ([(rule, size)] if rule else [])
+def test_a_difference_that_can_make_a_figure_better_alone_is_no_cause(setting, worse, better, size):
+    assert differs(worse, better, setting) == [(setting, pytest.approx(size))]
+    assert differs(better, worse, setting) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "here", "there"),
+    [
+        ("queue.scheduler", "[none] bfq", "none [bfq]"),
+        ("ethtool-c.rx-usecs", 0, 3),
+        ("ethtool-c.rx-usecs", None, 3),
+        ("tc", "qdisc noqueue", "qdisc pfifo_fast"),
+        ("crypto.cbc-aes", "cbc-aes-ce", "cbc-aes-sa2ul"),
+        ("cpu.policy0.scaling_governor", "ondemand", "schedutil"),
+        ("tcp_rmem", "4096 131072 6291456", "8192 65536 6291456"),
+        ("usb.interface", "DRIVER=usb-storage", "DRIVER=uas"),
+    ],
+)
+def test_either_value_of_a_setting_may_be_the_worse_one(setting, here, there):
+    ((rule, _),), ((back, _),) = differs(here, there, setting), differs(there, here, setting)
+    assert rule == back == setting
+
+
+@pytest.mark.parametrize(
+    ("setting", "here", "there"),
+    [
+        ("mmc.ios.clock", "0 Hz", "50000000 Hz"),
+        ("net.speed", -1, 1000),
+        ("crypto.cbc-aes", None, "cbc-aes-sa2ul"),
+        ("running", 4, 1),
+        ("cpu.policy0.scaling_cur_freq", 1, 2),
+        ("ethtool-k.tx-tcp-mangleid-segmentation", "off", "on"),
+    ],
+)
+def test_what_nobody_set_or_nothing_uses_is_no_cause(setting, here, there):
+    assert differs(here, there, setting) == differs(there, here, setting) == []
 
 
 @pytest.mark.parametrize(("wait_ms", "slower"), [(1000, False), (250, False), (4000, True)])
