@@ -117,24 +117,17 @@ def report(folder: Path) -> Path:
     return page.write(folder, answers)
 
 
+def _keys(result: Result) -> list[tuple[str, ...]]:
+    """The row, and each raw output: rows of one execution share those, and one of them has its state."""
+    return [(result.benchmark, result.case, result.profile), *((raw,) for raw in result.raw)]
+
+
 def _states(results: Iterable[Result]) -> States:
-    """The states of results, by row and by each raw output: rows of one execution share the latter."""
-    found: dict[tuple[str, ...], State] = {}
-    for result in results:
-        if result.state:
-            found[_row(result)] = result.state
-            for raw in result.raw:
-                found.setdefault((raw,), result.state)
-    return found
-
-
-def _row(result: Result) -> tuple[str, ...]:
-    return result.benchmark, result.case, result.profile
+    return {key: result.state for result in results if result.state for key in _keys(result)}
 
 
 def _state(states: States, result: Result) -> State | None:
-    keys = (_row(result), *((raw,) for raw in result.raw))
-    return next((states[key] for key in keys if key in states), None)
+    return next((states[key] for key in _keys(result) if key in states), None)
 
 
 def _answers(run: Run, result: Result, state: State | None, held: _Other, *, asked: bool) -> Iterator[Answer]:
