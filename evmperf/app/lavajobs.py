@@ -1,6 +1,5 @@
 """LAVA jobs: submitted, followed, judged, read and cancelled."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from evmperf.app.requests import (
@@ -17,12 +16,12 @@ from evmperf.app.requests import (
 )
 from evmperf.boards.board import Board
 from evmperf.boards.images import WHOLE
-from evmperf.lava import images, importing, joblog, render, selection
+from evmperf.lava import importing, joblog, outcome, render, selection
+from evmperf.lava.selection import JobKind, case_name
 from evmperf.lava.server import LavaJob, LavaServer, check_size, connect, job_number
-from evmperf.lava.verdict import judge
 from evmperf.measure import boardfile
-from evmperf.model.errors import UsageError
-from evmperf.model.exits import ExitStatus
+from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.replies import Remark
 from evmperf.provision.cache import open_image
 
@@ -40,18 +39,18 @@ def submit(request: Submit, hear: Hear) -> Submitted:
 def definition(request: Submit, hear: Hear) -> str:
     """The job, checked as far as it can be without a server; raises UsageError."""
     board = boardfile.named(request.board)
-    kind = selection.JobKind(request.kind)
+    kind = JobKind(request.kind)
     profile = request.profile or board.options.board.profile
     chosen = selection.select(board, kind, profile, request.keyword)
     for line in chosen.refused if request.keyword else ():
         hear(Remark(sentence=f"not in this job: {line}"))
-    given = images.resources(request.images, kind)
+    given = render.resources(request.images, kind)
     wanted = render.JobRequest(
         kind,
         request.keyword,
         request.release,
         given,
-        _says(board, given.get(WHOLE, ""), hear) if kind is selection.JobKind.NATIVE else {},
+        _says(board, given.get(WHOLE, ""), hear) if kind is JobKind.NATIVE else {},
         request.device_type,
         request.tags,
         request.priority,
@@ -66,18 +65,45 @@ def follow(request: Follow, hear: Hear) -> Judged:
         hear(JobState(job=job.id, state=job.state, device=job.device))
 
     server = connect(request.identity)
-    return _judged(server, server.wait(request.job, request.timeout_s, tell), request.board)
+    return judge(server, server.wait(request.job, request.timeout_s, tell), request.board)
 
 
-def outcome(request: Follow, _: Hear) -> Judged:
+def ended(request: Follow, _: Hear) -> Judged:
     """Judge a job that has ended; raises UsageError for one that has not."""
     server = connect(request.identity)
-    return _judged(server, _finished(server, request.job), request.board)
+    return judge(server, _finished(server, request.job), request.board)
+
+
+def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:
+    """Compare the cases that a finished job reported with those that it should have: LAVA calls a job
+    Complete even when they failed. Raises UsageError for a job that evmperf did not make.
+    """
+    header = _header(job)
+    expected: list[str] = []
+    if header["kind"] != JobKind.BOOT:
+        given = boardfile.named(board or header["board_file"])
+        chosen = importing.selection_of(header, given, f"job {job.id}")
+        expected = [case_name(benchmark, case) for benchmark, case in chosen.cases]
+    reported = {case["name"]: case["result"] for case in server.results(job.id, selection.SUITE)}
+    missing = "did not report"
+    wrong = [f"{n}: {reported.get(n, missing)}" for n in expected if reported.get(n) != "pass"]
+    passed = f"{len(expected) - len(wrong)} of {len(expected)} cases passed"
+    if job.health != "Complete":
+        failure = _failure(server, job)
+        why = f"{failure} ({failure.kind})" if failure else "LAVA gives no reason"
+        status = of_kind(failure.kind) if failure else ExitStatus.LAB_BROKEN
+        last = f"is {job.health}: {why}; {passed}"
+    elif header["kind"] == JobKind.BOOT:
+        status = ExitStatus.OK
+        last = f"is complete; its boot times are in its log: read them with `evmperf lava import {job.id}`"
+    else:
+        status = ExitStatus.FAILED if wrong else ExitStatus.OK
+        last = f"is complete: {passed}"
+    return Judged(status=status, lines=(*wrong, f"job {job.id} {last}"))
 
 
 def read(request: Import, _: Hear) -> Imported:
     """Read a job into the spool; one that was read before is left alone. Raises UsageError."""
-    board = boardfile.named(request.board) if request.board else None
     path = Path(request.job)
     if path.is_file():
         try:
@@ -87,18 +113,16 @@ def read(request: Import, _: Hear) -> Imported:
             raise UsageError(f"{path}: cannot be read: {error}") from None
         header = importing.header_of(joblog.parse(text, str(path)), str(path))
         source = importing.LogSource(str(path), kind=request.run_kind, facts=request.facts)
-        return _read(text, header, source, board, Path(request.results))
+        return _read(text, header, source, request)
     number = job_number(request.job)
     server = connect(request.identity)
     job = _finished(server, number)
-    defined = render.definition_header(job.definition)
-    if defined is None:
-        raise UsageError(f"job {job.id} was not made by evmperf: its metadata names no benchmarks")
+    defined = _header(job)
     source = importing.LogSource(
         f"job {job.id}", job.id, server.url, job.device, request.run_kind, request.facts
     )
-    text = "" if defined["kind"] == selection.JobKind.HOST else server.log(job.id)
-    return _read(text, defined, source, board, Path(request.results))
+    text = "" if defined["kind"] == JobKind.HOST else server.log(job.id)
+    return _read(text, defined, source, request)
 
 
 def cancel(request: Cancel, _: Hear) -> Done:
@@ -129,22 +153,29 @@ def _says(board: Board, url: str, hear: Hear) -> dict[str, str]:
     return {key: value for key, value in words.items() if value}
 
 
-def _read(
-    text: str, header: Mapping[str, str], source: importing.LogSource, board: Board | None, results: Path
-) -> Imported:
-    if header["kind"] == selection.JobKind.HOST:
+def _read(text: str, header: dict[str, str], source: importing.LogSource, request: Import) -> Imported:
+    if header["kind"] == JobKind.HOST:
         return Imported(name=source.name, new=False)
-    board = board or boardfile.named(header["board_file"])
-    done = importing.read(text, header, source, board, results)
-    status = ExitStatus(done.run.exit_status or 0)
-    return Imported(
-        name=source.name, folder=str(done.folder), status=status, outcome=done.run.outcome, new=done.new
-    )
+    board = boardfile.named(request.board or header["board_file"])
+    run, new = importing.read(text, header, source, board, Path(request.results))
+    folder, status = Path(request.results, run.id), ExitStatus(run.exit_status or 0)
+    return Imported(name=source.name, folder=str(folder), status=status, outcome=run.outcome, new=new)
 
 
-def _judged(server: LavaServer, job: LavaJob, board: str) -> Judged:
-    verdict = judge(server, job, boardfile.named(board) if board else None)
-    return Judged(status=verdict.exit_status, lines=tuple(verdict.lines))
+def _header(job: LavaJob) -> dict[str, str]:
+    header = render.definition_header(job.definition)
+    if header is None:
+        raise UsageError(f"job {job.id} was not made by evmperf: its metadata names no benchmarks")
+    return header
+
+
+def _failure(server: LavaServer, job: LavaJob) -> EvmperfError | None:
+    if job.health == "Canceled":
+        return LabError(outcome.CANCELLED)  # perhaps before it had a log
+    try:
+        return outcome.failure(joblog.parse(server.log(job.id), f"job {job.id}"))
+    except LabError as error:
+        return error
 
 
 def _finished(server: LavaServer, number: int) -> LavaJob:

@@ -1,7 +1,6 @@
 """The command `evmperf lava`: jobs made from the catalogue, submitted, followed, and read back."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from evmperf.app import lavajobs
@@ -21,7 +20,7 @@ from evmperf.cli.arguments import (
 )
 from evmperf.cli.terminal import note
 from evmperf.lava import devices
-from evmperf.lava.lab import control
+from evmperf.lava import lab as labs
 from evmperf.lava.server import job_number
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
@@ -122,7 +121,7 @@ def _wait(options: argparse.Namespace) -> int:
 
 @command("lava verdict", _VERDICT, *_SERVER, _NUMBER, _FILE, help="the outcome of a job")
 def _verdict(options: argparse.Namespace) -> int:
-    return _judge(lavajobs.outcome(_follow(options), _tell))
+    return _judge(lavajobs.ended(_follow(options), _tell))
 
 
 @command("lava cancel", "", *_SERVER, _NUMBER, help="end a job that runs or waits")
@@ -162,7 +161,7 @@ def _tell(news: Reply) -> None:
         where = f" on {news.device}" if news.device else ""
         print(f"job {news.job}: {news.state}{where}", flush=True)
     elif isinstance(news, Remark):
-        print(news.sentence, file=sys.stderr)
+        note(news.sentence)
 
 
 @command(
@@ -188,13 +187,13 @@ def _device(options: argparse.Namespace) -> None:
 )
 def _lab(options: argparse.Namespace) -> int:
     if options.action == "up":
-        lab = control.up(note, options.board)
+        lab = labs.up(note, options.board)
         print(f"LAVA is running at {lab.url}; stop it with `evmperf lava lab down`")
         return 0
     if options.action == "down":
-        print("LAVA stopped" if control.down() else "LAVA was not running")
+        print("LAVA stopped" if labs.down() else "LAVA was not running")
         return 0
-    found = control.running()
+    found = labs.running()
     print(
         f"LAVA is running at {found.url}" if found else "LAVA is not running; start it with `make lava-lab`"
     )

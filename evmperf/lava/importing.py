@@ -9,16 +9,15 @@ from pathlib import Path
 from evmperf.benchmarks import catalogue
 from evmperf.boards.board import Board
 from evmperf.lava import joblog, marked, outcome, replay
-from evmperf.lava.console import JobConsole
-from evmperf.lava.render import HEADER_SCHEMA, cycles
-from evmperf.lava.selection import JobKind, Selection, case_name, steps_of
+from evmperf.lava.render import HEADER_SCHEMA, JobConsole, cycles
+from evmperf.lava.selection import JobKind, Selection, steps_of
 from evmperf.measure import provenance
 from evmperf.measure.runner import Runner
 from evmperf.model import ended
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.facts import Facts
-from evmperf.model.results import Result, Status
+from evmperf.model.results import Status
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_folder, read_results, read_run
 
@@ -35,28 +34,12 @@ class LogSource:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class ImportedJob:
-    """A run in the spool; `new` is false when it was there already."""
-
-    folder: Path
-    run: Run
-    results: list[Result]
-    missing: list[str]
-    new: bool
-
-    @property
-    def measured(self) -> bool:
-        """Whether every case that the job should have measured was."""
-        return not self.missing and all(r.status is Status.MEASURED for r in self.results)
-
-
 def read(
     text: str, header: Mapping[str, str] | None, source: LogSource, board: Board, results: Path
-) -> ImportedJob:
-    """Put a job's log into the spool, whole or not at all, unless it is there. `header` is the
-    definition's, else the log's. Raises UsageError for a cut log or another catalogue, LabError for the
-    disk.
+) -> tuple[Run, bool]:
+    """Put a job's log into the spool, whole or not at all, unless it is there; returns its run, and
+    whether that is new. `header` is the definition's, else the log's. Raises UsageError for a cut log or
+    another catalogue, LabError for the disk.
     """
     entries = joblog.parse(text, source.name)
     header = header or header_of(entries, source.name)
@@ -68,21 +51,19 @@ def read(
         )
     run = _run(header, entries, source, board)
     if (results / run.id / "run.json").is_file():
-        done = read_results(results / run.id)
-        kept = read_run(results / run.id)
-        return ImportedJob(results / run.id, kept, done, _missing(selection, done), new=False)
+        return read_run(results / run.id), False
     blocks = marked.read_blocks(joblog.board_lines(entries))
     _check_versions(board, selection, blocks, header, source.name)
     with new_folder(results) as scratch:
         failure = outcome.failure(entries)
         if other := outcome.other_loader(entries, header.get("image_uboot", "")):
             failure, blocks = other, {}
-        done = _replay(entries, blocks, selection, Spool(scratch, run), failure)
+        _replay(entries, blocks, selection, Spool(scratch, run), failure)
         (scratch / run.id).rename(results / run.id)
-    return ImportedJob(results / run.id, run, done, _missing(selection, done), new=True)
+    return run, True
 
 
-def header_of(entries: list[joblog.LogEntry], name: str) -> Mapping[str, str]:
+def header_of(entries: list[joblog.LogEntry], name: str) -> dict[str, str]:
     """What a log says about its job; raises UsageError for a log that does not say."""
     header = marked.read_header(joblog.board_lines(entries))
     if header is None:
@@ -140,7 +121,7 @@ def _replay(
     selection: Selection,
     spool: Spool,
     failure: EvmperfError | None,
-) -> list[Result]:
+) -> None:
     board = selection.board
     clock = replay.LogClock(entries[0].time_ns)
     arguments = [words for _, _, words in cycles(selection)]
@@ -157,8 +138,7 @@ def _replay(
         if error is not failure:
             raise  # not the job's lab but ours: the disk
         lab = str(error)
-    results = read_results(spool.folder)
-    measured = sum(result.status is Status.MEASURED for result in results)
+    measured = sum(result.status is Status.MEASURED for result in read_results(spool.folder))
     counts = (board.name, measured, len(selection.cases))
     if lab:
         end = ended.cut_short(Ending.LAB, "The lab is broken", lab, ended.cases(*counts))
@@ -166,7 +146,6 @@ def _replay(
         end = ended.of_cases(*counts, str(failure or ""))
     run.exit_status, run.ending, run.outcome = end.status, end.ending, end.sentence
     spool.save()
-    return results
 
 
 def _check_versions(
@@ -188,8 +167,3 @@ def _check_versions(
                     f"would: import the log with the version that made the job "
                     f"({header.get('evmperf_revision', 'unknown')}) and its board file"
                 )
-
-
-def _missing(selection: Selection, results: list[Result]) -> list[str]:
-    done = {(result.benchmark, result.case) for result in results}
-    return [case_name(b, c) for b, c in selection.cases if (b.name, c.label) not in done]

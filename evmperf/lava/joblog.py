@@ -8,7 +8,6 @@ from typing import Any
 import yaml
 
 from evmperf.boards import yamlfile
-from evmperf.lava.marked import MarkedLine
 from evmperf.model import limits
 from evmperf.model.errors import UsageError
 
@@ -71,9 +70,9 @@ def _entry(line: str) -> Any:
         return yaml.load(line, Loader=yamlfile.QUICK if quick else yaml.SafeLoader)[0]
 
 
-def board_lines(entries: list[LogEntry]) -> list[MarkedLine]:
+def board_lines(entries: list[LogEntry]) -> list[LogEntry]:
     """What the board printed."""
-    return [MarkedLine(entry.time_ns, entry.text) for entry in entries if entry.level == "target"]
+    return [entry for entry in entries if entry.level == "target"]
 
 
 def job_result(entries: list[LogEntry]) -> dict[str, Any] | None:

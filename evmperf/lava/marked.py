@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
+from evmperf.lava.joblog import LogEntry
 from evmperf.model.places import is_plain
 
 COPIES = 2
@@ -30,14 +31,6 @@ _HEADER = re.compile(r"@evmperf job (\S+)\s*")
 def checksum(text: str) -> str:
     """16 hex digits that identify a command."""
     return hashlib.sha256(f"{text}\n".encode()).hexdigest()[:16]
-
-
-@dataclass(frozen=True)
-class MarkedLine:
-    """A line of the board's output, and when LAVA had it (nanoseconds since the epoch)."""
-
-    time_ns: int
-    text: str
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ def header_line(header: Mapping[str, str]) -> str:
     return f"@evmperf job {encode_header(header)}"
 
 
-def read_header(lines: Iterable[MarkedLine]) -> dict[str, str] | None:
+def read_header(lines: Iterable[LogEntry]) -> dict[str, str] | None:
     """What job a log is of; None if it does not say so in one whole line."""
     for line in lines:
         if match := _HEADER.fullmatch(line.text):
@@ -79,7 +72,7 @@ def read_header(lines: Iterable[MarkedLine]) -> dict[str, str] | None:
     return None
 
 
-def read_blocks(lines: Iterable[MarkedLine]) -> dict[str, MarkedBlock]:
+def read_blocks(lines: Iterable[LogEntry]) -> dict[str, MarkedBlock]:
     """All steps that have at least one copy with both marks, by label."""
     found: dict[str, MarkedBlock] = {}
     begun: tuple[str, ...] | None = None

@@ -25,7 +25,8 @@ def failure(entries: list[LogEntry]) -> EvmperfError | None:
         return None
     if last is None:
         return LabError("LAVA lost the job: its log ends without a result; submit it again")
-    kind, message = str(last.get("error_type", "")), _message(last)
+    kind = str(last.get("error_type", ""))
+    message = " ".join(str(last.get("error_msg") or "no reason given").split())[:300]
     if kind == "Canceled":
         return LabError(CANCELLED)
     if alarm := _alarm(entries):
@@ -55,11 +56,6 @@ def _sorted(kind: str, message: str) -> EvmperfError:
     if _AUTHOR.search(message):
         return UsageError(f"LAVA refuses the job: {message}")
     return BoardError(f"LAVA: {message}")
-
-
-def _message(last: dict[str, object] | None) -> str:
-    text = str((last or {}).get("error_msg") or "no reason given")
-    return " ".join(text.split())[:300]
 
 
 def _alarm(entries: list[LogEntry]) -> str:

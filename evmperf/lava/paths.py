@@ -8,7 +8,6 @@ from evmperf.runs import folders
 JOBS = project("lava-jobs")
 TEMPLATES = JOBS / "templates"
 DEVICE_TYPES = JOBS / "device-types"
-DEVICES = JOBS / "devices"
 LAB = JOBS / "lab"
 HOST_PACKAGES = LAB / "host-packages.txt"
 

@@ -1,26 +1,31 @@
 """Complete LAVA jobs from the catalogue, a board file and the templates in `lava-jobs/`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Self
+from urllib.parse import urlsplit
 
 import jinja2
+import requests
 import yaml
 
 from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards import prompts
 from evmperf.boards.board import Board
-from evmperf.boards.images import WHOLE
+from evmperf.boards.images import PARTS, WHOLE, role
 from evmperf.lava import marked, script
-from evmperf.lava.console import JobConsole
 from evmperf.lava.paths import TEMPLATES
 from evmperf.lava.selection import SUITE, JobKind, Selection
 from evmperf.measure import provenance
+from evmperf.model.errors import UsageError
 from evmperf.model.results import Case
 
 HEADER_SCHEMA = "1"
 METADATA = "evmperf"
 """The key of a job's metadata that says what it measures."""
 
+_ANSWER_S = 20.0
 _BOOT_S = 300
 _FLASHING_S = 3600
 """For fetching an image and putting it on the board's medium."""
@@ -29,8 +34,51 @@ _SPARE_S = 600
 
 
 @dataclass(frozen=True)
+class JobConsole:
+    """A board's console by the drivers of its file: prompts (regular expressions), login, and U-Boot's
+    words; defaults are the strategy's.
+    """
+
+    login_prompt: str
+    prompt: str
+    init_shell_prompt: str
+    username: str
+    password: str
+    boot_command: str
+    arguments_variable: str
+    medium_commands: tuple[str, ...]
+    host_prompt: str = r"[\$#] $"
+
+    @classmethod
+    def of(cls, board: Board) -> Self:
+        """The console of a board."""
+        shell = board.drivers.get("EvmShellDriver") or {}
+        strategy = board.strategy
+        medium = strategy.get("medium") or board.options.boot.medium
+        return cls(
+            login_prompt=strategy.get("login_prompt", prompts.LOGIN_PROMPT),
+            prompt=shell.get("prompt", prompts.SHELL_PROMPT),
+            init_shell_prompt=strategy.get("init_shell_prompt", prompts.INIT_SHELL_PROMPT),
+            username=shell.get("username", prompts.USERNAME),
+            password=shell.get("password") or "",
+            boot_command=strategy.get("boot_command", prompts.BOOT_COMMAND),
+            arguments_variable=strategy.get("kernel_arguments_variable", prompts.KERNEL_ARGUMENTS_VARIABLE),
+            medium_commands=tuple(strategy["media"].get(medium, ())),
+        )
+
+    def boot_commands(self, kernel_arguments: str) -> list[str]:
+        """What U-Boot is told to boot what is installed."""
+        words = f"setenv {self.arguments_variable} {kernel_arguments}".strip()
+        return [*self.medium_commands, words, self.boot_command]
+
+    def prompt_after(self, kernel_arguments: str) -> str:
+        """What ends a boot with these kernel arguments."""
+        return self.init_shell_prompt if "init=" in kernel_arguments else self.login_prompt
+
+
+@dataclass(frozen=True)
 class JobRequest:
-    """A job beyond board and benchmarks: `images` by role (see `images`; none: boot the installed system),
+    """A job beyond board and benchmarks: `images` by role (see `resources`; none: boot the installed system),
     `keyword` as pytest's -k.
     """
 
@@ -162,3 +210,48 @@ def definition_header(definition: str) -> dict[str, str] | None:
         return marked.decode_header(yaml.safe_load(definition)["metadata"][METADATA])
     except (yaml.YAMLError, KeyError, TypeError, ValueError):
         return None
+
+
+def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
+    """Images by role, WHOLE alone or parts of a network boot; raises UsageError for unfit ones."""
+    words = list(given)
+    if not words:
+        return {}
+    if kind is JobKind.BOOT:
+        raise UsageError(f"--image is for native and host jobs: a {kind} job boots the installed system")
+    if kind is JobKind.HOST:
+        if len(words) > 1 or role(words[0])[0] in PARTS:
+            raise UsageError("--image: a host job takes exactly one image, and it must be a whole one")
+        return {WHOLE: words[0]}
+    found: dict[str, str] = {}
+    for word in words:
+        part, url = role(word)
+        if not part:
+            raise UsageError(
+                f"--image {url}: its name does not tell its role: write ROLE={url}, with ROLE one "
+                f"of {', '.join([WHOLE, *PARTS])}"
+            )
+        if part in found:
+            raise UsageError(f"--image: two images are the {part}: {found[part]} and {url}")
+        _check_url(url)
+        found[part] = url
+    if WHOLE in found:
+        if len(found) > 1:
+            raise UsageError("--image: a whole image has its own kernel: remove the other --image options")
+    elif "kernel" not in found or not {"ramdisk", "nfsrootfs"} & set(found):
+        raise UsageError("--image: a boot over the network needs a kernel, and ramdisk or nfsrootfs")
+    return found
+
+
+def _check_url(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return  # on the worker's disk, which this machine cannot see
+    if parts.scheme not in ("http", "https"):
+        raise UsageError(f"--image {url}: LAVA fetches http://, https:// and file:// only")
+    try:
+        answer = requests.head(url, timeout=_ANSWER_S, allow_redirects=True)
+    except requests.RequestException as error:
+        raise UsageError(f"--image {url}: does not answer ({type(error).__name__})") from None
+    if not answer.ok:
+        raise UsageError(f"--image {url}: answers {answer.status_code} {answer.reason}")

@@ -10,8 +10,8 @@ from evmperf.console.boot import Boot
 from evmperf.console.marks import Mark, Phase, find
 from evmperf.console.record import POWER_ON, Record
 from evmperf.lava import marked
-from evmperf.lava.console import JobConsole
 from evmperf.lava.joblog import LogEntry
+from evmperf.lava.render import JobConsole
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Meter, Reply, Shell, StepOutput
 from evmperf.model.errors import BoardError, EvmperfError, LabError, RefusedOutput, ToolError
@@ -99,12 +99,8 @@ class LoggedSteps:
         raise RefusedOutput(f"{label}: {error} (both copies)", "\n".join(block.copies))
 
 
-@dataclass(frozen=True)
-class LoggedBoot:
-    """One power cycle of the log: the number of its boot action (from 0), and how it went."""
-
-    action: int
-    boot: Boot
+LoggedBoot = tuple[int, Boot]
+"""One power cycle of the log: the number of its boot action (from 0), and how it went."""
 
 
 class LogBench:
@@ -119,9 +115,8 @@ class LogBench:
         failure: EvmperfError | None,
     ) -> None:
         self.board = board
-        self._cycles = [b for b in boots if b.action < len(cycles)]
-        self._arguments = cycles
-        self._others = [b.boot for b in boots if b.action >= len(cycles)]
+        self._cycles = [(cycles[action], boot) for action, boot in boots if action < len(cycles)]
+        self._others = [boot for action, boot in boots if action >= len(cycles)]
         self._seen: list[Boot] = []
         self._clock = clock
         self._failure = failure
@@ -146,13 +141,14 @@ class LogBench:
 
     def cold_boot(self, kernel_arguments: str) -> Boot:
         """The next power cycle with these arguments; raises the job's failure when none is left."""
-        for index, cycle in enumerate(self._cycles):
-            if self._arguments[cycle.action] == kernel_arguments:
-                del self._cycles[index]
-                ended = cycle.boot.started_ns + round(cycle.boot.duration_s * 1e9)
+        for cycle in self._cycles:
+            arguments, boot = cycle
+            if arguments == kernel_arguments:
+                self._cycles.remove(cycle)
+                ended = boot.started_ns + round(boot.duration_s * 1e9)
                 self._clock.now_ns = max(self._clock.now_ns, ended)
-                self._seen.append(cycle.boot)
-                return cycle.boot
+                self._seen.append(boot)
+                return boot
         raise self._failure or BoardError("the log has no further power cycle")
 
     def abandon(self) -> None:
@@ -204,7 +200,7 @@ def find_boots(entries: Iterable[LogEntry], console: JobConsole, cycles: list[st
     for cycle in found:
         action = cycle.level - found[0].level
         arguments = cycles[action] if action < len(cycles) else ""
-        boots.append(LoggedBoot(action, _boot(cycle, arguments, console.prompt_after(arguments))))
+        boots.append((action, _boot(cycle, arguments, console.prompt_after(arguments))))
     return boots
 
 

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -17,7 +16,7 @@ import yaml
 from requests.adapters import HTTPAdapter
 from urllib3 import Retry
 
-from evmperf.lava.lab import control
+from evmperf.lava import lab as labs
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
 
@@ -34,34 +33,19 @@ class NotThere(UsageError):
 
 @dataclass(frozen=True)
 class LavaJob:
-    """A job of the server; `health` is Unknown until `state` is Finished; times in ns (epoch), or 0."""
+    """A job of the server; `health` is Unknown until `state` is Finished."""
 
     id: int
     state: str
     health: str
     device: str
-    description: str
     definition: str
-    started_ns: int
-    ended_ns: int
     url: str
 
     @property
     def finished(self) -> bool:
         """Whether nothing more will come."""
         return self.state == _FINISHED
-
-
-@dataclass(frozen=True)
-class TestResult:
-    """One test case that a job reported. `suite` is without LAVA's index."""
-
-    suite: str
-    name: str
-    result: str
-    measurement: str
-    unit: str
-    metadata: str
 
 
 class LavaServer:
@@ -85,12 +69,10 @@ class LavaServer:
     def job(self, number: int) -> LavaJob:
         """The job of that number."""
         data = self._ask("GET", f"jobs/{number}/").json()
-        names = ("state", "health", "actual_device", "description")
+        state, health, device = (str(data[name] or "") for name in ("state", "health", "actual_device"))
         definition = str(data["original_definition"] or data["definition"] or "")
-        state, health, device, about = (str(data[name] or "") for name in names)
-        times_ns = (_time_ns(data["start_time"]), _time_ns(data["end_time"]))
         page = f"{self.url}/scheduler/job/{number}"
-        return LavaJob(int(data["id"]), state, health, device, about, definition, *times_ns, page)
+        return LavaJob(int(data["id"]), state, health, device, definition, page)
 
     def wait(self, number: int, timeout_s: float, tell: Callable[[LavaJob], None]) -> LavaJob:
         """Follow a job to its end, telling each state; raises LabError after `timeout_s` seconds."""
@@ -126,17 +108,14 @@ class LavaServer:
             ) from None
         return log.decode("utf-8", "replace")
 
-    def results(self, number: int) -> list[TestResult]:
-        """Every test case that the job reported, LAVA's own in the suite `lava`."""
-        suites = {
-            int(suite["id"]): re.sub(r"^\d+_", "", str(suite["name"]))
-            for suite in self._pages(f"jobs/{number}/suites/")
-        }
-        names = ("name", "result", "measurement", "unit", "metadata")
-        return [
-            TestResult(suites.get(_number_in(case["suite"]), ""), *(str(case.get(n) or "") for n in names))
-            for case in self._pages(f"jobs/{number}/tests/")
-        ]
+    def results(self, number: int, suite: str) -> list[dict[str, Any]]:
+        """The test cases (`name`, `result`, `measurement`, `unit`) that the job reported in a suite, whose
+        name is without LAVA's index.
+        """
+        suites = self._pages(f"jobs/{number}/suites/")
+        ids = {int(s["id"]) for s in suites if re.sub(r"^\d+_", "", str(s["name"])) == suite}
+        cases = self._pages(f"jobs/{number}/tests/")
+        return [case for case in cases if _number_in(case["suite"]) in ids]
 
     def cancel(self, number: int) -> None:
         """Cancel a job that runs or waits."""
@@ -190,7 +169,7 @@ def connect(identity: str = "") -> LavaServer:
     configured = _lavacli(identity)
     if configured:
         return configured
-    lab = control.running()
+    lab = labs.running()
     if lab and not identity:
         return LavaServer(lab.url, lab.token)
     raise UsageError(
@@ -244,10 +223,6 @@ def _reason(answer: requests.Response) -> str:
     if isinstance(data, dict):
         data = data.get("message") or data.get("detail") or data
     return " ".join(str(data).split())[:300]
-
-
-def _time_ns(text: str | None) -> int:
-    return round(datetime.fromisoformat(text).timestamp() * 1e6) * 1000 if text else 0
 
 
 def _number_in(value: Any) -> int:

@@ -8,7 +8,7 @@ from evmperf.benchmarks.families.boot import readings
 from evmperf.boards import board as boards
 from evmperf.console.marks import Phase
 from evmperf.lava import joblog
-from evmperf.lava.console import JobConsole
+from evmperf.lava.render import JobConsole
 from evmperf.lava.replay import LogBench, LogClock, find_boots
 from evmperf.model.errors import BoardError
 
@@ -28,16 +28,16 @@ def bench(text=LOG, failure=None):
 
 def test_the_published_figure_is_between_lavas_stamps():
     first, second = found()
-    assert [first.action, second.action] == [0, 1]
+    assert [first[0], second[0]] == [0, 1]
     # "Starting kernel ..." 07:23:05.006722, "Matched prompt ... login: " 07:23:19.824412
-    assert {r.metric: r.value for r in readings(first.boot)}["boot_time"] == pytest.approx(14.81769)
-    assert {r.error for r in readings(first.boot)} == {0.15}, "stated, so it is not refused"
+    assert {r.metric: r.value for r in readings(first[1])}["boot_time"] == pytest.approx(14.81769)
+    assert {r.error for r in readings(first[1])} == {0.15}, "stated, so it is not refused"
     # 07:23:24.501681, 07:23:32.712876
-    assert {r.metric: r.value for r in readings(second.boot)}["boot_time"] == pytest.approx(8.211195)
+    assert {r.metric: r.value for r in readings(second[1])}["boot_time"] == pytest.approx(8.211195)
 
 
 def test_the_power_is_on_when_the_last_switching_has_ended():
-    boot = found()[0].boot
+    boot = found()[0][1]
     # "Returned 0" of the second command at 07:23:02.494703; the log is in UTC.
     assert boot.marks[Phase.POWER_ON].wall_ns == 1795245782_494703_000
     assert boot.marks[Phase.UBOOT_BANNER].text == "U-Boot 2025.01 (Jan 01 2025 - 00:00:00 +0000)"
@@ -61,11 +61,11 @@ def test_a_cycle_that_lava_repeated_is_a_failed_one():
     prompt = next(n for n, line in enumerate(lines) if "Matched prompt #11" in line)
     again = lines[:prompt] + lines[start:]
     first, second, third = found("".join(again))
-    assert [first.action, second.action, third.action] == [0, 0, 1]
-    assert isinstance(first.boot.error, BoardError)
-    assert second.boot.error is None
+    assert [first[0], second[0], third[0]] == [0, 0, 1]
+    assert isinstance(first[1].error, BoardError)
+    assert second[1].error is None
 
 
 def test_a_prompt_before_the_kernel_is_no_boot():
     text = LOG.replace("Starting kernel", "Staring kernel").replace("[    0.000000]", "[    0.1]")
-    assert all(Phase.PROMPT not in cycle.boot.marks for cycle in found(text))
+    assert all(Phase.PROMPT not in cycle[1].marks for cycle in found(text))

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from evmperf.cli import main as cli
-from evmperf.lava.images import resources
-from evmperf.lava.lab import control
+from evmperf.lava import lab as labs
+from evmperf.lava.render import resources
 from evmperf.lava.selection import JobKind, case_name, figure_name, unit_name
 from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect, job_number
 from evmperf.model.errors import UsageError
@@ -27,7 +27,7 @@ def nobody(monkeypatch, tmp_path):
     monkeypatch.delenv(URL_VARIABLE, raising=False)
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr(control, "running", lambda: None)
+    monkeypatch.setattr(labs, "running", lambda: None)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,8 +41,11 @@ def outputs(tmp_path_factory):
         yield output
 
 
-def imported(text, results, **more):
-    return read(text, None, LogSource("a log", **more), BOARD, results)
+def imported(text, results, header=None, **more):
+    run, new = read(text, header, LogSource("a log", **more), BOARD, results)
+    folder = results / run.id
+    measured = run.ending == "measured"
+    return SimpleNamespace(run=run, new=new, folder=folder, results=read_results(folder), measured=measured)
 
 
 def values(result):
@@ -214,7 +218,7 @@ def test_a_board_that_started_by_another_u_boot_gives_no_figures(outputs, tmp_pa
     header = header_of(joblog.parse(text, "a log"), "a log")
     for said, good in ((new, False), (old, True)):
         given = {**header, "image_uboot": said, "image_name": "a.wic.xz"}
-        done = read(text, given, LogSource("a log"), BOARD, tmp_path / said[7:14])
+        done = imported(text, tmp_path / said[7:14], given)
         assert done.measured == good
         assert done.run.facts.provisioned == {"uboot": said, "name": "a.wic.xz"}
         assert done.run.exit_status == (0 if good else 3)
@@ -275,8 +279,8 @@ def test_the_header_survives_lavas_quoting():
     header |= {"benchmarks": "emmc_ext4,emmc_vfat", "release": 'R "11" \\'}
     line = marked.header_line(header)
     assert json.dumps(line) == f'"{line}"'
-    assert marked.read_header([marked.MarkedLine(0, line)]) == header
-    assert marked.read_header([marked.MarkedLine(0, line[:-12])]) is None
+    assert marked.read_header([joblog.LogEntry(0, "target", line)]) == header
+    assert marked.read_header([joblog.LogEntry(0, "target", line[:-12])]) is None
 
 
 def test_entries_in_yaml_that_is_no_json_are_read():

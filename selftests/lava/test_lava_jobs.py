@@ -17,9 +17,8 @@ from evmperf.boards import prompts
 from evmperf.lab.shell import EvmShellDriver
 from evmperf.lab.strategy import K3BootStrategy
 from evmperf.lava import devices, paths, script
-from evmperf.lava.console import JobConsole
 from evmperf.lava.marked import decode_header
-from evmperf.lava.render import METADATA, JobRequest, default_device_type, render
+from evmperf.lava.render import METADATA, JobConsole, JobRequest, default_device_type, render
 from evmperf.lava.selection import JobKind, matches, select
 from evmperf.model.errors import UsageError
 from selftests.support.lava_jobs import made_up
@@ -221,7 +220,7 @@ def test_the_virtual_evm_with_a_card_switch_is_flashed_by_its_commands(lava, tmp
     assert "flasher" not in plain["actions"]["deploy"]["methods"]
 
 
-@pytest.mark.parametrize("file", sorted(paths.DEVICES.glob("*.jinja2")), ids=lambda f: f.stem)
+@pytest.mark.parametrize("file", sorted((paths.JOBS / "devices").glob("*.jinja2")), ids=lambda f: f.stem)
 def test_every_device_renders_on_lavas_templates(lava, file):
     _check_device(lava, file)
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evmperf.app import lavajobs
 from evmperf.boards import board as boards
 from evmperf.cli import main as cli
-from evmperf.lava import paths, render, script, selection, verdict
+from evmperf.lava import paths, render, script, selection
 from evmperf.lava.selection import JobKind
 from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
 from evmperf.model.exits import ExitStatus
@@ -91,8 +92,8 @@ def test_a_native_job_is_run_judged_and_read_once(lab, server, results, capsys) 
     number = int(lavacli(lab, "jobs", "submit", "/lab/job.yaml"))
     job = finished(server, number)
     assert job.health == "Complete", server.log(number)[-3000:]
-    found = verdict.judge(server, job)
-    assert found.exit_status == 0, found.lines
+    found = lavajobs.judge(server, job)
+    assert found.status == 0, found.lines
     for _ in range(2):
         assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 0
     assert "already read before" in capsys.readouterr().out
@@ -167,10 +168,10 @@ def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsy
 def test_the_host_job_carries_its_figures(lab, server) -> None:
     (number,) = server.submit(definition(JobKind.HOST))
     job = finished(server, number)
-    assert verdict.judge(server, job).exit_status == 0
-    figures = {r.name: r for r in server.results(number) if r.measurement}
-    assert float(figures["emmc_vfat.102400.write_throughput"].measurement) > 0
-    assert figures["emmc_vfat.102400.write_throughput"].unit == "MB/s"
+    assert lavajobs.judge(server, job).status == 0
+    figures = {r["name"]: r for r in server.results(number, selection.SUITE) if r["measurement"]}
+    assert float(figures["emmc_vfat.102400.write_throughput"]["measurement"]) > 0
+    assert figures["emmc_vfat.102400.write_throughput"]["unit"] == "MB/s"
 
 
 @long
@@ -180,8 +181,8 @@ def test_a_failing_case_is_a_verdict_though_the_job_is_complete(lab, server, tmp
     (number,) = server.submit(definition(board=board))
     job = finished(server, number)
     assert job.health == "Complete"
-    found = verdict.judge(server, job)
-    assert found.exit_status == 1
+    found = lavajobs.judge(server, job)
+    assert found.status == 1
     assert "emmc_vfat.102400: fail" in found.lines
 
 
@@ -195,8 +196,8 @@ def test_a_kernel_panic_is_the_boards(lab, server, results) -> None:
     (number,) = server.submit(yaml.safe_dump(data, sort_keys=False))
     job = finished(server, number)
     assert job.health == "Incomplete"
-    found = verdict.judge(server, job)
-    assert found.exit_status == 1
+    found = lavajobs.judge(server, job)
+    assert found.status == 1
     assert "Kernel panic" in found.lines[-1]
     assert "(board)" in found.lines[-1]
     assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 1
@@ -212,8 +213,8 @@ def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server) -> None:
     (number,) = server.submit(text)
     job = finished(server, number)
     assert job.health == "Incomplete"
-    found = verdict.judge(server, job)
-    assert found.exit_status == 3
+    found = lavajobs.judge(server, job)
+    assert found.status == 3
     assert script.NO_OVERLAY in found.lines[-1]
 
 
@@ -227,8 +228,8 @@ def test_a_cancelled_job_is_the_labs(lab, server) -> None:
     server.cancel(number)
     job = finished(server, number)
     assert job.health == "Canceled"
-    found = verdict.judge(server, job)
-    assert found.exit_status == 3
+    found = lavajobs.judge(server, job)
+    assert found.status == 3
     assert "cancelled" in found.lines[-1]
 
 

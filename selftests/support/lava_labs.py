@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from evmperf.lava.lab import control
-from evmperf.lava.lab.control import Lab
+from evmperf.lava import lab as labs
+from evmperf.lava.lab import Lab
 from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE
 
 
@@ -22,6 +22,6 @@ def started(tmp_path_factory: pytest.TempPathFactory, variant: str) -> Iterator[
         for name in (URL_VARIABLE, TOKEN_VARIABLE):
             patch.delenv(name, raising=False)
         try:
-            yield control.up(print, variant)
+            yield labs.up(print, variant)
         finally:
-            control.down()
+            labs.down()

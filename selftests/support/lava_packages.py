@@ -13,7 +13,7 @@ from typing import Self
 import pytest
 
 from evmperf.lava import paths as lava_paths
-from evmperf.lava.lab.rootfs import SUITE
+from evmperf.lava.lab import SUITE
 from evmperf.runs import folders
 from evmperf.virtual.debian import DebianArchive
 from evmperf.virtual.steps import BuildSteps

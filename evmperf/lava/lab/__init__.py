@@ -1,1 +1,0 @@
-"""A whole LAVA on this machine: server, worker, a lab host and a virtual EVM, on loopback only."""
