@@ -13,7 +13,19 @@ FILES = [
 ]
 _REGEX = {"compile", "search", "match", "fullmatch", "findall", "finditer", "sub", "split"}
 _TEXT = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition"}
-_SAYS = {"print", "tell", "_tell", "_say", "said", "write_line", "Remark", "Failed", "Finding", "line"}
+_SAYS = {
+    "print",
+    "tell",
+    "_tell",
+    "_say",
+    "said",
+    "write_line",
+    "Remark",
+    "Failed",
+    "Finding",
+    "CheckFinding",
+    "line",
+}
 _LETTERS = 7
 """Letters in a row that make a pattern one of words; fewer are a form such as a number's."""
 

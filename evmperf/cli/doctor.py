@@ -7,7 +7,7 @@ from pathlib import Path
 from evmperf.cli.arguments import BOARD, COORDINATOR, JSON, arg, command
 from evmperf.cli.terminal import note
 from evmperf.doctor.examination import Examination
-from evmperf.doctor.finding import CheckOutcome, Finding, exit_status
+from evmperf.doctor.finding import CheckFinding, CheckOutcome, exit_status
 from evmperf.measure import boardfile
 
 _ABOUT = """\
@@ -43,7 +43,7 @@ def _doctor(options: argparse.Namespace) -> int:
     examination = Examination(
         board, options.coordinator, options.console, (lambda _: None) if options.json else note
     )
-    found: list[Finding] = []
+    found: list[CheckFinding] = []
     for finding in examination.findings():
         found.append(finding)
         if not options.json:

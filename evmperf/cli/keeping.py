@@ -3,11 +3,10 @@
 import argparse
 import getpass
 import os
-import sys
 
 from evmperf.cli.arguments import COORDINATOR, arg, command, coordinator
-from evmperf.keeping import listing
-from evmperf.keeping.claim import ask_once
+from evmperf.cli.terminal import width
+from evmperf.keeping.claim import ask_once, holders
 from evmperf.keeping.hold import clock
 from evmperf.model.errors import UsageError
 from evmperf.report.columns import Column, table
@@ -24,7 +23,7 @@ may be) ends after the current case.
 
 @command("who", _WHO, COORDINATOR)
 def _who(options: argparse.Namespace) -> None:
-    records = listing.holders(coordinator(options))
+    records = holders(coordinator(options))
     if not records:
         print("nobody holds a board here")
         return
@@ -33,8 +32,7 @@ def _who(options: argparse.Namespace) -> None:
         (r.place, r.by, r.run or "by hand", clock(r.since), clock(r.until) if r.until else "", r.doing)
         for r in records
     ]
-    width = None if sys.stdout.isatty() else 160
-    print(table([Column(head, wrap=head == "measures") for head in heads], rows, width), end="")
+    print(table([Column(head, wrap=head == "measures") for head in heads], rows, width()), end="")
 
 
 @command(
@@ -47,7 +45,7 @@ def _who(options: argparse.Namespace) -> None:
 def _ask(options: argparse.Namespace) -> None:
     who = os.environ.get("LG_USERNAME") or getpass.getuser()
     message = f"{who}: {' '.join(options.message) or 'may I have it?'}"
-    local = any(r.place == options.place and not r.coordinator for r in listing.holders(""))
+    local = any(r.place == options.place and not r.coordinator for r in holders(""))
     address = "" if local else coordinator(options)
     if "\n" in message:
         raise UsageError("the message must be one line")

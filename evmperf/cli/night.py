@@ -15,12 +15,12 @@ from evmperf.measure.signals import listening
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.night import closing, plan
-from evmperf.night.conductor import Night
+from evmperf.night.conductor import NightConductor
 from evmperf.night.health import Health, Register
 from evmperf.night.journal import open_night
 from evmperf.night.overlava import LavaNight
 from evmperf.night.plan import Job, NightPlan
-from evmperf.night.status import Status
+from evmperf.night.status import StatusPage
 
 _NIGHT = """\
 Measures many boards side by side by a plan (docs/lab-at-scale.md), each in its own session on a
@@ -70,10 +70,10 @@ def _night(options: argparse.Namespace) -> int:
         journal.note("begun", plan=said, until=until)
     print(f"status: {journal.folder / 'status.html'}", flush=True)
 
-    kind = LavaNight if options.over == "lava" else Night
+    kind = LavaNight if options.over == "lava" else NightConductor
     night = kind(wanted, results, journal, until, lambda line: None)
     night.identity = options.identity
-    status = Status(night, began)
+    status = StatusPage(night, began)
 
     def tell(line: str) -> None:
         done = sum(progress.done for progress in night.progress)

@@ -18,7 +18,7 @@ from evmperf.console.boot import Boot
 from evmperf.console.booted import WrongBoot
 from evmperf.console.marks import Mark, Phase
 from evmperf.doctor import host, software
-from evmperf.doctor.finding import CheckOutcome, Finding, Noted, bad
+from evmperf.doctor.finding import CheckFinding, CheckOutcome, Noted, bad
 from evmperf.doctor.target import line, opened
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted, wanted
@@ -55,7 +55,7 @@ _OTHER_UART = "is this another UART of the board? docs/day-one.md says which is 
 class _Step:
     name: str
     needs: tuple[str, ...]
-    check: Callable[[], Iterator[Finding | str] | str]
+    check: Callable[[], Iterator[CheckFinding | str] | str]
     """Returns the sentence of a good one, or yields findings of its own; raises EvmperfError or Noted."""
 
 
@@ -89,26 +89,28 @@ class Examination:
         """Why U-Boot's prompt was not reached."""
         self._wrong: WrongBoot | None = None
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[CheckFinding]:
         """The findings one by one, as they come."""
         good: set[str] = set()
         with self._closing:
             for step in self._steps():
                 if lacks := next((name for name in step.needs if name not in good), ""):
-                    yield Finding(step.name, CheckOutcome.UNCHECKED, f"not checked: it needs {lacks}")
+                    yield CheckFinding(step.name, CheckOutcome.UNCHECKED, f"not checked: it needs {lacks}")
                     continue
                 found = list(self._do(step))
                 if not any(f.outcome in (CheckOutcome.BAD, CheckOutcome.UNCHECKED) for f in found):
                     good.add(step.name)
                 yield from found
 
-    def _do(self, step: _Step) -> Iterator[Finding]:
+    def _do(self, step: _Step) -> Iterator[CheckFinding]:
         try:
             said = step.check()
             for item in [said] if isinstance(said, str) else said:
-                yield (item if isinstance(item, Finding) else Finding(step.name, CheckOutcome.OK, item))
+                yield (
+                    item if isinstance(item, CheckFinding) else CheckFinding(step.name, CheckOutcome.OK, item)
+                )
         except Noted as note:
-            yield Finding(step.name, CheckOutcome.NOTE, str(note))
+            yield CheckFinding(step.name, CheckOutcome.NOTE, str(note))
         except EvmperfError as error:
             yield bad(step.name, error)
 
@@ -339,7 +341,7 @@ class Examination:
             raise Noted(f"over the console: SSH to the board fails: {files.broken}")
         return "over SSH, those of more than 4 KiB"
 
-    def _scratch(self) -> Iterator[Finding | str]:
+    def _scratch(self) -> Iterator[CheckFinding | str]:
         checks = software.scratch_checks(self.board)
         for driver, check in checks.items():
             status, text = self._run(check)
@@ -348,10 +350,10 @@ class Examination:
                 said = text.strip().splitlines() or [f"exit status {status}"]
                 yield bad(step, LabError(said[-1]))
             else:
-                yield Finding(step, CheckOutcome.OK, f"{where} may be overwritten")
+                yield CheckFinding(step, CheckOutcome.OK, f"{where} may be overwritten")
         if nowhere := software.without_scratch(self.board):
             sentence = f"none for {', '.join(nowhere)}, whose benchmarks are skipped"
-            yield Finding("scratch", CheckOutcome.NOTE, f"{sentence}: docs/day-one.md")
+            yield CheckFinding("scratch", CheckOutcome.NOTE, f"{sentence}: docs/day-one.md")
         elif not checks:
             yield "no driver of this board needs one"
 

@@ -20,7 +20,7 @@ class CheckOutcome(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckFinding:
     """One line of `evmperf doctor`; `kind` is who has to act on a bad one."""
 
     step: str
@@ -42,12 +42,12 @@ class Noted(Exception):
     """Ends a check with a note: nothing is broken, but what depends on it cannot be checked."""
 
 
-def bad(step: str, error: EvmperfError) -> Finding:
+def bad(step: str, error: EvmperfError) -> CheckFinding:
     """What an error of evmperf's says of a step."""
-    return Finding(step, CheckOutcome.BAD, str(error), error.kind)
+    return CheckFinding(step, CheckOutcome.BAD, str(error), error.kind)
 
 
-def exit_status(findings: Iterable[Finding]) -> ExitStatus:
+def exit_status(findings: Iterable[CheckFinding]) -> ExitStatus:
     """The status of the first that is bad: what comes later often follows from it."""
     first = next((finding for finding in findings if finding.outcome is CheckOutcome.BAD), None)
     return of_kind(first.kind or Kind.BOARD) if first else ExitStatus.OK

@@ -1,4 +1,4 @@
-"""A session's side of the keeper: hold a board, ask before each action, hear of a loss."""
+"""A session's side of the keeper: hold a board, ask before each action, hear of a loss, see who holds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from evmperf.keeping import wire
-from evmperf.keeping.kicks import GRACE_S
-from evmperf.keeping.wanted import Holder, Wanted
+from evmperf.keeping import locks, wire
+from evmperf.keeping.wanted import GRACE_S, Holder, HoldRecord, Wanted
 from evmperf.model.environment import for_children
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
 
@@ -60,7 +59,7 @@ class KeeperLink:
         if answer is None:
             raise LabError(self.ended or f"the keeper did not answer within {timeout_s:g} s")
         if "error" in answer:
-            raise _error(answer)
+            raise (UsageError if answer.get("kind") == Kind.USAGE else LabError)(answer["error"])
         return answer
 
     def say(self, do: str, **what: Any) -> None:
@@ -108,6 +107,28 @@ def ask_once(do: str, **what: Any) -> dict[str, Any]:
         return link.ask(do, _TAKE_S, **what)
     finally:
         link.close()
+
+
+def holders(coordinator: str) -> list[HoldRecord]:
+    """The records of all held boards on this host and, if given, at a coordinator. Raises LabError."""
+    records = locks.held()
+    if coordinator:
+        here = {r.place for r in records if r.coordinator == coordinator}
+        there = [place for place in places(coordinator) if place["name"] not in here]
+        records += filter(None, (holder(place, coordinator) for place in there))
+    return sorted(records, key=lambda record: record.place)
+
+
+def holder(place: Mapping[str, Any], coordinator: str) -> HoldRecord | None:
+    """The record of a place of `places` that somebody holds, by hand or by any keeper."""
+    if not place["acquired"]:
+        return None
+    return HoldRecord.of_place(place["name"], place["acquired"], place["changed"], place["tags"], coordinator)
+
+
+def places(coordinator: str) -> list[dict[str, Any]]:
+    """All places of a coordinator: name, tags, acquired, reserved, ready; raises LabError."""
+    return list(ask_once("places", coordinator=coordinator)["places"])
 
 
 class Claim:
@@ -260,7 +281,3 @@ def _start(path: Path) -> None:
             )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LabError(f"the keeper of this host did not start: {error}") from None
-
-
-def _error(answer: Mapping[str, Any]) -> EvmperfError:
-    return (UsageError if answer.get("kind") == Kind.USAGE else LabError)(answer["error"])

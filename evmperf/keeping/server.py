@@ -19,10 +19,9 @@ import msgspec
 
 from evmperf.keeping import wire
 from evmperf.keeping.hold import Hold, clock, who_holds
-from evmperf.keeping.kicks import KICKED_TAG
 from evmperf.keeping.locks import Busy
 from evmperf.keeping.taking import Taking
-from evmperf.keeping.wanted import UNTIL_TAG, Holder, Wanted
+from evmperf.keeping.wanted import KICKED_TAG, UNTIL_TAG, Holder, Wanted
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 
 if TYPE_CHECKING:

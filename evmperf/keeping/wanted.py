@@ -77,8 +77,13 @@ class Holder:
         return f"{self.user} on {self.host}" + (f" (run {self.run})" if self.run else "")
 
 
+GRACE_S = 600.0
+"""How long a place is reserved for a kicker who has not taken it yet, in seconds."""
+
 UNTIL_TAG = "evmperf_until"
 """The tag of a place with its holder's expected end, in seconds since the epoch."""
+KICKED_TAG = "evmperf_kicked"
+"""The tag of a place with the time of the kick, in seconds since the epoch."""
 
 _Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138

@@ -13,12 +13,11 @@ from pathlib import Path
 
 from evmperf.benchmarks import control
 from evmperf.keeping.claim import JOIN, Claim
-from evmperf.model.ended import Ending
+from evmperf.model.ended import Ended, Ending
 from evmperf.model.errors import EvmperfError, Kind, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import answer
 from evmperf.model.results import Result, Status
-from evmperf.night.plan import Job, NightPlan, board_file
 from evmperf.runs import spool
 
 _END_S = 60.0
@@ -37,11 +36,9 @@ This is a separate program because code between fork and exec can hang in a proc
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a session ended, in a word and in a sentence; what was measured in it."""
+class EndedRun(Ended):
+    """How a session ended, and how many cases its run measured."""
 
-    ending: Ending
-    sentence: str
     run: str
     measured: int = 0
 
@@ -49,34 +46,31 @@ class Outcome:
 class Child:
     """A pytest that measures on a board which the night holds; one call of `run` a child."""
 
-    def __init__(self, plan: NightPlan, job: Job, results: Path, log: Path) -> None:
-        self._plan, self._job, self._results, self._log = plan, job, results, log
+    def __init__(self, board_file: Path, results: Path, log: Path) -> None:
+        self._board_file, self._results, self._log = board_file.absolute(), results, log
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._cut = False
 
     def run(
         self, claim: Claim, run: str, options: Sequence[str], *, but: Sequence[str] = (), deadline: float
-    ) -> Outcome:
+    ) -> EndedRun:
         """Measure into the run of that id until `deadline` (seconds since the epoch).
 
         `options` are pytest's; `but` are cases that are left out, as BENCHMARK/CASE.
         """
-        words = [sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid())]
-        words += [sys.executable, "-m", "pytest"]
-        words += ["--lg-env", str(board_file(self._job).absolute())]
         said = self._log.with_suffix(".json")
-        words += [f"--results={self._results}", "--run-id", run, "-p", "no:cacheprovider"]
-        words += [f"--answer={said}"]
+        words = [sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid()), sys.executable, "-m", "pytest"]
+        words += ["--lg-env", str(self._board_file), f"--results={self._results}", "--run-id", run]
+        words += ["-p", "no:cacheprovider", f"--answer={said}", *options]
         words += [word for case in but for word in ("--leave-out", case)]
-        words += options
         environment = {**os.environ, JOIN: claim.token, "LG_PLACE": claim.wanted.place}
         if claim.wanted.coordinator:
             environment["LG_COORDINATOR"] = claim.wanted.coordinator
         with self._log.open("ab") as log:
             with self._lock:
                 if self._cut:
-                    return Outcome(Ending.CUT, "the night had to end", run)
+                    return EndedRun(Ending.CUT, "the night had to end", run)
                 self._process = process = subprocess.Popen(
                     words,
                     stdin=subprocess.DEVNULL,
@@ -87,7 +81,7 @@ class Child:
                 )
             status = self._wait(process, deadline)
         if status == ExitStatus.NOTHING and but:
-            return Outcome(Ending.MEASURED, "all cases were already measured", run)
+            return EndedRun(Ending.MEASURED, "all cases were already measured", run)
         sentence = answer(said, status).sentence
         return outcome(self._results / run, status, sentence, cut=self._cut)
 
@@ -110,7 +104,7 @@ class Child:
         return process.wait()
 
 
-def outcome(folder: Path, status: int, said: str, *, cut: bool) -> Outcome:
+def outcome(folder: Path, status: int, said: str, *, cut: bool) -> EndedRun:
     """What a session's exit status and its run say together."""
     name = folder.name
     try:
@@ -120,7 +114,7 @@ def outcome(folder: Path, status: int, said: str, *, cut: bool) -> Outcome:
         # It did not reach its board.
         wrong = status in (ExitStatus.USAGE, ExitStatus.NOTHING)
         ending = Ending.WRONG if wrong else Ending.LAB
-        return Outcome(Ending.CUT if cut else ending, said, name)
+        return EndedRun(Ending.CUT if cut else ending, said, name)
     measured = sum(result.status is Status.MEASURED for result in results)
     sentence = run.outcome or f"the session ended without a reason (status {status})"
     if run.ending in (Ending.LOST, Ending.WRONG):
@@ -134,7 +128,7 @@ def outcome(folder: Path, status: int, said: str, *, cut: bool) -> Outcome:
         ending = Ending.BOARD if dead else Ending.FAILED
     else:
         ending = Ending.LAB
-    return Outcome(ending, sentence, name, measured)
+    return EndedRun(ending, sentence, name, measured)
 
 
 def measured_in(folder: Path) -> list[str]:

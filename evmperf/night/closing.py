@@ -23,9 +23,9 @@ from evmperf.model.replies import Failed, Remark, Reply
 from evmperf.model.stats import percent
 from evmperf.model.verdict import GoalWord, Outcome
 from evmperf.night.child import measured_in
-from evmperf.night.conductor import Night, Progress
-from evmperf.night.page import render
+from evmperf.night.conductor import NightConductor, Progress
 from evmperf.night.plan import board_file
+from evmperf.night.status import render
 from evmperf.runs import spool
 
 LOG = "closing.log"
@@ -159,7 +159,7 @@ class Closing:
         return SIGNS[self.state]
 
 
-def close(night: Night, began: float) -> Closing:
+def close(night: NightConductor, began: float) -> Closing:
     """Judge what was measured, write guide, site and page, push; returns what to say of it."""
     plan, folder = night.plan, night.journal.folder
     closing = Closing([NightBoard(progress) for progress in night.progress])
@@ -220,7 +220,7 @@ def sentence(closing: Closing) -> str:
     return ", ".join([text, *others]) + "."
 
 
-def _confirm(closing: Closing, night: Night, check: Check) -> None:
+def _confirm(closing: Closing, night: NightConductor, check: Check) -> None:
     """Check again what is worse, on all boards at the same time, as far as the night has time."""
     budget = min(seconds(night.plan.confirm), night.until - time.time())
     # LAVA's devices are not ours to hold for that.

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from evmperf.app.calls import Calls
 from evmperf.boards import board as boards
-from evmperf.keeping.claim import Claim
-from evmperf.keeping.listing import places
+from evmperf.keeping.claim import Claim, places
 from evmperf.keeping.wanted import Wanted
 from evmperf.model.duration import seconds
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.run import NIGHT
-from evmperf.night.child import Child, Outcome, measured_in, why
+from evmperf.night.child import Child, EndedRun, measured_in, why
 from evmperf.night.health import Health, HealthState, Register
 from evmperf.night.journal import Journal
 from evmperf.night.plan import Job, NightPlan, board_file
@@ -70,7 +69,7 @@ class Progress:
         return self.state not in _GOES_ON
 
 
-class Night:
+class NightConductor:
     """Measures a plan; `progress` may be read by other threads at any time."""
 
     identity: str = ""
@@ -132,7 +131,8 @@ class Night:
             elif event["event"] == "measured":
                 if event["run"] and event["run"] not in progress.runs:
                     progress.runs.append(event["run"])
-                self._conclude(progress, event["place"], _outcome(event))
+                outcome = EndedRun(Ending(event["ending"]), event["sentence"], event["run"])
+                self._conclude(progress, event["place"], outcome)
         for progress in self.progress:
             if not progress.done:
                 progress.state = Doing.WAITING
@@ -180,7 +180,7 @@ class Night:
             claim.release()
         self._ended(progress, run, outcome)
 
-    def _ended(self, progress: Progress, run: str, outcome: Outcome, **more: int) -> None:
+    def _ended(self, progress: Progress, run: str, outcome: EndedRun, **more: int) -> None:
         """Note the outcome of a session, decide what it means, and report it."""
         self.journal.note(
             "measured",
@@ -195,14 +195,13 @@ class Night:
         self._conclude(progress, progress.place, outcome)
         self.tell(f"{progress.job.name}: {outcome.ending} on {progress.place}: {outcome.sentence}")
 
-    def _session(self, progress: Progress, claim: Claim, run: str, but: list[str]) -> Outcome:
+    def _session(self, progress: Progress, claim: Claim, run: str, but: list[str]) -> EndedRun:
         job = progress.job
         options = [*self.plan.words(job), "--fact", f"{NIGHT}={self.journal.id}"]
         limit = time.time() + seconds(job.limit) if job.limit else self.until
+        there = [case for name in but for case in measured_in(self.results / name)]
         with self._child(progress, run, self.results) as child:
-            there = [case for name in but for case in measured_in(self.results / name)]
-            deadline = min(limit, self.until)
-            done = child.run(claim, run, options, but=there, deadline=deadline)
+            done = child.run(claim, run, options, but=there, deadline=min(limit, self.until))
         if done.ending is Ending.CUT and limit <= time.time() < self.until:
             return replace(done, ending=Ending.LIMIT)
         return done
@@ -210,7 +209,7 @@ class Night:
     @contextlib.contextmanager
     def _child(self, progress: Progress, run: str, results: Path) -> Iterator[Child]:
         """A session that is ended with the night."""
-        child = Child(self.plan, progress.job, results, self.journal.folder / f"{run}.log")
+        child = Child(board_file(progress.job), results, self.journal.folder / f"{run}.log")
         self._children.add(child)
         try:
             if self.ending.is_set():
@@ -219,7 +218,7 @@ class Night:
         finally:
             self._children.discard(child)
 
-    def _conclude(self, progress: Progress, place: str, outcome: Outcome) -> None:
+    def _conclude(self, progress: Progress, place: str, outcome: EndedRun) -> None:
         """Decide what an outcome means for the job."""
         progress.place, progress.sentence = place, outcome.sentence
         progress.state = outcome.ending
@@ -331,13 +330,12 @@ class Night:
             progress.failures.append(f"{board.place}: failed its health check: {reason}")
         return well
 
-    def _check(self, progress: Progress, claim: Claim, run: str) -> Outcome:
+    def _check(self, progress: Progress, claim: Claim, run: str) -> EndedRun:
         options = ["--run-kind", "health", "--profile", "quick", "-k", self.plan.health_check]
-        options += self.plan.health_options
         with self._child(progress, run, self.journal.folder / "checks") as child:
-            return child.run(claim, run, options, deadline=self.until)
+            return child.run(claim, run, [*options, *self.plan.health_options], deadline=self.until)
 
-    def _note_health(self, board: Wanted, outcome: Outcome) -> None:
+    def _note_health(self, board: Wanted, outcome: EndedRun) -> None:
         """Two failures of the lab or the board in a row make it suspect; a success clears it."""
         with contextlib.suppress(LabError):
             health = self._register.of(board)
@@ -346,7 +344,3 @@ class Night:
                 self._register.keep(board, health.after_failure(reason))
             elif outcome.ending in (Ending.MEASURED, Ending.FAILED) and health != Health():
                 self._register.keep(board, Health())
-
-
-def _outcome(event: dict[str, object]) -> Outcome:
-    return Outcome(Ending(str(event["ending"])), str(event["sentence"]), str(event["run"]))

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from evmperf.keeping.claim import ask_once
-from evmperf.keeping.listing import places
+from evmperf.keeping.claim import ask_once, places
 from evmperf.keeping.wanted import Wanted
 from evmperf.runs.spool import leave_out, write_whole
 

@@ -14,8 +14,8 @@ from evmperf.model.errors import Kind, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import Failed, Reply
 from evmperf.model.run import NIGHT
-from evmperf.night.child import Outcome, outcome
-from evmperf.night.conductor import Doing, Night, Progress
+from evmperf.night.child import EndedRun, outcome
+from evmperf.night.conductor import Doing, NightConductor, Progress
 from evmperf.night.plan import board_file
 
 _AWAY_S = 15.0
@@ -24,7 +24,7 @@ _OWN_RESULTS = "host"
 """The kind of job whose session keeps its results on the lab's Labgrid host."""
 
 
-class LavaNight(Night):
+class LavaNight(NightConductor):
     """A night whose jobs are LAVA's."""
 
     @property
@@ -78,7 +78,7 @@ class LavaNight(Night):
         self.tell(f"{job.name}: submitted as {progress.page}")
         return number
 
-    def _follow(self, progress: Progress, number: int, calls: Calls) -> Outcome | None:
+    def _follow(self, progress: Progress, number: int, calls: Calls) -> EndedRun | None:
         """How a job ended; None when that is not known yet."""
 
         def hear(news: Reply) -> None:
@@ -96,7 +96,7 @@ class LavaNight(Night):
         sentence = judged.lines[-1]
         if progress.job.lava == _OWN_RESULTS:
             endings = {ExitStatus.OK: Ending.MEASURED, ExitStatus.FAILED: Ending.FAILED}
-            return Outcome(endings.get(judged.status, Ending.LAB), sentence, "")
+            return EndedRun(endings.get(judged.status, Ending.LAB), sentence, "")
         request = Import(
             job=str(number),
             results=str(self.results),
@@ -113,15 +113,15 @@ class LavaNight(Night):
             raise LabError(f"the results of LAVA's job {number} cannot be read: {why}")
         # There is no log, or it ends before the first measurement.
         lab = judged.status == ExitStatus.LAB_BROKEN
-        return Outcome(Ending.LAB if lab else Ending.BOARD, sentence, "")
+        return EndedRun(Ending.LAB if lab else Ending.BOARD, sentence, "")
 
-    def _unknown(self, progress: Progress, number: int, calls: Calls, failed: Failed) -> Outcome | None:
+    def _unknown(self, progress: Progress, number: int, calls: Calls, failed: Failed) -> EndedRun | None:
         """The outcome when the wait failed: the night is over, or the server does not answer."""
         progress.sentence = failed.sentence
         if time.time() >= self.until:
             calls.ask(Cancel(job=number, identity=self.identity), last=True)
-            return Outcome(Ending.CUT, f"the night had to end before LAVA's job {number}", "")
+            return EndedRun(Ending.CUT, f"the night had to end before LAVA's job {number}", "")
         if failed.kind is Kind.USAGE:
-            return Outcome(Ending.WRONG, failed.sentence, "")
+            return EndedRun(Ending.WRONG, failed.sentence, "")
         self.ending.wait(_AWAY_S)
         return None

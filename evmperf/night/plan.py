@@ -4,7 +4,6 @@
 docs/lab-at-scale.md describes it for people.
 """
 
-import difflib
 import re
 import time
 from collections.abc import Mapping
@@ -17,8 +16,7 @@ from msgspec.structs import replace
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
 from evmperf.boards.images import PARTS, by_board, role
-from evmperf.keeping.kicks import GRACE_S
-from evmperf.keeping.wanted import Wanted, wanted
+from evmperf.keeping.wanted import GRACE_S, Wanted, wanted
 from evmperf.model import repeats
 from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
@@ -112,9 +110,9 @@ def checked(data: Any, where: str, name: str, *, parts: bool = False) -> NightPl
     """The plan that these words are; `where` they are said, and the plan's `name` if they say none. With
     `parts`, images may be parts to boot. Raises UsageError.
     """
-    _check_words(where, NightPlan, data)
+    _check_words(where, "the plan", NightPlan, data)
     for number, entry in enumerate(data.get("boards") or [], 1):
-        _check_words(f"{where}: boards, number {number}", Job, entry)
+        _check_words(where, f"boards, number {number}", Job, entry)
     try:
         plan = msgspec.convert({"name": name, **data}, NightPlan)
     except msgspec.ValidationError as error:
@@ -180,13 +178,8 @@ def _check_repeat(text: str, where: str) -> None:
         raise UsageError(f"{where}: {error}") from None
 
 
-def _check_words(where: str, kind: type[msgspec.Struct], data: Any) -> None:
-    """Raise UsageError for what is no mapping, or for a word that is not known."""
+def _check_words(where: str, part: str, kind: type[msgspec.Struct], data: Any) -> None:
     if not isinstance(data, dict):
-        raise UsageError(f"{where}: must be a mapping, not {data!r}")
-    known = kind.__struct_fields__
+        raise UsageError(f"{where}: {part} must be a mapping, not {data!r}")
     for word in data:
-        if word not in known:
-            near = difflib.get_close_matches(str(word), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}."
-            raise UsageError(f"{where}: unknown word {word!r}; {hint}")
+        boards.check_word(Path(where), part, str(word), kind.__struct_fields__)

@@ -1,4 +1,4 @@
-"""The state of a night as JSON and as a page that needs no server."""
+"""The pages of a night, and its state as JSON; they need no server."""
 
 import contextlib
 import json
@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evmperf.keeping import listing, locks
+from evmperf.benchmarks import wording
+from evmperf.keeping import claim, locks
 from evmperf.keeping.hold import clock
 from evmperf.keeping.wanted import HoldRecord
 from evmperf.model.errors import EvmperfError
 from evmperf.night.child import measured_in
-from evmperf.night.conductor import Doing, Night, Progress
+from evmperf.night.conductor import Doing, NightConductor, Progress
 from evmperf.night.health import Health
-from evmperf.night.page import render
+from evmperf.pages import look
+from evmperf.pages.templates import environment
 from evmperf.runs.spool import RECORDS, write_whole
 
 EVERY_S = 2.0
@@ -25,10 +27,22 @@ GONE_S = 30.0
 """Seconds after which a page without an update shows that its night was killed."""
 
 
-class Status:
+def render(template: str, **values: Any) -> str:
+    """A page; raises jinja2's errors for a template that is wrong."""
+    templates = environment("evmperf.night")
+    templates.filters |= {
+        "clock": lambda seconds: clock(seconds) if seconds else "",
+        "clock_s": lambda seconds: time.strftime("%H:%M:%S", time.localtime(seconds)),
+    }
+    return templates.get_template(template).render(
+        look=look.inline(plots=False), figure=wording.figure, **values
+    )
+
+
+class StatusPage:
     """Writes status.json and status.html into the night's folder until it is closed."""
 
-    def __init__(self, night: Night, began: float) -> None:
+    def __init__(self, night: NightConductor, began: float) -> None:
         self._night, self._began = night, began
         self._coordinators = night.coordinators
         self._counted: dict[str, tuple[int, int]] = {}
@@ -89,11 +103,11 @@ class Status:
 
     def _look(self) -> None:
         """Ask the coordinators for their places."""
-        self._known = [
-            {**place, "coordinator": coordinator}
-            for coordinator in sorted(self._coordinators)
-            for place in self._places(coordinator)
-        ]
+        known: list[dict[str, Any]] = []
+        for coordinator in sorted(self._coordinators):
+            with contextlib.suppress(EvmperfError):
+                known += [{**place, "coordinator": coordinator} for place in claim.places(coordinator)]
+        self._known = known
 
     def _write(self) -> None:
         record = self.record()
@@ -126,12 +140,6 @@ class Status:
                 self._counted[run] = size, len(measured_in(folder))
         return self._counted.get(run, (0, 0))[1]
 
-    @staticmethod
-    def _places(coordinator: str) -> list[dict[str, Any]]:
-        with contextlib.suppress(EvmperfError):
-            return listing.places(coordinator)
-        return []
-
 
 def _activity(record: HoldRecord | None) -> dict[str, Any]:
     known = record or HoldRecord("", "", "", "", "", 0.0)
@@ -140,7 +148,7 @@ def _activity(record: HoldRecord | None) -> dict[str, Any]:
 
 def _place(place: Mapping[str, Any], held: Mapping[str, HoldRecord], coordinator: str) -> dict[str, Any]:
     health = Health.of_tags(place["tags"])
-    record = held.get(place["name"]) or listing.holder(place, coordinator)
+    record = held.get(place["name"]) or claim.holder(place, coordinator)
     return {
         "place": place["name"],
         "holder": record.by if record else "",

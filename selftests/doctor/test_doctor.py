@@ -16,7 +16,7 @@ import yaml
 from evmperf.boards import board as boards
 from evmperf.cli.main import main
 from evmperf.doctor.examination import Examination
-from evmperf.doctor.finding import CheckOutcome, Finding, exit_status
+from evmperf.doctor.finding import CheckFinding, CheckOutcome, exit_status
 from evmperf.measure import boardfile
 from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
@@ -97,15 +97,15 @@ def write(tmp_path: Path, fake: FakeBoard, switch: FakeSwitch) -> Callable[..., 
     return write_it
 
 
-def examine(file: Path, **more: Any) -> dict[str, Finding]:
+def examine(file: Path, **more: Any) -> dict[str, CheckFinding]:
     return {found.step: found for found in Examination(boardfile.named(str(file)), **more).findings()}
 
 
-def outcomes(found: dict[str, Finding], steps: list[str]) -> set[CheckOutcome]:
+def outcomes(found: dict[str, CheckFinding], steps: list[str]) -> set[CheckOutcome]:
     return {found[step].outcome for step in steps}
 
 
-def check_bad(finding: Finding, kind: Kind, sentence: str) -> None:
+def check_bad(finding: CheckFinding, kind: Kind, sentence: str) -> None:
     assert (finding.outcome, finding.kind) == (CheckOutcome.BAD, kind)
     assert re.search(sentence, finding.text), finding.text
 
@@ -247,7 +247,7 @@ def test_a_board_whose_clock_is_wrong(write, fake, tmp_path):
 def replayed(monkeypatch):
     """A function that examines a board which replays."""
 
-    def examine_it(linux: bytes, **play: Any) -> dict[str, Finding]:
+    def examine_it(linux: bytes, **play: Any) -> dict[str, CheckFinding]:
         with replay_lab(Play(texts.LOADER, linux, **play), "am64x", **REPLAYED) as (_, path):
             return examine(path)
 

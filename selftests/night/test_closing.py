@@ -12,10 +12,10 @@ import pytest
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
 from evmperf.night.closing import LOG, Closing, NightBoard, _describe, close, sentence
-from evmperf.night.conductor import Night, Progress
+from evmperf.night.conductor import NightConductor, Progress
 from evmperf.night.journal import Journal
-from evmperf.night.page import render
 from evmperf.night.plan import Job, read
+from evmperf.night.status import render
 from evmperf.runs.spool import append_records
 from evmperf.store.places import StoreFolder
 from evmperf.store.source import StoredRuns
@@ -66,7 +66,7 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
     file = tmp_path / "x.yaml"
     file.write_text("boards: [{board: virtual.yaml}, {board: virtual.yaml}]\nguide: no\nconfirm: 1m\n")
     journal = Journal(tmp_path / "night-x")
-    night = Night(read(file), tmp_path, journal, time.time() + 3600, lambda line: None)
+    night = NightConductor(read(file), tmp_path, journal, time.time() + 3600, lambda line: None)
     runs.write(tmp_path, [], number=22, night="night-x")  # nothing measured
     for progress, number in zip(night.progress, (20, 21), strict=True):
         progress.state, progress.runs = "measured", [f"am64xx-hsevm-{number:04}"]
@@ -93,7 +93,9 @@ def test_one_damaged_old_run_is_left_out_by_name_and_the_rest_is_judged(tmp_path
     runs.write(tmp_path, runs.results(generator, changed={lost: 0.7}), number=20, night="night-x")
     file = tmp_path / "x.yaml"
     file.write_text("boards: [{board: virtual.yaml}]\nguide: no\nsite: no\n")
-    night = Night(read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None)
+    night = NightConductor(
+        read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None
+    )
     night.progress[0].state, night.progress[0].runs = "measured", ["am64xx-hsevm-0020"]
     closing = close(night, time.time())
     assert [w.key for w in closing.worse] == [lost]
@@ -108,7 +110,9 @@ def test_a_night_without_verdicts_is_not_a_good_night(tmp_path, monkeypatch):
     runs.write(tmp_path, runs.results(generator), number=20, night="night-x")
     file = tmp_path / "x.yaml"
     file.write_text("boards: [{board: virtual.yaml}]\nguide: no\nsite: no\n")
-    night = Night(read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None)
+    night = NightConductor(
+        read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None
+    )
     night.progress[0].state, night.progress[0].runs = "measured", ["am64xx-hsevm-0020"]
     # A mistake in evmperf, in the process that judges.
     (tmp_path / "sitecustomize.py").write_text(

@@ -46,7 +46,7 @@ def test_a_board_may_be_measured_over_more_often_than_the_others(read):
         ({"boards": []}, "boards: is empty"),
         ({"boards": [{"board": "none.yaml"}]}, "none.yaml"),
         ({"boards": [{"name": "x"}]}, "missing required field `board` - at `boards[0]`"),
-        ({"boards": [{"board": BOARD, "plase": "a"}]}, "'plase'; did you mean place"),
+        ({"boards": [{"board": BOARD, "plase": "a"}]}, "'plase'; did you mean 'place'"),
         ({"boards": [{"board": BOARD, "uses": ["tester"]}]}, "no number under limits"),
         ({"boards": [{"board": BOARD, "place": "a", "any": {"b": "c"}}]}, "either place or any"),
         ({"boards": [{"board": BOARD, "lava": "nativ"}]}, "'nativ' - at `boards[0].lava`"),

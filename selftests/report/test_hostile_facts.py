@@ -30,8 +30,8 @@ from evmperf.model.results import Direction, Failure, Sample, Status
 from evmperf.model.verdict import Judgement, Outcome, Verdict
 from evmperf.night.closing import Closing, NightBoard, _describe, sentence
 from evmperf.night.conductor import Progress
-from evmperf.night.page import render
 from evmperf.night.plan import Job
+from evmperf.night.status import render
 from evmperf.report import ab, page, verdicts
 from evmperf.runs import differences
 from evmperf.runs.history import SpoolFolder
