@@ -15,17 +15,12 @@ import pytest
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards import board as boards
-from evmperf.boards import variation as variations
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.console.person import Person
-from evmperf.influx.config import load as config_of_influx
 from evmperf.influx.config import variable
 from evmperf.measure import boardfile
-from evmperf.model import repeats
-from evmperf.model.duration import seconds
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError, was_ctrl_c
 from evmperf.model.exits import ExitStatus
-from evmperf.model.facts import Facts
 from evmperf.model.outlets import plain
 from evmperf.model.places import project
 from evmperf.model.replies import Failed, Reply, SessionEnded
@@ -84,35 +79,16 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         board = boardfile.named(given)
         boardfile.check_variables(board.file)
-        influx = config_of_influx(os.environ)
-        wait_s, grace_s = seconds(config.option.wait), seconds(config.option.grace)
-        variation = variations.parse(config.option.vary)
-        repeated = repeats.parse(config.option.repeat, config.option.boots)
-        vars(config.option).update(variation.provisioned)
+        session = Session.create(board, config.option)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(board.file)
     if config.args_source is config.ArgsSource.INVOCATION_DIR:
         # With `--lg-env FILE` pytest takes FILE's folder for the root; outside the checkout there
         # is no testpaths, and everything below the current folder would be collected.
-        config.args = [str(TESTS), *_own_tests()]
+        own = Path("tests")  # of a lab's own repository
+        config.args = [str(TESTS), *([str(own)] if own.is_dir() and own.resolve() != TESTS else [])]
         config.option.importmode = "importlib"  # both folders may have a test_emmc.py
-    profile = config.option.profile or board.options.board.profile
-    session = Session.create(
-        board, profile, config.option.results, config.option.run_kind, config.option.release
-    )
-    session.name(config.option.run_id)
-    session.influx = influx
-    session.give_way, session.wait_s = config.option.give_way, wait_s
-    session.grace_s = grace_s
-    session.vary(variation)
-    session.repeats = repeated
-    session.run.facts |= Facts.from_dict(
-        dict(word.split("=", 1) for word in config.option.fact if "=" in word)
-    )
-    session.image = config.option.image
-    given = {part: getattr(config.option, part) for part in ("kernel", "dtb", "ramdisk")}
-    session.netboot = {part: file for part, file in given.items() if file}
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     session.person = Person(functools.partial(aside, config))
@@ -122,12 +98,6 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.freeze()  # what is loaded stays: pytest's full collections need not walk it
     if not config.option.collectonly:
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
-
-
-def _own_tests() -> list[str]:
-    """The tests of a lab's own repository, where it has some."""
-    own = Path("tests")
-    return [str(own)] if own.is_dir() and own.resolve() != TESTS else []
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -283,8 +253,8 @@ def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
     try:
         with _ending(request.session, session):
             session.open(_target(request), teller(request.config))
-            if state := request.config.option.lg_initial_state:
-                session.begin_at(state)
+            if (state := request.config.option.lg_initial_state) and session.bench:
+                session.bench.force(state)
         yield session
     finally:
         session.close(keep_on=request.config.option.keep_on)
@@ -310,7 +280,7 @@ def measure(request: pytest.FixtureRequest, measuring: Session) -> Measure:
         with _ending(request.session, measuring):
             result = measuring.measure(benchmark, case)
         request.node.stash[RESULT] = result
-        if measuring.give_way and measuring.claim and measuring.claim.asked:
+        if request.config.option.give_way and measuring.claim and measuring.claim.asked:
             measuring.gave_way = measuring.claim.asked[0]
             request.session.shouldstop = plain(f"the board was asked for: {measuring.gave_way}")
         if result.status is not Status.MEASURED:

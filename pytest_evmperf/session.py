@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards import variation as variations
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
 from evmperf.boards.vocabulary import CABLED
 from evmperf.console.person import Person
+from evmperf.influx import config as influx_config
 from evmperf.measure import addresses, provenance
 from evmperf.measure.signals import Signals
-from evmperf.model import ended
+from evmperf.model import ended, repeats
+from evmperf.model.duration import seconds
 from evmperf.model.ended import Ended, Ending
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
+from evmperf.model.facts import Facts
 from evmperf.model.outlets import plain
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Result
@@ -32,7 +36,6 @@ from evmperf.runs.spool import Spool, new_run_id
 from pytest_evmperf.forecast import Forecast
 
 if TYPE_CHECKING:
-    from evmperf.influx.config import Config
     from evmperf.influx.sender import Sender
     from evmperf.keeping.claim import Claim
     from evmperf.lab.bench import LabgridBench
@@ -64,7 +67,7 @@ class Session:
     """What is put on the board before it is measured, "" for what is there."""
     netboot: dict[str, str] = field(default_factory=dict)
     """What is booted over the network: files by kernel, dtb or ramdisk."""
-    influx: Config | None = None
+    influx: influx_config.Config | None = None
     sent: str = ""
     """How sending to InfluxDB went, in a sentence."""
     lab_failure: str = ""
@@ -87,8 +90,6 @@ class Session:
     """How long to wait for a board that others hold, in seconds."""
     grace_s: float = 0.0
     """How long to leave a board to who takes it away from its holder meanwhile, in seconds."""
-    give_way: bool = False
-    """Whether the session ends after the case in flight when somebody asks for the board."""
     person: Person = field(default_factory=Person)
     """Who works the power, where that is done by hand."""
     bench: LabgridBench | None = None
@@ -98,37 +99,48 @@ class Session:
     _sender: Sender | None = None
 
     @classmethod
-    def create(cls, board: Board, profile: str, results: Path, kind: str, release: str) -> Session:
-        """A session for `board`; nothing is written or started yet."""
+    def create(cls, board: Board, option: Any) -> Session:
+        """A session for `board` by pytest's options; nothing is written or started yet. Raises UsageError."""
+        variation = variations.parse(option.vary)
+        vars(option).update(variation.provisioned)
         run = Run(
-            id=new_run_id(board.name),
+            id=option.run_id or new_run_id(board.name),
             board=board.name,
-            profile=profile,
-            kind=kind,
+            profile=option.profile or board.options.board.profile,
+            kind=option.run_kind,
             lab=os.environ.get("EVMPERF_LAB", socket.gethostname()),
             place=os.environ.get("LG_PLACE", ""),
-            release=release,
+            release=option.release,
             started_ns=time.time_ns(),
-            addresses=addresses.of_run(results, os.environ),
+            addresses=addresses.of_run(option.results, os.environ),
             facts=provenance.project(),
         )
         facts = run.facts
         facts.board_file, facts.virtual = board.file_name, board.is_virtual
         facts.board_revision = board.options.board.revision
         facts.power = "" if board.power == "switch" else board.power
-        return cls(board, profile, results / run.id, run)
+        facts.variation = list(variation.words)
+        run.facts |= Facts.from_dict(dict(word.split("=", 1) for word in option.fact if "=" in word))
+        netboot = {part: getattr(option, part) for part in ("kernel", "dtb", "ramdisk")}
+        return cls(
+            board,
+            run.profile,
+            option.results / run.id,
+            run,
+            image=option.image,
+            netboot={part: file for part, file in netboot.items() if file},
+            influx=influx_config.load(os.environ),
+            variation=variation,
+            repeats=repeats.parse(option.repeat, option.boots),
+            wait_s=seconds(option.wait),
+            grace_s=seconds(option.grace),
+        )
 
     def unsupported(self, benchmark: Benchmark, case: Case) -> str:
         """Why a case is not measured in this session, "" if it is."""
         if self.netboot and benchmark.driver in CABLED:
             return "booted over the network: no figures of the Ethernet port in use"
         return benchmark.unsupported(self.board, case)
-
-    def name(self, run: str) -> None:
-        """Give the run an id that somebody else has chosen, "" leaves its own."""
-        if run:
-            self.run.id = run
-            self.folder = self.folder.with_name(run)
 
     def check_image(self) -> None:
         """Raise UsageError for an image that does not fit the board, LabError for one that cannot be
@@ -197,17 +209,6 @@ class Session:
     def lost(self) -> str:
         """Why the board is ours no more, "" while it is."""
         return self.claim.lost if self.claim else ""
-
-    def vary(self, variation: Variation) -> None:
-        """Measure a variation of the board; its words are a fact of the run."""
-        self.variation = variation
-        if variation:
-            self.run.facts.variation = list(variation.words)
-
-    def begin_at(self, state: str) -> None:
-        """Take the board as it is (--lg-initial-state); raises UsageError, BoardError, LabError."""
-        assert self.bench
-        self.bench.force(state)
 
     def open(self, target: Any, progress: Callable[[str], None]) -> None:
         """Start what has to run, open the spool, and get the bench ready; raises LabError.

@@ -129,7 +129,7 @@ def test_what_cannot_be_is_said(variant, word, said):
 
 def test_no_ethernet_is_measured_on_a_board_that_was_booted_over_it(tmp_path):
     board = catalogue.board(boards.find("virtual"))
-    session = Session.create(board, "full", tmp_path, "desk", "")
+    session = Session(board, "full", tmp_path, run=None)
     known = catalogue.benchmarks().values()
     ethernet = [(b, c) for b in known if b.driver in ("cpsw", "icssg", "ipsec") for c in b.cases("full")]
     measured = [pair for pair in ethernet if not session.unsupported(*pair)]
