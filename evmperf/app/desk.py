@@ -13,7 +13,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED, FEATURES
-from evmperf.desk import boardfile, cable, identity, ports, scratch
+from evmperf.desk import boardfile, identity, ports, scratch
 from evmperf.desk.identity import SshAddress
 from evmperf.desk.ports import Port, Voice
 from evmperf.measure import boardfile as boardfiles
@@ -74,7 +74,7 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
     like = boardfile.fitting(found)
     sections: dict[str, Mapping[str, str]] = {}
     if request.tester.partition(":")[0] == "local" and not like:
-        ends = cable.between(found.links, far=network is not None)
+        ends = boardfile.cable(found.links, far=network is not None)
         sections |= {"eth": ends} if ends else {}
     if request.make_scratch:
         sections |= _scratch(way, request.password, hear, agree)

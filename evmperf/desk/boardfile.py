@@ -1,8 +1,12 @@
 """The board file of a desk: the one that fits the board, with the way that there is to it here."""
 
+import contextlib
+import ipaddress
+import json
 import re
+import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +48,8 @@ _DECIDE = {
     "password": ("Everybody who can read this file can log in.",),
 }
 """What a person must decide in a file that was found, by the word that it is about."""
+_OURS, _THEIRS = "192.168.187.1", "192.168.187.2/24"
+"""Addresses for the two ends of a cable that has none."""
 _DEEPEST = 8
 """Spaces before such a word: deeper ones are names of others."""
 
@@ -82,7 +88,8 @@ def write(
     like = fitting(identity)
     said = yamlfile.read(like)["targets"]["main"] if like else {}
     own = {word: dict(options) for word, options in (sections or {}).items()}
-    name = like.stem if like else _slug(identity.model) or "board"
+    slug = re.sub(r"[^a-z0-9]+", "-", identity.model.lower()).strip("-")[:40]
+    name = like.stem if like else slug or "board"
     title = identity.model or "a board without a name"
     general = said.get("options", {}).get("board") or {
         "name": name,
@@ -121,6 +128,23 @@ def write(
     about = f"# As `evmperf desk` found it{f', like {like.name}' if like else ''}.\n"
     text = about + yaml.safe_dump(data, sort_keys=False)
     return copying.written(folder / f"desk-{name}.yaml", text, "w", private=True)
+
+
+def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, str]:
+    """The options of `eth` for the board's interface at whose other end this machine is, {} where none
+    is known; a board that is reached over the network (`far`) gets no new address.
+    """
+    ours = list(_our_addresses())
+    for name, addresses in links.items():
+        for address in addresses:
+            with contextlib.suppress(ValueError):
+                network = ipaddress.ip_interface(address).network
+                for own in ours:
+                    if ipaddress.ip_address(own) in network:
+                        return _ends(name, address, own)
+    if len(links) == 1 and not far:
+        return _ends(next(iter(links)), _THEIRS, _OURS)
+    return {}
 
 
 def blank(folder: Path, name: str, title: str = "") -> Path:
@@ -193,5 +217,17 @@ def _medium(identity: BoardIdentity, said: Mapping[str, Any]) -> str:
     return str(found)
 
 
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40]
+def _ends(interface: str, board: str, tester: str) -> dict[str, str]:
+    return {"interface": interface, "board_address": board, "tester_address": tester}
+
+
+def _our_addresses() -> Iterable[str]:
+    """This machine's IPv4 addresses, none where `ip` does not say them."""
+    try:
+        done = subprocess.run(["ip", "-j", "-4", "address"], capture_output=True, timeout=10, check=True)
+        said = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return
+    for link in said:
+        if link.get("ifname") != "lo":
+            yield from (entry["local"] for entry in link.get("addr_info", ()))

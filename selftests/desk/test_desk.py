@@ -1,173 +1,23 @@
-"""`evmperf desk`: the board is found on a pseudo terminal or over SSH, named, and measured."""
+"""`evmperf desk`: the board is found on a pseudo terminal, named, and measured."""
 
-import contextlib
 import json
 import os
 import pty
 import re
-import select
-import socket
-import subprocess
-import sys
-import tempfile
 import textwrap
-import threading
-import time
-import tty
-from dataclasses import replace
 
 import pytest
 import yaml
 
 from evmperf.app import desk
-from evmperf.app.requests import FindBoard
 from evmperf.boards import board as boards
 from evmperf.cli.main import main
-from evmperf.desk import boardfile, cable, identity, ports, scratch
+from evmperf.desk import boardfile, identity, ports
 from evmperf.desk.identity import PasswordWanted
 from evmperf.lab import boardcheck
-from evmperf.lab.tester import SshTester
-from evmperf.model.errors import BoardError, ToolError, UsageError
+from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from selftests.support import sudoer
-from selftests.support.fakeboard import FakeBoard
-from selftests.support.sshd import Sshd
-
-
-def here(command):
-    return subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, text=True, check=False).stdout
-
-
-class Disks:
-    """An eMMC that is a file, with a table that sfdisk made; `tells` whether its kernel sees changes."""
-
-    def __init__(self, folder, table, mib, grown_mib, tells=True):
-        self._folder = folder
-        self._tells = tells
-        self._sys = folder / "sys/block/mmcblk0"
-        (self._sys / "device").mkdir(parents=True)
-        (folder / "dev").mkdir()
-        self.image = folder / "dev/mmcblk0"
-        self.image.touch()
-        os.truncate(self.image, mib << 20)
-        subprocess.run(["sfdisk", "-q", self.image], input=table, text=True, check=True)
-        os.truncate(self.image, grown_mib << 20)
-        for name, text in {"device/type": "MMC", "size": (grown_mib << 20) // 512, "ro": 0}.items():
-            (self._sys / name).write_text(f"{text}\n")
-        self._look()
-
-    @property
-    def table(self):
-        """Number, first sector and count of each partition."""
-        done = subprocess.run(["sfdisk", "-J", self.image], capture_output=True, check=True)
-        found = json.loads(done.stdout)["partitiontable"]["partitions"]
-        return {(int(p["node"].rpartition("p")[2]), p["start"], p["size"]) for p in found}
-
-    def run(self, command):
-        """What a command on the board prints."""
-        for root in ("/sys/block", "/dev/mmcblk", "/dev/$n"):
-            command = command.replace(root, f"{self._folder}{root}")
-        # Of a file partx would make a loop device.
-        said = here(command.replace("partx --add", "true"))
-        if self._tells:
-            self._look()
-        return said.replace(str(self._folder), "")
-
-    def _look(self):
-        for number, start, size in self.table:
-            folder = self._sys / f"mmcblk0p{number}"
-            folder.mkdir(exist_ok=True)
-            (folder / "start").write_text(f"{start}\n")
-            (folder / "size").write_text(f"{size}\n")
-
-
-class DeskBoard(FakeBoard):
-    """A scripted board with a device tree, on a pseudo terminal."""
-
-    def __init__(self, folder, *compatible, model="Some Board Rev A"):
-        super().__init__()
-        self.pace_s = 0.05
-        self.prompt = "root@board:~# "
-        self.disks = None
-        self._tree = folder / "device-tree"
-        self._tree.mkdir()
-        (self._tree / "model").write_bytes(model.encode() + b"\0")
-        (self._tree / "compatible").write_bytes(b"".join(c.encode() + b"\0" for c in compatible))
-        leader, self._follower = pty.openpty()
-        tty.setraw(self._follower)
-        self.path = os.ttyname(self._follower)
-        self._wire = socket.create_connection(("127.0.0.1", self.port))
-        threading.Thread(target=self._carry, args=[leader], daemon=True).start()
-        deadline = time.monotonic() + 10
-        while not self._client and time.monotonic() < deadline:
-            time.sleep(0.01)
-
-    def _carry(self, leader):
-        with contextlib.suppress(OSError):
-            while True:
-                for end in select.select([leader, self._wire], [], [])[0]:
-                    if end is leader:
-                        self._wire.sendall(os.read(leader, 4096))
-                    elif data := self._wire.recv(4096):
-                        os.write(leader, data)
-                    else:
-                        return
-
-    def _in_shell(self, line):
-        command, mark, _ = line.rpartition("; echo evm'perf-end'")
-        if not mark:
-            super()._in_shell(line)
-            return
-        command = command.replace("/proc/device-tree", str(self._tree))
-        said = self.disks.run(command) if self.disks else here(command)
-        said = said.replace("\n", "\r\n")
-        self.say(f"{said}evmperf-end\r\n{self.prompt}")
-
-    def close(self):
-        super().close()
-        self._wire.close()
-        os.close(self._follower)
-
-
-@pytest.fixture
-def make_board(tmp_path):
-    made = []
-
-    def make(*compatible, up=True, **more):
-        made.append(DeskBoard(tmp_path, *compatible, **more))
-        made[0].switch(True)
-        if up:
-            made[0]._come_up()
-        return made[0]
-
-    yield make
-    for board in made:
-        board.close()
-
-
-@pytest.fixture
-def find(tmp_path):
-    """A function that finds a board, and what was said meanwhile."""
-    said = []
-
-    def find_it(**request):
-        request = FindBoard(folder=str(tmp_path / "found"), **request)
-        return desk.find(request, lambda reply: said.append(reply.sentence))
-
-    find_it.said = said
-    return find_it
-
-
-def evmperf(*words, **more):
-    return subprocess.run(
-        [sys.executable, "-m", "evmperf", "desk", *words],
-        cwd=boards.ENV_DIR.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        **more,
-    )
+from selftests.support.deskboard import evmperf
 
 
 def test_a_known_board_gets_its_own_file_with_this_way_to_it(make_board, find):
@@ -273,10 +123,10 @@ def test_what_a_hostile_board_says_has_a_size_and_is_no_word():
 def test_a_foreign_boards_cable_gets_addresses_where_it_has_none(tmp_path):
     found = identity.answer("model: Some Board\nlink: eth0\nlink: $(reboot) 10.0.0.1/8\n")
     assert found.links == {"eth0": []}
-    words = cable.between(found.links, far=False)
+    words = boardfile.cable(found.links, far=False)
     assert words["interface"] == "eth0"
-    assert cable.between(found.links, far=True) == {}  # its own network is in use
-    assert cable.between({"eth0": [], "eth1": []}, far=False) == {}  # which of them?
+    assert boardfile.cable(found.links, far=True) == {}  # its own network is in use
+    assert boardfile.cable({"eth0": [], "eth1": []}, far=False) == {}  # which of them?
     voice = ports.Voice(ports.Port("/dev/ttyX"), "login", "", 115200)
     file = boardfile.write(tmp_path, found, voice, {}, power="none", tester="local", sections={"eth": words})
     made = boards.load(file)
@@ -300,79 +150,6 @@ def test_the_desk_measures_over_serial_alone_and_leaves_the_board_on(make_board,
     assert facts["power"] == "none"
     assert float(facts["found"]["uptime_s"]) > 0
     assert board.is_on
-
-
-@contextlib.contextmanager
-def ssh_board(prefix=()):
-    """A real sshd, whose users may read the key, and what names it to the desk."""
-    with tempfile.TemporaryDirectory(prefix="evmperf-sshd-") as name:
-        folder = boards.Path(name)
-        folder.chmod(0o755)
-        sshd = Sshd(folder, prefix=prefix)
-        try:
-            yield sshd, ["--key", str(folder / "user")]
-        finally:
-            sshd.stop()
-
-
-QUICK = ("--yes", "-k", "aes-128 and 16384")
-
-
-def test_the_desk_measures_over_ssh_alone(tmp_path):
-    with ssh_board() as (sshd, key):
-        address = f"root@127.0.0.1:{sshd.port}"
-        done = evmperf(address, *key, "--results", str(tmp_path / "r"), *QUICK)
-        assert done.returncode == 0, done.stdout + done.stderr
-        (file,) = (tmp_path / "r" / "desk").glob("*.yaml")
-        main = yaml.safe_load(file.read_text())["targets"]["main"]
-        assert set(main["drivers"]) == {"SSHDriver", "BootStrategy"}
-    refused = evmperf(address, *key)
-    assert refused.returncode == ExitStatus.LAB_BROKEN
-    assert "cannot be reached" in refused.stderr
-
-
-def test_another_user_than_root_measures_through_sudo_over_ssh(tmp_path):
-    prefix = sudoer.prefix(tmp_path, "ALL=(ALL) NOPASSWD: ALL")
-    with ssh_board(prefix) as (sshd, key):
-        address = f"{sudoer.NAME}@127.0.0.1:{sshd.port}"
-        done = evmperf(address, *key, "--results", str(tmp_path / "r"), *QUICK)
-        assert done.returncode == 0, done.stdout + done.stderr
-        shell = SshTester(f"{sudoer.NAME}@127.0.0.1", sshd.options)
-        try:
-            assert shell.run("id -u", 20).text == "0\n"
-            with pytest.raises(ToolError, match="killed"):
-                shell.run(f"echo $$ >{tmp_path}/pid; sleep 60; true", 1)
-            hung = boards.Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/cmdline")
-            deadline = time.monotonic() + 10
-            while hung.exists() and hung.read_text():  # a zombie has none
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-        finally:
-            shell.close()
-
-
-@pytest.mark.parametrize("rule", ["", "ALL=(ALL) ALL"])
-def test_without_sudo_the_desk_says_what_is_lost_and_what_to_do(tmp_path, rule):
-    with ssh_board(sudoer.prefix(tmp_path, rule)) as (sshd, key):
-        done = evmperf(f"{sudoer.NAME}@127.0.0.1:{sshd.port}", *key, "--results", str(tmp_path / "r"))
-    assert done.returncode == ExitStatus.USAGE
-    (line,) = done.stderr.splitlines()
-    assert "no benchmark can run" in line
-    assert "NOPASSWD" in line
-
-
-def test_another_user_than_root_measures_through_sudo_on_a_console(tmp_path, find):
-    console = sudoer.LoginConsole(tmp_path, "ALL=(ALL) ALL")
-    try:
-        with pytest.raises(PasswordWanted):
-            find(ports=(console.path,), user=sudoer.NAME)
-        found = find(ports=(console.path,), user=sudoer.NAME, password=sudoer.PASSWORD)
-        shell = boards.load(boards.Path(found.file)).drivers["EvmShellDriver"]
-        assert shell["username"] == sudoer.NAME
-        done = evmperf("--lg-env", found.file, "--results", str(tmp_path / "r"), *QUICK)
-        assert done.returncode == 0, done.stdout + done.stderr
-    finally:
-        console.close()
 
 
 def test_a_file_that_is_there_says_what_it_would_change():
@@ -442,67 +219,6 @@ def test_with_this_machine_as_tester_the_cable_is_measured(make_board, find):
 
 
 ANY = {"name": "any", "title": "Any", "description": "any"}
-GPT, MBR = "label: gpt\n", "label: dos\n"
-TABLES = {  # sfdisk's table, MiB of its disk then and now, the number that a partition gets
-    "gpt": (f"{GPT}size=64M\nsize=32M\n", 400, 400, 3),
-    "gpt with a gap": (f"{GPT}1: size=64M\n3: size=32M\n", 400, 400, 4),
-    "gpt of a smaller disk": (f"{GPT}size=64M\n", 100, 400, 2),
-    "gpt with a limit": (f"{GPT}last-lba: 204766\nsize=64M\n", 400, 400, None),
-    "mbr": (f"{MBR}size=64M\nsize=32M\n", 400, 400, 3),
-    "mbr with a gap": (f"{MBR}1: size=64M\n3: size=32M\n", 400, 400, 2),
-    "mbr with a logical one": (
-        f"{MBR}start=2048,size=20480\nstart=22528,size=131072,type=5\nstart=24576,size=20480\n",
-        400,
-        400,
-        3,
-    ),
-    "full mbr": (f"{MBR}size=8M\nsize=8M\nsize=8M\nsize=8M\n", 400, 400, None),
-    "full gpt": (f"{GPT}size=+\n", 400, 400, None),
-}
-
-
-@pytest.mark.parametrize("tells", [True, False])
-@pytest.mark.parametrize("table", TABLES)
-def test_a_scratch_partition_takes_free_space_only(tmp_path, table, tells):
-    *made_of, number = TABLES[table]
-    disks = Disks(tmp_path, *made_of, tells=tells)
-    before = disks.table
-    if number is None:
-        with pytest.raises(UsageError, match="free behind its partitions"):
-            scratch.plan(disks.run(scratch.SURVEY))
-        return
-    plan = scratch.plan(disks.run(scratch.SURVEY))
-    assert plan.number == number
-    assert ("copy of the table" in str(plan)) == (table == "gpt of a smaller disk")
-    printed = disks.run(f"{{ {plan.command}; }} 2>&1")
-    assert ("reboot" in scratch.check(plan, disks.run(scratch.SURVEY), printed)) == (not tells)
-    assert disks.table == before | {(number, plan.start, plan.sectors)}
-    again = disks.run(f"{{ {plan.command}; }} 2>&1")  # it is free no more
-    assert disks.table == before | {(number, plan.start, plan.sectors)}, again
-
-
-def test_a_disk_that_sfdisk_refuses_is_told_by_its_words(tmp_path):
-    disks = Disks(tmp_path, *TABLES["gpt"][:3])
-    plan = replace(scratch.plan(disks.run(scratch.SURVEY)), start=2048)
-    before = disks.table
-    printed = disks.run(f"{{ {plan.command}; }} 2>&1")
-    assert disks.table == before
-    with pytest.raises(BoardError, match=r"not made as planned: .*Failed to add #3 partition"):
-        scratch.check(plan, disks.run(scratch.SURVEY), printed)
-
-
-def test_a_scratch_partition_is_made_once_a_person_agreed(make_board, tmp_path):
-    board = make_board("xunlong,orangepi-pc")
-    board.disks = Disks(tmp_path, *TABLES["gpt"][:3])
-    before, shown = board.disks.table, []
-    request = FindBoard(folder=str(tmp_path / "found"), ports=(board.path,), make_scratch=True)
-    desk.find(request, lambda reply: None, lambda plan: bool(shown.append(plan)))
-    assert "sfdisk" in shown[0]
-    assert board.disks.table == before
-    found = desk.find(request, lambda reply: None, lambda plan: True)
-    assert board.disks.table != before
-    assert boards.load(boards.Path(found.file)).options.emmc.scratch == "/dev/mmcblk0p3"
-    assert "/dev/mmcblk0p3 is overwritten" in found.changes
 
 
 def test_the_pages_board_with_a_reset_line_is_a_board_file(tmp_path):

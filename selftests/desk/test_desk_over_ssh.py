@@ -1,0 +1,90 @@
+"""`evmperf desk` over a real sshd, and for users that become root by a real sudo."""
+
+import contextlib
+import tempfile
+import time
+
+import pytest
+import yaml
+
+from evmperf.boards import board as boards
+from evmperf.desk.identity import PasswordWanted
+from evmperf.lab.tester import SshTester
+from evmperf.model.errors import ToolError
+from evmperf.model.exits import ExitStatus
+from selftests.support import sudoer
+from selftests.support.deskboard import evmperf
+from selftests.support.sshd import Sshd
+
+
+@contextlib.contextmanager
+def ssh_board(prefix=()):
+    """A real sshd, whose users may read the key, and what names it to the desk."""
+    with tempfile.TemporaryDirectory(prefix="evmperf-sshd-") as name:
+        folder = boards.Path(name)
+        folder.chmod(0o755)
+        sshd = Sshd(folder, prefix=prefix)
+        try:
+            yield sshd, ["--key", str(folder / "user")]
+        finally:
+            sshd.stop()
+
+
+QUICK = ("--yes", "-k", "aes-128 and 16384")
+
+
+def test_the_desk_measures_over_ssh_alone(tmp_path):
+    with ssh_board() as (sshd, key):
+        address = f"root@127.0.0.1:{sshd.port}"
+        done = evmperf(address, *key, "--results", str(tmp_path / "r"), *QUICK)
+        assert done.returncode == 0, done.stdout + done.stderr
+        (file,) = (tmp_path / "r" / "desk").glob("*.yaml")
+        main = yaml.safe_load(file.read_text())["targets"]["main"]
+        assert set(main["drivers"]) == {"SSHDriver", "BootStrategy"}
+    refused = evmperf(address, *key)
+    assert refused.returncode == ExitStatus.LAB_BROKEN
+    assert "cannot be reached" in refused.stderr
+
+
+def test_another_user_than_root_measures_through_sudo_over_ssh(tmp_path):
+    prefix = sudoer.prefix(tmp_path, "ALL=(ALL) NOPASSWD: ALL")
+    with ssh_board(prefix) as (sshd, key):
+        address = f"{sudoer.NAME}@127.0.0.1:{sshd.port}"
+        done = evmperf(address, *key, "--results", str(tmp_path / "r"), *QUICK)
+        assert done.returncode == 0, done.stdout + done.stderr
+        shell = SshTester(f"{sudoer.NAME}@127.0.0.1", sshd.options)
+        try:
+            assert shell.run("id -u", 20).text == "0\n"
+            with pytest.raises(ToolError, match="killed"):
+                shell.run(f"echo $$ >{tmp_path}/pid; sleep 60; true", 1)
+            hung = boards.Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/cmdline")
+            deadline = time.monotonic() + 10
+            while hung.exists() and hung.read_text():  # a zombie has none
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        finally:
+            shell.close()
+
+
+@pytest.mark.parametrize("rule", ["", "ALL=(ALL) ALL"])
+def test_without_sudo_the_desk_says_what_is_lost_and_what_to_do(tmp_path, rule):
+    with ssh_board(sudoer.prefix(tmp_path, rule)) as (sshd, key):
+        done = evmperf(f"{sudoer.NAME}@127.0.0.1:{sshd.port}", *key, "--results", str(tmp_path / "r"))
+    assert done.returncode == ExitStatus.USAGE
+    (line,) = done.stderr.splitlines()
+    assert "no benchmark can run" in line
+    assert "NOPASSWD" in line
+
+
+def test_another_user_than_root_measures_through_sudo_on_a_console(tmp_path, find):
+    console = sudoer.LoginConsole(tmp_path, "ALL=(ALL) ALL")
+    try:
+        with pytest.raises(PasswordWanted):
+            find(ports=(console.path,), user=sudoer.NAME)
+        found = find(ports=(console.path,), user=sudoer.NAME, password=sudoer.PASSWORD)
+        shell = boards.load(boards.Path(found.file)).drivers["EvmShellDriver"]
+        assert shell["username"] == sudoer.NAME
+        done = evmperf("--lg-env", found.file, "--results", str(tmp_path / "r"), *QUICK)
+        assert done.returncode == 0, done.stdout + done.stderr
+    finally:
+        console.close()

@@ -1,0 +1,123 @@
+"""A board on a desk: scripted, on a pseudo terminal, with a disk that is a file; and the desk itself."""
+
+import contextlib
+import json
+import os
+import pty
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+import tty
+
+from evmperf.boards import board as boards
+from selftests.support.fakeboard import FakeBoard
+
+
+def here(command):
+    return subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, text=True, check=False).stdout
+
+
+class Disks:
+    """An eMMC that is a file, with a table that sfdisk made; `tells` whether its kernel sees changes."""
+
+    def __init__(self, folder, table, mib, grown_mib, tells=True):
+        self._folder = folder
+        self._tells = tells
+        self._sys = folder / "sys/block/mmcblk0"
+        (self._sys / "device").mkdir(parents=True)
+        (folder / "dev").mkdir()
+        self.image = folder / "dev/mmcblk0"
+        self.image.touch()
+        os.truncate(self.image, mib << 20)
+        subprocess.run(["sfdisk", "-q", self.image], input=table, text=True, check=True)
+        os.truncate(self.image, grown_mib << 20)
+        for name, text in {"device/type": "MMC", "size": (grown_mib << 20) // 512, "ro": 0}.items():
+            (self._sys / name).write_text(f"{text}\n")
+        self._look()
+
+    @property
+    def table(self):
+        """Number, first sector and count of each partition."""
+        done = subprocess.run(["sfdisk", "-J", self.image], capture_output=True, check=True)
+        found = json.loads(done.stdout)["partitiontable"]["partitions"]
+        return {(int(p["node"].rpartition("p")[2]), p["start"], p["size"]) for p in found}
+
+    def run(self, command):
+        """What a command on the board prints."""
+        for root in ("/sys/block", "/dev/mmcblk", "/dev/$n"):
+            command = command.replace(root, f"{self._folder}{root}")
+        # Of a file partx would make a loop device.
+        said = here(command.replace("partx --add", "true"))
+        if self._tells:
+            self._look()
+        return said.replace(str(self._folder), "")
+
+    def _look(self):
+        for number, start, size in self.table:
+            folder = self._sys / f"mmcblk0p{number}"
+            folder.mkdir(exist_ok=True)
+            (folder / "start").write_text(f"{start}\n")
+            (folder / "size").write_text(f"{size}\n")
+
+
+class DeskBoard(FakeBoard):
+    """A scripted board with a device tree, on a pseudo terminal."""
+
+    def __init__(self, folder, *compatible, model="Some Board Rev A"):
+        super().__init__()
+        self.pace_s = 0.05
+        self.prompt = "root@board:~# "
+        self.disks = None
+        self._tree = folder / "device-tree"
+        self._tree.mkdir()
+        (self._tree / "model").write_bytes(model.encode() + b"\0")
+        (self._tree / "compatible").write_bytes(b"".join(c.encode() + b"\0" for c in compatible))
+        leader, self._follower = pty.openpty()
+        tty.setraw(self._follower)
+        self.path = os.ttyname(self._follower)
+        self._wire = socket.create_connection(("127.0.0.1", self.port))
+        threading.Thread(target=self._carry, args=[leader], daemon=True).start()
+        deadline = time.monotonic() + 10
+        while not self._client and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def _carry(self, leader):
+        with contextlib.suppress(OSError):
+            while True:
+                for end in select.select([leader, self._wire], [], [])[0]:
+                    if end is leader:
+                        self._wire.sendall(os.read(leader, 4096))
+                    elif data := self._wire.recv(4096):
+                        os.write(leader, data)
+                    else:
+                        return
+
+    def _in_shell(self, line):
+        command, mark, _ = line.rpartition("; echo evm'perf-end'")
+        if not mark:
+            super()._in_shell(line)
+            return
+        command = command.replace("/proc/device-tree", str(self._tree))
+        said = self.disks.run(command) if self.disks else here(command)
+        said = said.replace("\n", "\r\n")
+        self.say(f"{said}evmperf-end\r\n{self.prompt}")
+
+    def close(self):
+        super().close()
+        self._wire.close()
+        os.close(self._follower)
+
+
+def evmperf(*words, **more):
+    return subprocess.run(
+        [sys.executable, "-m", "evmperf", "desk", *words],
+        cwd=boards.ENV_DIR.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        **more,
+    )
