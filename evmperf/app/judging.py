@@ -24,7 +24,7 @@ from evmperf.report import page
 from evmperf.runs import differences, spool
 from evmperf.runs import verdicts as records
 from evmperf.runs.differences import Difference
-from evmperf.runs.history import GUIDE, StoredRun
+from evmperf.runs.history import GUIDE
 
 _GRAVEST_FIRST = (
     ExitStatus.USAGE,
@@ -75,8 +75,8 @@ def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: 
     run = spool.read_run(folder)
     # A goal that cannot be understood is said before anything is judged.
     wanted = goals.of_run(run)
-    with sources.earlier(request.source, Path(request.results), run.lab) as source:
-        judgement = against.judged(folder, what, source, level(request.level), read_guide)
+    with sources.opened(request.source, Path(request.results), run.lab) as source:
+        judgement = against.judged(folder, what, source, level(request.level), importer.stored)
         sides = against.sides(folder, what, source, judgement)
     found = figures(spool.read_results(folder))
     reached = [
@@ -101,11 +101,6 @@ def level(given: float | None) -> float | None:
     if given is not None and not 0 < given < 1:
         raise UsageError(f"--level {given:g}: must be between 0 and 1")
     return given
-
-
-def read_guide(file: Path, board: str) -> StoredRun:
-    """The figures that a guide has of a board."""
-    return importer.stored(file, board)
 
 
 def named(sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title: str) -> str:

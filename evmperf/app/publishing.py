@@ -58,7 +58,7 @@ def sent(results: Path, runs: Sequence[Path] = ()) -> Iterator[tuple[str, str]]:
 
 def site(request: WriteSite, hear: Hear) -> Produced:
     """Write the site; raises UsageError when there are no runs, LabError for the disk."""
-    with sources.earlier(request.source, Path(request.results)) as source:
+    with sources.opened(request.source, Path(request.results)) as source:
         written = sites.write(Path(request.output), source, reports=request.reports)
     for problem in written.problems:
         hear(Remark(sentence=problem))

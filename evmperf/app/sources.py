@@ -20,15 +20,22 @@ INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
 
 
 @contextlib.contextmanager
-def earlier(named: str | None, results: Path, lab: str | None = None) -> Iterator[RunSource]:
-    """The runs of that name, else those of `results` and of the lab's store; boards of other labs
-    may have the same name, so who has a board names its lab.
+def opened(
+    named: str, results: Path = Path(), lab: str | None = None, *, samples: bool = True
+) -> Iterator[RunSource]:
+    """The runs of that name, else those of `results` and of the lab's store. Boards of other labs may
+    have the same name, so who has a board names its `lab`. Published means are `samples` if wanted.
+    Raises UsageError for InfluxDB.
     """
-    if named == HISTORY:
+    if named == INFLUX:
+        with Store(config.required()) as store:
+            yield InfluxRuns(store)
+    elif named == PUBLISHED:
+        yield PublishedRuns(samples)
+    elif named == HISTORY:
         yield StoredRuns(place(os.environ), lab)
     elif named:
-        with opened(named) as source:
-            yield source
+        yield SpoolFolder(BASELINES if named == "baselines" else Path(named))
     else:
         yield WithHistory(SpoolFolder(results), StoredRuns(place(os.environ), lab))
 
@@ -45,20 +52,3 @@ def keep(folders: Sequence[Path], complain: Callable[[str], None]) -> tuple[int,
             complain(f"{folder}: is not in the lab's store: {error}")
             status = of_kind(error.kind)
     return new, status
-
-
-@contextlib.contextmanager
-def opened(given: str, samples: bool = True) -> Iterator[RunSource]:
-    """The runs of that name, published means as `samples` if wanted; raises UsageError for InfluxDB."""
-    if given == HISTORY:
-        yield StoredRuns(place(os.environ))
-        return
-    if given == PUBLISHED:
-        yield PublishedRuns(samples)
-        return
-    if given != INFLUX:
-        yield SpoolFolder(BASELINES if given == "baselines" else Path(given))
-        return
-
-    with Store(config.required()) as store:
-        yield InfluxRuns(store)

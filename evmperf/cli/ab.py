@@ -14,8 +14,8 @@ from rich.live import Live
 
 from evmperf.app.holding import Holding
 from evmperf.boards import variation
-from evmperf.cli.arguments import A_BOARD, arg, command, duration, flag, rounds, several
-from evmperf.cli.terminal import own
+from evmperf.cli.arguments import A_BOARD, arg, command, duration, flag, rounds, several, tell
+from evmperf.cli.terminal import note, own, width
 from evmperf.measure import boardfile
 from evmperf.model.change import Comparison
 from evmperf.model.errors import UsageError
@@ -105,7 +105,7 @@ def _ab(options: argparse.Namespace) -> int:
             with shower:
                 comparison = ab.go_on(folder, wanted, sessions, shower.show)
         except BaseException:
-            print(f"evmperf: to go on: evmperf ab --resume {folder}", file=sys.stderr)
+            tell(f"to go on: evmperf ab --resume {folder}")
             raise
     differences = _differences(folder, wanted)
     shower.finish(comparison, differences)
@@ -164,7 +164,7 @@ class _Shower:
         self._live.stop()
 
     def show(self, comparison: Comparison) -> None:
-        self._write(comparison, ())
+        report.write(self._folder, comparison, ())
         minutes = f"{comparison.spent_s / 60:.0f} min"
         line = f"{comparison.sentence()} ({minutes}, {len(comparison.open)} still open)"
         if plan := comparison.plan(self._wanted.blocks, self._wanted.budget_s):
@@ -172,25 +172,18 @@ class _Shower:
         if self._console.is_terminal:
             self._live.update(Group(report.table(comparison), line), refresh=True)
         else:
-            print(line, file=sys.stderr, flush=True)
+            note(line)
 
     def finish(self, comparison: Comparison, differences: Sequence[Difference]) -> None:
-        self._write(comparison, differences)
+        report.write(self._folder, comparison, differences)
         if self._options.json:
             print(report.as_json(comparison, differences), end="")
         elif self._options.markdown:
             print(report.as_markdown(comparison, differences), end="")
         else:
-            width = None if sys.stdout.isatty() else 140
-            shown = report.text(comparison, differences, everything=self._options.all, width=width)
+            shown = report.text(comparison, differences, everything=self._options.all, width=width(140))
             print(f"{shown}Report: {self._folder}/ab.html")
         if comparison.open:
-            print(
-                f"evmperf: {len(comparison.open)} not decided; to go on, with more "
-                f"{'--budget' if 'budget' in comparison.ended else '--rounds'}: "
-                f"evmperf ab --resume {self._folder}",
-                file=sys.stderr,
-            )
-
-    def _write(self, comparison: Comparison, differences: Sequence[Difference]) -> None:
-        report.write(self._folder, comparison, differences)
+            more = "--budget" if "budget" in comparison.ended else "--rounds"
+            open_now = f"{len(comparison.open)} not decided; to go on, with more {more}"
+            tell(f"{open_now}: evmperf ab --resume {self._folder}")

@@ -70,7 +70,7 @@ def _bisect(options: argparse.Namespace) -> int:
         try:
             status = _search(_bisector(folder, wanted, holding), folder)
         except BaseException:
-            print(f"evmperf: to go on: evmperf bisect --resume {folder}", file=sys.stderr)
+            tell(f"to go on: evmperf bisect --resume {folder}")
             raise
     return status
 
@@ -204,9 +204,9 @@ def _step(options: argparse.Namespace) -> int:
     try:
         return _like(options.folder, options.version)
     except EvmperfError as error:
-        print(f"evmperf: {error}", file=sys.stderr)
+        tell(str(error))
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # git takes 1 for "bad"
-        print(f"evmperf: {type(error).__name__}: {error}", file=sys.stderr)
+        tell(f"{type(error).__name__}: {error}")
     return _STOP
 
 

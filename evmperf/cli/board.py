@@ -2,13 +2,12 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from evmperf.boards import board as boards
 from evmperf.boards import copying, reference
 from evmperf.boards.jsonschema import schema
-from evmperf.cli.arguments import A_BOARD, OneOf, arg, command, group
+from evmperf.cli.arguments import A_BOARD, OneOf, arg, command, group, tell
 from evmperf.desk import boardfile as foundfile
 from evmperf.lab import boardcheck
 from evmperf.measure import boardfile
@@ -56,7 +55,7 @@ def _check(options: argparse.Namespace) -> int:
             found = [str(error)]
         bad += bool(found)
         for sentence in found:
-            print(f"evmperf: {sentence}", file=sys.stderr)
+            tell(sentence)
         if not found:
             print(f"{file}: no mistakes found")
             print(f"  {_POWER[board.power]}; {_REACH[board.has_console, board.has_ssh]}")

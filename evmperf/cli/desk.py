@@ -9,7 +9,7 @@ import msgspec
 
 from evmperf.app import desk
 from evmperf.app.requests import FindBoard, FoundBoard
-from evmperf.cli.arguments import arg, command, flag, requested, several
+from evmperf.cli.arguments import arg, command, flag, requested, several, tell
 from evmperf.desk.identity import PasswordWanted
 from evmperf.doctor import host
 from evmperf.doctor.finding import Noted
@@ -63,12 +63,13 @@ def _desk(options: argparse.Namespace) -> int:
     try:
         found = desk.named(options.lg_env) if options.lg_env else _find(options)
     except desk.NoBoard as error:
-        print(f"evmperf: {error}", file=sys.stderr)
+        tell(str(error))
         return ExitStatus.NOTHING
     _show(found)
     if not found.can:
         raise UsageError(f"nothing can be measured on {found.where} as it is: see above")
-    if not options.yes and not _agreed():
+    question = "Measure now? [Y/n] "
+    if not options.yes and not (sys.stdin.isatty() and input(question).strip().lower() in ("", "y", "yes")):
         print(f"Nothing was measured. Later: evmperf desk --lg-env {found.file} --yes")
         return 0
     words = ["-k", options.keyword] if options.keyword else []
@@ -101,11 +102,6 @@ def _show(found: FoundBoard) -> None:
             host.real_time()
         except Noted as note:
             print(f"This machine: {note}")
-
-
-def _agreed() -> bool:
-    """Whether the person at the terminal wants it; without a terminal nobody does."""
-    return sys.stdin.isatty() and input("Measure now? [Y/n] ").strip().lower() in ("", "y", "yes")
 
 
 def _may_make(plan: str) -> bool:

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evmperf.app import sources
-from evmperf.cli.arguments import arg, command, flag, several
+from evmperf.cli.arguments import arg, command, flag, several, tell
+from evmperf.cli.terminal import note
 from evmperf.guide import conditions, html, importer, layout, origin, plots, teach, writer
 from evmperf.guide.html import Cover
 from evmperf.guide.importer import ImportedGuide
@@ -70,9 +71,9 @@ def _report(file: Path, imported: ImportedGuide) -> None:
     unread = {table.line: table for table in imported.unread}
     for problem in imported.problems:
         what = "remark" if problem.kept else "table not known" if problem.table else "not read"
-        print(f"{file} line {problem.line}: {what}: {problem.reason}", file=sys.stderr)
+        note(f"{file} line {problem.line}: {what}: {problem.reason}")
         if problem.table:
-            print(f"  {teach.advice(unread[problem.line])}", file=sys.stderr)
+            note(f"  {teach.advice(unread[problem.line])}")
 
 
 def _teach(imported: ImportedGuide) -> None:
@@ -135,12 +136,12 @@ def _left_out(options: argparse.Namespace, plan: Layout) -> int:
     """Say what of the guide to be like is not in the new one; returns the exit status."""
     if plan.unmeasured:
         names = ", ".join(dict.fromkeys(plan.unmeasured))
-        print(f"evmperf: {options.like}: no figures for: {names}", file=sys.stderr)
+        tell(f"{options.like}: no figures for: {names}")
     if not plan.unread:
         return ExitStatus.OK
     what = "copied and marked" if options.keep_unread else "left out"
     tables = "1 table is" if len(plan.unread) == 1 else f"{len(plan.unread)} tables are"
-    print(f"evmperf: {options.like}: {tables} unknown and {what}: {'; '.join(plan.unread)}", file=sys.stderr)
+    tell(f"{options.like}: {tables} unknown and {what}: {'; '.join(plan.unread)}")
     return ExitStatus.FAILED
 
 

@@ -52,7 +52,7 @@ _COMMANDS = {
         "why": ("case", "why figures are worse than the published ones"),
         "case": ("case", "one case of a run as a file to post"),
         "reproduce": ("case", "measure the case of such a file again, and compare"),
-        "explain": ("results", "what differs between two runs"),
+        "explain": ("regress", "what differs between two runs"),
         "ab": ("ab", "old and new on one board in turn: what changed, with its error"),
         "bisect": ("bisect", "which change made a metric worse"),
         "bisect-step": ("bisect", "one step of a bisection, for git bisect run"),
@@ -95,7 +95,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str]) -> int:
     try:
         if "_ARGCOMPLETE" in os.environ:
-            _complete()
+            _module("completion").complete(_parser(*os.environ.get("COMP_LINE", "").split()[1:2]))
         words = words or ["--help"]
         options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
         with Signals().watching():
@@ -131,10 +131,6 @@ def _unforeseen(error: Exception) -> ExitStatus:
 
 def _module(name: str) -> Any:
     return importlib.import_module(f"evmperf.cli.{name}")
-
-
-def _complete() -> None:
-    _module("completion").complete(_parser(*os.environ.get("COMP_LINE", "").split()[1:2]))
 
 
 def _parser(command: str = "") -> argparse.ArgumentParser:

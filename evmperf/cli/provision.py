@@ -7,7 +7,6 @@ import contextlib
 import json
 import sys
 import time
-from typing import Any
 
 import msgspec
 
@@ -23,7 +22,6 @@ from evmperf.measure.signals import listening
 from evmperf.model.errors import EvmperfError
 from evmperf.provision import identity, ways
 from evmperf.provision.cache import open_image
-from evmperf.provision.image import Image
 from evmperf.provision.installation import Installation
 from evmperf.provision.remote import Host
 
@@ -58,7 +56,9 @@ def _about(options: argparse.Namespace) -> None:
             done = ways.write(Host(), options.write, image, bar.progress)
             bar.line(f"{options.write}: {done['written'] >> 10} KiB written, all of it read back")
     if options.json:
-        print(json.dumps(_everything(image), indent=1))
+        about = image.facts() | {"content_bytes": image.hashes.size}
+        about |= msgspec.structs.asdict(image.identity) | {"warnings": image.warnings}
+        print(json.dumps(about, indent=1))
     else:
         print(f"{image.name}: {image.hashes.size >> 20} MiB, SHA-256 {image.hashes.file}")
         for word, value in identity.lines(image.identity):
@@ -67,11 +67,6 @@ def _about(options: argparse.Namespace) -> None:
             print(f"note: {warning}")
     if board:
         print(f"fit for {board.name} ({board.file_name})", file=sys.stderr)
-
-
-def _everything(image: Image) -> dict[str, Any]:
-    says = msgspec.structs.asdict(image.identity)
-    return {**image.facts(), "content_bytes": image.hashes.size, **says, "warnings": image.warnings}
 
 
 @command(

@@ -1,12 +1,11 @@
 """`evmperf site` and `evmperf push`: runs for other people and programs."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from evmperf.app import publishing, sources
 from evmperf.app.requests import WriteSite
-from evmperf.cli.arguments import RESULTS, RUNS, SOURCE, arg, command, flag, requested, say
+from evmperf.cli.arguments import RESULTS, RUNS, SOURCE, arg, command, flag, requested, say, tell
 from evmperf.runs.history import run_folder
 
 _ABOUT = """\
@@ -47,4 +46,4 @@ def _push(options: argparse.Namespace) -> None:
     for said, problem in publishing.sent(options.results, runs):
         print(said)
         if problem:
-            print(f"evmperf: {problem}", file=sys.stderr)
+            tell(problem)

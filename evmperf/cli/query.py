@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.app import sources
-from evmperf.cli.arguments import RESULTS, RUNS, OneOf, arg, command, duration, flag
+from evmperf.cli.arguments import RESULTS, RUNS, OneOf, arg, command, duration, flag, tell
+from evmperf.cli.terminal import width
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.report import exports
@@ -19,8 +20,6 @@ from evmperf.runs.history import run_folder
 from evmperf.store import files, tables
 from evmperf.store.source import place
 
-_PIPED = 160
-"""Characters of a line that goes to a file or another program."""
 _TABLES = ", ".join(tables.TABLES)
 _FROM = arg(
     "--from=DIR|history|baselines",
@@ -61,8 +60,7 @@ def _query(options: argparse.Namespace) -> int:
             Column(name, right=right, wrap=not right)
             for name, right in zip(answer.columns, numbers or [False] * len(answer.columns), strict=True)
         ]
-        width = None if sys.stdout.isatty() else _PIPED
-        print(table(columns, [[_cell(value) for value in row] for row in answer.rows], width), end="")
+        print(table(columns, [[_cell(value) for value in row] for row in answer.rows], width()), end="")
     return ExitStatus.OK if answer.rows else ExitStatus.NOTHING
 
 
@@ -112,6 +110,6 @@ def _export(options: argparse.Namespace) -> None:
 def _store(options: argparse.Namespace) -> int:
     folders = [run_folder(run, options.results) for run in options.run]
     folders = folders or sorted(path.parent for path in options.results.glob("*/run.json"))
-    new, status = sources.keep(folders, lambda text: print(f"evmperf: {text}", file=sys.stderr))
+    new, status = sources.keep(folders, tell)
     print(f"{place(os.environ)}: {new} of {len(folders)} runs are new")
     return status

@@ -1,30 +1,61 @@
-"""`evmperf check`, `evmperf compare` and `evmperf accept`."""
+"""`evmperf check`, `compare`, `explain` and `accept`: runs judged, and what differs between them."""
 
 import argparse
+import dataclasses
 import difflib
 import fnmatch
 import functools
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from evmperf.app import judging, sources
 from evmperf.app.requests import Check
-from evmperf.cli.arguments import A_RUN, RESULTS, SOURCE, WAIT, arg, command, duration, flag, requested, say
-from evmperf.cli.sides import SIDES, sides
+from evmperf.cli.arguments import (
+    A_RUN,
+    JSON,
+    RESULTS,
+    SOURCE,
+    WAIT,
+    arg,
+    command,
+    duration,
+    flag,
+    requested,
+    say,
+    tell,
+)
+from evmperf.cli.terminal import width
+from evmperf.guide import importer
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.verdict import Judgement
 from evmperf.published.declared import tables
+from evmperf.published.releases import BASELINES
 from evmperf.regress import accepted, against
+from evmperf.report import differences as differing
 from evmperf.report import verdicts as formats
 from evmperf.runs import differences
 from evmperf.runs.differences import Difference
+from evmperf.runs.history import run_folder
 from evmperf.runs.spool import read_run
 
 _EPILOG = (
     "Exit status: 0 no decided figure is worse, 1 a figure is worse or a goal missed, 5 nothing "
     "comparable, 6 no figure decided, or a change suspected."
+)
+_EXPLAIN = """\
+Lists the differences between two runs in everything known about them: options, image, kernel, command
+line, device tree by node, kernel configuration, modules, kernel messages, U-Boot, CPU frequency,
+mitigations, tools, media; likely causes come first. With several runs per side, it lists only
+differences that all runs of a side share. The exit status is 0 whether anything differs or not.
+"""
+_SIDES = (
+    arg("a?=A", A_RUN),
+    arg("b?=B", "the run to compare with A"),
+    arg("--a=RUN", "runs of side A", dest="side_a", nargs="+", default=[]),
+    arg("--b=RUN", "runs of side B", dest="side_b", nargs="+", default=[]),
 )
 _OUTPUT = (
     flag("--all", "list unchanged figures, too"),
@@ -75,7 +106,7 @@ def _check(options: argparse.Namespace) -> int:
     if options.calibrate:
         for given in options.run:
             folder = against.run_folder(given, options.results)
-            with sources.earlier(options.source, options.results, read_run(folder).lab) as source:
+            with sources.opened(options.source, options.results, read_run(folder).lab) as source:
                 print(against.calibrated(folder, wanted, source, judging.level(options.level)))
         return ExitStatus.OK
 
@@ -85,20 +116,32 @@ def _check(options: argparse.Namespace) -> int:
 
     checked = judging.check(request, say, show)
     for problem in checked.failed:
-        print(f"evmperf: {problem}", file=sys.stderr)
+        tell(problem)
     return checked.status
 
 
-@command("compare", "Judge run B by run A.", *SIDES, RESULTS, *_OUTPUT, epilog=_EPILOG)
+def _sides(options: argparse.Namespace) -> tuple[list[Path], list[Path]]:
+    """The folders of the runs of _SIDES; raises UsageError unless each side has one."""
+    named = ((options.a, options.side_a), (options.b, options.side_b))
+    a, b = (
+        [run_folder(given, options.results, BASELINES) for given in filter(None, [one, *more])]
+        for one, more in named
+    )
+    if not a or not b:
+        raise UsageError("two sides are needed: A B, or --a RUN... --b RUN...")
+    return a, b
+
+
+@command("compare", "Judge run B by run A.", *_SIDES, RESULTS, *_OUTPUT, epilog=_EPILOG)
 def _compare(options: argparse.Namespace) -> int:
-    a, b = sides(options)
+    a, b = _sides(options)
     level = judging.level(options.level)
     if len(a) > 1 or len(b) > 1:
         judgement = against.between(a, b, level)
     else:
         what = against.WantedBaseline("run", options.a or options.side_a[0])
         with sources.opened(str(options.results)) as source:
-            judgement = against.judged(b[0], what, source, level, judging.read_guide)
+            judgement = against.judged(b[0], what, source, level, importer.stored)
     changed = differences.between(a, b)
     _write(options, judgement, changed)
     _say(options, judging.named([a, b], changed, "What differs besides"))
@@ -129,8 +172,16 @@ def _write(options: argparse.Namespace, judgement: Judgement, changed: Sequence[
     if here := makers.get(Path("-")):
         sys.stdout.write(here(judgement))
     else:
-        width = None if sys.stdout.isatty() else 160
-        sys.stdout.write(formats.text(judgement, options.all, width))
+        sys.stdout.write(formats.text(judgement, options.all, width()))
+
+
+@command("explain", _EXPLAIN, JSON, RESULTS, *_SIDES, flag("--all", "every line, however many"))
+def _explain(options: argparse.Namespace) -> None:
+    found = differences.between(*_sides(options))
+    if options.json:
+        print(json.dumps([dataclasses.asdict(entry) for entry in found], indent=1))
+    else:
+        print(differing.text(found, everything=options.all), end="")
 
 
 @command(

@@ -64,17 +64,12 @@ def _replay(options: argparse.Namespace) -> None:
 
 
 def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
-    recorded = _recorded(path.parent)
+    """The boots of a console, beside those of the run in its folder; a file alone has none."""
+    known = spool.read_records(path.parent) if (path.parent / spool.RECORDS).exists() else []
+    boots = [entry for entry in known if isinstance(entry, BootRecord)]
+    recorded = {mark.mono_ns: boot for boot in boots for mark in boot.marks if mark.phase == "power_on"}
     for number, records in enumerate(review.boots(record.read(path)), 1):
-        before = recorded.get(records[0].mono_ns)
-        yield review.review(number, records, prompts, before)
-
-
-def _recorded(folder: Path) -> dict[int, BootRecord]:
-    """The boots in the run beside the file, by their power-on (ns); none for a file alone."""
-    known = spool.read_records(folder) if (folder / spool.RECORDS).exists() else []
-    boots = [record for record in known if isinstance(record, BootRecord)]
-    return {mark.mono_ns: boot for boot in boots for mark in boot.marks if mark.phase == "power_on"}
+        yield review.review(number, records, prompts, recorded.get(records[0].mono_ns))
 
 
 def _entry(boot: Reviewed) -> dict[str, Any]:

@@ -1,24 +1,21 @@
-"""`evmperf runs`, `show`, `report`, `explain` and `history`: the runs, one run, two runs, one figure."""
+"""`evmperf runs`, `show`, `report` and `history`: the runs, one run, one figure."""
 
 import argparse
-import dataclasses
 import difflib
 import json
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 from evmperf.app import sources, why
 from evmperf.benchmarks import catalogue
-from evmperf.cli.arguments import JSON, RESULTS, RUN, SOURCE, arg, board_name, command, flag
-from evmperf.cli.sides import SIDES, sides
+from evmperf.cli.arguments import RESULTS, RUN, SOURCE, arg, board_name, command, flag
+from evmperf.cli.terminal import width
 from evmperf.model.errors import UsageError
 from evmperf.model.stats import rounded
 from evmperf.published.baseline import of_board
-from evmperf.report import differences as report
 from evmperf.report.columns import Column, sparkline, table
 from evmperf.report.table import text_table
-from evmperf.runs import differences, spool
+from evmperf.runs import spool
 from evmperf.runs.history import GUIDE, Measured, RunSource, StoredRun, measured, run_folder
 
 _RUNS = """\
@@ -32,14 +29,6 @@ be at work.
 _REPORT = """\
 Writes report.html of a run again from the run's files, also for a run at work or a killed run.
 """
-_EXPLAIN = """\
-Lists the differences between two runs in everything known about them: options, image, kernel, command
-line, device tree by node, kernel configuration, modules, kernel messages, U-Boot, CPU frequency,
-mitigations, tools, media; likely causes come first. With several runs per side, it lists only
-differences that all runs of a side share. The exit status is 0 whether anything differs or not.
-"""
-_PIPED = 160
-"""Characters of a line that goes to a file or another program."""
 
 
 @command(
@@ -57,7 +46,7 @@ def _runs(options: argparse.Namespace) -> None:
             f"{options.source}: no such folder of runs; measure with "
             f"pytest --lg-env BOARD.yaml, or give --from FOLDER"
         )
-    with sources.earlier(options.source, options.results) as source:
+    with sources.opened(options.source, options.results) as source:
         runs = source.everything()
     mine = [entry for entry in runs if options.board in (None, entry.run.board)]
     if not mine:
@@ -72,8 +61,7 @@ def _runs(options: argparse.Namespace) -> None:
         Column("profile", drop=4),
         Column("outcome", wrap=True),
     )
-    width = None if sys.stdout.isatty() else _PIPED
-    print(table(columns, [_row(entry) for entry in mine[-options.last :]], width), end="")
+    print(table(columns, [_row(entry) for entry in mine[-options.last :]], width()), end="")
 
 
 def _row(entry: StoredRun) -> tuple[str, ...]:
@@ -101,8 +89,7 @@ def _show(options: argparse.Namespace) -> None:
     print(f"{run.outcome or f'This run {unknown}.'}\n")
     if results:
         baseline = of_board(run) if run.kind != GUIDE else None
-        width = None if sys.stdout.isatty() else 140 if baseline else 120
-        print(text_table(results, width, baseline), end="")
+        print(text_table(results, width(140 if baseline else 120), baseline), end="")
     for result in results:
         for failure in result.failures:
             what = "refused" if failure.refused else "failed"
@@ -119,15 +106,6 @@ def _report(options: argparse.Namespace) -> None:
     print(why.report(run_folder(options.run, options.results)))
 
 
-@command("explain", _EXPLAIN, JSON, RESULTS, *SIDES, flag("--all", "every line, however many"))
-def _explain(options: argparse.Namespace) -> None:
-    found = differences.between(*sides(options))
-    if options.json:
-        print(json.dumps([dataclasses.asdict(entry) for entry in found], indent=1))
-    else:
-        print(report.text(found, everything=options.all), end="")
-
-
 @command(
     "history",
     "Show one metric of one benchmark on one board over the last runs.",
@@ -142,7 +120,7 @@ def _explain(options: argparse.Namespace) -> None:
 )
 def _history(options: argparse.Namespace) -> None:
     options.source = sources.PUBLISHED if options.published else options.source
-    with sources.earlier(options.source, options.results) as source:
+    with sources.opened(options.source, options.results) as source:
         if not options.benchmark:
             _measured(source, options.board, options.last)
             return

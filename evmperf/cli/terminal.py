@@ -23,6 +23,11 @@ class Plain:
         return getattr(self.own, name)
 
 
+def width(piped: int = 160) -> int | None:
+    """The characters of a line that goes to a file or another program; None on a terminal, which knows."""
+    return None if sys.stdout.isatty() else piped
+
+
 def note(line: str) -> None:
     """A line of what goes on, for a person, at once."""
     print(line, file=sys.stderr, flush=True)

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import json
-import sys
 from pathlib import Path
 
 from evmperf.cli.arguments import JSON, arg, command, flag, group
@@ -116,13 +115,12 @@ def _warn_of_old_image(bench: LabClient, variant: str) -> None:
     try:
         current, running = image.load(variant).hash, bench.status().image_hash
     except EvmperfError as error:
-        print(f"note: {error}", file=sys.stderr)
+        note(f"note: {error}")
         return
     if current != running:
-        print(
+        note(
             f"note: it runs image {running}, but image {current} has been built since; to use it, "
-            f"stop the board with `evmperf virtual stop {bench.name}` and start it again",
-            file=sys.stderr,
+            f"stop the board with `evmperf virtual stop {bench.name}` and start it again"
         )
 
 

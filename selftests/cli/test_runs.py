@@ -61,7 +61,7 @@ def test_a_misspelt_board_gets_the_nearest(results, capsys):
 
 @pytest.mark.parametrize("mistake", [KeyError("moon"), ModuleNotFoundError("x", name="no_extra")])
 def test_a_mistake_of_our_own_is_no_failed_board(monkeypatch, capsys, results, mistake):
-    def wrong(_):
+    def wrong(*_):
         raise mistake
 
     monkeypatch.setattr("evmperf.app.sources.opened", wrong)
