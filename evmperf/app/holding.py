@@ -1,10 +1,11 @@
 """Holding a board over many sessions, so that nobody takes it between two rounds."""
 
+import contextlib
 import os
 import sys
 from typing import Self
 
-from evmperf.keeping.claim import JOIN, Claim
+from evmperf.keeping.claim import JOIN, Claim, variables
 from evmperf.keeping.wanted import wanted
 from evmperf.measure import boardfile
 
@@ -20,10 +21,9 @@ class Holding:
     """
 
     def __init__(self, run: str, wait_s: float = 0.0) -> None:
-        self._run, self._wait_s = run, wait_s
+        self._run, self._wait_s, self._board = run, wait_s, ""
         self._claim: Claim | None = None
-        self._before: dict[str, str | None] = {}
-        self._board = ""
+        self._held = contextlib.ExitStack()
 
     def have(self, board: str) -> None:
         """Hold the board of this file in place of any other; raises UsageError or LabError."""
@@ -35,7 +35,7 @@ class Holding:
             self._board = board
             return
         self._let_go()
-        self._before = {name: os.environ.pop(name, None) for name in (JOIN, _BOARD)}
+        self._held.enter_context(variables({JOIN: None, _BOARD: None}))
         file = boardfile.named(board).file
         self._claim = Claim.take(
             wanted(file),
@@ -43,18 +43,13 @@ class Holding:
             wait_s=self._wait_s,
             tell=lambda said: print(f"evmperf: {said}", file=sys.stderr, flush=True),
         )
-        os.environ |= {JOIN: self._claim.token, _BOARD: board}
+        self._held.callback(self._claim.release)
+        self._held.enter_context(variables({JOIN: self._claim.token, _BOARD: board}))
         self._board = board
 
     def _let_go(self) -> None:
-        if self._claim:
-            self._claim.release()
-            self._claim = None
-        for name, value in self._before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
-        self._before, self._board = {}, ""
+        self._claim, self._board = None, ""
+        self._held.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,14 +1,13 @@
 """A board that is held, as Labgrid gives it without pytest."""
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from labgrid import Environment
 
 from evmperf.boards.board import Board
-from evmperf.keeping.claim import Claim
+from evmperf.keeping.claim import Claim, variables
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import client
 
@@ -28,7 +27,8 @@ def opened(
         if lab and not keep_lab:
             stack.callback(lab.stop)
         if place:
-            stack.enter_context(_named(claim))
+            # Labgrid's own session in this process goes by the holder's name.
+            stack.enter_context(variables({"LG_HOSTNAME": claim.host, "LG_USERNAME": claim.user}))
         try:
             environment = Environment(str(board.file))
             stack.callback(environment.cleanup)
@@ -51,19 +51,3 @@ def opened(
 def line(error: Exception) -> str:
     """What an error says, in one line."""
     return " ".join(str(error).split()) or type(error).__name__
-
-
-@contextlib.contextmanager
-def _named(claim: Claim) -> Iterator[None]:
-    """Have Labgrid's own session in this process go by the holder's name."""
-    names = {"LG_HOSTNAME": claim.host, "LG_USERNAME": claim.user}
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(names)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

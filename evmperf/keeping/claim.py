@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,19 @@ _TAKE_S = 60.0
 
 JOIN = "EVMPERF_HOLD"
 """The environment variable by which a night passes its hold to a session."""
+
+
+@contextlib.contextmanager
+def variables(wanted: Mapping[str, str | None]) -> Iterator[None]:
+    """Within it, the environment has these variables, and lacks those whose value is None."""
+    before = {name: os.environ.pop(name, None) for name in wanted}
+    try:
+        os.environ |= {name: value for name, value in wanted.items() if value is not None}
+        yield
+    finally:
+        for name in wanted:
+            os.environ.pop(name, None)
+        os.environ |= {name: value for name, value in before.items() if value is not None}
 
 
 class KeeperLink:
