@@ -21,15 +21,11 @@ from evmperf.model.errors import LabError, UsageError
 from evmperf.model.replies import Remark
 
 _ADDRESS = re.compile(r"(?:([\w][\w.-]*)@)?(\[[0-9a-fA-F:.]+\]|[\w][\w.-]*)(?::(\d{1,5}))?")
-
-
 _POWER = {
     "switch": "the board is power-cycled and left off",
     "hand": "you are asked to switch the board off and on",
     "reset": "the board is reset or rebooted",
 }
-
-
 _FOLDERS = {"multibench": "multibench", "coremarkpro": "coremark_pro", "coremarkpro_two_core": "coremark_pro"}
 """Benchmarks that lie in a folder of their own, each with its option of the section `system`."""
 _ANY = Board(

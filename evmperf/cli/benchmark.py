@@ -40,21 +40,20 @@ def _list(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(rows, indent=1))
         return
-    width, drivers = (max((len(row[key]) for row in rows), default=0) for key in ("id", "driver"))
+    lines = []
     for row in rows:
         reason = f"  cannot: {row['reason']}" if row.get("reason") else ""
         count = f"{len(row['cases']):>3} {'case' if len(row['cases']) == 1 else 'cases'}"
-        line = f"{row['id']:<{width}}  {row['driver']:<{drivers}}  {count:<9}{reason}"
-        print(line.rstrip())
-    _print_not_measured()
-
-
-def _print_not_measured() -> None:
-    tables = [table for table in declared.tables().values() if not table.module]
-    width, drivers = (max(len(t.benchmark) for t in tables), max(len(t.driver) for t in tables))
+        lines.append((row["id"], row["driver"], f"{count:<9}{reason}"))
+    _print(lines)
     print("\nRead from published guides, and not measured:")
-    for table in tables:
-        print(f"{table.benchmark:<{width}}  {table.driver:<{drivers}}  {table.not_measured}".rstrip())
+    _print([(t.benchmark, t.driver, t.not_measured) for t in declared.tables().values() if not t.module])
+
+
+def _print(rows: list[tuple[str, str, str]]) -> None:
+    width, drivers = (max(len(row[n]) for row in rows) for n in (0, 1))
+    for name, driver, rest in rows:
+        print(f"{name:<{width}}  {driver:<{drivers}}  {rest}".rstrip())
 
 
 def _entry(benchmark: Benchmark, profile: str, board: Board | None) -> dict[str, Any]:

@@ -48,10 +48,6 @@ def _measured_boards(parsed_args: argparse.Namespace, **others: object) -> Itera
     return sorted({run.rsplit("-", 2)[0] for run in runs if run.count("-") >= 2})
 
 
-def _benchmarks(**_: object) -> Iterable[str]:
-    return catalogue.benchmarks()
-
-
 def _metrics(parsed_args: argparse.Namespace, **_: object) -> Iterable[str]:
     benchmark = catalogue.benchmarks().get(getattr(parsed_args, "benchmark", None) or "")
     return [metric.name for metric in benchmark.metrics] if benchmark else []
@@ -79,7 +75,7 @@ _COMPLETERS: dict[str, _Completer] = {
     "runs.board": _measured_boards,
     "run": _runs,
     **dict.fromkeys(("compare.a", "compare.b", "explain.a", "explain.b", "side_a", "side_b"), _runs),
-    "benchmark": _benchmarks,
+    "benchmark": lambda **_: catalogue.benchmarks(),
     "history.metric": _metrics,
     **dict.fromkeys(("accept.metric", "ab.metric", "bisect.metric"), _figures),
 }

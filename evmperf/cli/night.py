@@ -17,7 +17,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.night import closing, plan
 from evmperf.night.conductor import NightConductor
 from evmperf.night.health import Health, Register
-from evmperf.night.journal import open_night
+from evmperf.night.journal import open_night, read
 from evmperf.night.overlava import LavaNight
 from evmperf.night.plan import Job, NightPlan
 from evmperf.night.status import StatusPage
@@ -61,7 +61,7 @@ def _night(options: argparse.Namespace) -> int:
     results = (options.results or Path(wanted.results)).absolute()
     said = f"over {options.over}\n{options.plan.read_text()}"
     journal = open_night(results, wanted.name, said, fresh=options.new)
-    begun = next((e for e in journal.events() if e["event"] == "begun"), None)
+    begun = next((e for e in read(journal.folder) if e["event"] == "begun"), None)
     began = begun["at"] if begun else time.time()
     until = begun["until"] if begun else plan.end_of(wanted, began)
     if begun:

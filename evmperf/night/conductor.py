@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from evmperf.app.calls import Calls
 from evmperf.boards import board as boards
@@ -18,7 +19,7 @@ from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.run import NIGHT
 from evmperf.night.child import Child, EndedRun, measured_in, why
 from evmperf.night.health import Health, HealthState, Register
-from evmperf.night.journal import Journal
+from evmperf.night.journal import Journal, read
 from evmperf.night.plan import Job, NightPlan, board_file
 from evmperf.runs.spool import new_run_id
 
@@ -31,6 +32,9 @@ _LOSSES = 3
 """Times that a job may lose its board to somebody."""
 _LAB_S = 5.0
 """Pause before the coordinator is asked again, in seconds."""
+
+
+_Process = TypeVar("_Process", Child, Calls)
 
 
 class Doing(enum.StrEnum):
@@ -119,7 +123,7 @@ class NightConductor:
     def _recall(self) -> None:
         """Restore the progress of an earlier part of this night from the journal."""
         known = {progress.job.name: progress for progress in self.progress}
-        for event in self.journal.events():
+        for event in read(self.journal.folder):
             progress = known.get(event.get("job", ""))
             if progress is None:
                 continue
@@ -200,16 +204,16 @@ class NightConductor:
         options = [*self.plan.words(job), "--fact", f"{NIGHT}={self.journal.id}"]
         limit = time.time() + seconds(job.limit) if job.limit else self.until
         there = [case for name in but for case in measured_in(self.results / name)]
-        with self._child(progress, run, self.results) as child:
+        log = self.journal.folder / f"{run}.log"
+        with self._ended_with_us(Child(board_file(job), self.results, log)) as child:
             done = child.run(claim, run, options, but=there, deadline=min(limit, self.until))
         if done.ending is Ending.CUT and limit <= time.time() < self.until:
             return replace(done, ending=Ending.LIMIT)
         return done
 
     @contextlib.contextmanager
-    def _child(self, progress: Progress, run: str, results: Path) -> Iterator[Child]:
-        """A session that is ended with the night."""
-        child = Child(board_file(progress.job), results, self.journal.folder / f"{run}.log")
+    def _ended_with_us(self, child: _Process) -> Iterator[_Process]:
+        """A session, or a process that makes requests, which is ended with the night."""
         self._children.add(child)
         try:
             if self.ending.is_set():
@@ -332,7 +336,8 @@ class NightConductor:
 
     def _check(self, progress: Progress, claim: Claim, run: str) -> EndedRun:
         options = ["--run-kind", "health", "--profile", "quick", "-k", self.plan.health_check]
-        with self._child(progress, run, self.journal.folder / "checks") as child:
+        log, checks = self.journal.folder / f"{run}.log", self.journal.folder / "checks"
+        with self._ended_with_us(Child(board_file(progress.job), checks, log)) as child:
             return child.run(claim, run, [*options, *self.plan.health_options], deadline=self.until)
 
     def _note_health(self, board: Wanted, outcome: EndedRun) -> None:

@@ -82,10 +82,6 @@ class Journal:
             except OSError as error:
                 raise LabError(f"{self.folder}: cannot be written: {error.strerror}") from None
 
-    def events(self) -> Iterator[dict[str, Any]]:
-        """See `read`."""
-        yield from read(self.folder)
-
     def close(self) -> None:
         """Close the file."""
         self._file.close()

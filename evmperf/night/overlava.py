@@ -16,6 +16,7 @@ from evmperf.model.replies import Failed, Reply
 from evmperf.model.run import NIGHT
 from evmperf.night.child import EndedRun, outcome
 from evmperf.night.conductor import Doing, NightConductor, Progress
+from evmperf.night.journal import read
 from evmperf.night.plan import board_file
 
 _AWAY_S = 15.0
@@ -35,9 +36,7 @@ class LavaNight(NightConductor):
     def _try(self, progress: Progress, stack: contextlib.ExitStack) -> None:
         """Submit a job unless it has been submitted, follow it to its end, and read it."""
         self._share(progress, stack)
-        calls = Calls(self.journal.folder / f"{progress.job.name}.log")
-        self._children.add(calls)
-        try:
+        with self._ended_with_us(Calls(self.journal.folder / f"{progress.job.name}.log")) as calls:
             if self.ending.is_set():
                 return
             number = self._pending(progress) or self._submit(progress, calls)
@@ -46,13 +45,11 @@ class LavaNight(NightConductor):
                 return
             progress.runs += [done.run] if done.run else []
             self._ended(progress, done.run, done, lava=number)
-        finally:
-            self._children.discard(calls)
 
     def _pending(self, progress: Progress) -> int:
         """The number of the LAVA job that was submitted and has not been read, 0 for none."""
         number = 0
-        for event in self.journal.events():
+        for event in read(self.journal.folder):
             if event.get("job") == progress.job.name and "lava" in event:
                 number = event["lava"] if event["event"] == "submitted" else 0
         return number
@@ -105,11 +102,11 @@ class LavaNight(NightConductor):
             run_kind=self.plan.run_kind,
             facts={NIGHT: self.journal.id},
         )
-        read = calls.ask(request, last=True)
-        if isinstance(read, Imported) and read.folder:
-            return outcome(Path(read.folder), max(judged.status, read.status), sentence, cut=False)
+        imported = calls.ask(request, last=True)
+        if isinstance(imported, Imported) and imported.folder:
+            return outcome(Path(imported.folder), max(judged.status, imported.status), sentence, cut=False)
         if judged.status == ExitStatus.OK:
-            why = read.sentence if isinstance(read, Failed) else "it keeps its results itself"
+            why = imported.sentence if isinstance(imported, Failed) else "it keeps its results itself"
             raise LabError(f"the results of LAVA's job {number} cannot be read: {why}")
         # There is no log, or it ends before the first measurement.
         lab = judged.status == ExitStatus.LAB_BROKEN

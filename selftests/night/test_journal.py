@@ -52,7 +52,7 @@ def test_a_damaged_line_is_named_and_left_out(tmp_path, caplog, bad):
     file.write_bytes(bad + b"\n" + file.read_bytes())
     night = open_night(tmp_path, "x", PLAN, fresh=False)
     assert night.folder == file.parent
-    assert [event["event"] for event in night.events()] == ["begun", "started"]
+    assert [event["event"] for event in read(night.folder)] == ["begun", "started"]
     night.close()
     assert f"{file} line 1: is damaged" in caplog.text
 
