@@ -24,7 +24,7 @@ CLASSES = {
     "board": "boards.board.Board",
     "case": "model.results.Case",
     "finding": "doctor.finding.CheckFinding",
-    "hold": "keeping.hold.Hold",
+    "hold": "keeping.taking.Hold",
     "keeper": "keeping.server.Keeper",
     "kind": "model.errors.Kind",
     "mark": "console.marks.Mark",

@@ -7,7 +7,7 @@ import os
 from evmperf.cli.arguments import COORDINATOR, arg, command, coordinator
 from evmperf.cli.terminal import width
 from evmperf.keeping.claim import ask_once, holders
-from evmperf.keeping.hold import clock
+from evmperf.keeping.wanted import clock
 from evmperf.model.errors import UsageError
 from evmperf.report.columns import Column, table
 

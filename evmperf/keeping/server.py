@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evmperf.keeping import wire
-from evmperf.keeping.hold import Hold, clock, who_holds
 from evmperf.keeping.locks import Busy
-from evmperf.keeping.taking import Taking
-from evmperf.keeping.wanted import KICKED_TAG, UNTIL_TAG, Holder, Wanted
+from evmperf.keeping.taking import KICKED_TAG, Hold, Taking
+from evmperf.keeping.wanted import UNTIL_TAG, Holder, Wanted, clock, who_holds
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 
 if TYPE_CHECKING:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import getpass
+import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evmperf.keeping import locks
-from evmperf.keeping.hold import Hold, clock, refusal
 from evmperf.keeping.locks import Busy, Locks
-from evmperf.keeping.wanted import KICKED_TAG, UNTIL_TAG, Holder, HoldRecord, device_key
+from evmperf.keeping.wanted import UNTIL_TAG, Holder, HoldRecord, Wanted, clock, device_key, refusal
 from evmperf.model.errors import LabError, UsageError
 
 if TYPE_CHECKING:
     from evmperf.keeping.places import Connection
 
+KICKED_TAG = "evmperf_kicked"
+"""The tag of a place with the time of the kick, in seconds since the epoch."""
 LOCKS_TAG = "evmperf_locks"
 """The tag of a place with the lock folder that shows whether the holder lives. A keeper removes it
 before it releases a place: if a place becomes free with the tag, its holder was kicked.
@@ -30,6 +33,43 @@ _CLOCKS_S = 60.0
 _LOOK_S = 0.2
 _POLL_S = 5.0
 """Seconds between polls of a reservation; the coordinator processes them every 15 s."""
+
+
+@dataclass(eq=False)
+class Hold:
+    """A board that is held, waited for, or lost; times in seconds since the epoch, 0 if unknown. All
+    `parties` (a night, its session) share it by their `send`. `owner` is the coordinator's name of the
+    holder, or, if `borrowed`, of the user.
+    """
+
+    wanted: Wanted
+    holder: Holder
+    until: float = 0.0
+    grace_s: float = 0.0
+    """How long a kicked place is reserved for the person who kicked its holder, in seconds."""
+    doing: str = ""
+    since: float = field(default_factory=time.time)
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
+    parties: set[Callable[..., None]] = field(default_factory=set)
+    owner: str = ""
+    borrowed: bool = False
+    locks: Locks | None = None
+    connection: Connection | None = None
+    lost: str = ""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def record(self) -> HoldRecord:
+        """The record for other processes."""
+        board, by = self.wanted, self.holder
+        return HoldRecord(
+            board.place, board.coordinator, by.host, by.user, by.run, self.since, self.until, self.doing
+        )
+
+    def lose(self, why: str, *, taken: bool = True) -> None:
+        """Report the loss to all parties; `taken` if no further message will follow."""
+        self.lost = why
+        for send in list(self.parties):
+            send(lost=why, taken=taken)
 
 
 class Kicks:

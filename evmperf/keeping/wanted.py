@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -82,8 +83,6 @@ GRACE_S = 600.0
 
 UNTIL_TAG = "evmperf_until"
 """The tag of a place with its holder's expected end, in seconds since the epoch."""
-KICKED_TAG = "evmperf_kicked"
-"""The tag of a place with the time of the kick, in seconds since the epoch."""
 
 _Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
@@ -117,6 +116,32 @@ class HoldRecord(msgspec.Struct, frozen=True):
     def by(self) -> str:
         """The holder, without the run."""
         return f"{self.user} on {self.host}"
+
+
+def clock(seconds: float) -> str:
+    """A time of day, with the date unless it is today."""
+    then, now = time.localtime(seconds), time.localtime()
+    return time.strftime("%H:%M" if then[:3] == now[:3] else "%Y-%m-%d %H:%M", then)
+
+
+def who_holds(record: HoldRecord | None) -> str:
+    """The holder, since when and until when, as the end of a sentence."""
+    if record is None or not record.user:
+        return "held by an unknown user"
+    text = f"held by {Holder(record.host, record.user, record.run)}"
+    if record.since:
+        text += f" since {clock(record.since)}"
+    if record.until:
+        text += f", expected to end at {clock(record.until)}"
+    return text
+
+
+def refusal(place: str, record: HoldRecord | None) -> str:
+    """Why a board is unavailable, and the remedy."""
+    return (
+        f"{place} is {who_holds(record)}: wait for it with --wait 30m, or ask for it with "
+        f"`evmperf ask {place} MESSAGE`"
+    )
 
 
 def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:

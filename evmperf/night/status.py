@@ -10,8 +10,7 @@ from typing import Any
 
 from evmperf.benchmarks import wording
 from evmperf.keeping import claim, locks
-from evmperf.keeping.hold import clock
-from evmperf.keeping.wanted import HoldRecord
+from evmperf.keeping.wanted import HoldRecord, clock
 from evmperf.model.errors import EvmperfError
 from evmperf.night.child import measured_in
 from evmperf.night.conductor import Doing, NightConductor, Progress

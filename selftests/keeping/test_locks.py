@@ -13,9 +13,8 @@ from msgspec.structs import replace
 from evmperf.cli.main import main
 from evmperf.keeping import locks
 from evmperf.keeping.claim import Claim
-from evmperf.keeping.hold import refusal
 from evmperf.keeping.locks import Busy, Locks
-from evmperf.keeping.wanted import HoldRecord, Wanted
+from evmperf.keeping.wanted import HoldRecord, Wanted, refusal
 from evmperf.model.errors import BoardLost, LabError
 
 HOLDER = HoldRecord("desk", "", "here", "me", "r", 1.0)
