@@ -1,12 +1,12 @@
 """What a person sees: what is being measured now, and the table at the end."""
 
 import time
-from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from evmperf.benchmarks import control
+from evmperf.keeping.wanted import clock
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result, Status
 from evmperf.report.table import result_rows, text_table
@@ -21,13 +21,6 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def _at(seconds: float) -> str:
-    """The time of day in so many seconds; with its day where that is another."""
-    now = datetime.now().astimezone()
-    then = now + timedelta(seconds=seconds)
-    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%a %H:%M}"
 
 
 @pytest.hookimpl(trylast=True)
@@ -49,7 +42,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     cases = len(measuring.planned)
     reporter.write_line(
         f"{cases} {'case' if cases == 1 else 'cases'}, about {_clock(rest_s)} (a guess until "
-        f"the first are done), until {_at(rest_s)}"
+        f"the first are done), until {clock(time.time() + rest_s)}"
     )
 
 
@@ -69,7 +62,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     reporter.write_line(
         f"[{number:>{width}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "
         f"(elapsed {_clock(began - session.began)}, expected {_clock(expected)}, "
-        f"all until {_at(rest)})"
+        f"all until {clock(time.time() + rest)})"
     )
     if session.claim:
         session.claim.doing(f"{what[0].name} {what[1]} ({number} of {whole})", session.expected_end())
