@@ -3,6 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 SHELL := /bin/bash
+export INFLUXD ?= 2.10
 
 # How many processes run the tests; all virtual EVMs are one's.
 WORKERS ?= 2
@@ -29,8 +30,8 @@ $(VENV)/.ready: requirements.txt pyproject.toml scripts/venv
 virtual: setup ## build the virtual EVMs that the tests use (once; cached in ~/.cache/evmperf)
 	@$(BIN)/evmperf virtual build virtual virtual-ospi virtual-ipsec virtual-media
 
-influxd: ## build InfluxDB's server for the tests (once; cached in ~/.cache/evmperf)
-	@dashboards/influxd/build
+influxd: ## build InfluxDB's server for the tests (once; cached in ~/.cache/evmperf); INFLUXD=2.7: the older one
+	@dashboards/influxd/build $(INFLUXD)
 
 browser: selftests/npm/node_modules/.ready ## install what the tests of report, guide and dashboards need
 

@@ -196,6 +196,6 @@ def test_the_state_file_holds_no_token(configured, tmp_path):
 def test_the_compose_file_brings_the_server_that_is_tested():
     folder = project("dashboards")
     services = yaml.safe_load((folder / "docker-compose.yml").read_text())["services"].values()
-    (tested,) = re.findall(r"influxdata/influxdb/v2 v([\d.]+)", (folder / "influxd/go.mod").read_text())
+    (tested,) = re.findall(r"influxdata/influxdb/v2 v([\d.]+)", (folder / "influxd/2.10/go.mod").read_text())
     images = {service["image"] for service in services if service["image"].startswith("influxdb:")}
     assert images == {f"influxdb:{tested}"}

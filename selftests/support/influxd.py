@@ -1,4 +1,4 @@
-"""A real InfluxDB 2.7 of our own: started, frozen, killed, with its disk full."""
+"""A real InfluxDB of our own: started, frozen, killed, with its disk full."""
 
 from __future__ import annotations
 
@@ -25,11 +25,17 @@ from evmperf.runs.folders import cache_dir
 ORG, TOKEN = "lab", "a-token-that-must-not-show"
 
 
+def built(version: str) -> list[Path]:
+    """The servers of a version that `make influxd` leaves, the newest last."""
+    return sorted((cache_dir() / "influxd").glob(f"{version}-*/influxd"), key=lambda p: p.stat().st_mtime)
+
+
 def binary() -> Path:
-    """The server that `make influxd` leaves, else one on PATH; there is no skipping."""
-    built = sorted((cache_dir() / "influxd").glob("*/influxd"), key=lambda p: p.stat().st_mtime)
-    found = built[-1] if built else shutil.which("influxd")
-    assert found, "these tests need InfluxDB's server: make influxd"
+    """The server of version $INFLUXD that `make influxd` leaves, else one on PATH; there is no skipping."""
+    version = os.environ.get("INFLUXD", "2.10")
+    there = built(version)
+    found = there[-1] if there else shutil.which("influxd")
+    assert found, f"these tests need InfluxDB's server: make influxd INFLUXD={version}"
     return Path(found)
 
 
@@ -69,7 +75,7 @@ class Influxd:
         deadline = time.monotonic() + 60
         while True:
             with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"{self.url}/health", timeout=5).close()
+                urllib.request.urlopen(f"{self.url}/api/v2/setup", timeout=5).close()
                 return
             assert self._process.poll() is None, (self.folder.parent / "influxd.log").read_text()
             assert time.monotonic() < deadline, "influxd does not answer"
