@@ -1,6 +1,7 @@
 """The project's own tests need no board; run them with `pytest selftests`."""
 
 import os
+import sys
 import uuid
 
 import hypothesis
@@ -12,6 +13,10 @@ from selftests.support.influxd import running
 
 NEEDS = {"influxd": {"influxd", "own_influxd"}, "browser": {"browser"}}
 """Markers, and the fixtures that bring them."""
+
+# The tests start hundreds of sessions: compiling evmperf anew is 0.8 s of each session's 2.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The same examples on every machine and every day: a red selftest is a change, not a dice roll.
 hypothesis.settings.register_profile(

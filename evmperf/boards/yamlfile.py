@@ -56,7 +56,7 @@ def read(file: Path) -> Any:
         return yaml.load(text, Loader=_Loader)
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
         cause = getattr(error, "problem", None) or str(error).partition("\n")[0]

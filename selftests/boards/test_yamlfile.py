@@ -14,6 +14,7 @@ from evmperf.model.errors import UsageError
         ("a: !!python/object:os.system x\nb: [\n", "line 3", "expected the node content"),
         ("- " * 9000, "", "recursion"),
         (b"\xff\xfe\xff", "", "codec"),
+        ("on: 2026-13-45", "", "month"),
     ],
 )
 def test_a_mistake_has_file_line_and_cause(tmp_path, text, line, cause):

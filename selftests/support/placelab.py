@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import getpass
+import inspect
+import io
 import os
 import socket
 import subprocess
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
+from labgrid.remote import client as labgrid_client
 from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 
 from evmperf.boards import board as boards
@@ -123,18 +127,23 @@ class PlaceLab:
         self.servers.pop(server).wait()
 
     def client(self, place: str, *arguments: str, user: str = "") -> str:
-        """Run Labgrid's own client, as `user` if given."""
-        done = subprocess.run(
-            [BIN / "labgrid-client", *(["-p", place] if place else []), *arguments],
-            env={**self.environment, **({"LG_USERNAME": user} if user else {})},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        if done.returncode:
-            raise AssertionError(done.stdout + done.stderr)
-        return done.stdout
+        """Run Labgrid's own client, as `user` if given; what it prints.
+
+        It runs in this process: one of its own needs a second to start, and a test asks often.
+        """
+        words = [*(["-p", place] if place else []), *arguments]
+        given = labgrid_client.get_parser().parse_args(words)
+
+        async def run(connection: Connection) -> None:
+            session = connection._session
+            session.args, session.prog = given, "labgrid-client"
+            done = given.func(session)
+            if inspect.isawaitable(done):
+                await done
+
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self._talk(user or self.environment.get("LG_USERNAME", getpass.getuser()), run)
+        return said.getvalue()
 
     def holder(self, place: str) -> str:
         """Who holds a place, as the coordinator says; "" for nobody."""
@@ -159,7 +168,8 @@ class PlaceLab:
         """Do something with the coordinator as a user of that name."""
 
         async def talk() -> T:
-            connection = Connection(self.address, Holder("here", user), ignore, ignore)
+            host = self.environment.get("LG_HOSTNAME", socket.gethostname())
+            connection = Connection(self.address, Holder(host, user), ignore, ignore)
             await connection.open()
             try:
                 return await what(connection)
