@@ -89,15 +89,16 @@ def write(results: Path, run: Run, cases: Sequence[Result]) -> Path:
     return spool.folder
 
 
-def of_catalogue(results: Path, profile: str = "full", **changes: object) -> Path:
-    """A made-up run of everything there is: each case, metric and repetition, its values in the
-    middle of what is plausible; one boot cycle has failed and one output was refused.
+def of_catalogue(results: Path, profile: str = "full", rows: int | None = None, **changes: object) -> Path:
+    """A made-up run of everything there is: each case (or so many of each benchmark), metric and
+    repetition, its values in the middle of what is plausible; one boot cycle has failed and one
+    output was refused.
     """
     run = a_run(**{"id": f"everything-{profile}", "profile": profile, "exit_status": 1} | changes)
     spool = Spool(results, run)
     number = 0
     for benchmark in catalogue.benchmarks().values():
-        for case in benchmark.cases(profile):
+        for case in benchmark.cases(profile)[:rows]:
             result = a_result(
                 run,
                 number,

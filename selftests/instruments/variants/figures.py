@@ -6,7 +6,7 @@ import math
 import statistics
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy import special
 
 from selftests.instruments.variants.ways import Row, Way
 
@@ -34,7 +34,7 @@ class Measured:
         if len(parts) < _FEWEST:
             raise ValueError(f"{len(parts)} pairs are too few")
         spread = statistics.stdev(parts) / math.sqrt(len(parts))
-        return statistics.fmean(parts), float(stats.t.ppf(0.975, len(parts) - 1)) * spread
+        return statistics.fmean(parts), float(special.stdtrit(len(parts) - 1, 0.975)) * spread
 
 
 def line(measured: Measured) -> str:
