@@ -130,7 +130,7 @@ def test_a_pipeline_with_a_mistake_is_refused(here: Here, checkout: Path) -> Non
 
 
 def test_a_night_is_planned_and_measured(here: Here, checkout: Path, board_file: Path) -> None:
-    chosen = {"EVMPERF_BOARDS": str(board_file), "EVMPERF_BENCHMARKS": "emmc_vfat"}
+    chosen = {"EVMPERF_BOARDS": str(board_file), "EVMPERF_BENCHMARKS": "emmc_vfat and 102400"}
     planned = here("nightly plan", **chosen)
     assert planned.returncode == 0, planned.stdout + planned.stderr
     assert (checkout / "nightly.yml").is_file()
