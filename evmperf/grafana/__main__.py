@@ -2,11 +2,12 @@
 
 from evmperf.grafana.write import DASHBOARDS, FOLDER, files
 
-for name, text in files().items():
+written = files()
+for name, text in written.items():
     path = FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 for folder in DASHBOARDS.values():
     for path in (FOLDER / folder).glob("*.json"):
-        if f"{folder}/{path.name}" not in files():
+        if f"{folder}/{path.name}" not in written:
             path.unlink()

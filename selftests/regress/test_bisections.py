@@ -12,12 +12,14 @@ import yaml
 
 from evmperf.boards import board as boards
 from evmperf.provision import disk
+from evmperf.regress import spread
 from selftests.instruments import bisections, confirmation
 from selftests.instruments.bisections import BOOT_TIME, Words
 from selftests.provision import imagelab
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.texts import BOOT
 
+NIGHTS = spread.FEWEST
 SCRIPT = Words(("uboot:colour=red", "uboot:colour=blue"), "uboot:pace=slow", "uboot:dies=yes")
 
 
@@ -152,5 +154,5 @@ def test_an_alarm_is_confirmed_or_taken_back_on_a_scripted_board(scripted, tmp_p
         board.load = 1.0
 
     pair = images(tmp_path, 1 if change else 2, 2)
-    outcome = confirmation.alarm_of(tmp_path, file, pair, BOOT_TIME, nights=6, odd=slow())
+    outcome = confirmation.alarm_of(tmp_path, file, pair, BOOT_TIME, nights=NIGHTS, odd=slow())
     assert outcome.confirmed if change else outcome.dismissed, outcome.note
