@@ -80,7 +80,7 @@ ROOMS = {
         "many boards side by side: plan, journal, health of boards, status, the night's page",
         "app keeping pages runs benchmarks boards model",
     ),
-    "gitlab": ("pipelines and notes", "night measure benchmarks boards runs model"),
+    "gitlab": ("pipelines and notes", "night measure pages benchmarks boards runs model"),
     "doctor": (
         "the checks of day one: the lab and the board, step by step",
         "lab keeping influx measure state benchmarks boards tools console runs virtual model",

@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 
 from evmperf.boards import prompts, yamlfile
-from evmperf.boards.optionlist import Known, known, sections
-from evmperf.boards.options import MAPPINGS, Options
-from evmperf.boards.section import Section
+from evmperf.boards.options import MAPPINGS, Options, Section
+from evmperf.boards.reference import Known, known, sections
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project

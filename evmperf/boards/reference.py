@@ -1,12 +1,69 @@
-"""The options of a board file as a table for docs/add-a-board.md."""
+"""The options of a board file for people and editors: the table of docs/add-a-board.md, a JSON Schema."""
 
+import functools
 import inspect
-from collections.abc import Iterator
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, get_args, get_origin
 
-from evmperf.boards.optionlist import known, sections
+import msgspec
+
+from evmperf.boards import yamlfile
+from evmperf.boards.options import MAPPINGS, Options, Section
+from evmperf.boards.vocabulary import FEATURES
 
 BEGIN, END = "<!-- options: begin -->", "<!-- options: end -->"
-"""Between which lines the page has it."""
+"""Between which lines the page has the table."""
+
+
+class Known(msgspec.Struct, frozen=True):
+    """One option as declared: what YAML calls its type, and what it means."""
+
+    type: Any
+    """As declared, with its bounds."""
+    yaml_type: str
+    help: str
+    choices: tuple[str, ...]
+    required: bool
+    default: str
+    """As people would write it, "" for none."""
+
+
+def sections() -> dict[str, type[Section]]:
+    """The sections of the options, without MAPPINGS."""
+    return {f.name: f.type for f in msgspec.structs.fields(Options) if f.name not in MAPPINGS}
+
+
+def known(section: type[Section]) -> dict[str, Known]:
+    """The options of a section."""
+    meanings = _meanings_of(section)
+    return {field.name: _known(field, meanings[field.name]) for field in msgspec.structs.fields(section)}
+
+
+def _known(field: msgspec.structs.FieldInfo, meaning: str) -> Known:
+    plain = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
+    choices = get_args(plain) if get_origin(plain) is Literal else ()
+    kind = "str" if choices else (get_origin(plain) or plain).__name__
+    default = field.default if field.default not in (msgspec.NODEFAULT, "", 0, ()) else ""
+    return Known(
+        type=field.type,
+        yaml_type="list" if kind == "tuple" else kind,
+        help=meaning,
+        choices=tuple(choice for choice in choices if choice),
+        required=field.required,
+        default=str(default),
+    )
+
+
+def _meanings_of(section: type[msgspec.Struct]) -> Mapping[str, str]:
+    """What the options of a section mean, those of its base classes included."""
+    return ChainMap(*(_meanings().get(declaring.__name__, {}) for declaring in section.__mro__))
+
+
+@functools.cache
+def _meanings() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = yamlfile.own("boards/options.yaml")
+    return found
 
 
 def table() -> str:
@@ -34,3 +91,51 @@ def page(text: str) -> str:
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
     return f"{head}{BEGIN}\n{table()}{END}{tail}"
+
+
+def schema() -> dict[str, Any]:
+    """The schema, draft 2020-12. Labgrid's classes are left to `evmperf board check`."""
+    options = msgspec.json.schema(Options)
+    definitions = options["$defs"]
+    for section in (*sections().values(), Options):
+        _tidy(definitions[section.__name__]["properties"], _meanings_of(section))
+    for name in MAPPINGS:
+        definitions["Options"]["properties"][name]["propertyNames"] = {"type": "string"}
+    named = {"type": "object", "description": "Labgrid's classes, each with its attributes"}
+    target = {
+        "type": "object",
+        "required": ["options", "drivers"],
+        "additionalProperties": False,
+        "properties": {
+            "features": {
+                "type": "array",
+                "description": "the drivers that the board has",
+                "items": {"oneOf": [{"const": name, "description": text} for name, text in FEATURES.items()]},
+            },
+            "options": {"$ref": "#/$defs/Options"},
+            "resources": {"anyOf": [named, {"type": "array"}]},
+            "drivers": {"anyOf": [named, {"type": "array"}]},
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Board file of evmperf",
+        "type": "object",
+        "required": ["targets"],
+        "properties": {
+            "imports": {"type": "array", "items": {"type": "string"}},
+            "targets": {"type": "object", "required": ["main"], "properties": {"main": target}},
+        },
+        "$defs": definitions,
+    }
+
+
+def _tidy(properties: dict[str, dict[str, Any]], meanings: Mapping[str, str]) -> None:
+    """Add what options mean; remove what only our types have: "" for an option that is not given."""
+    for name, found in properties.items():
+        if name in meanings:
+            found["description"] = meanings[name]
+        if "$ref" in found or found.get("default") in ("", []):
+            found.pop("default", None)
+        if "" in found.get("enum", ()):
+            found["enum"] = [choice for choice in found["enum"] if choice]

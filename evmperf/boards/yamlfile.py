@@ -46,6 +46,11 @@ class _Loader(_Words, yaml.SafeLoader):
 _QuickLoader: Any = type("_QuickLoader", (_Words, QUICK), {})
 
 
+def own(place: str) -> Any:
+    """The data of a file that comes with evmperf, by its place in the package."""
+    return read(Path(__file__).parents[1] / place)
+
+
 def read(file: Path) -> Any:
     """The data of a file; raises UsageError with the file, the line and the cause."""
     try:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from evmperf.boards import board as boards
 from evmperf.boards import copying, reference
-from evmperf.boards.jsonschema import schema
 from evmperf.cli.arguments import A_BOARD, OneOf, arg, command, group, tell
 from evmperf.desk import boardfile as foundfile
 from evmperf.lab import boardcheck
@@ -66,7 +65,7 @@ def _check(options: argparse.Namespace) -> int:
 
 @command("board schema", "", help="print a JSON Schema of board files, for editors")
 def _schema(_: argparse.Namespace) -> None:
-    print(json.dumps(schema(), indent=1))
+    print(json.dumps(reference.schema(), indent=1))
 
 
 @command("board options", "", help="print the table of all options (Markdown)")

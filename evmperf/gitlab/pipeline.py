@@ -4,10 +4,11 @@ The YAML only calls evmperf's commands. Format: GitLab's keyword reference for .
 """
 
 import enum
+import functools
+import json
 import shlex
-from typing import Any
-
-import yaml
+from dataclasses import dataclass
+from typing import Self
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
@@ -16,21 +17,12 @@ from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.night.plan import Job, NightPlan
+from evmperf.pages.templates import environment
 
 _EVMPERF = ".venv/bin/evmperf"
 _RESULTS = "results"
-_WEEK = "1 week"
 _WAIT = "6h"
 """How long a night's job waits for a busy board."""
-
-
-_CACHE = {
-    "key": {"files": ["requirements.txt", "scripts/venv"], "prefix": "venv"},
-    "paths": [".venv/"],
-    # An artifact of the parent's job that planned the night.
-    "policy": "pull",
-}
-"""The cache of the Python environment, which .gitlab-ci.yml fills."""
 
 
 class Over(enum.StrEnum):
@@ -67,23 +59,41 @@ def render(plan: NightPlan, over: Over = Over.LABGRID, runner_tag: str = "evmper
                 raise UsageError(f"{job.name}: GitLab's jobs have no {word!r}: use `evmperf night`")
     if plan.confirm and over is not Over.LABGRID:
         raise UsageError("--confirm needs --over labgrid: an A/B installs images")
-    pipeline: dict[str, Any] = {
-        "stages": ["measure", "judge", "report"],
-        "default": {
-            "tags": [runner_tag],
-            "before_script": ["make environment"],
-            "cache": _CACHE,
-            # The next scheduled night replaces a stopped one.
-            "interruptible": False,
-        },
-    }
-    placed = [(job, boardfile.named(job.board)) for job in plan.boards]
-    for job, board in placed:
-        pipeline[f"measure {job.name}"] = _measure(plan, job, board, over)
-    for job, board in placed:
-        pipeline[f"judge {job.name}"] = _judge(plan, job, board)
-    pipeline["pages"] = _pages(plan)
-    return yaml.safe_dump(pipeline, sort_keys=False, width=1000)
+    template = environment("evmperf.gitlab").get_template("pipeline.yml.j2")
+    return template.render(
+        plan=plan,
+        jobs=[_BoardJob.of(plan, job, boardfile.named(job.board), over) for job in plan.boards],
+        report=_report(plan),
+        amber=[int(ExitStatus.NOTHING), int(ExitStatus.UNDECIDED)],
+        results=_RESULTS,
+        evmperf=_EVMPERF,
+        runner_tag=runner_tag,
+        text=functools.partial(json.dumps, ensure_ascii=False),
+    )
+
+
+@dataclass(frozen=True)
+class _BoardJob:
+    """The jobs of one board: commands that measure and judge, what they hold meanwhile."""
+
+    name: str
+    held: str
+    place: str
+    """Labgrid's, which the session holds (docs/lab-at-scale.md); "" for none."""
+    measure: str
+    judge: str
+
+    @property
+    def verdict(self) -> str:
+        """The verdict's files, without their suffixes."""
+        return f"verdict-{self.name}"
+
+    @classmethod
+    def of(cls, plan: NightPlan, job: Job, board: Board, over: Over) -> Self:
+        """The jobs of a board in a plan."""
+        place = (job.place or board.file.stem) if over is Over.LABGRID else ""
+        measure, judge = _measure(plan, job, board, over), _judge(plan, job, board)
+        return cls(job.name, place or job.name, "" if board.is_virtual else place, measure, judge)
 
 
 def _name(board: Board) -> str:
@@ -91,31 +101,7 @@ def _name(board: Board) -> str:
     return board.file_name if board.file.parent == boards.ENV_DIR else str(board.file.absolute())
 
 
-def _measure(plan: NightPlan, job: Job, board: Board, over: Over) -> dict[str, Any]:
-    reached = _place(job, board) if over is Over.LABGRID else {"resource_group": f"board-{job.name}"}
-    return reached | {
-        "stage": "measure",
-        "script": [_command(plan, job, board, over)],
-        "timeout": "24h",
-        "artifacts": {
-            "when": "always",
-            "expire_in": _WEEK,
-            "expose_as": f"Results of {job.name}",
-            "paths": [f"{_RESULTS}/"],
-            "reports": {"junit": f"{_RESULTS}/*/junit.xml"},
-        },
-    }
-
-
-def _place(job: Job, board: Board) -> dict[str, Any]:
-    """The part of a job that measures; its session holds the place (docs/lab-at-scale.md)."""
-    place = job.place or board.file.stem
-    return {"resource_group": f"board-{place}"} | (
-        {} if board.is_virtual else {"variables": {"LG_PLACE": place}}
-    )
-
-
-def _command(plan: NightPlan, job: Job, board: Board, over: Over) -> str:
+def _measure(plan: NightPlan, job: Job, board: Board, over: Over) -> str:
     if over is Over.LABGRID:
         words = [".venv/bin/pytest", "--lg-env", _name(board), f"--results={_RESULTS}"]
         return shlex.join([*words, "--wait", plan.wait or _WAIT, *plan.words(job)])
@@ -124,8 +110,7 @@ def _command(plan: NightPlan, job: Job, board: Board, over: Over) -> str:
     return shlex.join([*words, "--results", _RESULTS, *plan.words(job, lava=True)])
 
 
-def _judge(plan: NightPlan, job: Job, board: Board) -> dict[str, Any]:
-    verdict = f"verdict-{job.name}"
+def _judge(plan: NightPlan, job: Job, board: Board) -> str:
     # Only tonight's run is here; earlier nights are in the lab's store or the database.
     check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
     if source := plan.history or ("influx" if plan.push else ""):
@@ -133,40 +118,19 @@ def _judge(plan: NightPlan, job: Job, board: Board) -> dict[str, Any]:
     if plan.confirm:
         check += ["--confirm", plan.confirm, "--board", _name(board), "--wait", plan.wait or _WAIT]
     for kind, suffix in (("junit", "xml"), ("markdown", "md"), ("openmetrics", "txt")):
-        check += [f"--{kind}", f"{verdict}.{suffix}"]
-    held = _place(job, board) | {"timeout": "24h"} if plan.confirm else {}
-    return held | {
-        "stage": "judge",
-        "when": "always",
-        "needs": [{"job": f"measure {job.name}", "artifacts": True}],
-        "script": [shlex.join(check)],
-        "after_script": [f"{_EVMPERF} note {verdict}.md"],
-        # Nothing to compare with, as on a board's first night, or noise hides the answer: amber.
-        "allow_failure": {"exit_codes": [int(ExitStatus.NOTHING), int(ExitStatus.UNDECIDED)]},
-        "artifacts": {
-            "when": "always",
-            "expire_in": _WEEK,
-            "paths": [f"{verdict}.*", f"{_RESULTS}/*/report.html"],
-            "reports": {"junit": f"{verdict}.xml", "metrics": f"{verdict}.txt"},
-        },
-    }
+        check += [f"--{kind}", f"verdict-{job.name}.{suffix}"]
+    return shlex.join(check)
 
 
-def _pages(plan: NightPlan) -> dict[str, Any]:
+def _report(plan: NightPlan) -> list[str]:
+    """The commands of the last job; without a guide there is still a site."""
     guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
     guide += ["-o", "build/guide/index.rst", "--html", "public/guide"]
     # Tonight's runs with their reports; earlier runs link to their jobs.
-    site = [_EVMPERF, "site", "-o", "public", "--results", _RESULTS]
-    return {
-        "stage": "report",
-        "when": "always",
-        "needs": [{"job": f"measure {job.name}", "artifacts": True} for job in plan.boards],
-        "script": [
-            # Without a guide there is still a site.
-            *([f"{shlex.join(guide)} || failed=$?"] if plan.guide else []),
-            *([f"{_EVMPERF} push"] if plan.push else []),
-            *([shlex.join([*site, "--reports", "copied"])] if plan.site else []),
-            "exit ${failed:-0}",
-        ],
-        "artifacts": {"paths": ["public"], "expire_in": _WEEK},
-    }
+    site = [_EVMPERF, "site", "-o", "public", "--results", _RESULTS, "--reports", "copied"]
+    return [
+        *([f"{shlex.join(guide)} || failed=$?"] if plan.guide else []),
+        *([f"{_EVMPERF} push"] if plan.push else []),
+        *([shlex.join(site)] if plan.site else []),
+        "exit ${failed:-0}",
+    ]

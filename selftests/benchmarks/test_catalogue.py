@@ -16,7 +16,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
 from evmperf.benchmarks.step import Measure, MeasurePower, Plan, Search, Trial, next_trial
 from evmperf.boards import board as boards
-from evmperf.boards.optionlist import known, sections
+from evmperf.boards.reference import known, sections
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.cli.main import main
 from evmperf.measure import boardfile

@@ -8,8 +8,8 @@ import pytest
 from evmperf.benchmarks.catalogue import benchmarks
 from evmperf.boards import board as boards
 from evmperf.boards import reference
-from evmperf.boards.optionlist import known, sections
 from evmperf.boards.options import MAPPINGS
+from evmperf.boards.reference import known, sections
 from evmperf.cli.main import main
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
