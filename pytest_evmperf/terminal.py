@@ -116,9 +116,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         return
     terminalreporter.section(f"measured on {session.board.name}, profile {session.profile}")
     if session.results:
-        from evmperf.published.baseline import of_board  # noqa: PLC0415  # slow to import, for the end only
+        from evmperf.published import source  # noqa: PLC0415  # slow to import, for the end only
 
-        baseline = of_board(session.run)
+        baseline = source.baseline(session.run)
         width = None if terminalreporter.isatty else 140 if baseline else 120
         terminalreporter.write(text_table(session.results, width, baseline))
     _shell_share(terminalreporter, session)

@@ -17,7 +17,7 @@ from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.results import Direction, Result
 from evmperf.model.run import Run
 from evmperf.model.state import State
-from evmperf.published import baseline, identity, releases, source
+from evmperf.published import identity, releases, source
 from evmperf.report import boots, page
 from evmperf.runs.history import in_folder
 from evmperf.state import buses, contrast, prices, rules
@@ -89,7 +89,7 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     if not chosen:
         known = ", ".join(sorted({result.benchmark for result in results})) or "none"
         raise UsageError(f"{run.id} has no case {request.case!r}; it has: {known}")
-    published = baseline.of_board(run)
+    published = source.baseline(run)
     guides = source.guides(identity.board(run.board), run.os) if published else []
     said = [m.description for m in releases.modules([run.board]) if _SAID_CLOCK.search(m.description)]
     history = {guide.run.release: figures(guide.results()) for guide in guides}

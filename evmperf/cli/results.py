@@ -12,7 +12,7 @@ from evmperf.cli.arguments import RESULTS, RUN, SOURCE, arg, board_name, command
 from evmperf.cli.terminal import width
 from evmperf.model.errors import UsageError
 from evmperf.model.stats import rounded
-from evmperf.published.baseline import of_board
+from evmperf.published import source as published
 from evmperf.report.columns import Column, sparkline, table
 from evmperf.report.table import text_table
 from evmperf.runs import spool
@@ -88,7 +88,7 @@ def _show(options: argparse.Namespace) -> None:
     unknown = "is at work" if spool.is_live(folder) else "has not ended, or was killed"
     print(f"{run.outcome or f'This run {unknown}.'}\n")
     if results:
-        baseline = of_board(run) if run.kind != GUIDE else None
+        baseline = published.baseline(run) if run.kind != GUIDE else None
         print(text_table(results, width(140 if baseline else 120), baseline), end="")
     for result in results:
         for failure in result.failures:

@@ -7,12 +7,12 @@ measures and no guide has needs no file. docs/performance-guide.md describes the
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import yaml
+import msgspec
 
 from evmperf.benchmarks import catalogue, control
 from evmperf.benchmarks.benchmark import Benchmark
@@ -35,8 +35,7 @@ _OF_MODULES = {"title", "section", "driver", "metrics", "not_measured"}
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How one benchmark's table is printed. `columns` has the header texts by metric, the one to
     write first; `{n}` in both stands for a number (CPU 0, CPU 1, ...).
     """
@@ -49,9 +48,9 @@ class Table:
     columns: Mapping[str, tuple[str, ...]]
     captions: tuple[str, ...] = ()
     """The first is written; () for a table that has none."""
-    text_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    text_columns: Mapping[str, tuple[str, ...]] = {}
     """Header texts of columns of words, by name: conditions, not figures."""
-    lists: Mapping[str, str] = field(default_factory=dict)
+    lists: Mapping[str, str] = {}
     """Header of a column whose cells have one number for each `{n}` ("6,6"), by metric."""
     rubric: str = ""
     board_in_header: bool = True
@@ -63,16 +62,16 @@ class Table:
     """The rows of the benchmark."""
     more_rows: str = ""
     """Rows that guides have besides, as a regular expression."""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = {}
     """Case by printed row label, where they differ; the first label of a case is written."""
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = {}
     """Rows that are a second name of another."""
     units_in_labels: bool = False
-    spelt: Mapping[str, str] = field(default_factory=dict)
-    """Code of UNIT_TEXTS by case, of rows that spell their unit in another than the usual way."""
-    empty: Mapping[str, str] = field(default_factory=dict)
+    spelt: Mapping[str, tuple[str, ...]] = {}
+    """Cases that spell their unit in another than the usual way, by code of UNIT_TEXTS."""
+    empty: Mapping[str, str] = {}
     """Text of a missing figure, by metric."""
-    quotients: Mapping[str, float] = field(default_factory=dict)
+    quotients: Mapping[str, float] = {}
     """Of rows whose program divides this number by whole seconds or ticks, so that it can only
     print its quotients, by case."""
     unit_in_cell: bool = False
@@ -139,7 +138,9 @@ class Table:
     def unit_code(self, case: str) -> str:
         """The code of UNIT_TEXTS for the unit in a row's label; "" where there is none."""
         metric = self.metric(case, next(iter(self.columns))) if self.units_in_labels else None
-        return (self.spelt.get(case) or usual_text(metric.unit)) if metric else ""
+        if metric is None:
+            return ""
+        return next((code for code, cases in self.spelt.items() if case in cases), usual_text(metric.unit))
 
     def label_of(self, case: str, dialect: Dialect, count: int = 0) -> str:
         """The printed label of a case, with its unit where this table prints units there; `count`
@@ -234,7 +235,7 @@ class Outline:
 @functools.cache
 def outline() -> Outline:
     """Read outline.yaml."""
-    data = _read(FOLDER.parent / "outline.yaml")
+    data = yamlfile.own("published/outline.yaml")
     sections = {tuple(entry["section"]): entry for entry in data["sections"]}
     return Outline(
         tuple(data["order"]),
@@ -243,30 +244,21 @@ def outline() -> Outline:
     )
 
 
-def _read(path: Path) -> Any:
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=yamlfile.QUICK)
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path}: is not YAML: {error}") from error
-
-
 def load(path: Path) -> Table:
     """Read one table's file; raises UsageError with the file for one that describes none."""
     data, measured = _with_base(path)
     modules = catalogue.benchmarks()
     try:
         return _table(path, data, modules.get(path.stem) or modules.get(measured))
-    except UsageError:
-        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"{path}: does not describe a table: {error!r}") from error
+        raise UsageError(f"{path}: does not describe a table: {error}") from error
 
 
 def _with_base(path: Path) -> tuple[dict[str, Any], str]:
     """What a file says, with what it takes from the table that it is like (columns, keys, rows, on
     another device), and the benchmark whose metrics it has.
     """
-    data = _read(path)
+    data = yamlfile.read(path)
     if not isinstance(data, dict):
         raise UsageError(f"{path}: does not describe a table")
     like = data.pop("like", None)
@@ -282,35 +274,22 @@ def _with_base(path: Path) -> tuple[dict[str, Any], str]:
 
 def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:
     name = path.stem
-    measured = name in catalogue.benchmarks()
-    if measured and module and (twice := _OF_MODULES & set(data)):
-        raise UsageError(f"{path}: {min(twice)} is already used by the benchmark {name}")
-    given = data.pop("metrics", None) if not measured else None
-    own = () if measured else _own_metrics(path, given, module)
-    title = module.title if measured and module else data.pop("title")
-    section = module.section if measured and module else tuple(data.pop("section"))
     if wrong := list(meaning.unknown_words(data["about"])):
         raise UsageError(f"{path}: about: meaning.yaml has no {wrong[0]}")
-    order = data.pop("order", "text")
-    known = module.metrics if module else own
-    return Table(
-        benchmark=name,
-        title=title,
-        section=tuple(section),
-        keys=tuple(data.pop("keys")),
-        columns=_columns(path, data.pop("columns"), known),
-        captions=tuple(data.pop("captions", (title,))),
-        text_columns={k: tuple(v) for k, v in data.pop("text_columns", {}).items()},
-        order=order if isinstance(order, str) else tuple(str(row) for row in order),
-        cases=_cases(module),
-        more_rows=str(data.pop("more_rows", "")),
-        spelt={row: code for code, rows in data.pop("spelt", {}).items() for row in rows},
-        short_rows=tuple((str(entry["release"]), str(entry["row"])) for entry in data.pop("short_rows", ())),
-        own_driver=data.pop("driver", ""),
-        own_metrics=own,
-        measured_as=module.name if module and not measured and given is None else "",
-        **data,
-    )
+    if module and module.name == name:
+        if twice := _OF_MODULES & set(data):
+            raise UsageError(f"{path}: {min(twice)} is already used by the benchmark {name}")
+        data |= {"title": module.title, "section": module.section}
+    else:
+        given = data.pop("metrics", None)
+        like = module if given is None else None
+        data["own_metrics"] = like.metrics if like else tuple(_own_metrics(path, given or {}))
+        data["measured_as"] = like.name if like else ""
+        data["own_driver"] = data.pop("driver", "")
+    metrics = module.metrics if module else data["own_metrics"]
+    data["columns"] = _columns(path, data["columns"], metrics)
+    whole = {"captions": (data["title"],), **data, "benchmark": name, "cases": _cases(module)}
+    return msgspec.convert(whole, Table)
 
 
 def _undeclared(module: Benchmark) -> Table:
@@ -338,30 +317,19 @@ def _cases(module: Benchmark | None) -> tuple[str, ...]:
     return tuple(case.label for case in module.cases("full")) if module else ()
 
 
-def _own_metrics(
-    path: Path, given: Mapping[str, Sequence[str]] | None, like: Benchmark | None
-) -> tuple[Metric, ...]:
-    if given is None and like:
-        return like.metrics
-    return tuple(
-        Metric(name, _unit(path, unit), _direction(path, better), name)
-        for name, (unit, better) in (given or {}).items()
-    )
+def _own_metrics(path: Path, given: Mapping[str, Sequence[str]]) -> Iterator[Metric]:
+    for name, (unit, better) in given.items():
+        yield Metric(name, _word(path, Unit, unit), _word(path, Direction, better), name)
 
 
-def _unit(path: Path, word: str) -> Unit:
+_Word = TypeVar("_Word", Unit, Direction)
+
+
+def _word(path: Path, known: type[_Word], word: str) -> _Word:
     try:
-        return Unit(word)
+        return known(word)
     except ValueError:
-        known = ", ".join(unit.value for unit in Unit)
-        raise UsageError(f"{path}: {word!r} is not a unit; there are: {known}") from None
-
-
-def _direction(path: Path, word: str) -> Direction:
-    try:
-        return Direction(word)
-    except ValueError:
-        raise UsageError(f"{path}: {word!r} is none of higher, lower, none") from None
+        raise UsageError(f"{path}: {word!r} is none of {', '.join(known)}") from None
 
 
 def _columns(

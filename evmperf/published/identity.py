@@ -2,11 +2,9 @@
 
 import functools
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import yaml
-
+from evmperf.boards import yamlfile
 from evmperf.published import meaning
 
 
@@ -43,6 +41,5 @@ def _boards(key: str) -> Mapping[str, str]:
 
 @functools.cache
 def _data() -> dict[str, dict[str, Any]]:
-    file = Path(__file__).with_name("boards.yaml")
-    data: dict[str, dict[str, Any]] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    data: dict[str, dict[str, Any]] = yamlfile.own("published/boards.yaml")
     return data

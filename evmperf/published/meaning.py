@@ -7,10 +7,9 @@ The words are in meaning.yaml. A text says nothing of a quantity for which it ha
 import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import yaml
+from evmperf.boards import yamlfile
 
 Meaning = Mapping[str, str]
 """Values by quantity: {"device": "emmc", "system": "ext4"}."""
@@ -73,8 +72,7 @@ def common() -> frozenset[str]:
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    file = Path(__file__).with_name("meaning.yaml")
-    data: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    data: dict[str, Any] = yamlfile.own("published/meaning.yaml")
     return data
 
 

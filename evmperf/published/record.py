@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
-import yaml
 import zstandard
 
+from evmperf.boards import yamlfile
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 
@@ -107,8 +107,7 @@ def began(release: str) -> str:
 
 @functools.cache
 def _began() -> tuple[tuple[str, str], ...]:
-    text = Path(__file__).with_name("releases.yaml").read_text(encoding="utf-8")
-    return tuple(yaml.safe_load(text).items())
+    return tuple(yamlfile.own("published/releases.yaml").items())
 
 
 def date_in(text: str) -> str:

@@ -1,12 +1,13 @@
-"""The record as runs, so that history, check, site and guide read it like a lab's own."""
+"""The record as runs and baselines, so that history, check, site and guide read it like a lab's own."""
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import astuple
 
 from evmperf.model.facts import Facts
+from evmperf.model.figures import Baseline, figures
 from evmperf.model.results import Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.published import identity, record
@@ -46,6 +47,28 @@ def guides(board: str = "", os: str = "") -> list[StoredRun]:
         for entries in _releases()
         if board in ("", entries[0].board) and os in ("", entries[0].os)
     ]
+
+
+def baseline(run: Run) -> Baseline | None:
+    """The published figures of a run's board and operating system, of the newest release that is not
+    after the run's (of the newest at all, where its release is not known); None if there are none.
+    """
+    return nearest(run, baselines(run))
+
+
+def nearest(run: Run, found: Sequence[Baseline]) -> Baseline | None:
+    """The one of `baseline` among those of `baselines`."""
+    own = record.same_time(run.release)
+    before = [b for b in found if own and record.same_time(b.published.release) <= own]
+    return next(reversed(before or found), None)
+
+
+def baselines(run: Run) -> list[Baseline]:
+    """Those of every release, oldest first; none for virtual boards, never compared with real ones."""
+    if run.facts.virtual:
+        return []
+    fitting = guides(identity.board(run.board), run.os)
+    return [Baseline(run, entry.run, figures(entry.results())) for entry in fitting]
 
 
 @functools.cache

@@ -22,7 +22,7 @@ from evmperf.model.verdict import NO_COUNTERPART, GoalWord, Outcome
 from evmperf.pages import look
 from evmperf.pages.cases import natural
 from evmperf.pages.templates import environment
-from evmperf.published import baseline
+from evmperf.published import source
 from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
 from evmperf.report.table import MOST, Beside, Row, beside, result_rows
@@ -236,8 +236,8 @@ def _gather(folder: Path) -> _Page:
     """Go through the records once, keeping no more than the page can show."""
     page = _Page(spool.read_run(folder))
     if page.run.kind != GUIDE:
-        page.releases = baseline.all_of_board(page.run)
-        page.published = baseline.nearest(page.run, page.releases)
+        page.releases = source.baselines(page.run)
+        page.published = source.nearest(page.run, page.releases)
     for record in spool.read_records(folder):
         if isinstance(record, Result):
             _take(page, record)

@@ -16,7 +16,7 @@ from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.run import Run
-from evmperf.published import baseline, identity, record, releases, source, steady
+from evmperf.published import identity, record, releases, source, steady
 from selftests.guide.test_guide_import import BAR, table
 from selftests.support import seeds
 
@@ -129,12 +129,10 @@ def test_sizes_are_named_as_people_do(written, capsys):
 
 def test_a_run_is_shown_beside_the_newest_figures_of_its_board(written):
     run = Run(id="mine", board="am62xx-sk", profile="full", os="Linux")
-    found = baseline.of_board(run)
+    found = source.baseline(run)
     assert found.published.release == "10.00"
     assert [f.mean for f in found.figures.values()] == [5.0]
-    assert (
-        baseline.of_board(Run(id="v", board="am62xx-sk", profile="full", facts=Facts(virtual=True))) is None
-    )
+    assert source.baseline(Run(id="v", board="am62xx-sk", profile="full", facts=Facts(virtual=True))) is None
 
 
 def test_a_change_is_since_the_release_before_of_the_same_board(written):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from evmperf.model.facts import Facts
 from evmperf.model.results import Sample
 from evmperf.model.run import Run
-from evmperf.published import baseline
+from evmperf.published import source
 from evmperf.report import page
 from evmperf.report.table import text_table
 from selftests.support import runs, spools
@@ -27,7 +27,7 @@ def measured(benchmark, value, profile="full"):
 
 
 def test_a_board_with_published_figures_shows_them_with_the_change():
-    there = baseline.of_board(BOARD)
+    there = source.baseline(BOARD)
     found = {
         key.metric: figure.mean
         for key, figure in there.figures.items()
@@ -40,7 +40,7 @@ def test_a_board_with_published_figures_shows_them_with_the_change():
 
 
 def test_the_report_begins_with_the_published_figures_and_their_history(tmp_path):
-    there = baseline.of_board(BOARD)
+    there = source.baseline(BOARD)
     mean = there.figures["uboot_emmc_raw", "2000000", "read_throughput"].mean
     folder = spools.write(tmp_path, BOARD, list(measured("uboot_emmc_raw", mean * 1.1)))
     text = page.render(folder)
@@ -49,18 +49,18 @@ def test_the_report_begins_with_the_published_figures_and_their_history(tmp_path
     assert "+10.0 %" in first
     assert re.search(r"11\.\S+: \d", first)  # the release before
     own = replace(BOARD, release="11.00")
-    assert baseline.of_board(own).published.release.startswith("11.00")  # not a later one
+    assert source.baseline(own).published.release.startswith("11.00")  # not a later one
 
 
 def test_another_profile_or_program_is_shown_without_a_change():
     for benchmark, profile in (("uboot_emmc_raw", "quick"), ("emmc_ext4", "full")):
-        text = text_table(measured(benchmark, 50.0, profile), 160, baseline.of_board(BOARD))
+        text = text_table(measured(benchmark, 50.0, profile), 160, source.baseline(BOARD))
         assert "change" in text
         assert "+" not in text
 
 
 def test_virtual_and_unknown_boards_have_no_baseline():
     virtual = replace(BOARD, facts=Facts(virtual=True))
-    assert baseline.of_board(virtual) is None
-    assert baseline.of_board(replace(BOARD, board="x-evm")) is None
+    assert source.baseline(virtual) is None
+    assert source.baseline(replace(BOARD, board="x-evm")) is None
     assert "change" not in text_table(measured("uboot_emmc_raw", 1.0), 160)
