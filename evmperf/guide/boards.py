@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evmperf.guide.match import Match, split_header
-from evmperf.guide.rows import Problem
-from evmperf.guide.source import Source, SourceTable
+from evmperf.guide.source import Problem, Source, SourceTable
 from evmperf.published import identity
 
 _ALIKE = 0.85
@@ -82,29 +81,22 @@ def headed(source: SourceTable, boards: Boards) -> str:
     return boards.lone
 
 
-def of_table(source: SourceTable, found: Match, boards: Boards, lone: str) -> Iterator[Problem]:
-    """Remarks on a table below another board's heading, and on one that names no board and is taken
-    as the `lone` one's.
+def remarks(source: SourceTable, found: Match, boards: Boards, lone: str) -> Iterator[str]:
+    """What is doubtful about the boards of a table: it is below another board's heading, or names no
+    board and is taken as the `lone` one's.
     """
     mine = {_squeezed(board) for board in found.boards}
     others = {_squeezed(board) for board in (*boards.names, *identity.known())} - mine
-    for heading in source.section:
-        if len(text := _squeezed(heading)) < _HEADING:
-            continue
-        if (
-            mine
-            and any(other.startswith(text) for other in others)
-            and not any(board.startswith(text) for board in mine)
-        ):
-            reason = f"is below {heading!r}, but its header names {', '.join(found.boards)}"
-            yield Problem(source.line, f"{found.table.benchmark}: {reason}", kept=True)
+    for heading in source.section if mine else ():
+        text = _squeezed(heading)
+        there, elsewhere = (any(board.startswith(text) for board in names) for names in (mine, others))
+        if len(text) >= _HEADING and elsewhere and not there:
+            yield f"is below {heading!r}, but its header names {', '.join(found.boards)}"
     board = "" if found.boards else headed(source, boards)
     if not found.boards and not board:
-        reason = f"{found.table.benchmark}: it names no board; of the guide's, only {lone} has such figures"
-        yield Problem(source.line, reason, kept=True)
+        yield f"it names no board; of the guide's, only {lone} has such figures"
     elif board and found.table.board_in_header:
-        reason = f"{found.table.benchmark}: its header names no board; taken as {board}'s"
-        yield Problem(source.line, reason, kept=True)
+        yield f"its header names no board; taken as {board}'s"
 
 
 def _squeezed(name: str) -> str:

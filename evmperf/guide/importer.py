@@ -9,9 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evmperf.guide import boards, conditions, match, rows, settle
-from evmperf.guide.rows import Problem
-from evmperf.guide.source import UNKNOWN_OS, GuideRow, Source, SourceTable, guides, read, system_of
-from evmperf.guide.witness import Witness
+from evmperf.guide.source import UNKNOWN_OS, GuideRow, Problem, Source, SourceTable, guides, read, system_of
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
@@ -130,15 +128,12 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     imported.dated = dated
     imported.problems += _said(imported, os, system_of(Path(name).stem))
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
-    imported.problems += [
-        Problem(c.line, c.message if c.text else f"reStructuredText: {c.message}", c.text)
-        for c in source.complaints
-    ]
+    imported.problems += source.problems
     settle.captions(source)
     known = boards.of_guide(source, board)
     imported.problems += known.problems
     taken: dict[_Place, list[_Cell]] = {}
-    witness = Witness(system, imported.file, release)
+    witness = settle.Witness(system, imported.file, release)
     for table, found in zip(source.tables, settle.tables(source.tables, witness), strict=True):
         for place, cell in _take(imported, table, found, known, witness):
             taken.setdefault(place, []).append(cell)
@@ -184,7 +179,7 @@ def _take(
     source: SourceTable,
     settled: settle.Settled,
     known: boards.Boards,
-    witness: Witness,
+    witness: settle.Witness,
 ) -> Iterator[tuple[_Place, _Cell]]:
     """Take one table's figures."""
     imported.tables += 1
@@ -202,24 +197,17 @@ def _take(
         imported.unknown_cells += count
         imported.problems.append(Problem(source.line, why, source.text, table=True))
         return
-    if why:
-        imported.problems.append(Problem(source.line, f"{found.table.benchmark}: {why}", kept=True))
-    imported.problems += boards.of_table(source, found, known, lone)
+    doubtful = [why, *boards.remarks(source, found, known, lone), *match.remarks(source, found.table)]
+    imported.problems += [
+        Problem(source.line, f"{found.table.benchmark}: {reason}", kept=True)
+        for reason in filter(None, doubtful)
+    ]
     if not found.boards and lone != boards.headed(source, known):
         # In a layout of several boards, a column without one would be nobody's.
         found = replace(found, columns=tuple(replace(column, board=lone) for column in found.columns))
     done = rows.read(source, found, imported.release, known.misspelt, witness.spread)
     imported.matches.append(TableRead(found, tuple(done.rows)))
     imported.problems += done.problems
-    if found.table.remark:
-        reason = f"{found.table.benchmark}: {found.table.remark}"
-        imported.problems.append(Problem(source.line, reason, kept=True))
-    if heading := match.overruled(source):
-        reason = f"{found.table.benchmark}: read as caption and header say, below {heading!r}"
-        imported.problems.append(Problem(source.line, reason, kept=True))
-    if strange := match.strange_words(source, found.table):
-        reason = f"{found.table.benchmark}: read as that, though it says {', '.join(strange)} too"
-        imported.problems.append(Problem(source.line, reason, kept=True))
     imported.unknown_cells += done.unknown_cells
     for row in done.rows:
         for board, figure in row.figures:

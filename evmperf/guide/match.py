@@ -7,7 +7,7 @@ is known; where two of them contradict each other it is not, and both are named.
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from evmperf.guide.source import SourceTable
@@ -98,7 +98,10 @@ def identify(source: SourceTable) -> Match:
         raise Unknown(_no_header(source, evidence))
     agreed = [match for match in fitting if not evidence.against(match.table)]
     if not agreed:
-        raise Unknown(_disagreement(fitting, evidence, source))
+        table = min((match.table for match in fitting), key=lambda known: len(evidence.against(known)))
+        texts = " and ".join(map(repr, evidence.against(table)))
+        header = f"its header {_shown(source.header)} is that of {table.benchmark}"
+        raise Unknown(f"{header}, but {texts} says otherwise")
     return _by_rows(_named(agreed, evidence, source), evidence, source)
 
 
@@ -215,15 +218,20 @@ def difference(source: SourceTable, table: Table) -> str:
     return "; ".join(parts) or "no reason but the one above"
 
 
-def strange_words(source: SourceTable, table: Table) -> list[str]:
-    """Words of a table's caption that neither meaning.yaml nor its file knows: it may be a table
-    of another kind (HSR, jumbo frames, ...).
+def remarks(source: SourceTable, table: Table) -> Iterator[str]:
+    """What is doubtful about a table that was read as the declared one: what others like it say, the
+    heading that caption and header contradict, and words of its caption that neither meaning.yaml nor its
+    file knows: it may be a table of another kind (HSR, jumbo frames, ...).
     """
-    known = set(meaning.common())
-    for text in (table.title, *table.captions, *table.section):
-        known.update(meaning.plain(text).split())
+    if table.remark:
+        yield table.remark
+    if heading := _evidence(source).overruled:
+        yield f"read as caption and header say, below {heading!r}"
+    texts = (table.title, *table.captions, *table.section)
+    known = {*meaning.common(), *(word for text in texts for word in meaning.plain(text).split())}
     words = meaning.unsaid(source.name).split()
-    return [word for word in words if word not in known and not word.isdigit()]
+    if strange := [word for word in words if word not in known and not word.isdigit()]:
+        yield f"read as that, though it says {', '.join(strange)} too"
 
 
 def _evidence(source: SourceTable) -> _Evidence:
@@ -284,11 +292,6 @@ def fits_caption(source: SourceTable) -> bool:
     except Unknown:
         return False
     return True
-
-
-def overruled(source: SourceTable) -> str:
-    """The heading that a table's caption and header contradict; "" for none."""
-    return _evidence(source).overruled
 
 
 def _names(text: str) -> Iterable[str]:
@@ -356,21 +359,9 @@ def _other_rows(agreed: Sequence[Match], evidence: _Evidence, source: SourceTabl
 
 
 def _no_header(source: SourceTable, evidence: _Evidence) -> str:
-    named = next(iter(evidence.named), "")
-    if named:
-        text = evidence.named[named]
-        return f"{text!r} is {named}, whose header is not {_shown(source.header)}"
+    for name, text in evidence.named.items():
+        return f"{text!r} is {name}, whose header is not {_shown(source.header)}"
     return f"no known table has the header {_shown(source.header)}"
-
-
-def _disagreement(fitting: Sequence[Match], evidence: _Evidence, source: SourceTable) -> str:
-    """Which text keeps a table whose header is known from being one."""
-    said: Mapping[str, list[str]] = {
-        match.table.benchmark: evidence.against(match.table) for match in fitting
-    }
-    name = min(said, key=lambda known: len(said[known]))
-    texts = " and ".join(map(repr, said[name]))
-    return f"its header {_shown(source.header)} is that of {name}, but {texts} says otherwise"
 
 
 def _rows(source: SourceTable) -> str:

@@ -9,22 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from evmperf.guide import cells
 from evmperf.guide.match import Match, MatchedColumn, row_key, split_label, unit_fits
-from evmperf.guide.source import GuideRow, SourceTable
+from evmperf.guide.source import GuideRow, Problem, SourceTable
 from evmperf.model.results import Published
 from evmperf.published.declared import Table
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something in a guide that is not known, with its line, kept as it is in `text`; or, where
-    `kept`, something doubtful about figures that were read.
-    """
-
-    line: int
-    reason: str
-    text: str = ""
-    table: bool = False
-    kept: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,31 @@
-"""What a table is where its own words leave it open: its section's order and the record say."""
+"""What a guide's own words leave open, and its section's order and the record of a board tell: which of
+two tables one without a caption is, whose figures a table or a short row has.
+"""
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evmperf.guide import match
+from evmperf.guide import match, rows
+from evmperf.guide.boards import Boards
 from evmperf.guide.match import Match
 from evmperf.guide.source import Source, SourceTable, caption
-from evmperf.guide.witness import Witness
-from evmperf.published import declared
+from evmperf.model.figures import Key
+from evmperf.model.results import Published
+from evmperf.published import declared, identity, record, steady
+
+_LIKE = 1.5
+"""A factor within which figures of one board in two releases are alike."""
+_MANY = 8
+"""Figures that must be alike: boards with one kind of chip have a few in common, as latencies."""
+_OFTEN = 3
+"""How often as many must be alike as are not."""
+_LOAD = "cpu_load"
+_MOST_BOARDS = 10
+"""Boards of a table whose short rows are looked at: each set of them is tried."""
+_DIGITS = 4
+"""Digits of figures with decimals that two boards do not have in common by chance."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +57,7 @@ def captions(source: Source) -> None:
                 )
 
 
-def tables(there: Sequence[SourceTable], witness: Witness) -> list[Settled]:
+def tables(there: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
     """What each table of a guide is."""
     found = [_by_words(table) for table in there]
     numbers = [n for n, one in enumerate(found) if one.candidates]
@@ -71,3 +88,131 @@ def _by_words(table: SourceTable) -> Settled:
 
 def _names(settled: Settled) -> tuple[str, ...]:
     return tuple(sorted(m.table.benchmark for m in settled.candidates))
+
+
+class Witness:
+    """The record, asked for the boards of one guide; that guide's own figures are no witnesses."""
+
+    def __init__(self, os: str, guide: str, release: str) -> None:
+        self.os, self.guide, self.release = os, guide, record.same_time(release)
+
+    def _history(self, board: str) -> steady.History:
+        return steady.history(identity.board(board), self.os, self.guide)
+
+    def board(self, source: SourceTable, found: Match, boards: Boards) -> str:
+        """The only one of a guide's boards that the record has this table of, in the release with it
+        that is next to the guide's, if its figures are like those there (a guide that only gives the
+        layout has none); "" where there is no such board, or where the list has a name that is not
+        known.
+        """
+        mine = {identity.board(name) for name in (*boards.names, *boards.modules)}
+        times = {board: self._times(board, found.table.benchmark) for board in mine}
+        nearest = min((time for there in times.values() for time in there), key=self._apart, default=())
+        with_it = [board for board, there in times.items() if nearest in there]
+        if "" in mine or len(with_it) != 1:
+            return ""
+        return with_it[0] if self._alike(source, found, with_it[0]) else ""
+
+    def _times(self, board: str, benchmark: str) -> set[tuple[int, ...]]:
+        """The releases that the record has a table of a board in."""
+        known = self._history(board).items()
+        return {time for key, series in known if key.benchmark == benchmark for time in series}
+
+    def table(self, source: SourceTable, candidates: Sequence[Match]) -> Match | None:
+        """The only one of several tables that all boards in the header have in the release of the
+        record that is next to the guide's, if the figures are like those there.
+        """
+        there = []
+        for board in candidates[0].boards:
+            times = {match.table.benchmark: self._times(board, match.table.benchmark) for match in candidates}
+            nearest = min((time for one in times.values() for time in one), key=self._apart, default=None)
+            there.append([match for match in candidates if nearest in times[match.table.benchmark]])
+        if there and all(matches == there[0] and len(matches) == 1 for matches in there):
+            return there[0][0] if self._alike(source, there[0][0], "") else None
+        return None
+
+    def _apart(self, time: tuple[int, ...]) -> tuple[float, ...]:
+        """How far a release is from the guide's, by their numbers."""
+        pairs = itertools.zip_longest(time, self.release, fillvalue=0)
+        return tuple(abs(one - other) for one, other in pairs)
+
+    def _alike(self, source: SourceTable, found: Match, lone: str) -> bool:
+        """Whether a table's figures are like those of its boards, or it has none."""
+        alike = unlike = 0
+        figures = [
+            (row.case, board or lone, f)
+            for row in rows.read(source, found, "").rows
+            for board, f in row.figures
+        ]
+        for case, board, figure in figures:
+            series = self._series(found, case, figure.metric, board)
+            means = [mean for _, unit, mean in series.values() if unit == figure.unit]
+            if means:
+                near = min(means) / _LIKE <= figure.mean <= max(means) * _LIKE
+                alike, unlike = alike + near, unlike + (not near)
+        return not figures or (alike > _OFTEN * unlike and alike >= _MANY)
+
+    def _series(self, found: Match, case: str, metric: str, board: str) -> steady.Series:
+        return self._history(board).get(Key(found.table.benchmark, case, metric), {})
+
+    def spread(
+        self, found: Match, case: str, cells: Sequence[str], others: Sequence[rows.Read]
+    ) -> tuple[list[str], str]:
+        """The cells of a row that lacks those of some boards, with empty ones for these, and how that is
+        known: another guide of the release has them so, or any other boards would have loads far above all
+        of theirs; `others` are the table's rows. [] and "" where neither is so, and for a table of very
+        many boards.
+        """
+        if len(found.boards) > _MOST_BOARDS:
+            return [], ""
+        highest = {board: self._highest(found.table.benchmark, board, others) for board in found.boards}
+        printed, possible = [], []
+        for count in range(1, len(found.boards)):
+            for boards in itertools.combinations(found.boards, count):
+                here = [column.board in boards for column in found.columns]
+                if sum(here) != len(cells):
+                    continue
+                left = iter(cells)
+                row = [next(left) if there else "" for there in here]
+                try:
+                    figures = _figures(found, case, row)
+                except ValueError:
+                    return [], ""
+                printed += [row] if all(self._printed(found, case, *one) for one in figures.items()) else []
+                loads = [(b, f.mean) for b, each in figures.items() for f in each if f.metric == _LOAD]
+                possible += [row] if all(load <= _LIKE * highest[board] for board, load in loads) else []
+        for readings, how in ((printed, "as another guide of the release has them"), (possible, "by loads")):
+            if len(readings) == 1:
+                return readings[0], how
+        return [], ""
+
+    def _printed(self, found: Match, case: str, board: str, figures: Sequence[Published]) -> bool:
+        """Whether another guide of the release has all these figures of a board, and not by chance."""
+        digits = "".join(f"{f.mean:g}".replace(".", "") for f in figures if f.mean % 1)
+        series = [self._series(found, case, f.metric, board).get(self.release) for f in figures]
+        same = all(s and s[1:] == (f.unit, f.mean) for s, f in zip(series, figures, strict=True))
+        return same and len(figures) > 1 and len(digits) >= _DIGITS
+
+    def _highest(self, benchmark: str, board: str, others: Sequence[rows.Read]) -> float:
+        """The highest load of a board, which its number of cores sets, in the table's other rows and in all
+        UDP tables of the port in the record, as not all of them keep it busy; infinite where few tell.
+        """
+        port = benchmark.partition("_udp_")[0]
+        here = [f.mean for row in others for b, f in row.figures if (b, f.metric) == (board, _LOAD)]
+        tables = (
+            s
+            for key, s in self._history(board).items()
+            if key.metric == _LOAD and key.benchmark.partition("_udp_")[0] == port
+        )
+        there = [mean for series in tables for _, _, mean in series.values()]
+        return max(*here, *there) if here and len(there) >= _MANY else math.inf
+
+
+def _figures(found: Match, case: str, row: Sequence[str]) -> dict[str, list[Published]]:
+    """The figures of a row by board; raises ValueError for a cell that is none."""
+    figures: dict[str, list[Published]] = {}
+    for column, text in zip(found.columns, row, strict=True):
+        if text:
+            one = rows.figures(found.table, column, case, text, 0)
+            figures.setdefault(column.board, []).extend(one)
+    return figures

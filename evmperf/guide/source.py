@@ -76,12 +76,16 @@ class SourceTable:
 
 
 @dataclass(frozen=True)
-class Complaint:
-    """Something wrong with the reStructuredText."""
+class Problem:
+    """Something in a guide that is not known, with its line, kept as it is in `text`; or, where
+    `kept`, something doubtful about figures that were read.
+    """
 
     line: int
-    message: str
+    reason: str
     text: str = ""
+    table: bool = False
+    kept: bool = False
 
 
 @dataclass
@@ -93,7 +97,7 @@ class Source:
     """As title or headings say it; "" if neither does."""
     release: str
     tables: list[SourceTable] = field(default_factory=list)
-    complaints: list[Complaint] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
     headings: list[str] = field(default_factory=list)
     modules: list[str] = field(default_factory=list)
     """Names in the list of evaluation modules."""
@@ -166,21 +170,21 @@ _DIRECTIVES = {"csv-table": _CsvTable, "only": _Container, "ifconfig": _Containe
 
 
 def read(text: str, name: str = "guide") -> Source:
-    """Read a guide; what is malformed is among the complaints.
+    """Read a guide; what is malformed is among the problems.
 
     Raises UsageError with the line where docutils cannot read on.
     """
-    document, complaints = _parse(text, name)
+    document, problems = _parse(text, name)
     title, body = _title(document)
     match = _TITLE.fullmatch(title.strip())
-    source = Source(title, "", match["release"] or "" if match else "", complaints=complaints)
+    source = Source(title, "", match["release"] or "" if match else "", problems=problems)
     sections: list[list[SourceTable | str]] = []
     _collect(body, (), source, sections)
     source.os = system_of(title) or next(
         (RT_LINUX for text in source.headings if system_of(text) == RT_LINUX), ""
     )
     source.unsure = _captions(sections)
-    source.complaints += _stray(text, source.tables)
+    source.problems += _stray(text, source.tables)
     return source
 
 
@@ -204,27 +208,27 @@ def guides(text: str) -> list[str]:
     ]
 
 
-def _stray(text: str, tables: Sequence[SourceTable]) -> Iterator[Complaint]:
+def _stray(text: str, tables: Sequence[SourceTable]) -> Iterator[Problem]:
     """Rows outside of every table: behind a dedent, or below a directive that is not known."""
     inside = {table.line + number for table in tables for number in range(table.text.count("\n") + 1)}
     for number, line in enumerate(text.splitlines(), 1):
         if number not in inside and _STRAY.fullmatch(line):
-            yield Complaint(number, "a row outside a csv-table is not read", line)
+            yield Problem(number, "a row outside a csv-table is not read", line)
 
 
-def _parse(text: str, name: str) -> tuple[nodes.document, list[Complaint]]:
+def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem]]:
     settings = frontend.get_default_settings(Parser)
     settings.report_level = settings.halt_level = 5
     settings.file_insertion_enabled = settings.raw_enabled = False
     settings.warning_stream = io.StringIO()
     document = utils.new_document(name, settings)
-    found: list[Complaint] = []
+    found: list[Problem] = []
 
     def note(message: Any) -> None:
         words = message.children[0].astext() if message.children else ""
         if message["level"] >= _ERROR and not _SPHINX_WORDS.match(words):
             line = message.get("line") or 1
-            found.append(Complaint(line, " ".join(words.split())))
+            found.append(Problem(line, f"reStructuredText: {' '.join(words.split())}"))
 
     document.reporter.attach_observer(note)
     with _own_directives():
@@ -309,7 +313,7 @@ def _collect(
             source.modules += _modules(node)
             if any(_NUMBER.fullmatch(e.astext().strip()) for e in node.findall(nodes.entry)):
                 message = "a table of figures in another form than csv-table is not read"
-                source.complaints.append(Complaint(_line_of(node), message))
+                source.problems.append(Problem(_line_of(node), f"reStructuredText: {message}"))
         elif isinstance(node, nodes.section):
             title = node.children[0].astext().strip() if node.children else ""
             source.headings.append(title)

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from evmperf.guide import importer
-from evmperf.guide.witness import Witness
+from evmperf.guide.settle import Witness
 from selftests.instruments import command, guide_reading
 from selftests.support import seeds
 
