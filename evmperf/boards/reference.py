@@ -97,7 +97,8 @@ def schema() -> dict[str, Any]:
     """The schema, draft 2020-12. Labgrid's classes are left to `evmperf board check`."""
     options = msgspec.json.schema(Options)
     definitions = options["$defs"]
-    for section in (*sections().values(), Options):
+    declaring: list[type[msgspec.Struct]] = [*sections().values(), Options]
+    for section in declaring:
         _tidy(definitions[section.__name__]["properties"], _meanings_of(section))
     for name in MAPPINGS:
         definitions["Options"]["properties"][name]["propertyNames"] = {"type": "string"}

@@ -15,6 +15,7 @@ from typing import Any
 
 from docutils import frontend, nodes, utils
 from docutils.parsers.rst import Directive, Parser, directives
+from docutils.parsers.rst.directives.tables import CSVTable
 
 from evmperf.model.errors import UsageError
 
@@ -111,25 +112,6 @@ _STRAY = re.compile(
 )
 """A line that looks like a row of figures, with quotes or without."""
 
-_OPTIONS = (
-    "header",
-    "header-rows",
-    "stub-columns",
-    "widths",
-    "width",
-    "align",
-    "class",
-    "name",
-    "delim",
-    "quote",
-    "escape",
-    "keepspace",
-    "file",
-    "url",
-    "encoding",
-)
-"""Of csv-table, as docutils has them."""
-
 
 class _Placeholder(nodes.General, nodes.Element):
     """Stands in the document for a csv-table."""
@@ -141,7 +123,7 @@ class _CsvTable(Directive):
     optional_arguments = 1
     final_argument_whitespace = True
     has_content = True
-    option_spec = dict.fromkeys(_OPTIONS, directives.unchanged)
+    option_spec = dict.fromkeys(CSVTable.option_spec, directives.unchanged)
 
     def run(self) -> list[nodes.Node]:
         node = _Placeholder()

@@ -13,7 +13,7 @@ from evmperf.model.places import project
 from evmperf.model.run import Run
 from evmperf.published import identity
 from evmperf.published.record import release_key
-from evmperf.runs.history import RunSource, StoredRun
+from evmperf.runs.history import RunSource, SpoolFolder, StoredRun
 
 BASELINES = project("baselines")
 """Published figures that come with the project."""
@@ -34,6 +34,13 @@ def stored(source: RunSource) -> list[StoredRun]:
     if not found:
         raise UsageError(f"{source}: holds no runs")
     return found
+
+
+def published() -> list[StoredRun]:
+    """The published figures that come with the project, a run a board and release; [] where the
+    project's folder is not there.
+    """
+    return SpoolFolder(BASELINES).everything()
 
 
 NEWEST = "newest"

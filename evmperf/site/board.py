@@ -1,5 +1,6 @@
 """The pages of one board."""
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,12 +21,15 @@ from evmperf.regress.accepted import Accepted
 from evmperf.regress.causes import causes
 from evmperf.regress.nights import nights
 from evmperf.regress.trends import Move, Trend, Trends
+from evmperf.runs import differences
 from evmperf.runs.history import StoredRun
-from evmperf.site import case, months, names
-from evmperf.site.pages import Folder, kernel
+from evmperf.site import case
+from evmperf.site.pages import Folder, is_published, kernel, month, slug
 
 _SPARKED = 60
 """Nights of the small histories."""
+_MOST_DIFFERENCES = 12
+"""Differences of one area on a month's page: a new kernel changes thousands of options."""
 RECENT_DAYS = 30
 """What began within so many days before a board's newest run is news."""
 
@@ -76,7 +80,7 @@ class BoardChange:
     @property
     def href(self) -> str:
         """The place of its page."""
-        return "/".join(map(names.slug, (self.board, self.key.benchmark, self.key.case))) + ".html"
+        return "/".join(map(slug, (self.board, self.key.benchmark, self.key.case))) + ".html"
 
 
 @dataclass
@@ -128,13 +132,13 @@ def write(job: SiteJob, given: Sequence[StoredRun]) -> BoardSummary:
     recent = {one.key: one.state for one in reversed(changes) if one.run.started_ns >= since}
     news = Counter(recent.values())
     reached = _goals(found, problems)
-    place = names.slug(name)
+    place = slug(name)
     folder.file(f"{place}/runs.js", f"evmperf_runs = {_runs(folder, entries)};\n")
     benchmarks = _by_benchmark(found)
     words = Counter(str(case.outcome(trend)) for trend in found.trends.values())
     for benchmark, cases in benchmarks.items():
         _write_benchmark(folder, name, benchmark, cases, found)
-    wrote = months.write(folder, name, entries)
+    wrote = _write_months(folder, name, entries)
     folder.page(
         f"{place}/index.html",
         "board.html.j2",
@@ -146,7 +150,6 @@ def write(job: SiteJob, given: Sequence[StoredRun]) -> BoardSummary:
         goals=reached,
         causes=causes([one.verdict for one in found.trends.values() if one.verdict], found.runs),
         months=wrote,
-        kernel=kernel,
         benchmarks=[_row(benchmark, cases) for benchmark, cases in benchmarks.items()],
     )
     metrics = {
@@ -219,7 +222,7 @@ def _told(words: Counter[str]) -> int:
 
 def _period(runs: Sequence[Run]) -> str:
     recent_ns = RECENT_DAYS * 86400 * 10**9
-    if names.is_published(runs[-1]):
+    if is_published(runs[-1]):
         return "in the newest release"
     long = runs[-1].started_ns - runs[0].started_ns >= recent_ns
     return f"within {RECENT_DAYS} days" if long else "since the first run"
@@ -235,9 +238,9 @@ def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
             e.run.id,
             e.run.release,
             kernel(e.run),
-            names.month(e.run),
+            month(e.run),
             folder.report(e),
-            names.slug(e.run.id),
+            slug(e.run.id),
             outlets.address(e.run.addresses.get("job", "")),
         )
         for e in entries
@@ -309,7 +312,7 @@ def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, object]:
 def _write_benchmark(
     folder: Folder, board: str, benchmark: str, cases: dict[str, list[Trend]], found: Trends
 ) -> None:
-    place = f"{names.slug(board)}/{names.slug(benchmark)}"
+    place = f"{slug(board)}/{slug(benchmark)}"
     title = wording.title(benchmark)
     labels = list(cases)
     for number, label in enumerate(labels):
@@ -329,6 +332,27 @@ def _write_benchmark(
         outcome=case.outcome,
         reason=case.reason,
     )
+
+
+def _write_months(folder: Folder, board: str, entries: Sequence[StoredRun]) -> list[tuple[str, int]]:
+    """Write a page a month; returns the months, newest first, with their number of runs."""
+    before = dict(zip([e.run.id for e in entries[1:]], entries, strict=False))
+    wrote = []
+    for name, group in itertools.groupby(reversed(entries), key=lambda entry: month(entry.run)):
+        there = list(group)
+        folder.page(
+            f"{slug(board)}/{name}.html",
+            "month.html.j2",
+            board=board,
+            month_=name,
+            entries=there,
+            report=folder.report,
+            before=lambda entry: before.get(entry.run.id),
+            between=differences.between_runs,
+            most=_MOST_DIFFERENCES,
+        )
+        wrote.append((name, len(there)))
+    return wrote
 
 
 def _spark(trend: Trend) -> str:

@@ -16,8 +16,7 @@ from evmperf.regress import judge, shift
 from evmperf.regress.pasts import ANOTHER
 from evmperf.regress.spread import Floats
 from evmperf.regress.trends import Point, Trend
-from evmperf.site.names import is_published, slug
-from evmperf.site.pages import Folder
+from evmperf.site.pages import Folder, is_published, slug
 from evmperf.state import buses
 
 _LARGEST = 900_000

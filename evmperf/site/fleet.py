@@ -8,9 +8,8 @@ from pathlib import Path
 from evmperf.benchmarks import wording
 from evmperf.model import outlets
 from evmperf.model.figures import Key
-from evmperf.site import names
 from evmperf.site.board import BoardSummary, headline, state
-from evmperf.site.pages import Folder, kernel
+from evmperf.site.pages import Folder, is_published, slug
 
 GUIDE = "guide/index.html"
 """Where the performance guide is, if it is part of the site."""
@@ -39,8 +38,7 @@ def write(out: Path, boards: Sequence[BoardSummary]) -> list[int]:
         boards=boards,
         goals=[(one.board, one.goals) for one in boards],
         worse=worse[:_MOST],
-        published=bool(boards) and all(names.is_published(board.run) for board in boards),
-        kernel=kernel,
+        published=bool(boards) and all(is_published(board.run) for board in boards),
         more=len(worse) - _MOST,
         guide=(out / GUIDE).is_file(),
         state=state(news, words, goals),
@@ -61,7 +59,7 @@ def _index(boards: Sequence[BoardSummary]) -> str:
             if (benchmark, case) not in rows:
                 rows[benchmark, case] = len(rows)
                 said = wording.figure(Key(benchmark, case, ""))
-                place = f"{names.slug(benchmark)}/{names.slug(case)}.html"
+                place = f"{slug(benchmark)}/{slug(case)}.html"
                 texts.append((benchmark, case, said, " ".join(metrics), place))
-    whose = [(b.board, names.slug(b.board), [rows[key] for key in b.cases]) for b in boards]
+    whose = [(b.board, slug(b.board), [rows[key] for key in b.cases]) for b in boards]
     return outlets.script(json.dumps({"cases": texts, "boards": whose}, separators=(",", ":")))

@@ -1,8 +1,12 @@
-"""Putting a page of the site on the disk."""
+"""Putting a page of the site on the disk, and the names of its files and folders."""
 
+import functools
+import hashlib
 import os
+import re
 import shutil
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,9 +18,12 @@ from evmperf.model.run import Run
 from evmperf.model.stats import percent
 from evmperf.pages import look
 from evmperf.pages.templates import environment
+from evmperf.published import source
 from evmperf.runs.history import StoredRun
-from evmperf.site import names
 
+_SAFE = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
+_TAKEN = ("index", "static", "guide", "reports")
+"""What the site itself has beside boards and cases."""
 COPIED = "copied"
 """Said in place of an address: the reports belong to the site."""
 
@@ -39,15 +46,9 @@ class Folder:
             .render(
                 look=look.linked(f"{root}static/"),
                 root=root,
-                slug=names.slug,
-                day=names.day,
-                time=names.time,
-                is_published=names.is_published,
-                month=names.month,
-                amount=amount,
-                number=number,
                 wording=wording,
                 signs=SIGNS,
+                **{known.__name__: known for known in _FOR_TEMPLATES},
                 **values,
             )
         )
@@ -69,7 +70,7 @@ class Folder:
         if report is None or not report.is_file():
             return address(entry.run.report)
         if self.reports == COPIED:
-            copy = self.out / "reports" / f"{names.slug(entry.run.id)}.html"
+            copy = self.out / "reports" / f"{slug(entry.run.id)}.html"
             copy.parent.mkdir(parents=True, exist_ok=True)
             if not copy.exists() or copy.stat().st_mtime < report.stat().st_mtime:
                 shutil.copy(report, copy)
@@ -90,3 +91,38 @@ def number(value: float) -> str:
 def kernel(run: Run) -> str:
     """The kernel that a run was measured with, "" where it is not known."""
     return run.facts.kernel
+
+
+@functools.lru_cache(10_000)
+def slug(name: str) -> str:
+    """A file name for a board, benchmark or case, the same wherever it is asked for, and never that
+    of another, also where a file system takes `A` for `a`.
+    """
+    if _SAFE.fullmatch(name) and name not in _TAKEN:
+        return name
+    cleaned = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:40]
+    digest = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]
+    return f"{cleaned}-{digest}" if cleaned else digest
+
+
+def month(run: Run) -> str:
+    """The month in which a run began, as `2026-11`, UTC."""
+    return f"{datetime.fromtimestamp(run.started_ns / 1e9, UTC):%Y-%m}"
+
+
+def day(run: Run) -> str:
+    """The day on which a run began, UTC; the release of a published one, which has no day."""
+    return f"release {run.release}" if is_published(run) else time(run)[:10]
+
+
+def is_published(run: Run) -> bool:
+    """Whether a run is a published guide's, whose time only gives its place among the releases."""
+    return run.kind == source.KIND
+
+
+def time(run: Run) -> str:
+    """When a run began, for people, UTC."""
+    return f"{datetime.fromtimestamp(run.started_ns / 1e9, UTC):%Y-%m-%d %H:%M}"
+
+
+_FOR_TEMPLATES = (slug, day, time, is_published, month, amount, number, kernel)

@@ -7,7 +7,7 @@ import pytest
 
 from evmperf.guide import importer, layout, writer
 from evmperf.model.figures import figures
-from evmperf.published.releases import BASELINES
+from evmperf.published.releases import published
 from evmperf.runs.history import SpoolFolder
 from selftests.instruments.guide_reading import blanked
 from selftests.instruments.speed.guides import texts
@@ -130,7 +130,7 @@ def test_a_guide_from_baselines_reads_back_the_same(release):
 def test_baselines_are_what_the_command_makes_of_the_seeds(tmp_path):
     for file in seeds.files():
         importer.store(importer.load(file), tmp_path)
-    ours = {entry.run.id: entry.folder for entry in SpoolFolder(BASELINES).everything()}
+    ours = {entry.run.id: entry.folder for entry in published()}
     made = {entry.run.id: entry.folder for entry in SpoolFolder(tmp_path).everything()}
     assert set(made) == set(ours)
     for run, folder in made.items():

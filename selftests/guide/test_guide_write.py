@@ -11,8 +11,7 @@ from evmperf.guide import importer
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.published.declared import FOLDER, load, outline, tables
-from evmperf.published.releases import BASELINES
-from evmperf.runs.history import SpoolFolder
+from evmperf.published.releases import published
 from selftests.support import runs
 
 
@@ -39,7 +38,7 @@ def test_every_benchmark_of_the_catalogue_has_a_column_for_what_it_requires():
 
 
 def test_published_cases_metrics_and_units_are_the_catalogue_s():
-    for entry in SpoolFolder(BASELINES).everything():
+    for entry in published():
         for result in entry.results():
             benchmark = catalogue.benchmarks().get(result.benchmark)
             if benchmark is None:

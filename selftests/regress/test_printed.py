@@ -16,7 +16,6 @@ from evmperf.model.units import Unit
 from evmperf.model.verdict import Outcome
 from evmperf.published import record, releases
 from evmperf.regress import against, beside, judge
-from evmperf.runs.history import SpoolFolder
 from selftests.guide.test_guide_import import HEAD, table
 from selftests.support import seeds
 
@@ -66,7 +65,7 @@ def test_the_next_value_that_a_program_can_print_is_no_change():
 def releases_of_boards():
     """Figures by board and operating system, release by release: all published ones there are."""
     known = {}
-    for entry in SpoolFolder(releases.BASELINES).everything():
+    for entry in releases.published():
         known.setdefault((entry.run.board, entry.run.os), []).append((entry.run, figures(entry.results())))
     for file in seeds.real("guides", "am*-*.rst"):
         try:

@@ -16,7 +16,9 @@ from evmperf.model.figures import Key
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.trends import Point, Trend
 from evmperf.runs.history import SpoolFolder
-from evmperf.site import board, case, names
+from evmperf.site import board, case
+from evmperf.site.pages import month as month_of
+from evmperf.site.pages import slug
 from evmperf.store import files
 from evmperf.store.places import StoreFolder
 from selftests.support import spools, years
@@ -113,7 +115,7 @@ def test_there_is_a_page_for_each_board_benchmark_case_and_month(public):
     for name in BOARDS:
         assert {f"{name}/index.html", f"{name}/2025-11.html"} <= found
         for benchmark, one, _ in years.figures(BENCHMARKS):
-            assert f"{name}/{benchmark}/{names.slug(one.label)}.html" in found
+            assert f"{name}/{benchmark}/{slug(one.label)}.html" in found
             assert f"{name}/{benchmark}/index.html" in found
 
 
@@ -167,9 +169,9 @@ def test_a_night_leads_to_its_report_and_to_what_differs_from_the_night_before(o
     report, difference = card.locator("a").evaluate_all("links => links.map(a => a.href)")
     run = unquote(report).split("/")[-2]
     assert report == (results / run / "report.html").as_uri()
-    assert unquote(difference).endswith(f"#{names.slug(run)}")
+    assert unquote(difference).endswith(f"#{slug(run)}")
     sheet.goto(difference)
-    said = sheet.locator(f"section:has(#{names.slug(run)})").inner_text()
+    said = sheet.locator(f"section:has(#{slug(run)})").inner_text()
     before = sorted(folder.name for folder in results.glob("am64x-hsevm-*"))
     assert f"from the run before, {before[before.index(run) - 1]}" in said
 
@@ -239,7 +241,7 @@ def test_names_cannot_break_a_page(opened, public, tmp_path):
     cases = [spools.a_result(run, 0, case=evil)]
     spools.write(tmp_path, run, cases)
     site.write(public / "evil", SpoolFolder(tmp_path))
-    place = f"evil/made-up/emmc_ext4/{names.slug(evil)}.html"
+    place = f"evil/made-up/emmc_ext4/{slug(evil)}.html"
     sheet = opened(place)
     sheet.get_by_role("button", name="newest night").first.click()
     assert sheet.title().startswith("made-up: ")
@@ -259,11 +261,11 @@ def test_a_run_says_where_its_report_and_its_job_are(opened, public, tmp_path):
     run = spools.a_run(addresses=addresses)
     spools.write(tmp_path, run, [spools.a_result(run)])
     site.write(public / "served", SpoolFolder(tmp_path))
-    sheet = opened(f"served/made-up/emmc_ext4/{names.slug('case 0')}.html")
+    sheet = opened(f"served/made-up/emmc_ext4/{slug('case 0')}.html")
     sheet.get_by_role("button", name="newest night").click()
     links = sheet.locator(".picked a").evaluate_all("links => links.map(a => a.href)")
     assert links[:2] == [f"https://lab/results/{run.id}/report.html", "https://ci/job/7"]
-    month = (public / f"served/made-up/{names.month(run)}.html").read_text()
+    month = (public / f"served/made-up/{month_of(run)}.html").read_text()
     assert all(f'href="{link}"' in month for link in links[:2])
     shutil.rmtree(public / "served")
 
@@ -357,7 +359,7 @@ def test_a_page_stays_small_and_says_what_it_leaves_out(nights, samples):
 
 def test_slugs_are_files_of_their_own():
     given = ["4k", "A", "a", "a b", "a/b", "index", "", "x" * 300, "../..", "ü"]
-    slugs = [names.slug(name) for name in given]
+    slugs = [slug(name) for name in given]
     assert len({slug.lower() for slug in slugs}) == len(given)
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]*", slug) for slug in slugs)
     assert slugs[0] == "4k"
