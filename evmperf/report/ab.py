@@ -11,13 +11,13 @@ from markupsafe import Markup
 from evmperf.benchmarks import wording
 from evmperf.model.change import Change, Comparison, Decision
 from evmperf.model.exits import SIGNS
-from evmperf.model.outlets import markdown, row
+from evmperf.model.outlets import markdown
 from evmperf.model.stats import percent, rounded
 from evmperf.pages import look
 from evmperf.pages import plots as drawing
 from evmperf.pages.templates import environment
 from evmperf.report import differences as differing
-from evmperf.report.columns import Column, grid
+from evmperf.report.columns import Column, grid, markdown_table
 from evmperf.report.columns import table as text_table
 from evmperf.report.table import shortened
 from evmperf.runs.differences import Difference
@@ -177,23 +177,16 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
     """For a merge request: what changed in a table, the rest in sentences."""
     head = f"### A/B on {markdown(comparison.board)}: {comparison.headline}"
     lines = [head, "", markdown(f"{comparison.sentence()}."), ""]
-    rows = [change for change in shown(comparison) if change.decision is not Decision.SAME]
-    if rows:
-        lines += [
-            "| decision | metric | A | B | change | 95 % interval | blocks |",
-            "|---|---|---:|---:|---:|---|---:|",
-            *map(_markdown_row, rows),
-            "",
-        ]
+    rows = [
+        (str(change.decision), wording.figure(change.key), *_cells(change))
+        for change in shown(comparison)
+        if change.decision is not Decision.SAME
+    ]
+    lines += markdown_table((*_COLUMNS[:1], *_COLUMNS[3:]), rows, Decision.WORSE)
     lines += [f"{markdown(one)}  " for one in undecided(comparison)]
     if differences:
         lines += ["", *differing.folded(differences, "What differs between the sides")]
     return "\n".join([*lines, markdown(ended(comparison)), ""])
-
-
-def _markdown_row(change: Change) -> str:
-    word = f"**{change.decision}**" if change.decision is Decision.WORSE else str(change.decision)
-    return row([word, *map(markdown, (wording.figure(change.key), *_cells(change)))])
 
 
 def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evmperf.model.outlets import line
+from evmperf.model.outlets import line, markdown, row
 
 _GAP = 2
 _NARROWEST = 10
@@ -46,8 +46,8 @@ def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Any:
         shown.add_column(column.heading, no_wrap=not column.wrap, max_width=column.most)
         shown.columns[-1].justify = "right" if column.right else "left"
         shown.columns[-1].overflow = "fold" if column.wrap else "ellipsis"
-    for row in rows:
-        shown.add_row(*(Text(line(cell)) for cell in row))
+    for cells in rows:
+        shown.add_row(*(Text(line(cell)) for cell in cells))
     return shown
 
 
@@ -65,6 +65,18 @@ def _kept(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) 
             break
         kept = [index for index in kept if columns[index].drop != level]
     return kept
+
+
+def markdown_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], emphasised: str) -> list[str]:
+    """The lines of a Markdown table and an empty one, of cells that are text; [] without rows. The word
+    `emphasised` in the first column is bold.
+    """
+    if not rows:
+        return []
+    rules = row("---:" if column.right else "---" for column in columns)
+    words = [f"**{word}**" if word == emphasised else markdown(word) for word, *_ in rows]
+    body = [row([word, *map(markdown, cells)]) for word, (_, *cells) in zip(words, rows, strict=True)]
+    return [row(column.heading for column in columns), rules, *body, ""]
 
 
 _BARS = "▁▂▃▄▅▆▇█"

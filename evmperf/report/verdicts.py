@@ -8,10 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from evmperf.benchmarks import wording
-from evmperf.model.outlets import markdown, plain, row
+from evmperf.model.outlets import markdown, plain
 from evmperf.model.verdict import NO_COUNTERPART, Judgement, Outcome, Verdict, change_text, explained, number
 from evmperf.report import differences as differing
-from evmperf.report.columns import Column, sparkline, table
+from evmperf.report.columns import Column, markdown_table, sparkline, table
 from evmperf.report.table import shortened
 from evmperf.runs.differences import Difference
 
@@ -34,6 +34,11 @@ _COLUMNS = (
     Column("tolerance", right=True, drop=2),
     Column("history", drop=3),
     Column("why", wrap=True),
+)
+_MARKDOWN = (
+    *(Column(heading) for heading in ("verdict", "metric")),
+    *(Column(heading, right=True) for heading in ("value", "baseline", "change")),
+    *(Column(heading) for heading in ("since", "why")),
 )
 
 
@@ -159,24 +164,11 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
     """For a merge request: changes in a table, the rest in a sentence, other differences folded."""
     head = f"### {markdown(judgement.board)}: {judgement.headline}"
     lines = [head, "", markdown(judgement.sentence()), ""]
-    rows = shown(judgement)
-    if rows:
-        lines += [
-            "| verdict | metric | value | baseline | change | since | why |",
-            "|---|---|---:|---:|---:|---|---|",
-            *map(_markdown_row, rows),
-            "",
-        ]
+    rows = [(str(v.outcome), wording.figure(v.key), *_figures(v), v.since, v.why) for v in shown(judgement)]
+    lines += markdown_table(_MARKDOWN, rows, Outcome.WORSE)
     lines += [f"* {markdown(told)}" for told in _told(judgement)]
     lines += differing.folded(changed, "What else changed") if changed else []
     return "\n".join(lines)
-
-
-def _markdown_row(verdict: Verdict) -> str:
-    word = f"**{verdict.outcome}**" if verdict.outcome is Outcome.WORSE else str(verdict.outcome)
-    value, baseline, change = _figures(verdict)
-    cells = (wording.figure(verdict.key), value, baseline, change, verdict.since, verdict.why)
-    return row([word, *map(markdown, cells)])
 
 
 def _figures(verdict: Verdict) -> tuple[str, str, str]:
