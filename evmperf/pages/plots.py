@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from evmperf.model.outlets import plain
-from evmperf.pages.templates import environment
+from evmperf.pages import templates
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,13 @@ class Bar:
 def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], unit: str) -> Markup:
     """Horizontal bars, each of the same parts; `label` says what they show."""
     longest = max((max(sum(row.widths), row.high or 0.0) for row in rows), default=0.0) or 1.0
-    text = (
-        environment("evmperf.pages")
-        .get_template("bars.html.j2")
-        .render(
-            label=label,
-            parts=parts,
-            bars=rows,
-            unit=unit,
-            share=lambda width: f"{max(0.0, width) / longest:.2%}",
-        )
+    text = templates.render(
+        "pages/bars.html.j2",
+        label=label,
+        parts=parts,
+        bars=rows,
+        unit=unit,
+        share=lambda width: f"{max(0.0, width) / longest:.2%}",
     )
     return Markup(text)
 

@@ -1,9 +1,9 @@
-"""Templates of a room, on the base that all pages share."""
+"""Pages and files from the templates of all rooms."""
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evmperf.model.change import Decision
 from evmperf.model.outlets import address, markdown, plain
@@ -28,18 +28,23 @@ def tone(word: str) -> str:
     return next((name for known, name in _TONES.items() if known == word), "")
 
 
+def render(template: str, **values: Any) -> str:
+    """The text of a template, named as `ROOM/FILE`; raises jinja2's errors for one that is wrong."""
+    return environment().get_template(template).render(**values)
+
+
 @functools.cache
-def environment(package: str) -> Environment:
-    """The templates in a package's folder, which may extend `base.html.j2` of this room: they
-    escape what they are given, and fail for what they are not given. Their filters `markdown` and
-    `address` are those of `evmperf.model.outlets`; `tone` is the class for a verdict.
+def environment() -> Environment:
+    """The templates of all rooms, which may extend `base.html.j2` of this room: they escape what they
+    are given, and fail for what they are not given. Their filters `markdown` and `address` are those of
+    `evmperf.model.outlets`; `tone` is the class for a verdict.
     """
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Undefined  # noqa: PLC0415  # slow to import
     from markupsafe import Markup  # noqa: PLC0415
 
     whole = (Markup, Undefined, int, float)
     made = Environment(
-        loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader("evmperf.pages", ".")]),
+        loader=ChoiceLoader([PackageLoader("evmperf", "."), PackageLoader("evmperf.pages", ".")]),
         autoescape=lambda name: bool(name and ".html" in name),
         undefined=StrictUndefined,
         finalize=lambda value: value if isinstance(value, whole) else plain(str(value)),

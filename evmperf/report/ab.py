@@ -13,9 +13,8 @@ from evmperf.model.change import Change, Comparison, Decision
 from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import markdown
 from evmperf.model.stats import percent, rounded
-from evmperf.pages import look
+from evmperf.pages import look, templates
 from evmperf.pages import plots as drawing
-from evmperf.pages.templates import environment
 from evmperf.report import differences as differing
 from evmperf.report.columns import Column, grid, markdown_table
 from evmperf.report.columns import table as text_table
@@ -191,24 +190,21 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
 
 def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:
     """A page of its own, with both sides' values beside each other."""
-    return (
-        environment("evmperf.report")
-        .get_template("ab.html.j2")
-        .render(
-            look=look.inline(),
-            comparison=comparison,
-            sign=SIGNS[comparison.state],
-            changes=comparison.changes,
-            plot=_sides,
-            figure=wording.figure,
-            headline=named(comparison),
-            amount=amount,
-            interval=interval,
-            columns=columns,
-            undecided=undecided(comparison),
-            ended=ended(comparison),
-            differences=list(differing.lines(differences)),
-        )
+    return templates.render(
+        "report/ab.html.j2",
+        look=look.inline(),
+        comparison=comparison,
+        sign=SIGNS[comparison.state],
+        changes=comparison.changes,
+        plot=_sides,
+        figure=wording.figure,
+        headline=named(comparison),
+        amount=amount,
+        interval=interval,
+        columns=columns,
+        undecided=undecided(comparison),
+        ended=ended(comparison),
+        differences=list(differing.lines(differences)),
     )
 
 

@@ -19,9 +19,8 @@ from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
 from evmperf.model.stats import percent, share_text
 from evmperf.model.verdict import NO_COUNTERPART, GoalWord, Outcome
-from evmperf.pages import look
+from evmperf.pages import look, templates
 from evmperf.pages.cases import natural
-from evmperf.pages.templates import environment
 from evmperf.published import source
 from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
@@ -196,29 +195,26 @@ def write(folder: Path, answers: Sequence[Answer] = ()) -> Path:
 def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
     """The page's HTML."""
     page = _gather(folder)
-    return (
-        environment("evmperf.report")
-        .get_template("report.html.j2")
-        .render(
-            look=look.inline(plots=page.drawn),
-            page=page,
-            run=page.run,
-            judged=_judged(page.verdicts),
-            changed=_changed(folder),
-            answers=sorted(answers, key=lambda answer: -answer.times)[:_MOST_ANSWERS],
-            unanswered=max(0, len(answers) - _MOST_ANSWERS),
-            key=Key,
-            facts=list(_facts(page.run)),
-            files=[name for name in _FILES if (folder / name).exists()],
-            wording=wording,
-            percent=_percent,
-            range=_range,
-            against=_against,
-            why=_why,
-            href=quote,
-            when=_when,
-            duration=_duration,
-        )
+    return templates.render(
+        "report/report.html.j2",
+        look=look.inline(plots=page.drawn),
+        page=page,
+        run=page.run,
+        judged=_judged(page.verdicts),
+        changed=_changed(folder),
+        answers=sorted(answers, key=lambda answer: -answer.times)[:_MOST_ANSWERS],
+        unanswered=max(0, len(answers) - _MOST_ANSWERS),
+        key=Key,
+        facts=list(_facts(page.run)),
+        files=[name for name in _FILES if (folder / name).exists()],
+        wording=wording,
+        percent=_percent,
+        range=_range,
+        against=_against,
+        why=_why,
+        href=quote,
+        when=_when,
+        duration=_duration,
     )
 
 

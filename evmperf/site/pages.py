@@ -16,8 +16,7 @@ from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import address
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
-from evmperf.pages import look
-from evmperf.pages.templates import environment
+from evmperf.pages import look, templates
 from evmperf.published import source
 from evmperf.runs.history import StoredRun
 
@@ -40,17 +39,14 @@ class Folder:
     def page(self, place: str, template: str, **values: Any) -> None:
         """Write a page at a place below `out`; raises OSError when the disk does not take it."""
         root = "../" * place.count("/")
-        text = (
-            environment("evmperf.site")
-            .get_template(template)
-            .render(
-                look=look.linked(f"{root}static/"),
-                root=root,
-                wording=wording,
-                signs=SIGNS,
-                **{known.__name__: known for known in _FOR_TEMPLATES},
-                **values,
-            )
+        text = templates.render(
+            f"site/{template}",
+            look=look.linked(f"{root}static/"),
+            root=root,
+            wording=wording,
+            signs=SIGNS,
+            **{known.__name__: known for known in _FOR_TEMPLATES},
+            **values,
         )
         self.sizes.append(self.file(place, text))
 
