@@ -1,7 +1,7 @@
 """What a guide contains, in which order: as the project writes it, or like a given file."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evmperf.guide.importer import ImportedGuide
@@ -41,6 +41,11 @@ class Slot:
     def boards(self) -> tuple[str, ...]:
         """The boards of its columns, in order."""
         return tuple(dict.fromkeys(column.board for column in self.columns))
+
+    def filled(self, figures: Figures) -> Iterator[tuple[LayoutLine, MatchedColumn, Figure]]:
+        """Every figure of the table, with its row and column."""
+        for line, column in itertools.product(self.rows, self.columns):
+            yield from ((line, column, f) for f in figures_of(self.table, column, line.case, figures))
 
 
 @dataclass(frozen=True)
@@ -204,7 +209,7 @@ def _longer(slot: Slot, placed: dict[tuple[str, str], set[str]], figures: Figure
     for board in slot.boards:
         whose = board or next(iter(figures), "")
         known = placed[whose, slot.table.benchmark]
-        for case in _ordered(slot.table, _cases(slot.table, figures.get(whose, {})) - known):
+        for case in sorted(_cases(slot.table, figures.get(whose, {})) - known, key=slot.table.place):
             more[case] = LayoutLine(case, tuple(slot.table.label_of(case, dialect).split("|")))
             known.add(case)
     return replace(slot, rows=(*slot.rows, *more.values()))
@@ -217,7 +222,7 @@ def _add_own(layout: Layout, table: Table, path: Path, boards: Sequence[str], fi
     groups = [list(boards)] if table.board_in_header else [[board] for board in boards]
     for group in groups:
         here = {board: figures[board] for board in group}
-        cases = _ordered(table, set().union(*(_cases(table, f) for f in here.values())))
+        cases = sorted(set().union(*(_cases(table, f) for f in here.values())), key=table.place)
         columns = tuple(
             MatchedColumn(board if table.board_in_header else "", title, name, words=words)
             for board in group
@@ -237,15 +242,7 @@ def _add_own(layout: Layout, table: Table, path: Path, boards: Sequence[str], fi
 
 def _cases(table: Table, figures: Mapping[Key, Figure]) -> set[str]:
     """The cases of a table that have a figure in a declared column."""
-    return {key.case for key in figures if key.benchmark == table.benchmark and _has(table, key.metric)}
-
-
-def _has(table: Table, metric: str) -> bool:
-    try:
-        table.header_of(metric)
-    except KeyError:
-        return False
-    return True
+    return {key.case for key in figures if key.benchmark == table.benchmark and table.header_of(key.metric)}
 
 
 def _metrics(table: Table, figures: Figures) -> list[str]:
@@ -254,7 +251,7 @@ def _metrics(table: Table, figures: Figures) -> list[str]:
         key.metric
         for known in figures.values()
         for key in known
-        if key.benchmark == table.benchmark and _has(table, key.metric)
+        if key.benchmark == table.benchmark and table.header_of(key.metric)
     }
     order = {texts[0]: number for number, texts in enumerate(table.columns.values())}
     return sorted(there, key=lambda name: (order.get(table.header_of(name), len(order)), name))
@@ -264,8 +261,3 @@ def _titles(table: Table, figures: Figures) -> list[tuple[str, str, bool]]:
     """Header, name and kind of a board's columns."""
     titles = [(table.header_of(metric), metric, False) for metric in _metrics(table, figures)]
     return titles + [(texts[0], name, True) for name, texts in table.text_columns.items()]
-
-
-def _ordered(table: Table, cases: Iterable[str]) -> list[str]:
-    """Cases in the order of their table."""
-    return sorted(cases, key=table.place)

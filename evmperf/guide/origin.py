@@ -4,7 +4,7 @@ parameters, where these are not the published ones.
 
 from collections.abc import Iterator
 
-from evmperf.guide.layout import Figures, Slot, figures_of
+from evmperf.guide.layout import Figures, Slot
 from evmperf.guide.source import QUICK_MARK
 from evmperf.model import anytime
 from evmperf.model.figures import Figure
@@ -103,7 +103,4 @@ def _was_quick(figure: Figure) -> bool:
 
 def _all(slot: Slot, figures: Figures) -> Iterator[tuple[str, Figure]]:
     lone = next(iter(figures), "")
-    for line in slot.rows:
-        for column in slot.columns:
-            for figure in figures_of(slot.table, column, line.case, figures):
-                yield column.board or lone, figure
+    return ((column.board or lone, figure) for _, column, figure in slot.filled(figures))

@@ -272,15 +272,12 @@ def _notes(slot: Slot, figures: Figures) -> list[str]:
     far off each sample is where that was measured with it.
     """
     notes: dict[str, None] = {}
-    for line in slot.rows:
-        for column in slot.columns:
-            for figure in figures_of(slot.table, column, line.case, figures):
-                row = " ".join(filter(None, (column.board, *line.label)))
-                if figure.flaw:
-                    notes[f"- {rst(row)}: {rst(figure.flaw)}"] = None
-                if figure.error is not None:
-                    within = f"{figure.error:.2g} {rst(figure.unit)}"
-                    notes[f"- {rst(row)}: each within {within}"] = None
+    for line, column, figure in slot.filled(figures):
+        row = rst(" ".join(filter(None, (column.board, *line.label))))
+        if figure.flaw:
+            notes[f"- {row}: {rst(figure.flaw)}"] = None
+        if figure.error is not None:
+            notes[f"- {row}: each within {figure.error:.2g} {rst(figure.unit)}"] = None
     return list(notes)
 
 

@@ -146,16 +146,18 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """The printed label of a case, with its unit where this table prints units there; `count`
         is how many times it was measured, for labels that say so.
         """
-        label = next((label for label, known in self.labels.items() if known == case), case)
-        if label != case:
+        if (label := self._special(case)) not in ("", case):
             return label.replace("{n}", str(count or self._repeats))
         code = self.unit_code(case)
         return f"{case} ({UNIT_TEXTS[code].text(dialect)})" if code else case
 
     def counts(self, case: str) -> bool:
         """Whether the label of a row says how many times it was measured."""
-        label = next((label for label, known in self.labels.items() if known == case), "")
-        return "{n}" in label
+        return "{n}" in self._special(case)
+
+    def _special(self, case: str) -> str:
+        """The first declared label of a case; "" where none is."""
+        return next((label for label, known in self.labels.items() if known == case), "")
 
     @property
     def _repeats(self) -> int:
@@ -163,12 +165,11 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return self.module.profiles["full"].repeats if self.module else 1
 
     def header_of(self, metric: str) -> str:
-        """The column header to write for a metric; raises KeyError for one without a column."""
+        """The column header to write for a metric; "" for one without a column."""
         for name, texts in self.columns.items():
-            number = numbered(name, metric)
-            if number is not None:
+            if (number := numbered(name, metric)) is not None:
                 return texts[0].replace("{n}", number)
-        raise KeyError(metric)
+        return ""
 
     def place(self, case: str) -> tuple[int, tuple[str, ...]]:
         """What the rows of this table are sorted by."""

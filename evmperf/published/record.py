@@ -15,22 +15,15 @@ import zstandard
 from evmperf.boards import yamlfile
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
+from evmperf.model.results import Published
 
 FILE = project("baselines") / "record.zst"
 _MOST = 1 << 28
 """Bytes that a record may unpack to."""
 
 
-class Value(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """One figure, in the unit of its metric; `text` where the numbers do not give the cell."""
-
-    metric: str
-    unit: str
-    mean: float
-    low: float | None
-    high: float | None
-    text: str
-    line: int
+class Value(Published, array_like=True, frozen=True, gc=False):
+    """One figure; its line is that in its guide."""
 
 
 class PublishedCase(msgspec.Struct, array_like=True, frozen=True):
