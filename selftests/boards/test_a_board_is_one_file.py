@@ -72,7 +72,7 @@ def test_pytest_has_its_tests(copy):
 
 
 def test_every_selftest_that_goes_over_boards_passes_with_it(copy):
-    names = ("boards/test_board.py", "lava/test_lava_jobs.py", "benchmarks/test_catalogue.py")
-    tests = [f"selftests/{name}" for name in names]
+    names = ("boards/test_board", "lava/test_lava_jobs", "benchmarks/test_catalogue", "benchmarks/test_steps")
+    tests = [f"selftests/{name}.py" for name in names]
     which = "am70 or of_the_guides or two_boards"
     assert "passed" in python(copy, "-m", "pytest", "-qx", "-pno:cacheprovider", "-k", which, *tests)

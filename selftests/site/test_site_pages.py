@@ -3,24 +3,17 @@
 import json
 import re
 import shutil
-from collections import Counter
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
 from evmperf import site
-from evmperf.cli import main as cli
-from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.trends import Point, Trend
 from evmperf.runs.history import SpoolFolder
-from evmperf.site import board, case
 from evmperf.site.pages import month as month_of
 from evmperf.site.pages import slug
-from evmperf.store import files
-from evmperf.store.places import StoreFolder
 from selftests.support import spools, years
 from selftests.support.browser import violations
 
@@ -249,13 +242,6 @@ def test_names_cannot_break_a_page(opened, public, tmp_path):
     shutil.rmtree(public / "evil")
 
 
-def test_reports_can_be_at_an_address(tmp_path):
-    spools.recorded(tmp_path / "results")
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"), reports="https://lab/results/")
-    text = (tmp_path / "public/virtual-evm/runs.js").read_text()
-    assert f"https://lab/results/{spools.RECORDED.name}/report.html" in text
-
-
 def test_a_run_says_where_its_report_and_its_job_are(opened, public, tmp_path):
     addresses = {"results": "https://lab/results", "job": "https://ci/job/7"}
     run = spools.a_run(addresses=addresses)
@@ -268,159 +254,3 @@ def test_a_run_says_where_its_report_and_its_job_are(opened, public, tmp_path):
     month = (public / f"served/made-up/{month_of(run)}.html").read_text()
     assert all(f'href="{link}"' in month for link in links[:2])
     shutil.rmtree(public / "served")
-
-
-def test_reports_can_be_part_of_the_site(tmp_path):
-    run = spools.recorded(tmp_path / "results")
-    (run / "report.html").write_text("<title>one</title>")
-    public = tmp_path / "public"
-    for text in ("<title>one</title>", "<title>written again</title>"):
-        (run / "report.html").write_text(text)
-        site.write(public, SpoolFolder(tmp_path / "results"), reports=site.COPIED)
-    (copy,) = (public / "reports").iterdir()
-    assert copy.read_text() == "<title>written again</title>"
-    assert f'"reports/{copy.name}"' in (public / "virtual-evm/runs.js").read_text()
-
-
-def test_the_guide_is_linked_where_there_is_one(tmp_path):
-    spools.recorded(tmp_path / "results")
-    index = tmp_path / "public/index.html"
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    assert "guide/index.html" not in index.read_text()
-    (tmp_path / "public/guide").mkdir()
-    (tmp_path / "public/guide/index.html").write_text("")
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    assert 'href="guide/index.html"' in index.read_text()
-
-
-def test_what_cannot_be_read_is_said_and_left_out(tmp_path):
-    good = spools.recorded(tmp_path / "results")
-    for name, file in (("damaged", "results.jsonl"), ("strange", "run.json")):
-        folder = shutil.copytree(good, good.with_name(name))
-        text = (folder / "run.json").read_text().replace(good.name, name)
-        (folder / "run.json").write_text(text)
-        (folder / file).write_text("{\n")
-    written = site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    assert written.runs == 2
-    damaged, strange = sorted(written.problems)
-    assert "damaged" in damaged
-    assert "its results are damaged" in damaged
-    assert "strange" in strange
-    assert (tmp_path / "public/virtual-evm/index.html").is_file()
-
-
-def test_a_board_of_which_nothing_can_be_read_has_no_page(tmp_path):
-    good = spools.recorded(tmp_path / "results")
-    spools.write(tmp_path / "results", spools.a_run(), [])
-    (tmp_path / "results/made-up-0000/results.jsonl").write_text("{\n")
-    written = site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    assert "made-up-0000: its results are damaged" in written.problems[0]
-    assert not (tmp_path / "public/made-up").exists()
-    (tmp_path / "results/made-up-0000/results.jsonl").unlink()  # killed before it measured
-    shutil.rmtree(good)
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    for page in ("made-up/index.html", "index.html"):
-        assert "None of 0 figures is decided yet" in (tmp_path / "public" / page).read_text()
-
-
-def test_with_the_labs_history_a_run_counts_once(tmp_path, monkeypatch, capsys):
-    years.write(tmp_path / "results", ["evm"], 6, ["uboot_emmc_raw"])
-    monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
-    runs = sorted((tmp_path / "results").iterdir())
-    for run in runs:
-        files.add(StoreFolder(tmp_path / "history"), run)
-    for run in runs[:-1]:
-        shutil.rmtree(run)
-    where = ["-o", str(tmp_path / "public"), "--results", str(tmp_path / "results")]
-    assert cli.main(["site", *where]) == 0
-    assert "6 runs of 1 boards" in capsys.readouterr().out
-    text = (tmp_path / "public/evm/runs.js").read_text()
-    assert text.count("report.html") == 1  # the history has none
-    assert f"{runs[-1].name}/report.html" in text
-
-
-def test_no_runs_are_no_site(tmp_path):
-    with pytest.raises(UsageError, match="holds no runs"):
-        site.write(tmp_path / "public", SpoolFolder(tmp_path))
-
-
-@pytest.mark.parametrize(("nights", "samples"), [(365, 600), (60_000, 3)])
-def test_a_page_stays_small_and_says_what_it_leaves_out(nights, samples):
-    found = [Point(night, 1.5, tuple(1.0 + n / 7 for n in range(samples)), "") for night in range(nights)]
-    run = spools.a_run()
-    text, said = case.fitting([Trend(KEY, "s", "lower", found)], [run] * nights)
-    assert len(text) < 1_000_000
-    assert "lowest and highest sample" in said
-    (series,) = json.loads(text)
-    assert series["runs"][-1] == nights - 1
-    assert max(map(len, series["values"])) <= 3
-    assert (f"newest {len(series['runs'])} nights" in said) == (len(series["runs"]) < nights)
-
-
-def test_slugs_are_files_of_their_own():
-    given = ["4k", "A", "a", "a b", "a/b", "index", "", "x" * 300, "../..", "ü"]
-    slugs = [slug(name) for name in given]
-    assert len({slug.lower() for slug in slugs}) == len(given)
-    assert all(re.fullmatch(r"[a-z0-9][a-z0-9._-]*", slug) for slug in slugs)
-    assert slugs[0] == "4k"
-
-
-def test_a_figure_that_is_off_has_its_mark(tmp_path):
-    years.write(tmp_path / "results", ["evm"], 40, ["uboot_emmc_raw"], changed=0.0)
-    for folder in sorted((tmp_path / "results").iterdir())[-4:]:
-        file = folder / "results.jsonl"
-        records = [json.loads(line) for line in file.open()]
-        for sample in (s for r in records for s in r["samples"]):
-            sample["value"] *= 0.7
-        file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    text = (tmp_path / "public/evm/uboot_emmc_raw/2000000.html").read_text()
-    data = json.loads(re.search(r'id="data">(.*)</script>', text)[1])
-    assert [series["off"][1] for series in data] == ["worse"] * len(data)
-    assert "4 of 4 figures became worse within 30 days" in (tmp_path / "public/index.html").read_text()
-
-
-@pytest.mark.parametrize(("nights", "levels"), [(1, 0), (5, 0), (8, 1)])
-def test_few_nights_are_amber_with_their_reason_and_have_no_level(tmp_path, nights, levels):
-    years.write(tmp_path / "results", ["evm"], nights, ["uboot_emmc_raw"], changed=0.0)
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    text = (tmp_path / "public/evm/uboot_emmc_raw/2000000.html").read_text()
-    data = json.loads(re.search(r'id="data">(.*)</script>', text)[1])
-    assert [len(series["levels"]) for series in data] == [levels] * len(data)
-    index = (tmp_path / "public/index.html").read_text()
-    if not levels:
-        assert 'class="verdict unsure"' in index
-        assert "None of 4 figures is decided yet; 4 not comparable" in index
-        assert '<span class="unsure">not comparable</span> (' in text
-        assert "5 are needed" in text
-
-
-def test_a_figure_counts_once_and_every_word_is_counted():
-    news = Counter({"worse": 1})
-    words = Counter({"worse": 1, "same": 3, "cannot tell": 2, "not judged": 1})
-    assert board.headline(7, news, words, "within 30 days") == (
-        "1 of 7 figures became worse within 30 days; 2 undecided for noise; 1 shown only."
-    )
-    assert board.state(news, words) == "bad"
-    assert board.state(Counter(), Counter({"worse": 1})) == "bad"  # for longer than that
-    assert board.state(Counter(), Counter({"same": 9, "not comparable": 1})) == "unsure"
-    assert board.state(Counter(), Counter()) == "unsure"
-    assert board.state(Counter(), Counter({"same": 9, "not judged": 1})) == "good"
-
-
-def test_goals_and_their_owners_are_on_the_pages(tmp_path, monkeypatch):
-    results, lab = tmp_path / "results", tmp_path / "goals.yaml"
-    years.write(results, BOARDS[:1], 6, BENCHMARKS, changed=0.0)
-    lab.write_text(
-        f'{BOARDS[0]}:\n  emmc_ext4 102400 write_throughput: at least 5000 MB/s, owner Ada\n"*":\n'
-        "  boot_time_mmcsd default_rootfs boot_time: under 9.5 s, owner Bo\n"
-    )
-    monkeypatch.setenv("EVMPERF_GOALS", str(lab))
-    site.write(tmp_path / "public", SpoolFolder(results))
-    for page in ("index.html", f"{BOARDS[0]}/index.html"):
-        text = (tmp_path / "public" / page).read_text()
-        assert "1 goal missed (owner Ada)" in text
-        assert re.search(
-            r"missed</span>: .*eMMC ext4, 100 KiB, write [\d.]+ MB/s, at least 5000 MB/s \(o", text
-        )
-        assert "not measured</span>" in text

@@ -1,0 +1,221 @@
+"""The steps of all benchmarks on all boards: whole, repeatable, and with the outputs that parsers ask for."""
+
+import contextlib
+import functools
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Place
+from evmperf.benchmarks.step import Measure, MeasurePower, Plan, Search, Trial, next_trial
+from evmperf.boards import board as boards
+from evmperf.model.errors import RefusedOutput
+from evmperf.tools import meter
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCHMARKS = catalogue.benchmarks()
+BOARDS = {name: boards.load(boards.ENV_DIR / name, tester="tester") for name in boards.names()}
+
+
+def supported():
+    """Every benchmark, case and profile on every board that can run it."""
+    return [
+        pytest.param(benchmark, profile, board, id=f"{benchmark.name}-{profile}-{name}")
+        for benchmark in BENCHMARKS.values()
+        for profile in benchmark.profiles
+        for name, board in BOARDS.items()
+        if not benchmark.unsupported(board)
+    ]
+
+
+def rows(benchmark, profile, board):
+    """The cases that the board has."""
+    return [case for case in benchmark.cases(profile) if not benchmark.unsupported(board, case)]
+
+
+@pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
+def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile, board):
+    for case in rows(benchmark, profile, board):
+        wanted = {metric.name for metric in benchmark.metrics_of(case) if metric.required}
+        steps = benchmark.declared_steps(board, case, profile)
+        if benchmark.place is Place.BOOT:
+            assert not steps
+            continue
+        names = [step.name for step in steps]
+        assert len(set(names)) == len(names)
+        assert any(isinstance(step, Measure | Search) for step in steps)
+        assert wanted
+        for step in steps:
+            assert 0 <= step.expect_s < step.timeout_s
+        for command in commands(steps):
+            assert 0 <= command.expect_s < command.timeout_s
+            for text in shell_texts(command):
+                assert "None" not in text, "an option is missing"
+                if benchmark.place is not Place.UBOOT:
+                    sh_n(text)
+
+
+def commands(steps):
+    """What has a command: a step, or for a search its first trial."""
+    return [next_trial(s.begin())[0] if isinstance(s, Search) else s for s in steps]
+
+
+def shell_texts(step):
+    measures_power = isinstance(step, MeasurePower)
+    return [step.command, step.window.check] if measures_power else [step.command]
+
+
+@pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
+def test_steps_are_the_same_for_the_same_board_row_and_plan(benchmark, profile, board):
+    plan = Plan(benchmark.profiles[profile].repeats, 23456, bytes(range(64)))
+    for case in rows(benchmark, profile, board):
+        first, second = (list(benchmark.steps(board, case, plan)) for _ in range(2))
+        assert first == second
+        assert commands(first) == commands(second)
+        assert parsers(first) == parsers(second)
+
+
+def parsers(steps):
+    return [bound(s.parse) for s in commands(steps) if isinstance(s, Measure | Trial)]
+
+
+def bound(value):
+    """What a parser was made of: functions of two calls are never equal themselves."""
+    if isinstance(value, functools.partial):
+        return bound(value.func), value.args
+    if not hasattr(value, "__code__"):
+        return value
+    cells = [bound(cell.cell_contents) for cell in value.__closure__ or ()]
+    return value.__code__, value.__defaults__, cells
+
+
+def digest():
+    """One number of all commands of all boards."""
+    texts = [
+        text
+        for (benchmark, profile, board) in (found.values for found in supported())
+        for case in rows(benchmark, profile, board)
+        for step in commands(benchmark.declared_steps(board, case, profile))
+        for text in (step.name, *shell_texts(step))
+    ]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def test_steps_are_the_same_in_another_process():
+    # Checksums of steps are compared between the host that made a LAVA job and the one that reads
+    # its log: no step may depend on the order of a set.
+    code = f"from {__name__} import digest; print(digest())"
+    other = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parent,
+        env={**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert other.stdout.strip() == digest()
+
+
+def test_each_measurement_has_its_own_ports_and_keys():
+    board = BOARDS["am64x.yaml"]
+    plans = [Plan(1, 20001, bytes(64)), Plan(1, 20002, bytes(range(64)))]
+    for name in ("eth_cpsw_tcp_bidir", "eth_cpsw_udp_egress_0loss", "ipsec_sw"):
+        benchmark = BENCHMARKS[name]
+        (case, *_) = benchmark.cases("quick")
+        one, other = (commands(benchmark.steps(board, case, plan)) for plan in plans)
+        assert [a.name for a, b in zip(one, other, strict=True) if a == b], "nothing to share"
+        assert {a.name for a, b in zip(one, other, strict=True) if a != b} >= {
+            next(s.name for s in one if isinstance(s, Measure | Trial))
+        }
+
+
+def sh_n(command, cache={}):  # noqa: B006  # commands repeat from board to board
+    if command not in cache:
+        cache[command] = subprocess.run(
+            ["sh", "-n", "-c", command], capture_output=True, text=True, check=False
+        )
+    assert cache[command].returncode == 0, f"{cache[command].stderr} in {command}"
+
+
+@pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
+def test_steps_write_the_outputs_that_their_parsers_ask_for(benchmark, profile, board):
+    for case in rows(benchmark, profile, board):
+        for step in commands(benchmark.declared_steps(board, case, profile)):
+            if not isinstance(step, Measure | Trial) or benchmark.place is Place.UBOOT:
+                continue
+            names = asked_for(step.parse)
+            assert names
+            for name in names - ({meter.JSON_FILE} if isinstance(step, MeasurePower) else set()):
+                assert f'"$OUT/{name}"' in "\n".join(shell_texts(step))
+
+
+def asked_for(parse):
+    """The names of the outputs that a parser asks for."""
+    outputs = Asked(RECORDED)
+    # The recorded texts are of another job, but by then all names were asked for.
+    with contextlib.suppress(RefusedOutput):
+        parse(outputs)
+    return outputs.names
+
+
+class Asked(dict):
+    """Outputs that note what is asked for."""
+
+    def __init__(self, outputs):
+        super().__init__(outputs)
+        self.names = set()
+
+    def __contains__(self, name):
+        self.names.add(name)
+        return super().__contains__(name)
+
+    def __getitem__(self, name):
+        self.names.add(name)
+        return super().__getitem__(name)
+
+
+RECORDED = {
+    name: (ROOT / "selftests" / "data" / path).read_text()
+    for name, path in {
+        "fio.json": "fio/write-4k-directory.txt",
+        "mpstat.json": "mpstat/one-interval.txt",
+        "dd.txt": "dd/whole-records.txt",
+        "stat.before": "mpstat/stat-before.txt",
+        "stat.after": "mpstat/stat-after.txt",
+        "lmbench.txt": "lmbench/pipe-latency.txt",
+        "cyclictest.json": "cyclictest/histogram.txt",
+        "dhrystone.txt": "dhrystone/long.txt",
+        "cpufreq.txt": "dhrystone/cpufreq-1400mhz.txt",
+        "whetstone.txt": "whetstone/two-seconds.txt",
+        "linpack.txt": "linpack/single.txt",
+        "nbench.txt": "nbench/whole.txt",
+        "stream.txt": "stream/ten-million.txt",
+        "coremark-pro.txt": "coremark_pro/two-contexts.txt",
+        "mith.txt": "mith/check.txt",
+        "openssl.txt": "openssl/aes-128-cbc.txt",
+        "times.txt": "openssl/times.txt",
+        "uptime.txt": "openssl/uptime.txt",
+        "alsa.txt": "alsa/capture-8000.said.txt",
+        "pcm.txt": "alsa/capture-8000.txt",
+        "glmark2.txt": "glmark2/llvmpipe.txt",
+        "pm_phases.txt": "pm_phases/s2idle.txt",
+        "suspend.txt": "suspend/freeze.txt",
+        "meter.json": "meter/scpi.txt",
+        "tcp_stream.txt": "netperf/stream.txt",
+        "tcp_maerts.txt": "netperf/maerts.txt",
+        "udp.txt": "netperf/udp-flood.txt",
+        "netperf.txt": "netperf/stream.txt",
+        "iperf3.json": "iperf3/bidir-8k.txt",
+        "yavta.txt": "yavta/vivid-nv12.txt",
+        "xfrm.before": "xfrm/tunnel.txt",
+        "xfrm.after": "xfrm/tunnel.txt",
+        "rpmsg.txt": "rpmsg/form-1.txt",
+        "histogram.txt": "rpmsg/form-1.histogram.txt",
+        "frames.txt": "forwarding/bridge.txt",
+    }.items()
+}
