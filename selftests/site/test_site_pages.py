@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import expect
 
 from evmperf import site
-from evmperf.model.figures import Key
 from evmperf.regress.accepted import Accepted
 from evmperf.runs.history import SpoolFolder
 from evmperf.site.pages import month as month_of
@@ -23,7 +22,6 @@ NIGHTS = 70
 STEP = 40
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1440, "height": 900}
-KEY = Key("boot_time_mmcsd", "default_rootfs", "boot_time")
 CASE = "am64x-hsevm/emmc_ext4/102400.html"
 WHY = "the driver now waits for the card"
 
