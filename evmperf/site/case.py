@@ -1,12 +1,10 @@
 """The page of a case: every sample of every night, with what changed when."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from evmperf.model import outlets
 from evmperf.model.run import Run
@@ -14,7 +12,6 @@ from evmperf.model.verdict import Outcome
 from evmperf.published import source
 from evmperf.regress import judge, shift
 from evmperf.regress.pasts import ANOTHER
-from evmperf.regress.spread import Floats
 from evmperf.regress.trends import Point, Trend
 from evmperf.site.pages import Folder, is_published, slug
 from evmperf.state import buses
@@ -147,38 +144,16 @@ def _off(trend: Trend, runs: Sequence[Run]) -> tuple[int, str, float | None] | N
 
 def _values(points: Sequence[Point], most: int) -> list[float | list[float]]:
     """Of each night its sample, or its samples."""
-    nights = [point.samples for point in points]
-    if most:
-        nights = [
-            (min(of), point.value, max(of)) if len(of) > most else of
-            for of, point in zip(nights, points, strict=True)
-        ]
-    short = _all_short(np.array(list(itertools.chain.from_iterable(nights)), dtype=np.float64))
-    ends = itertools.accumulate(map(len, nights), initial=0)
-    return [short[a] if b - a == 1 else short[a:b] for a, b in itertools.pairwise(ends)]
-
-
-_POWERS = np.array([float(f"1e{power}") for power in range(23)])
-"""Those that a float is exactly."""
-_UNSURE = 1e-6
-"""How near to half of a last digit rounding in binary may go wrong."""
+    nights = (
+        (min(point.samples), point.value, max(point.samples))
+        if most and len(point.samples) > most
+        else point.samples
+        for point in points
+    )
+    short = ([_short(value) for value in of] for of in nights)
+    return [of[0] if len(of) == 1 else of for of in short]
 
 
 def _short(value: float) -> float:
     """In six digits, which a plot does not exhaust."""
     return float(f"{value:.6g}")
-
-
-def _all_short(values: Floats) -> list[float]:
-    """`_short` of each, in a tenth of its time."""
-    size = np.abs(values)
-    usual = (size > 1e-9) & (size < 1e15)
-    known = np.where(usual, values, 1.0)
-    places = 5 - np.floor(np.log10(np.abs(known))).astype(np.int64)
-    power, large = _POWERS[np.abs(places)], places < 0
-    digits = np.where(large, known / power, known * power)
-    whole = np.rint(digits)
-    found: list[float] = np.where(large, whole * power, whole / power).tolist()
-    for index in np.flatnonzero(~usual | (np.abs(digits - whole) > 0.5 - _UNSURE)):
-        found[index] = _short(values[index])
-    return found

@@ -4,8 +4,10 @@ import dataclasses
 import functools
 import gc
 import itertools
+import json
 import multiprocessing
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -13,14 +15,23 @@ from pathlib import Path
 
 import msgspec
 
+from evmperf.benchmarks import wording
+from evmperf.model import outlets
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.figures import Key
 from evmperf.pages import look
 from evmperf.regress import accepted
 from evmperf.regress.accepted import Accepted
 from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun, WithHistory, by_age
-from evmperf.site import board, fleet
-from evmperf.site.board import BoardSummary, Reader, SiteJob
+from evmperf.site import board
+from evmperf.site.board import BoardSummary, Reader, SiteJob, headline, state
+from evmperf.site.pages import Folder, is_published, slug
 from evmperf.store.source import StoredRuns
+
+_GUIDE_PAGE = "guide/index.html"
+"""Where the performance guide is, if it is part of the site."""
+_MOST = 100
+"""Changes of the fleet on its page; each board's page has all of its own."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,7 @@ def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
         look.write(out / "static")
         alone = all(isinstance(source, SpoolFolder | StoredRuns) for source in sources)
         summaries = list(_boards(jobs, alone=alone))
-        pages = fleet.write(out, [one for one in summaries if one.runs])
+        pages = _write_fleet(out, [one for one in summaries if one.runs])
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror}") from error
     sizes = [*(size for one in summaries for size in one.pages), *pages]
@@ -154,3 +165,51 @@ def _write(job: SiteJob) -> BoardSummary | None:
     """Write a board's pages; None for one whose runs are gone."""
     entries = _entries(job)
     return board.write(job, entries) if entries else None
+
+
+def _write_fleet(out: Path, boards: Sequence[BoardSummary]) -> list[int]:
+    """Write the fleet's page and what all pages share; returns the bytes of the page. Raises
+    OSError when the disk does not take them.
+    """
+    folder = Folder(out, "")
+    changes = sorted(
+        (change for board in boards for change in board.changes),
+        key=lambda change: change.run.started_ns,
+        reverse=True,
+    )
+    worse = [change for change in changes if change.alarming]
+    news = sum((one.news for one in boards), Counter())
+    words = sum((one.words for one in boards), Counter())
+    period = max((one.period for one in boards), default="")  # "within" is after "since"
+    goals = [one for board in boards for one in board.goals]
+    folder.page(
+        "index.html",
+        "fleet.html.j2",
+        boards=boards,
+        goals=[(one.board, one.goals) for one in boards],
+        worse=worse[:_MOST],
+        published=bool(boards) and all(is_published(board.run) for board in boards),
+        more=len(worse) - _MOST,
+        guide=(out / _GUIDE_PAGE).is_file(),
+        state=state(news, words, goals),
+        headline=headline(sum(one.figures for one in boards), news, words, period, goals),
+    )
+    folder.file("static/search.js", f"evmperf_search = {_index(boards)};\n")
+    script = Path(__file__).with_name("site.js").read_text(encoding="utf-8")
+    folder.file("static/site.js", script)
+    return folder.sizes
+
+
+def _index(boards: Sequence[BoardSummary]) -> str:
+    """Boards with their cases: a case is named once for all boards that have it."""
+    rows: dict[tuple[str, str], int] = {}
+    texts = []
+    for one in boards:
+        for (benchmark, case), metrics in one.cases.items():
+            if (benchmark, case) not in rows:
+                rows[benchmark, case] = len(rows)
+                said = wording.figure(Key(benchmark, case, ""))
+                place = f"{slug(benchmark)}/{slug(case)}.html"
+                texts.append((benchmark, case, said, " ".join(metrics), place))
+    whose = [(b.board, slug(b.board), [rows[key] for key in b.cases]) for b in boards]
+    return outlets.script(json.dumps({"cases": texts, "boards": whose}, separators=(",", ":")))
