@@ -77,11 +77,11 @@ def _no_board(given: str, os: str) -> UsageError:
 
 def _no_case(mine: Sequence[Entry], words: str) -> UsageError:
     """The benchmarks of a board, or the cases and metrics of the one that is named."""
-    blocks = [block for entry in mine for block in entry.blocks]
-    named = [block for block in blocks if block.benchmark in words.lower().split()]
-    cases = {record.size(case.name) or case.name: None for block in named for case in block.cases}
-    metrics = {value.metric: None for block in named for case in block.cases for value in case.values}
-    names = [*cases, *metrics] or sorted({block.benchmark for block in blocks})
+    there = [case for entry in mine for case in entry.cases]
+    named = [case for case in there if case.benchmark in words.lower().split()]
+    cases = {record.size(case.name) or case.name: None for case in named}
+    metrics = {value.metric: None for case in named for value in case.values}
+    names = [*cases, *metrics] or sorted({case.benchmark for case in there})
     whose = named[0].benchmark if named else "it"
     return UsageError(f"no figure of {mine[0].board} is called {words!r}; {whose} has {', '.join(names)}")
 
@@ -109,8 +109,8 @@ def _release(entry: Entry) -> dict[str, Any]:
 def _impossible(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
     """The figures above the limits of `evmperf.state.buses`, and why."""
     for entry in entries:
-        for block, case, value in record.values(entry):
-            row = (block.benchmark, case.name, value.metric)
+        for case, value in record.values(entry):
+            row = (case.benchmark, case.name, value.metric)
             if why := buses.impossible(*row, unit=value.unit, mean=value.mean, board=entry.board):
                 where = {"board": entry.board, "release": _said(entry)}
                 figure = dict(zip(("benchmark", "case", "metric"), row, strict=True))

@@ -27,20 +27,14 @@ class Value(Published, array_like=True, frozen=True, gc=False):
 
 
 class PublishedCase(msgspec.Struct, array_like=True, frozen=True):
-    """One row of a table, with its columns of words."""
-
-    name: str
-    values: tuple[Value, ...]
-    words: dict[str, str]
-
-
-class Block(msgspec.Struct, array_like=True, frozen=True):
-    """One table of a board."""
+    """One row of a table of a board, with its columns of words."""
 
     benchmark: str
     driver: str
     tool: str
-    cases: tuple[PublishedCase, ...]
+    name: str
+    values: tuple[Value, ...]
+    words: dict[str, str]
 
 
 class Entry(msgspec.Struct, array_like=True, frozen=True):
@@ -57,12 +51,12 @@ class Entry(msgspec.Struct, array_like=True, frozen=True):
     guide: str
     sha256: str
     dialect: str
-    blocks: tuple[Block, ...]
+    cases: tuple[PublishedCase, ...]
 
     @property
     def count(self) -> int:
         """How many figures it has."""
-        return sum(len(case.values) for block in self.blocks for case in block.cases)
+        return sum(len(case.values) for case in self.cases)
 
     @property
     def place(self) -> tuple[tuple[int, ...], str]:
@@ -149,26 +143,23 @@ def search(known: Iterable[Entry], words: str) -> dict[tuple[str, str, str, str]
     wanted = words.lower().replace("kib", " kib").replace("mib", " mib").split()
     found: dict[tuple[str, str, str, str], dict[tuple[int, ...], Found]] = {}
     known = list(known)
-    names = {block.benchmark for entry in known for block in entry.blocks}
+    names = {case.benchmark for entry in known for case in entry.cases}
     exact = [word for word in wanted if word in names]
     for entry in known:
-        for block, case, value in values(entry):
-            if exact and block.benchmark not in exact:
+        for case, value in values(entry):
+            if exact and case.benchmark not in exact:
                 continue
-            text = _said(block.benchmark, case.name, value.metric)
+            text = _said(case.benchmark, case.name, value.metric)
             if all(word in text for word in wanted):
-                key = (entry.os, block.benchmark, case.name, value.metric)
-                one = Found(entry, block.benchmark, case.name, value)
+                key = (entry.os, case.benchmark, case.name, value.metric)
+                one = Found(entry, case.benchmark, case.name, value)
                 found.setdefault(key, {})[same_time(entry.release)] = one
     return {key: list(by_release.values()) for key, by_release in found.items()}
 
 
-def values(entry: Entry) -> Iterator[tuple[Block, PublishedCase, Value]]:
-    """Every figure of an entry, with its table and row."""
-    for block in entry.blocks:
-        for case in block.cases:
-            for value in case.values:
-                yield block, case, value
+def values(entry: Entry) -> Iterator[tuple[PublishedCase, Value]]:
+    """Every figure of an entry, with its row."""
+    return ((case, value) for case in entry.cases for value in case.values)
 
 
 @functools.lru_cache(maxsize=65536)

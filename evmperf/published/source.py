@@ -11,7 +11,7 @@ from evmperf.model.figures import Baseline, figures
 from evmperf.model.results import Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.published import identity, record
-from evmperf.published.record import Block, Entry, PublishedCase
+from evmperf.published.record import Entry, PublishedCase
 from evmperf.runs.history import GUIDE, StoredRun, by_age
 
 KIND = "published"
@@ -76,19 +76,18 @@ def places(board: str) -> Mapping[tuple[str, str], list[str]]:
     """Where each case of a board stands, by benchmark and case: release, system, guide and line."""
     found: dict[tuple[str, str], list[str]] = {}
     for entry in record.of_board(identity.board(board)):
-        for block in entry.blocks:
-            for case in block.cases:
-                lines = ", ".join(str(line) for line in sorted({v.line for v in case.values}))
-                place = f"{entry.release} {entry.os}: {entry.guide}, line {lines}"
-                found.setdefault((block.benchmark, case.name), []).append(place)
+        for case in entry.cases:
+            lines = ", ".join(str(line) for line in sorted({v.line for v in case.values}))
+            place = f"{entry.release} {entry.os}: {entry.guide}, line {lines}"
+            found.setdefault((case.benchmark, case.name), []).append(place)
     return found
 
 
 def entry_of(run: Run, results: Iterable[Result]) -> Entry:
-    """The entry of a record that an imported guide's run makes."""
-    blocks: dict[str, list[Result]] = {}
-    for result in results:
-        blocks.setdefault(result.benchmark, []).append(result)
+    """The entry of a record that an imported guide's run makes: its tables one after the other."""
+    found = list(results)
+    tables = list(dict.fromkeys(result.benchmark for result in found))
+    found.sort(key=lambda result: tables.index(result.benchmark))
     guide = run.facts.guide
     return Entry(
         identity.board(run.board),
@@ -100,17 +99,15 @@ def entry_of(run: Run, results: Iterable[Result]) -> Entry:
         guide,
         run.facts.guide_sha256,
         run.facts.dialect,
-        tuple(_block(name, found) for name, found in blocks.items()),
+        tuple(map(_case, found)),
     )
 
 
-def _block(benchmark: str, results: list[Result]) -> Block:
-    cases = []
-    for result in results:
-        values = [record.Value(*astuple(published)) for published in result.published]
-        words = {name: str(text) for name, text in result.conditions.items()}
-        cases.append(PublishedCase(result.case, tuple(values), words))
-    return Block(benchmark, results[0].driver, next(iter(results[0].tools), ""), tuple(cases))
+def _case(result: Result) -> PublishedCase:
+    values = tuple(record.Value(*astuple(published)) for published in result.published)
+    words = {name: str(text) for name, text in result.conditions.items()}
+    tool = next(iter(result.tools), "")
+    return PublishedCase(result.benchmark, result.driver, tool, result.case, values, words)
 
 
 def _releases() -> list[list[Entry]]:
@@ -159,25 +156,21 @@ def _time(entry: Entry) -> int:
 
 
 def _results(entries: list[Entry], samples: bool) -> list[Result]:
-    found: dict[tuple[str, str], Result] = {}
-    for entry in entries:
-        for block in entry.blocks:
-            for case in block.cases:
-                found[block.benchmark, case.name] = _result(block, case, samples, _time(entry))
-    return list(found.values())
+    newest = {(case.benchmark, case.name): (case, _time(entry)) for entry in entries for case in entry.cases}
+    return [_result(case, samples, time_ns) for case, time_ns in newest.values()]
 
 
-def _result(block: Block, case: PublishedCase, samples: bool, time_ns: int) -> Result:
+def _result(case: PublishedCase, samples: bool, time_ns: int) -> Result:
     return Result(
-        benchmark=block.benchmark,
+        benchmark=case.benchmark,
         version=0,
-        driver=block.driver,
+        driver=case.driver,
         case=case.name,
         params={},
         profile="full",
         status=Status.MEASURED,
         samples=tuple(Sample(v.metric, v.mean, v.unit, 0, time_ns) for v in case.values if samples),
-        tools={block.tool: ""} if block.tool else {},
+        tools={case.tool: ""} if case.tool else {},
         conditions=case.words,
         started_ns=time_ns,
         published=() if samples else tuple(Published(*astuple(value)) for value in case.values),

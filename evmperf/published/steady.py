@@ -95,7 +95,7 @@ def history(board: str, os: str, without: str = "") -> History:
         if entry.guide == without:
             continue
         time = record.same_time(entry.release)
-        for block, case, value in record.values(entry):
-            key = Key(block.benchmark, case.name, value.metric)
+        for case, value in record.values(entry):
+            key = Key(case.benchmark, case.name, value.metric)
             found.setdefault(key, {})[time] = (entry.release, value.unit, value.mean)
     return found
