@@ -1,10 +1,8 @@
 """One variation of a board: what an A/B or a bisection changes, declared in words.
 
-as-is nothing: the board as it is image:FILE put on the board by provisioning; a release by the lab's
-catalogue, too kernel:FILE dtb:FILE the same for a kernel or a device tree alone args:TEXT words that join the
-kernel's command line uboot:NAME=VALUE a U-Boot variable, set before each boot and never saved run:COMMAND
-shell text, run in Linux after each boot, before anything is measured FILE.yaml several of these: a list of
-such words
+`image:FILE`, `kernel:FILE` and `dtb:FILE` are put on the board, `args:TEXT` joins the kernel's command line,
+`uboot:NAME=VALUE` is set before each boot and never saved, `run:COMMAND` is run in Linux after each boot,
+`FILE.yaml` is a list of these words, and `as-is` changes nothing.
 """
 
 import re

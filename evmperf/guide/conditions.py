@@ -63,13 +63,10 @@ class Conditions(msgspec.Struct, frozen=True):
         """What a page says of the conditions of a table: names and values."""
         for one in self.boards.get(board, ()):
             cases = [case for case in one.cases if case.benchmark == benchmark]
-            run, facts, states = (
-                one.run,
-                one.run.facts.to_dict(),
-                [case.state for case in cases if case.state],
-            )
             if not cases:
                 continue
+            run, facts = one.run, one.run.facts.to_dict()
+            states = [case.state for case in cases if case.state]
             yield "run", f"{run.id}, profile {run.profile}, {run.os} {run.release}"
             yield from ((name, str(facts[fact])) for fact, name in _SHOWN if fact in facts)
             tools = dict.fromkeys(f"{n} {v}".strip() for case in cases for n, v in case.tools.items())
