@@ -76,7 +76,7 @@ def test_no_two_tables_are_told_apart_by_nothing():
         (
             "title: T\nsection: [S]\nabout: {}\nkeys: [K]\ncolumns: {x: [X]}\n"
             "metrics: {x: [parsecs, higher]}\n",
-            "'parsecs' is not a unit",
+            "'parsecs' is none of s, ms",
         ),
         (
             "title: T\nsection: [S]\nabout: {}\nkeys: [K]\ncolumns: {x: [X]}\nmetrics: {x: [MB/s, faster]}\n",
