@@ -3,15 +3,15 @@
 They are PNG files, because PDF builders do not take SVG.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evmperf.benchmarks.families import latency
 from evmperf.guide.layout import Figures
-from evmperf.model.figures import Figure, Key
+from evmperf.model.figures import Figure
 from evmperf.model.units import Unit
-from evmperf.published.declared import Table, tables
+from evmperf.published.declared import tables
 from evmperf.runs.history import StoredRun
 
 _RATES = {
@@ -29,40 +29,35 @@ _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#
 
 def draw(guide: Path, figures: Figures, runs: Iterable[StoredRun]) -> dict[str, list[str]]:
     """Draw everything there is to draw into `<guide's name>-plots/`; names by benchmark, relative
-    to the guide.
+    to the guide. Of each benchmark and board, the newest run that has its raw files gives the histogram.
     """
     folder = guide.parent / f"{guide.stem}-plots"
     folder.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, list[str]] = {}
     for table in tables().values():
-        if _bars(table, figures, folder / f"{table.benchmark}.png"):
+        rows = [
+            (f"{board} {key.case} {key.metric}".strip(), figure)
+            for board, known in figures.items()
+            for key, figure in known.items()
+            if key.benchmark == table.benchmark and (figure.unit in _RATES or key.metric == "boot_time")
+        ]
+        if 0 < len(rows) <= _MOST_ROWS * len(figures):
+            _bars(table.title, rows, folder / f"{table.benchmark}.png")
             drawn[table.benchmark] = [f"{folder.name}/{table.benchmark}.png"]
-    for benchmark, board, cpus in _histograms(runs):
-        path = folder / f"{benchmark}-{board}.png"
-        _histogram(cpus, board, path)
-        drawn.setdefault(benchmark, []).append(f"{folder.name}/{path.name}")
+    newest = {
+        (benchmark, entry.run.board): cpus
+        for entry in runs
+        if entry.folder
+        for benchmark, cpus in latency.histograms(entry.results(), entry.folder)
+    }
+    for (benchmark, board), cpus in newest.items():
+        _histogram(cpus, board, folder / f"{benchmark}-{board}.png")
+        drawn.setdefault(benchmark, []).append(f"{folder.name}/{benchmark}-{board}.png")
     return drawn
 
 
-def _bars(table: Table, figures: Figures, path: Path) -> bool:
-    """Bars of one table's rates or boot times; False if it has none, or too many."""
-    rows = [
-        (f"{board} {key.case} {key.metric}".strip(), figure)
-        for board, known in figures.items()
-        for key, figure in known.items()
-        if key.benchmark == table.benchmark and _is_shown(key, figure)
-    ]
-    if not rows or len(rows) > _MOST_ROWS * len(figures):
-        return False
-    _draw_bars(table.title, rows, path)
-    return True
-
-
-def _is_shown(key: Key, figure: Figure) -> bool:
-    return figure.unit in _RATES or key.metric == "boot_time"
-
-
-def _draw_bars(title: str, rows: Sequence[tuple[str, Figure]], path: Path) -> None:
+def _bars(title: str, rows: Sequence[tuple[str, Figure]], path: Path) -> None:
+    """Means as bars with their bounds."""
     axes, save = _axes(1.2 + 0.25 * len(rows))
     places = range(len(rows))
     means = [figure.mean for _, figure in rows]
@@ -75,18 +70,6 @@ def _draw_bars(title: str, rows: Sequence[tuple[str, Figure]], path: Path) -> No
     axes.set_yticklabels([name for name, _ in rows], fontsize="small")
     axes.invert_yaxis()
     save(path)
-
-
-def _histograms(runs: Iterable[StoredRun]) -> Iterator[tuple[str, str, Sequence[Mapping[int, int]]]]:
-    """Benchmark, board and counts by latency, of the newest run of each that has its raw files."""
-    newest = {
-        (benchmark, entry.run.board): cpus
-        for entry in runs
-        if entry.folder
-        for benchmark, cpus in latency.histograms(entry.results(), entry.folder)
-    }
-    for (benchmark, board), counts in newest.items():
-        yield benchmark, board, counts
 
 
 def _histogram(cpus: Sequence[Mapping[int, int]], board: str, path: Path) -> None:
