@@ -151,7 +151,11 @@ def find(given: str) -> Path:
     for name in (given, f"{given}.yaml"):
         if name in known:
             return known[name]
-    named = [file for file in known.values() if _name(file) == given]
+    named = []
+    for file in known.values():
+        with contextlib.suppress(UsageError):
+            if load(file).name == given:
+                named.append(file)
     if len(named) == 1:
         return named[0]
     near = difflib.get_close_matches(Path(given).name, known, n=1)
@@ -160,12 +164,6 @@ def find(given: str) -> Path:
         f"no board file {given} here, in ./env or in {ENV_DIR}.{hint} "
         f"Known boards: {', '.join(sorted(known))}."
     )
-
-
-def _name(file: Path) -> str:
-    with contextlib.suppress(UsageError):
-        return load(file).name
-    return ""
 
 
 def load(file: Path, tester: str = "") -> Board:

@@ -327,6 +327,10 @@ def store(imported: ImportedGuide, into: Path) -> list[Path]:
 
 def run_of(imported: ImportedGuide, board: str) -> Run:
     """The run that a guide's figures of one board are."""
+    facts = Facts.from_dict(imported.conditions.facts(board) if imported.conditions else {})
+    facts.guide, facts.guide_sha256, facts.dialect = imported.file, imported.sha256, imported.dialect
+    facts.release_from = "date" if imported.dated else ""
+    facts.unread_tables = len(imported.unread) or None
     return Run(
         id=run_id(imported, board),
         board=board,
@@ -336,16 +340,8 @@ def run_of(imported: ImportedGuide, board: str) -> Run:
         os=imported.os,
         exit_status=0,
         outcome="imported from a published guide",
-        facts=_facts(imported, board),
+        facts=facts,
     )
-
-
-def _facts(imported: ImportedGuide, board: str) -> Facts:
-    facts = Facts.from_dict(imported.conditions.facts(board) if imported.conditions else {})
-    facts.guide, facts.guide_sha256, facts.dialect = imported.file, imported.sha256, imported.dialect
-    facts.release_from = "date" if imported.dated else ""
-    facts.unread_tables = len(imported.unread) or None
-    return facts
 
 
 def _store(into: Path, run: Run, results: list[Result], problems: list[Problem]) -> Path:

@@ -40,7 +40,7 @@ def quick(slot: Slot, figures: Figures) -> str:
     """What the caption of a table with figures of the quick profile says of them; "" for none."""
     boards: dict[str, set[bool]] = {}
     for board, figure in _all(slot, figures):
-        boards.setdefault(board, set()).add(kind_of(figure) == QUICK or _was_quick(figure))
+        boards.setdefault(board, set()).add(figure.result.profile != "full")
     if not any(True in kinds for kinds in boards.values()):
         return ""
     if all(kinds == {True} for kinds in boards.values()):
@@ -95,10 +95,6 @@ def _differing(slot: Slot, figure: Figure) -> Iterator[str]:
                 yield f"{name} {given} (published: {published})"
     if full.repeats > figure.count:
         yield f"{figure.count} times (published: {full.repeats})"
-
-
-def _was_quick(figure: Figure) -> bool:
-    return figure.published and figure.result.profile != "full"
 
 
 def _all(slot: Slot, figures: Figures) -> Iterator[tuple[str, Figure]]:

@@ -36,7 +36,8 @@ class TableRows:
     def refuse(self, row: GuideRow, reason: str, count: int) -> None:
         """Note what is not read."""
         self.unknown_cells += count
-        self.problems.append(Problem(row.line, reason, _text(row)))
+        text = ",".join(f'"{cell}"' for cell in row.cells)
+        self.problems.append(Problem(row.line, reason, text))
 
     def remark(self, line: int, reason: str) -> None:
         """Note what is read and doubtful."""
@@ -168,8 +169,9 @@ def _gaps(found: Match, done: TableRows) -> None:
             continue
         place = (column.board, column.metric)
         have = sum(place in row for row in there)
+        mine = [one for one in found.columns if one.board == column.board]
         # A row that was shifted by a cell has none in the first of its board's columns.
-        least = 1 if _begins(found, column) else len(there) / 2
+        least = 1 if len(mine) > 1 and mine[0] == column else len(there) / 2
         if not len(there) > have >= least:
             continue
         for row, known in zip(done.rows, there, strict=True):
@@ -179,13 +181,3 @@ def _gaps(found: Match, done: TableRows) -> None:
                     f"{row.case} has no {column.metric}, as the other rows do"
                     + (f" for {column.board}" if column.board else ""),
                 )
-
-
-def _begins(found: Match, column: MatchedColumn) -> bool:
-    """Whether a column is the first of several of its board's."""
-    mine = [one for one in found.columns if one.board == column.board]
-    return len(mine) > 1 and mine[0] == column
-
-
-def _text(row: GuideRow) -> str:
-    return ",".join(f'"{cell}"' for cell in row.cells)

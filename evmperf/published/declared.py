@@ -147,7 +147,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         is how many times it was measured, for labels that say so.
         """
         if (label := self._special(case)) not in ("", case):
-            return label.replace("{n}", str(count or self._repeats))
+            repeats = self.module.profiles["full"].repeats if self.module else 1
+            return label.replace("{n}", str(count or repeats))
         code = self.unit_code(case)
         return f"{case} ({UNIT_TEXTS[code].text(dialect)})" if code else case
 
@@ -158,11 +159,6 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def _special(self, case: str) -> str:
         """The first declared label of a case; "" where none is."""
         return next((label for label, known in self.labels.items() if known == case), "")
-
-    @property
-    def _repeats(self) -> int:
-        """How many times the full profile measures a row."""
-        return self.module.profiles["full"].repeats if self.module else 1
 
     def header_of(self, metric: str) -> str:
         """The column header to write for a metric; "" for one without a column."""

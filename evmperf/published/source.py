@@ -138,7 +138,8 @@ def _run(entries: list[Entry], samples: bool) -> StoredRun:
             release_from="date" if last.dated else "",
         ),
     )
-    return StoredRun(run, lambda: _results(entries, samples))
+    newest = {(case.benchmark, case.name): (case, entry) for entry in entries for case in entry.cases}
+    return StoredRun(run, lambda: [_result(case, samples, _time(entry)) for case, entry in newest.values()])
 
 
 def _time(entry: Entry) -> int:
@@ -153,11 +154,6 @@ def _time(entry: Entry) -> int:
         int((datetime.fromisoformat(began).replace(tzinfo=UTC) + timedelta(minutes=minutes)).timestamp())
         * 10**9
     )
-
-
-def _results(entries: list[Entry], samples: bool) -> list[Result]:
-    newest = {(case.benchmark, case.name): (case, _time(entry)) for entry in entries for case in entry.cases}
-    return [_result(case, samples, time_ns) for case, time_ns in newest.values()]
 
 
 def _result(case: PublishedCase, samples: bool, time_ns: int) -> Result:

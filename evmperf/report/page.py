@@ -109,7 +109,8 @@ class _Page:
         if worse:
             few = "; ".join(f"{wording.figure(one.key)} {_percent(one)}" for one in worse[:_NAMED])
             more = f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
-            text = f"{_are(len(worse), 'worse')} than {against}: {few}{more}."
+            count = "1 figure is" if len(worse) == 1 else f"{len(worse)} figures are"
+            text = f"{count} worse than {against}: {few}{more}."
         elif compared:
             text = f"None of the {compared} decided figures is worse than {against}."
         else:
@@ -148,10 +149,6 @@ class _Page:
 
 _NAMED = 3
 """Worse figures that the sentence names."""
-
-
-def _are(count: int, what: str) -> str:
-    return f"{count} figure is {what}" if count == 1 else f"{count} figures are {what}"
 
 
 def _against(given: str) -> str:

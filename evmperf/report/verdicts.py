@@ -50,7 +50,8 @@ def text(judgement: Judgement, everything: bool = False, width: int | None = Non
 
 
 def _told(judgement: Judgement) -> list[str]:
-    return [*_goals(judgement), *_causes(judgement), *_unknown(judgement), *judgement.gaps()]
+    causes = (f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes, 1))
+    return [*_goals(judgement), *causes, *_unknown(judgement), *judgement.gaps()]
 
 
 def _goals(judgement: Judgement) -> list[str]:
@@ -59,10 +60,6 @@ def _goals(judgement: Judgement) -> list[str]:
         f"(owner {one.owner})"
         for one in judgement.goals
     ]
-
-
-def _causes(judgement: Judgement) -> list[str]:
-    return [f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes, 1)]
 
 
 def _unknown(judgement: Judgement) -> list[str]:

@@ -20,7 +20,7 @@ from evmperf.regress import trends as regress
 from evmperf.regress.accepted import Accepted
 from evmperf.regress.causes import causes
 from evmperf.regress.nights import nights
-from evmperf.regress.trends import Move, Trend, Trends
+from evmperf.regress.trends import Trend, Trends
 from evmperf.runs import differences
 from evmperf.runs.history import StoredRun
 from evmperf.site import case
@@ -278,18 +278,13 @@ def _changes(board: str, found: Trends) -> Iterator[BoardChange]:
     """Every change of level, and every newest figure that is off and not one of these."""
     for key, trend in found.trends.items():
         for move in trend.moves:
-            yield _of_move(board, trend, move, found.runs)
+            why, run = move.accepted.why if move.accepted else "", found.runs[move.at]
+            change = (move.before, move.after, move.change, move.outcome, why)
+            yield BoardChange(board, key, trend.unit, run, *change)
         verdict, at = trend.verdict, trend.off_since(found.runs)
         if verdict and at is not None and verdict.outcome in (Outcome.WORSE, Outcome.BETTER):
             before, after, run = verdict.baseline or 0.0, verdict.value or 0.0, found.runs[at]
             yield BoardChange(board, key, trend.unit, run, before, after, verdict.change, verdict.outcome)
-
-
-def _of_move(board: str, trend: Trend, move: Move, runs: Sequence[Run]) -> BoardChange:
-    why = move.accepted.why if move.accepted else ""
-    return BoardChange(
-        board, trend.key, trend.unit, runs[move.at], move.before, move.after, move.change, move.outcome, why
-    )
 
 
 def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, object]:
@@ -328,7 +323,7 @@ def _write_benchmark(
         title=title,
         cases=cases,
         runs=found.runs,
-        spark=_spark,
+        spark=lambda trend: plots.spark([point.value for point in trend.alike[-_SPARKED:]]),
         outcome=case.outcome,
         reason=case.reason,
     )
@@ -353,7 +348,3 @@ def _write_months(folder: Folder, board: str, entries: Sequence[StoredRun]) -> l
         )
         wrote.append((name, len(there)))
     return wrote
-
-
-def _spark(trend: Trend) -> str:
-    return plots.spark([point.value for point in trend.alike[-_SPARKED:]])
