@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evmperf.guide import boards, conditions, match, rows, settle
+from evmperf.guide import conditions, match, rows, settle
 from evmperf.guide.source import UNKNOWN_OS, GuideRow, Problem, Source, SourceTable, guides, read, system_of
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
@@ -130,7 +130,7 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
     imported.problems += source.problems
     settle.captions(source)
-    known = boards.of_guide(source, board)
+    known = settle.boards(source, board)
     imported.problems += known.problems
     taken: dict[_Place, list[_Cell]] = {}
     witness = settle.Witness(system, imported.file, release)
@@ -178,7 +178,7 @@ def _take(
     imported: ImportedGuide,
     source: SourceTable,
     settled: settle.Settled,
-    known: boards.Boards,
+    known: settle.Boards,
     witness: settle.Witness,
 ) -> Iterator[tuple[_Place, _Cell]]:
     """Take one table's figures."""
@@ -187,7 +187,7 @@ def _take(
     count = sum(len(row.cells) for row in source.rows)
     imported.cells += count
     found, why = settled.match, settled.why
-    lone = boards.headed(source, known)
+    lone = settle.headed(source, known)
     if found and not found.boards and not lone:
         lone = witness.board(source, found, known)
         why = "" if lone else "it names no board, and the guide has not exactly one: name it with --board"
@@ -197,12 +197,12 @@ def _take(
         imported.unknown_cells += count
         imported.problems.append(Problem(source.line, why, source.text, table=True))
         return
-    doubtful = [why, *boards.remarks(source, found, known, lone), *match.remarks(source, found.table)]
+    doubtful = [why, *settle.remarks(source, found, known, lone), *match.remarks(source, found.table)]
     imported.problems += [
         Problem(source.line, f"{found.table.benchmark}: {reason}", kept=True)
         for reason in filter(None, doubtful)
     ]
-    if not found.boards and lone != boards.headed(source, known):
+    if not found.boards and lone != settle.headed(source, known):
         # In a layout of several boards, a column without one would be nobody's.
         found = replace(found, columns=tuple(replace(column, board=lone) for column in found.columns))
     done = rows.read(source, found, imported.release, known.misspelt, witness.spread)
