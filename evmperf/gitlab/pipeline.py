@@ -17,7 +17,7 @@ from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.night.plan import Job, NightPlan
-from evmperf.pages import templates
+from evmperf.pages import look
 
 _EVMPERF = ".venv/bin/evmperf"
 _RESULTS = "results"
@@ -59,7 +59,7 @@ def render(plan: NightPlan, over: Over = Over.LABGRID, runner_tag: str = "evmper
                 raise UsageError(f"{job.name}: GitLab's jobs have no {word!r}: use `evmperf night`")
     if plan.confirm and over is not Over.LABGRID:
         raise UsageError("--confirm needs --over labgrid: an A/B installs images")
-    return templates.render(
+    return look.render(
         "gitlab/pipeline.yml.j2",
         plan=plan,
         jobs=[_BoardJob.of(plan, job, boardfile.named(job.board), over) for job in plan.boards],

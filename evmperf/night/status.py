@@ -15,7 +15,7 @@ from evmperf.model.errors import EvmperfError
 from evmperf.night.child import measured_in
 from evmperf.night.conductor import Doing, NightConductor, Progress
 from evmperf.night.health import Health
-from evmperf.pages import look, templates
+from evmperf.pages import look
 from evmperf.runs.spool import RECORDS, write_whole
 
 EVERY_S = 2.0
@@ -27,12 +27,12 @@ GONE_S = 30.0
 
 def render(template: str, **values: Any) -> str:
     """A page; raises jinja2's errors for a template that is wrong."""
-    templates.environment().filters |= {
+    look.environment().filters |= {
         "clock": lambda seconds: clock(seconds) if seconds else "",
         "clock_s": lambda seconds: time.strftime("%H:%M:%S", time.localtime(seconds)),
     }
     shared = {"look": look.inline(plots=False), "figure": wording.figure}
-    return templates.render(f"night/{template}", **shared, **values)
+    return look.render(f"night/{template}", **shared, **values)
 
 
 class StatusPage:

@@ -1,14 +1,25 @@
-"""Style and scripts of a page: within it, or as files beside it.
+"""What all pages share: their templates, their style and scripts, and the order of cases.
 
-A page that must open anywhere by itself has them `inline`; many pages that stand together share
-the files that `write` puts beside them.
+A page that must open anywhere by itself has style and scripts `inline`; many pages that stand together
+share the files that `write` puts beside them.
 """
 
+from __future__ import annotations
+
 import functools
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+
+from evmperf.model.change import Decision
+from evmperf.model.outlets import address, markdown, plain
+from evmperf.model.verdict import GoalWord, Outcome
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _HERE = Path(__file__).parent
 _STYLES = ("uplot/uPlot.min.css", "style.css")
@@ -55,3 +66,58 @@ def write(folder: Path) -> None:
 @functools.cache
 def _text(names: tuple[str, ...]) -> str:
     return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in names)
+
+
+_TONES = {
+    Outcome.WORSE: "bad",
+    Outcome.BETTER: "good",
+    Outcome.UNKNOWN: "unsure",
+    Outcome.NOT_COMPARABLE: "unsure",
+    Decision.UNKNOWN: "unsure",
+    GoalWord.MISSED: "bad",
+    GoalWord.MET: "good",
+}
+
+
+def tone(word: str) -> str:
+    """The class of the style sheet for a verdict's or decision's word; "" for one without colour."""
+    return next((name for known, name in _TONES.items() if known == word), "")
+
+
+def render(template: str, **values: Any) -> str:
+    """The text of a template, named as `ROOM/FILE`; raises jinja2's errors for one that is wrong."""
+    return environment().get_template(template).render(**values)
+
+
+@functools.cache
+def environment() -> Environment:
+    """The templates of all rooms, which may extend `base.html.j2` of this room: they escape what they
+    are given, and fail for what they are not given. Their filters `markdown` and `address` are those of
+    `evmperf.model.outlets`; `tone` is the class for a verdict.
+    """
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Undefined  # noqa: PLC0415  # slow to import
+
+    whole = (Markup, Undefined, int, float)
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader("evmperf", "."), PackageLoader("evmperf.pages", ".")]),
+        autoescape=lambda name: bool(name and ".html" in name),
+        undefined=StrictUndefined,
+        finalize=lambda value: value if isinstance(value, whole) else plain(str(value)),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {"markdown": markdown, "address": address, "tone": tone}
+    return made
+
+
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
+_PART = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)(?![a-zA-Z0-9])|(\D+|\d+)")
+
+
+def natural(case: str) -> tuple[tuple[int, float, str], ...]:
+    """What cases sort by: numbers by their value, 4k before 1m, 9 before 10."""
+    return tuple(
+        (0, float(number) * 1024 ** _POWERS[unit.lower()], "") if number else (1, 0.0, word)
+        for number, unit, word in _PART.findall(case)
+    )

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from evmperf.model.outlets import plain
-from evmperf.pages import templates
+from evmperf.pages import look
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Bar:
 def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], unit: str) -> Markup:
     """Horizontal bars, each of the same parts; `label` says what they show."""
     longest = max((max(sum(row.widths), row.high or 0.0) for row in rows), default=0.0) or 1.0
-    text = templates.render(
+    text = look.render(
         "pages/bars.html.j2",
         label=label,
         parts=parts,

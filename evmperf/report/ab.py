@@ -13,7 +13,7 @@ from evmperf.model.change import Change, Comparison, Decision
 from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import markdown
 from evmperf.model.stats import percent, rounded
-from evmperf.pages import look, templates
+from evmperf.pages import look
 from evmperf.pages import plots as drawing
 from evmperf.report import differences as differing
 from evmperf.report.columns import Column, grid, markdown_table
@@ -190,7 +190,7 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
 
 def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:
     """A page of its own, with both sides' values beside each other."""
-    return templates.render(
+    return look.render(
         "report/ab.html.j2",
         look=look.inline(),
         comparison=comparison,

@@ -19,8 +19,7 @@ from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
 from evmperf.model.stats import percent, share_text
 from evmperf.model.verdict import NO_COUNTERPART, GoalWord, Outcome
-from evmperf.pages import look, templates
-from evmperf.pages.cases import natural
+from evmperf.pages import look
 from evmperf.published import source
 from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
@@ -192,7 +191,7 @@ def write(folder: Path, answers: Sequence[Answer] = ()) -> Path:
 def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
     """The page's HTML."""
     page = _gather(folder)
-    return templates.render(
+    return look.render(
         "report/report.html.j2",
         look=look.inline(plots=page.drawn),
         page=page,
@@ -243,8 +242,8 @@ def _gather(folder: Path) -> _Page:
                 _take_boot(page, record, record.failure)
     for benchmarks in page.drivers.values():
         for benchmark in benchmarks.values():
-            benchmark.rows.sort(key=lambda row: natural(row.case))
-            benchmark.results.sort(key=lambda result: natural(result.case))
+            benchmark.rows.sort(key=lambda row: look.natural(row.case))
+            benchmark.results.sort(key=lambda result: look.natural(result.case))
             before = {key: one.was for key, one in page.verdicts.items() if one.was is not None}
             benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder, before))
     texts = excerpts(folder / "console.log", page.failed)

@@ -13,8 +13,7 @@ from evmperf.model.errors import EvmperfError
 from evmperf.model.figures import Key
 from evmperf.model.run import Run
 from evmperf.model.verdict import GoalWord, Outcome, Reached
-from evmperf.pages import plots
-from evmperf.pages.cases import natural
+from evmperf.pages import look, plots
 from evmperf.regress import goals
 from evmperf.regress import trends as regress
 from evmperf.regress.accepted import Accepted
@@ -263,7 +262,7 @@ def _by_benchmark(found: Trends) -> dict[str, dict[str, list[Trend]]]:
         return (
             order.get(benchmark, len(order)),
             benchmark,
-            natural(case),
+            look.natural(case),
             places.get((benchmark, metric), len(places)),
             metric,
         )

@@ -16,7 +16,7 @@ from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import address
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
-from evmperf.pages import look, templates
+from evmperf.pages import look
 from evmperf.published import source
 from evmperf.runs.history import StoredRun
 
@@ -39,7 +39,7 @@ class Folder:
     def page(self, place: str, template: str, **values: Any) -> None:
         """Write a page at a place below `out`; raises OSError when the disk does not take it."""
         root = "../" * place.count("/")
-        text = templates.render(
+        text = look.render(
             f"site/{template}",
             look=look.linked(f"{root}static/"),
             root=root,
