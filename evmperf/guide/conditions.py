@@ -7,7 +7,7 @@ the text that it belongs to. Names of hosts, addresses and serial numbers are re
 import hashlib
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,9 @@ class Conditions(msgspec.Struct, frozen=True):
 
     def facts(self, board: str) -> dict[str, Any]:
         """The facts on which all runs of a board agree."""
-        first, *others = (one.run.facts.to_dict() for one in self.boards.get(board) or (_NOTHING,))
-        return {name: fact for name, fact in first.items() if all(o.get(name) == fact for o in others)}
+        known = [one.run.facts.to_dict() for one in self.boards.get(board, ())]
+        first = known[0] if known else {}
+        return {name: fact for name, fact in first.items() if all(o.get(name) == fact for o in known)}
 
     def merged(self, board: str, results: Iterable[Result]) -> list[Result]:
         """Results of the guide's cells, with what is known of their cases."""
@@ -79,7 +80,6 @@ class Conditions(msgspec.Struct, frozen=True):
                 yield "share of the limit", f"{min(shares):.0%} to {max(shares):.0%} of {bus}"
 
 
-_NOTHING = MeasuredTable(Run("", "", "").to_dict())
 _KEPT = ("version", "profile", "params", "tools", "state")
 
 
@@ -129,18 +129,6 @@ def _told(result: Result, hiding: Hiding) -> Result:
     state = msgspec.convert(hiding.value(msgspec.to_builtins(result.state)), State | None)
     words = {"tools": hiding.value(result.tools), "conditions": hiding.value(result.conditions)}
     return msgspec.structs.replace(result, **builtins, **words, state=state)
-
-
-def join(guide: Path, text: str, results: MutableMapping[str, list[Result]]) -> tuple[Conditions | None, str]:
-    """Add to results by board what is beside their guide; returns that, and why it is not used."""
-    try:
-        found = read(guide, text)
-    except UsageError as error:
-        return None, str(error)
-    for board in results if found else ():
-        assert found
-        results[board] = found.merged(board, results[board])
-    return found, ""
 
 
 def read(guide: Path, text: str) -> Conditions | None:

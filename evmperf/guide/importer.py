@@ -88,8 +88,12 @@ def load(file: Path, release: str = "", os: str = "", board: str = "") -> Import
         line = file.read_bytes()[: error.start].count(b"\n") + 1
         raise UsageError(f"{file} line {line}: is not UTF-8 text") from error
     imported = interpret(text, str(file), release, os, board)
-    imported.conditions, why = conditions.join(file, text, imported.results)
-    imported.problems += [Problem(1, f"{why}; not used", kept=True)] if why else []
+    try:
+        imported.conditions = conditions.read(file, text)
+    except UsageError as error:
+        imported.problems.append(Problem(1, f"{error}; not used", kept=True))
+    if found := imported.conditions:
+        imported.results = {board: found.merged(board, of) for board, of in imported.results.items()}
     return imported
 
 
