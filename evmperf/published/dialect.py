@@ -1,13 +1,12 @@
-"""How guides spell units in row labels: `(MB/s)` up to release 11.00, `(mb/s)` since.
-
-Source of the spellings: the five guides of releases 9 to 11.01 (guide inventory, `units`).
-"""
+"""How guides spell units (units.yaml): in row labels `(MB/s)` up to release 11.00, `(mb/s)` since."""
 
 import enum
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+import msgspec
+
+from evmperf.boards import yamlfile
 from evmperf.model.units import Unit
 
 
@@ -18,8 +17,7 @@ class Dialect(enum.StrEnum):
     LOWER = "lower"
 
 
-@dataclass(frozen=True)
-class UnitText:
+class UnitText(msgspec.Struct, frozen=True, array_like=True):
     """A unit as printed in a row label; one unit has several spellings by row."""
 
     unit: Unit
@@ -31,35 +29,10 @@ class UnitText:
         return self.lower if dialect is Dialect.LOWER else self.classic
 
 
-UNIT_TEXTS = {
-    "MB_s": UnitText(Unit.MEGABYTE_PER_SECOND, "MB/s", "mb/s"),
-    # The backslash is an escape, so that HTML shows "mbs".
-    "MB_s_bs": UnitText(Unit.MEGABYTE_PER_SECOND, "MBs", r"mb\s"),
-    "ns": UnitText(Unit.NANOSECOND, "ns", "ns"),
-    "us": UnitText(Unit.MICROSECOND, "us", "us"),
-    "us_long": UnitText(Unit.MICROSECOND, "microsec", "microsec"),
-    "ns_long": UnitText(Unit.NANOSECOND, "nanosec", "nanosec"),
-    "num_files": UnitText(Unit.FILES, "num_files", "num_files"),
-    "MHz": UnitText(Unit.MEGAHERTZ, "MHz", "mhz"),
-    "DMIPS_MHz": UnitText(Unit.DMIPS_PER_MEGAHERTZ, "DMIPS/MHz", "dmips/mhz"),
-    "dhry_s": UnitText(Unit.DHRYSTONES_PER_SECOND, "DhrystoneP", "dhrystonep"),
-    "MWIPS": UnitText(Unit.MWIPS, "MIPS", "mips"),
-    "kflops": UnitText(Unit.KILOFLOPS, "Kflops", "kflops"),
-    "iter_s": UnitText(Unit.ITERATIONS_PER_SECOND, "Iterations", "iterations"),
-    "wl_s": UnitText(Unit.WORKLOADS_PER_SECOND, "workloads/", "workloads/"),
-    "score": UnitText(Unit.SCORE, "", ""),
-}
-"""By the code that `row_units` of a table's declaration uses."""
-
-COLUMN_UNITS = {
-    Unit.MEGABYTE_PER_SECOND: "(Mbytes/sec)",
-    Unit.MEBIBYTE_PER_SECOND: "(Mbytes/sec)",
-    Unit.KIBIBYTE_PER_SECOND: "(Kbytes/sec)",
-    Unit.KILOBYTE_PER_SECOND: "(KBytes/Sec)",
-    Unit.MEGABIT_PER_SECOND: "(Mbits/sec)",
-    Unit.BIT_PER_SECOND: "(bits/sec)",
-    Unit.PERCENT: "(%)",
-}
+_SPELT = yamlfile.own("published/units.yaml")
+UNIT_TEXTS = msgspec.convert(_SPELT["rows"], dict[str, UnitText])
+"""Spellings in row labels, by the code that `spelt` of a table's file uses."""
+COLUMN_UNITS = msgspec.convert(_SPELT["columns"], dict[Unit, str])
 """How guides spell the unit of most columns, behind the title."""
 
 _FIRST_LOWER = (11, 1)
