@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-WORD = '    "can": "has a CAN controller",\n'
-VOCABULARY = "evmperf/boards/vocabulary.py"
+WORD = "can: has a CAN controller\n"
+VOCABULARY = "evmperf/boards/features.yaml"
 FILES = (
     "evmperf/benchmarks/tables/can_loopback.py",
     "evmperf/tools/can.py",
