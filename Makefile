@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 export INFLUXD ?= 2.10
 
-# How many processes run the tests; all virtual EVMs are one's.
-WORKERS ?= 2
-SELFTESTS := $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
+# How many processes run the tests: one has all virtual EVMs, and the others wait more than they compute.
+WORKERS ?= 3
+SELFTESTS = $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
 
 .PHONY: help setup environment host-packages virtual influxd browser programs dashboards demo test check evmtest fasttest lint \
 	bench docs guide-html lava-lab lava-test clean
@@ -53,6 +53,7 @@ test: virtual influxd browser programs ## every test of the project, on real vir
 	@scripts/host-packages lava-jobs/lab/host-packages.txt
 	$(SELFTESTS) --junitxml=selftests.xml
 
+check: WORKERS := 4
 check: lint influxd browser programs ## before a merge: style, types, every test without a virtual EVM
 	$(SELFTESTS) -m "not virtual_evm" --junitxml=selftests.xml
 

@@ -1,4 +1,4 @@
-"""How tests are spread over pytest-xdist's workers: `pytest selftests -n 2`.
+"""How tests are spread over pytest-xdist's workers: `pytest selftests -n 3`.
 
 A file goes to one worker, as its tests share fixtures. All files that start a virtual EVM go to one
 worker: they share running virtual EVMs, and several QEMUs on two cores stamp each other late.
