@@ -33,6 +33,6 @@ def test_a_figure_that_comes_back_otherwise_is_wrong(tmp_path, monkeypatch):
 @pytest.mark.skipif(not GUIDES, reason="no shared/real/guides beside the checkout")
 def test_no_cell_of_a_short_row_is_put_into_a_wrong_column():
     files = [file for file in GUIDES if "Kernel.09.01.00" in file.name or "Kernel.10.00" in file.name]
-    for total in short_rows.counted(files, every=4).values():
+    for total in short_rows.counted(files, every=8).values():
         assert not [key for key in total if key[0] == "wrong"]
         assert total["right", "by loads"]
