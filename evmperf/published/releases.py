@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
@@ -132,10 +131,11 @@ def previous_release(there: Sequence[StoredRun], run: Run) -> StoredRun | None:
 def modules(names: Iterable[str]) -> list[Module]:
     """Lines of the table of evaluation modules, from the board files; boards without one: none."""
     wanted = set(names)
-    files = boards.files()
-    named = [files[file] for name in wanted if (file := f"{name}.yaml") in files]
-    # A board without a file of its name may be described by any file.
-    known = map(catalogue.board, named if len(named) == len(wanted) else files.values())
+    files = boards.files().values()
+    named = [
+        file for file in files if any(map(file.read_text(encoding="utf-8", errors="replace").count, wanted))
+    ]
+    known = map(boards.load, named)
     return [
         Module(board.name, board.options.board.title, board.options.board.description)
         for board in sorted(known, key=lambda board: board.name)
