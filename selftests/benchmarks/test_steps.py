@@ -22,25 +22,34 @@ BENCHMARKS = catalogue.benchmarks()
 BOARDS = {name: boards.load(boards.ENV_DIR / name, tester="tester") for name in boards.names()}
 
 
-def supported():
-    """Every benchmark, case and profile on every board that can run it."""
-    return [
-        pytest.param(benchmark, profile, board, id=f"{benchmark.name}-{profile}-{name}")
+each = pytest.mark.parametrize(
+    ("benchmark", "profile"),
+    [
+        pytest.param(benchmark, profile, id=f"{benchmark.name}-{profile}")
         for benchmark in BENCHMARKS.values()
         for profile in benchmark.profiles
-        for name, board in BOARDS.items()
-        if not benchmark.unsupported(board)
-    ]
+    ],
+)
 
 
-def rows(benchmark, profile, board):
-    """The cases that the board has."""
-    return [case for case in benchmark.cases(profile) if not benchmark.unsupported(board, case)]
+def rows(benchmark, profile):
+    """Every case on every board that can run it; where a test fails, the last board is printed."""
+    for name, board in BOARDS.items():
+        if not benchmark.unsupported(board):
+            print(name)
+            yield from ((board, case) for case in cases(benchmark.name, profile, name))
 
 
-@pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
-def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile, board):
-    for case in rows(benchmark, profile, board):
+@functools.cache
+def cases(name, profile, board):
+    """The cases that a board has."""
+    benchmark = BENCHMARKS[name]
+    return [case for case in benchmark.cases(profile) if not benchmark.unsupported(BOARDS[board], case)]
+
+
+@each
+def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile):
+    for board, case in rows(benchmark, profile):
         wanted = {metric.name for metric in benchmark.metrics_of(case) if metric.required}
         steps = benchmark.declared_steps(board, case, profile)
         if benchmark.place is Place.BOOT:
@@ -70,10 +79,10 @@ def shell_texts(step):
     return [step.command, step.window.check] if measures_power else [step.command]
 
 
-@pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
-def test_steps_are_the_same_for_the_same_board_row_and_plan(benchmark, profile, board):
+@each
+def test_steps_are_the_same_for_the_same_board_row_and_plan(benchmark, profile):
     plan = Plan(benchmark.profiles[profile].repeats, 23456, bytes(range(64)))
-    for case in rows(benchmark, profile, board):
+    for board, case in rows(benchmark, profile):
         first, second = (list(benchmark.steps(board, case, plan)) for _ in range(2))
         assert first == second
         assert commands(first) == commands(second)
@@ -98,8 +107,9 @@ def digest():
     """One number of all commands of all boards."""
     texts = [
         text
-        for (benchmark, profile, board) in (found.values for found in supported())
-        for case in rows(benchmark, profile, board)
+        for benchmark in BENCHMARKS.values()
+        for profile in benchmark.profiles
+        for board, case in rows(benchmark, profile)
         for step in commands(benchmark.declared_steps(board, case, profile))
         for text in (step.name, *shell_texts(step))
     ]
@@ -118,7 +128,7 @@ def test_steps_are_the_same_in_another_process():
         text=True,
         check=True,
     )
-    assert other.stdout.strip() == digest()
+    assert other.stdout.splitlines()[-1] == digest()
 
 
 def test_each_measurement_has_its_own_ports_and_keys():
@@ -142,9 +152,9 @@ def sh_n(command, cache={}):  # noqa: B006  # commands repeat from board to boar
     assert cache[command].returncode == 0, f"{cache[command].stderr} in {command}"
 
 
-@pytest.mark.parametrize(("benchmark", "profile", "board"), supported())
-def test_steps_write_the_outputs_that_their_parsers_ask_for(benchmark, profile, board):
-    for case in rows(benchmark, profile, board):
+@each
+def test_steps_write_the_outputs_that_their_parsers_ask_for(benchmark, profile):
+    for board, case in rows(benchmark, profile):
         for step in commands(benchmark.declared_steps(board, case, profile)):
             if not isinstance(step, Measure | Trial) or benchmark.place is Place.UBOOT:
                 continue
