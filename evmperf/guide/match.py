@@ -5,6 +5,7 @@ No single one of them decides: guides rename and nest their sections from releas
 is known; where two of them contradict each other it is not, and both are named.
 """
 
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -177,10 +178,12 @@ def column_of(table: Table, text: str) -> MatchedColumn | None:
 
 def _alike(known: str, title: str) -> str | None:
     """Whether a header is a known one but for case and blanks; the number of its `{n}`."""
-    one, other = (
-        " ".join(_NO_UNIT.sub("", text.lower()).split()).replace(" (", "(") for text in (known, title)
-    )
-    return numbered(one, other)
+    return numbered(_spelt(known), _spelt(title))
+
+
+@functools.lru_cache(maxsize=4096)
+def _spelt(title: str) -> str:
+    return " ".join(_NO_UNIT.sub("", title.lower()).split()).replace(" (", "(")
 
 
 def nearest(source: SourceTable, count: int = 2) -> list[Table]:

@@ -64,9 +64,10 @@ class Entry(msgspec.Struct, array_like=True, frozen=True):
         return (release_key(self.release), self.date)
 
 
+@functools.lru_cache(maxsize=4096)
 def release_key(release: str) -> tuple[int, ...]:
     """What releases sort by: 9.2 is before 10.0. Images that are no release have ()."""
-    if not re.fullmatch(r"\d+([._]\d+)*", release):
+    if not re.fullmatch(r"\d{1,9}([._]\d{1,9})*", release):
         return ()
     return tuple(int(number) for number in re.findall(r"\d+", release))
 
