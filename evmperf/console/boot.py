@@ -8,7 +8,7 @@ from evmperf.model.errors import EvmperfError
 
 
 @dataclass(frozen=True)
-class Boot:
+class ObservedBoot:
     """One boot: what was asked for, its marks, and why it failed if it did.
 
     `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the epoch,

@@ -8,7 +8,7 @@ carried since the one before. All of them may have waited since the last piece b
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evmperf.console.record import Line, Record
+from evmperf.console.record import ConsoleRecord, Line
 
 _SLACK_NS = 500_000
 """By how much a piece may be early without that being evidence."""
@@ -20,7 +20,7 @@ it is supposed to have been held up for so many times what the line needs for wh
 """
 
 
-def widened(records: Sequence[Record], baud: int) -> list[Record]:
+def widened(records: Sequence[ConsoleRecord], baud: int) -> list[ConsoleRecord]:
     """The records of a line of that rate, with bounds that have what was held up."""
     said = [record for record in records if record.kind == "<"]
     bounds = [record.bound_ns for record in said]

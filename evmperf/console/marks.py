@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evmperf.console.record import POWER_ANSWERED, POWER_ON, Record
+from evmperf.console.record import POWER_ANSWERED, POWER_ON, ConsoleRecord
 
 ALLOWED_S = 0.02
 """How far off a mark may be, in seconds: a boot time with one that is farther off is refused."""
@@ -86,12 +86,12 @@ _ASKED_NS = 2_000_000_000
 class _Output:
     """What the board said, as one text that knows when each byte of it came."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[ConsoleRecord]) -> None:
         self._records = [record for record in records if record.kind == "<" and record.data]
         self.data = b"".join(record.data for record in self._records)
         self._ends = list(itertools.accumulate(len(record.data) for record in self._records))
 
-    def record(self, position: int) -> Record:
+    def record(self, position: int) -> ConsoleRecord:
         """The record that brought the byte before `position`."""
         return self._records[bisect.bisect_left(self._ends, position)]
 
@@ -100,7 +100,7 @@ class _Output:
         return _mark(phase, self.record(match.end()), text)
 
 
-def find(records: Sequence[Record], prompt: str) -> dict[Phase, Mark]:
+def find(records: Sequence[ConsoleRecord], prompt: str) -> dict[Phase, Mark]:
     """Marks of one boot in the record since its power-on; phases that did not show are absent.
 
     Each text is searched behind the mark of the phase before it, so that a second banner (a reset
@@ -151,7 +151,7 @@ def _loaders(output: _Output) -> dict[Phase, Mark]:
     return marks
 
 
-def _was_asked_for(records: Sequence[Record], prompt: Mark, began_ns: int) -> bool:
+def _was_asked_for(records: Sequence[ConsoleRecord], prompt: Mark, began_ns: int) -> bool:
     earliest = max(began_ns, prompt.mono_ns - _ASKED_NS)
     return any(r.kind == ">" and earliest < r.mono_ns < prompt.mono_ns for r in records)
 
@@ -187,8 +187,8 @@ def last_phase(marks: Iterable[Phase]) -> Phase | None:
     return max(marks, key=order.index, default=None)
 
 
-def _power_on(records: Sequence[Record]) -> Mark | None:
-    told: Record | None = None
+def _power_on(records: Sequence[ConsoleRecord]) -> Mark | None:
+    told: ConsoleRecord | None = None
     for record in records:
         if record.kind == "#" and record.data == POWER_ON.encode():
             told = record
@@ -199,5 +199,5 @@ def _power_on(records: Sequence[Record]) -> Mark | None:
     return _mark(Phase.POWER_ON, told, POWER_ON) if told else None
 
 
-def _mark(phase: Phase, record: Record, text: str) -> Mark:
+def _mark(phase: Phase, record: ConsoleRecord, text: str) -> Mark:
     return Mark(phase, record.mono_ns, record.wall_ns, record.bound_ns / 1e9, text)

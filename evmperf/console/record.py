@@ -54,7 +54,7 @@ _RECORD_BYTES = 256
 
 
 @dataclass(frozen=True)
-class Record:
+class ConsoleRecord:
     """Bytes or an event, when (CLOCK_MONOTONIC, epoch), and `bound_ns`: the most that they came earlier."""
 
     mono_ns: int
@@ -111,7 +111,7 @@ class History:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._records: list[Record] = []
+        self._records: list[ConsoleRecord] = []
         self._bytes = 0
         self._written = 0
         self._since_ns = 0
@@ -147,7 +147,7 @@ class History:
         """Keep bytes that arrived (or were sent) at `mono_ns`, or at most `bound_ns` before."""
         # The wall clock is derived so that both stamps are of the same instant.
         wall_ns = time.time_ns() - (time.monotonic_ns() - mono_ns)
-        self._keep(Record(mono_ns, wall_ns, kind, data, bound_ns))
+        self._keep(ConsoleRecord(mono_ns, wall_ns, kind, data, bound_ns))
 
     def event(self, text: str, mono_ns: int | None = None) -> None:
         """Keep an event of the lab; the beginning of a boot starts the record in memory anew."""
@@ -163,7 +163,7 @@ class History:
         """Whether what arrived then belongs to an earlier power-on, and was on its way since."""
         return mono_ns < self._since_ns
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[ConsoleRecord]:
         """Everything since the last power-on."""
         with self._lock:
             return list(self._records)
@@ -177,7 +177,7 @@ class History:
             for line in text.split("\n")[-lines:]
         ]
 
-    def _keep(self, record: Record) -> None:
+    def _keep(self, record: ConsoleRecord) -> None:
         with self._lock:
             if not self.is_old(record.mono_ns):
                 self._records.append(record)
@@ -189,14 +189,14 @@ class History:
             if self._file:
                 self._write_up_to_limit(record)
 
-    def _write_up_to_limit(self, record: Record) -> None:
+    def _write_up_to_limit(self, record: ConsoleRecord) -> None:
         """Of a file that is full, only the events of the lab go on."""
         full = self._written > limits.CONSOLE_LOG_BYTES
         if record.kind != "<" or not full:
             self._write(record.line())
         if not full and self._written > limits.CONSOLE_LOG_BYTES:
             said = f"console output is not kept from here on: {limits.CONSOLE_LOG_BYTES} bytes"
-            self._write(Record(record.mono_ns, record.wall_ns, "#", said.encode()).line())
+            self._write(ConsoleRecord(record.mono_ns, record.wall_ns, "#", said.encode()).line())
 
     def _write(self, line: bytes) -> None:
         """Append a line to the file, or nothing of it."""
@@ -212,7 +212,7 @@ class History:
             self._written += len(line)
 
 
-def read(path: Path) -> Iterator[Record]:
+def read(path: Path) -> Iterator[ConsoleRecord]:
     """Read a console.log back; raises LabError for a file of another format or a broken line."""
     with path.open("rb") as file:
         header = file.readline(len(HEADER) + 1)
@@ -234,14 +234,16 @@ def read(path: Path) -> Iterator[Record]:
             yield record
 
 
-def _parse(line: str, *, bounded: bool) -> Record:
+def _parse(line: str, *, bounded: bool) -> ConsoleRecord:
     mono, wall, kind, rest = line.rstrip("\n").split(" ", 3)
     bound, literal = rest.split(" ", 1) if bounded else ("0.0", rest)
     data = ast.literal_eval(literal)
     if not isinstance(data, bytes):
         raise TypeError(f"{kind} holds no bytes")
     moment = datetime.strptime(wall, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
-    return Record(_nanoseconds(mono), round(moment.timestamp() * 1e6) * 1000, kind, data, _nanoseconds(bound))
+    return ConsoleRecord(
+        _nanoseconds(mono), round(moment.timestamp() * 1e6) * 1000, kind, data, _nanoseconds(bound)
+    )
 
 
 def _seconds(ns: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evmperf.console.marks import ALLOWED_S, Mark, Phase, find
-from evmperf.console.record import BEGINNINGS, Record
+from evmperf.console.record import BEGINNINGS, ConsoleRecord
 from evmperf.console.tree import Tree, grow
 from evmperf.console.watch import Alarm, Watch
 from evmperf.model.records import BootRecord
@@ -26,9 +26,9 @@ class Reviewed:
     tree: Tree
 
 
-def boots(records: Iterable[Record]) -> Iterable[list[Record]]:
+def boots(records: Iterable[ConsoleRecord]) -> Iterable[list[ConsoleRecord]]:
     """The records from each power-on to the next; what comes before the first is no boot."""
-    boot: list[Record] = []
+    boot: list[ConsoleRecord] = []
     for record in records:
         if record.kind == "#" and record.data.decode("utf-8", "replace") in BEGINNINGS:
             if boot:
@@ -41,7 +41,7 @@ def boots(records: Iterable[Record]) -> Iterable[list[Record]]:
 
 
 def review(
-    number: int, records: Sequence[Record], prompts: Sequence[str], before: BootRecord | None
+    number: int, records: Sequence[ConsoleRecord], prompts: Sequence[str], before: BootRecord | None
 ) -> Reviewed:
     """Read one boot again; `prompts` may end it, `before` is the run's record of it, or None."""
     marks: dict[Phase, Mark] = {}
@@ -53,7 +53,7 @@ def review(
     return Reviewed(number, marks, alarm, notes, list(_changes(marks, before)), grow(records, marks))
 
 
-def _watched(records: Sequence[Record], marks: Mapping[Phase, Mark]) -> tuple[Alarm | None, list[str]]:
+def _watched(records: Sequence[ConsoleRecord], marks: Mapping[Phase, Mark]) -> tuple[Alarm | None, list[str]]:
     """What the watch makes of a boot: U-Boot awaited if something was typed, Linux from its mark on."""
     watch = Watch()
     if any(record.kind == ">" for record in records):

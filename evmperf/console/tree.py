@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evmperf.console.marks import Mark, Phase
-from evmperf.console.record import Record
+from evmperf.console.record import ConsoleRecord
 
 _SILENCE_S = 0.02
 """What may be a part of its own."""
@@ -73,14 +73,14 @@ class _Line:
 
 
 def grow(
-    records: Sequence[Record],
+    records: Sequence[ConsoleRecord],
     marks: Mapping[Phase, Mark],
     units: Iterable[tuple[str, float]] = (),
     kernel_log: str = "",
 ) -> Tree:
     """The tree of a boot; `units` are systemd's with seconds, `kernel_log` may have the initcalls."""
     lines = list(_lines(records))
-    log = list(_lines([Record(0, 0, "<", kernel_log.encode())]))
+    log = list(_lines([ConsoleRecord(0, 0, "<", kernel_log.encode())]))
     before_init = itertools.takewhile(lambda line: not _INIT.match(line.text), log)
     calls = list(_initcalls(next((p for p in _KERNEL if p in marks), Phase.PROMPT), [*before_init]))
     # With an initial RAM disk, init comes before the root.
@@ -100,7 +100,7 @@ def grow(
     return Tree(phases, tuple(parts), tuple(notes))
 
 
-def _lines(records: Sequence[Record]) -> Iterator[_Line]:
+def _lines(records: Sequence[ConsoleRecord]) -> Iterator[_Line]:
     rest = b""
     for record in records:
         if record.kind != "<":

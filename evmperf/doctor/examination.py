@@ -14,7 +14,7 @@ from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
 from evmperf.console import booted, uboot
-from evmperf.console.boot import Boot
+from evmperf.console.boot import ObservedBoot
 from evmperf.console.booted import WrongBoot
 from evmperf.console.marks import Mark, Phase
 from evmperf.doctor import host, software
@@ -24,8 +24,8 @@ from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench, open_tester
-from evmperf.lab.files import SshFiles
 from evmperf.lab.shell import UbootShell
+from evmperf.lab.sshlink import SshFiles
 from evmperf.lab.virtuallab import VIRTUAL
 from evmperf.measure import around, shellstep
 from evmperf.measure.bench import Shell
@@ -214,7 +214,7 @@ class Examination:
             raise self._failed
         return "is reset, not switched: boots are warm"
 
-    def _reach_uboot(self) -> Boot | None:
+    def _reach_uboot(self) -> ObservedBoot | None:
         try:
             self._uboot = self._bench.uboot()
         except EvmperfError as error:

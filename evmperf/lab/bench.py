@@ -12,15 +12,14 @@ from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
-from evmperf.console.boot import Boot
+from evmperf.console.boot import ObservedBoot
 from evmperf.console.marks import find, remarks
 from evmperf.console.person import Person
 from evmperf.lab import virtuallab
-from evmperf.lab.files import SshFiles
 from evmperf.lab.localtester import LocalTester, is_local
 from evmperf.lab.meter import RailMeterDriver
 from evmperf.lab.shell import LinuxShell, UbootShell
-from evmperf.lab.sshlink import SshLink
+from evmperf.lab.sshlink import SshFiles, SshLink
 from evmperf.lab.tester import CommandTester, SshTester
 from evmperf.measure.bench import Meter, Shell
 from evmperf.model.errors import (
@@ -68,7 +67,7 @@ class LabgridBench:
         self._tester: CommandTester | None = None
         self._strategy = target.get_strategy()
         self._console = self._strategy.console
-        self._boots: list[Boot] = []
+        self._boots: list[ObservedBoot] = []
         self._shell: LinuxShell | None = None
         self._link: SshLink | None = None
         if not self._console:
@@ -155,7 +154,7 @@ class LabgridBench:
         self._console.settle()
         return UbootShell(self._strategy, self._check)
 
-    def cold_boot(self, kernel_arguments: str) -> Boot:
+    def cold_boot(self, kernel_arguments: str) -> ObservedBoot:
         """One power cycle and boot, without retries; a reset where that is the board's way.
 
         A boot by hand that did not begin with the power seen off is done once more. Raises
@@ -166,7 +165,7 @@ class LabgridBench:
             boot = self._boot(kernel_arguments)
         return boot
 
-    def _boot(self, kernel_arguments: str) -> Boot:
+    def _boot(self, kernel_arguments: str) -> ObservedBoot:
         if self._link:
             self.shell()  # a board that was never reached cannot be reset
         strategy = self._strategy
@@ -239,7 +238,7 @@ class LabgridBench:
         lines: list[str] = self._console.tail(_ALL_LINES) if self._console else []
         return lines
 
-    def boots(self) -> list[Boot]:
+    def boots(self) -> list[ObservedBoot]:
         """Boots attempted since the last call."""
         boots, self._boots = self._boots, []
         return boots
@@ -274,7 +273,7 @@ class LabgridBench:
         marks = find(records, self._strategy.prompt_after(arguments))
         notes = [*(self._console.notes if self._console else ()), *remarks(marks)]
         self._boots.append(
-            Boot(
+            ObservedBoot(
                 goal=attempt.goal,
                 kernel_arguments=arguments,
                 started_ns=time.time_ns() - round(attempt.seconds * 1e9),

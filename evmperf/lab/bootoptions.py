@@ -13,7 +13,7 @@ from evmperf.console import booted
 _KERNEL_START = r"Starting kernel|EFI stub: |Linux version \d"
 
 
-class Status(enum.Enum):
+class BoardState(enum.Enum):
     """What the board is known to be doing."""
 
     unknown = 0
@@ -64,7 +64,7 @@ class BootOptions(Strategy):  # type: ignore[misc]
     target: Any
     logger: Any
 
-    status: Status = attr.ib(default=Status.unknown)
+    status: BoardState = attr.ib(default=BoardState.unknown)
     medium: str = attr.ib(default="", validator=instance_of(str))
     media: dict[str, list[str]] = attr.ib(
         factory=dict, validator=deep_mapping(instance_of(str), instance_of(list))

@@ -18,7 +18,7 @@ from pexpect import TIMEOUT
 from evmperf.console import heldup
 from evmperf.console.attempt import NotReached
 from evmperf.console.diagnosis import last_line
-from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, History, Record
+from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, ConsoleRecord, History
 from evmperf.console.watch import Alarm, Watch
 from evmperf.lab.stamper import StampedPort
 from evmperf.model import limits
@@ -178,7 +178,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         """The last lines that the board printed since its power-on."""
         return self.history.tail(lines)
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[ConsoleRecord]:
         """The record since the power-on. What a server in between was seen to hold up is in the
         bounds; a local port's own (`evmperf.lab.transport.Sentinel`) have that.
         """

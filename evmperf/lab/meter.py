@@ -4,8 +4,9 @@ The resources are the lab's: where the meter is, and which rail is on which chan
 passes on numbers and words only, so `rails` may be a mapping, or the text of one in YAML.
 """
 
+import contextlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attr
@@ -14,11 +15,22 @@ from labgrid.driver.common import Driver
 from labgrid.factory import target_factory
 from labgrid.resource.common import Resource
 
-from evmperf.lab.hwmon import Hwmon
-from evmperf.lab.scpi import CURRENT, VOLTAGE, Scpi
-from evmperf.model.errors import LabError
+from evmperf.lab.tester import CommandTester, SshTester
+from evmperf.model.errors import LabError, ToolError
 
-Back = Hwmon | Scpi
+VOLTAGE = "MEAS:VOLT? (@{channel})"
+CURRENT = "MEAS:CURR? (@{channel})"
+"""Queries of one channel in V and A (SCPI-99 volume 2, MEASure and channel lists)."""
+_SENSORS_S = 20.0
+_KEYS = ("label", "name", "device")
+_LIST = """\
+cd {root} && for h in hwmon*; do
+  [ -e $h/name ] || continue
+  l=; [ -r $h/label ] && read -r l <$h/label
+  [ "$l" ] || { [ -r $h/device/label ] && read -r l <$h/device/label; }
+  read -r n <$h/name
+  d=$(readlink $h/device); echo "$h|$l|$n|${d##*/}"
+done"""
 
 
 def _rails(value: Any) -> dict[str, Any]:
@@ -74,27 +86,17 @@ class ScpiMeter(Resource):  # type: ignore[misc]
 
 
 class RailMeterDriver(Driver):  # type: ignore[misc]
-    """A `evmperf.measure.bench.Meter`: opens its back end when activated, and closes it."""
+    """A `evmperf.measure.bench.Meter`, reached while it is active. Raises LabError."""
 
-    _back: Back | None = None
-
-    def on_activate(self) -> None:
-        """Reach the meter; raises LabError."""
-        self._back = self._open()
-
-    def on_deactivate(self) -> None:
-        """Let go of the meter."""
-        if self._back:
-            self._back.close()
-        self._back = None
+    _identity = ""
 
     def identity(self) -> str:
-        """Maker, model, serial number and back end."""
-        return self._reached().identity
+        """Maker, model, serial number and kind of access."""
+        return self._identity
 
     def check(self, rails: Sequence[str]) -> None:
         """Raise LabError that names the rails which it is not connected to."""
-        known = self._known()
+        known: Mapping[str, Any] = self.meter.rails
         missing = [rail for rail in rails if rail not in known]
         if missing:
             raise LabError(
@@ -103,48 +105,185 @@ class RailMeterDriver(Driver):  # type: ignore[misc]
             )
 
     def read(self, rails: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-        """Voltage and current (or power) of each rail now; raises LabError."""
-        return self._reached().read(rails)
-
-    def _known(self) -> Mapping[str, Any]:
-        known: Mapping[str, Any] = self.meter.rails
-        return known
-
-    def _reached(self) -> Back:
-        if self._back is None:
-            raise LabError("the meter's driver is not active")
-        return self._back
-
-    def _open(self) -> Back:
+        """Voltage and current (or power) of each rail now, as texts with their units."""
         raise NotImplementedError
 
 
 @target_factory.reg_driver
 @attr.s(eq=False)
 class HwmonMeterDriver(RailMeterDriver):
-    """Reads the rails of a HwmonMeter."""
+    """Reads the rails of a HwmonMeter.
+
+    Files and units are those of Documentation/hwmon/sysfs-interface.rst: `in1_input` in mV (of an
+    INA2xx the bus voltage), `curr1_input` in mA, `power1_input` in uW.
+    """
 
     bindings = {"meter": {HwmonMeter}}  # noqa: RUF012  # Labgrid's form
 
-    def _open(self) -> Hwmon:
-        meter = self.meter
-        return Hwmon(meter.host, meter.root, meter.rails, shlex.split(meter.ssh_options))
+    def on_activate(self) -> None:
+        """Find the sensor of each rail."""
+        host = self.meter.host
+        self._shell = CommandTester((), "this machine")
+        if host:
+            options = shlex.split(self.meter.ssh_options)
+            self._shell = SshTester(host, options, f"{host}, which has the board's sensors,")
+        try:
+            listed = [line.split("|") for line in self._run(_LIST).splitlines()]
+            devices = [fields for fields in listed if len(fields) == len(_KEYS) + 1]
+            self._files = {rail: _sensor(rail, given, devices) for rail, given in self.meter.rails.items()}
+        except LabError:
+            self._shell.close()
+            raise
+        chips = ", ".join(sorted({fields[2] for fields in devices}))
+        self._identity = f"{chips} on {host or 'this machine'} (hwmon)"
+
+    def on_deactivate(self) -> None:
+        """Give up the connection, if there is one."""
+        self._shell.close()
+
+    def read(self, rails: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+        """Voltage in mV and current in mA (or power in uW) of each rail."""
+        script = "cd {root} && " + " && ".join(
+            f'read -r v <{voltage} && read -r i <{other} && echo "{index} $v {unit} $i"'
+            for index, (voltage, other, unit) in enumerate(self._files[rail] for rail in rails)
+        )
+        found = {}
+        for line in self._run(script).splitlines():
+            fields = line.split()
+            if len(fields) == 4 and fields[0].isdigit() and int(fields[0]) < len(rails):
+                _, volts, unit, other = fields
+                found[rails[int(fields[0])]] = (f"{volts} mV", f"{other} {unit}")
+        if list(found) != list(rails):
+            raise LabError(f"the sensors {self._where} did not give a reading of every rail")
+        return found
+
+    @property
+    def _where(self) -> str:
+        return f"on {self.meter.host}" if self.meter.host else "of this machine"
+
+    def _run(self, script: str) -> str:
+        try:
+            reply = self._shell.run(script.replace("{root}", shlex.quote(self.meter.root)), _SENSORS_S)
+        except ToolError:
+            raise LabError(f"the sensors {self._where} have not answered for {_SENSORS_S:g} s") from None
+        if reply.status:
+            said = reply.text.strip().splitlines() or ["no message"]
+            raise LabError(f"the sensors {self._where} cannot be read: {said[-1]}")
+        return reply.text
+
+
+def _sensor(rail: str, given: Any, devices: Sequence[Sequence[str]]) -> tuple[str, str, str]:
+    """Files of a rail's voltage and current (or power) below the root, and the unit of the second."""
+    wanted = dict(given) if isinstance(given, dict) else {"label": given}
+    number, power = wanted.pop("input", 1), wanted.pop("power", False)
+    if not wanted or set(wanted) - set(_KEYS):
+        raise LabError(
+            f"the sensor of {rail} is described by {given!r}: give its label, name or device "
+            f"(and input, power)"
+        )
+    found = [
+        fields[0]
+        for fields in devices
+        if all(fields[1 + _KEYS.index(key)] == str(value) for key, value in wanted.items())
+    ]
+    if len(found) != 1:
+        there = "; ".join(" ".join(filter(None, fields[1:])) for fields in devices) or "none"
+        raise LabError(
+            f"{len(found)} sensors are described by {given!r} for {rail} instead of one; there are: {there}"
+        )
+    other, unit = ("power1_input", "uW") if power else ("curr1_input", "mA")
+    return f"{found[0]}/in{number}_input", f"{found[0]}/{other}", unit
 
 
 @target_factory.reg_driver
 @attr.s(eq=False)
 class ScpiMeterDriver(RailMeterDriver):
-    """Reads the rails of a ScpiMeter."""
+    """Reads the rails of a ScpiMeter through PyVISA's pure Python back end, whatever its address is: a
+    socket, VXI-11, HiSLIP or USB.
+    """
 
     bindings = {"meter": {ScpiMeter}}  # noqa: RUF012  # Labgrid's form
 
-    def _open(self) -> Scpi:
+    def on_activate(self) -> None:
+        """Begin a conversation with the instrument."""
+        import pyvisa  # noqa: PLC0415  # slow to import, and only boards with a meter need it
+
         meter = self.meter
-        return Scpi(
-            meter.visa,
-            meter.rails,
-            voltage=meter.voltage,
-            current=meter.current,
-            setup=meter.setup,
-            timeout_s=meter.timeout,
+        self._queries = {
+            rail: _queries(rail, channel, meter.voltage, meter.current)
+            for rail, channel in meter.rails.items()
+        }
+        self._manager = pyvisa.ResourceManager("@py")
+        try:
+            # A message-based resource, whose methods the stubs of `open_resource` do not know.
+            self._instrument: Any = self._manager.open_resource(
+                meter.visa,
+                open_timeout=round(meter.timeout * 1000),
+                timeout=round(meter.timeout * 1000),
+                read_termination="\n",
+                write_termination="\n",
+                # So that an answer with stray bytes is an answer still, to be refused by its text.
+                encoding="latin-1",
+            )
+        except (pyvisa.errors.Error, OSError, ValueError) as error:
+            self._manager.close()
+            raise self._unreachable(error) from error
+        try:
+            with self._talking("*IDN?"):
+                self._identity = f"{self._instrument.query('*IDN?').strip()} (SCPI)"
+            if meter.setup:
+                with self._talking(meter.setup):
+                    self._instrument.write(meter.setup)
+        except LabError:
+            self.on_deactivate()
+            raise
+
+    def on_deactivate(self) -> None:
+        """End the conversation."""
+        with contextlib.suppress(Exception):  # it may be gone already, in any of VISA's ways
+            self._instrument.close()
+        self._manager.close()
+
+    def read(self, rails: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+        """Voltage in V and current in A of each rail as the instrument says them."""
+        return {rail: (self._ask(rail, 0, "V"), self._ask(rail, 1, "A")) for rail in rails}
+
+    def _ask(self, rail: str, which: int, unit: str) -> str:
+        query = self._queries[rail][which]
+        with self._talking(query):
+            return f"{self._instrument.query(query).strip()} {unit}"
+
+    @contextlib.contextmanager
+    def _talking(self, query: str) -> Iterator[None]:
+        from pyvisa import constants, errors  # noqa: PLC0415  # see on_activate
+
+        try:
+            yield
+        except (errors.Error, OSError) as error:
+            if getattr(error, "error_code", None) == constants.StatusCode.error_timeout:
+                raise LabError(
+                    f"the meter at {self.meter.visa} does not answer {query!r}, or has hung up: check "
+                    f"its channels, and that no other program uses it"
+                ) from error
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: BaseException) -> LabError:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        return LabError(
+            f"the meter at {self.meter.visa} cannot be reached ({reason}): check that it is on, and "
+            f"`visa` of ScpiMeter"
         )
+
+
+def _queries(rail: str, channel: Any, voltage: str, current: str) -> tuple[str, str]:
+    own = channel if isinstance(channel, dict) else {"channel": channel}
+    if unknown := set(own) - {"channel", "voltage", "current"}:
+        raise LabError(
+            f"the meter's rail {rail} says {', '.join(sorted(map(str, unknown)))}: known are "
+            f"channel, voltage and current"
+        )
+    texts = (str(own.get("voltage", voltage)), str(own.get("current", current)))
+    number = str(own.get("channel", ""))
+    if not number and any("{channel}" in text for text in texts):
+        raise LabError(f"the meter's rail {rail} names no channel")
+    return texts[0].replace("{channel}", number), texts[1].replace("{channel}", number)

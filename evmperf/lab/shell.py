@@ -17,7 +17,7 @@ from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
 from evmperf.lab.console import ConsoleLost
-from evmperf.lab.files import SshFiles
+from evmperf.lab.sshlink import SshFiles
 from evmperf.measure.bench import Reply
 from evmperf.model import limits
 from evmperf.model.errors import BoardError, Interrupted, RefusedOutput, ToolError

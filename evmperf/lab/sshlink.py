@@ -1,5 +1,11 @@
-"""A board that is reached over SSH alone: its shell, and whether it is still the same boot."""
+"""A board over SSH: one that has no other way, whether it is still the same boot, and files of one that
+has a console, too.
+"""
 
+from __future__ import annotations
+
+import base64
+import binascii
 import contextlib
 import re
 import subprocess
@@ -8,9 +14,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from labgrid.driver import ExecutionError
+from labgrid.driver import ExecutionError, SSHDriver
+from labgrid.exceptions import NoDriverFoundError
 
-from evmperf.console.boot import Boot
+from evmperf.console.boot import ObservedBoot
 from evmperf.lab.tester import CommandTester
 from evmperf.measure.bench import Reply
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError
@@ -21,6 +28,8 @@ _REBOOT = "(sleep 1; reboot) >/dev/null 2>&1 &"
 _HOPELESS = re.compile(r"Permission denied|Could not resolve|identification has changed")
 """What ssh says that waiting does not mend."""
 _ANSWER_S = 15.0
+_TRANSFER_S = 30.0
+"""How long one file may take."""
 _RETRY_S = 1.0
 _CONNECT_S = 5.0
 """Labgrid's own patience with one connection: `connect` has a longer one for them all."""
@@ -40,18 +49,11 @@ class SshLink:
         self._driver = driver
         driver.connection_timeout = min(driver.connection_timeout, _CONNECT_S)
         self._boot_id = ""
+        self.name = _name(driver)
+        """The board as a person would type it."""
         self.note = ""
         """What is to be known of the last connection: that the board had rebooted by itself."""
         self.shell: SshShell | None = None
-
-    @property
-    def name(self) -> str:
-        """The board as a person would type it."""
-        return f"{self._driver.username or self._driver.networkservice.username}@{self._address}"
-
-    @property
-    def _address(self) -> str:
-        return str(self._driver.networkservice.address)
 
     def is_up(self) -> bool:
         """Whether the last connection still carries commands of the same boot."""
@@ -74,7 +76,8 @@ class SshLink:
         asked = False
         while True:
             try:
-                self._open()
+                self.close()
+                self.shell = _connected(self._target, self._driver)
                 now = self._asked()
                 if not (reset and before and now == before):
                     break
@@ -93,7 +96,7 @@ class SshLink:
         if before and now != before and not reset:
             self.note = f"{self.name} rebooted by itself: its boot id changed"
 
-    def told(self, boot: Boot, within_s: float) -> Boot:
+    def told(self, boot: ObservedBoot, within_s: float) -> ObservedBoot:
         """The boot with what kernel and systemd say of it, once systemd has come to its end."""
         deadline = time.monotonic() + within_s
         try:
@@ -112,36 +115,6 @@ class SshLink:
         with contextlib.suppress(Exception):  # the far end may be gone
             self._target.deactivate(self._driver)
 
-    def _open(self) -> None:
-        self.close()
-        try:
-            self._target.activate(self._driver)
-        except (ExecutionError, OSError, subprocess.SubprocessError) as error:
-            raise BoardError(" ".join(str(error).split())[:300]) from error
-        except Exception as error:
-            if type(error) is not Exception:  # Labgrid's for a connection that does not come about
-                raise
-            cause = error.__cause__ or error
-            said = b" ".join(getattr(cause, "stdout", None) or [str(error).encode()])
-            raise BoardError(said.decode("utf-8", "replace").strip()[:300]) from error
-        service = self._driver.networkservice
-        self.shell = SshShell(
-            [
-                "ssh",
-                "-x",
-                *self._driver.ssh_prefix,
-                "-o",
-                "BatchMode=yes",
-                "-p",
-                str(service.port),
-                "-l",
-                self._driver.username or service.username,
-                service.address,
-            ],
-            f"the board {self.name}",
-            over_ssh=True,
-        )
-
     def _asked(self) -> str:
         assert self.shell
         return self.shell.run(_BOOT_ID, _ANSWER_S).text.strip()
@@ -158,3 +131,84 @@ class SshShell(CommandTester):
             raise
         except LabError as error:
             raise BoardError(str(error)) from error
+
+
+def _name(driver: Any) -> str:
+    service = driver.networkservice
+    return f"{driver.username or service.username}@{service.address}"
+
+
+def _connected(target: Any, driver: Any) -> SshShell:
+    """A shell over Labgrid's SSHDriver, which it makes connect; raises BoardError."""
+    try:
+        target.activate(driver)
+    except (ExecutionError, OSError, subprocess.SubprocessError) as error:
+        raise BoardError(" ".join(str(error).split())[:300]) from error
+    except Exception as error:
+        if type(error) is not Exception:  # Labgrid's for a connection that does not come about
+            raise
+        cause = error.__cause__ or error
+        said = b" ".join(getattr(cause, "stdout", None) or [str(error).encode()])
+        raise BoardError(said.decode("utf-8", "replace").strip()[:300]) from error
+    service = driver.networkservice
+    words = ["-o", "BatchMode=yes", "-p", str(service.port), "-l", driver.username or service.username]
+    command = ["ssh", "-x", *driver.ssh_prefix, *words, service.address]
+    return SshShell(command, f"the board {_name(driver)}", over_ssh=True)
+
+
+class SshFiles:
+    """Files of one boot of a board beside its console: long ones go there where an SSHDriver can.
+
+    The network of a board under test may be gone at any time: whatever fails is told by the answer
+    and not tried again, so that a dead network costs one time-out a boot.
+    """
+
+    def __init__(self, target: Any, driver: Any) -> None:
+        self._target = target
+        self._driver = driver
+        self._shell: SshShell | None = None
+        self.broken = ""
+        """Why the network carries no files, "" while it does."""
+
+    @classmethod
+    def of(cls, target: Any) -> SshFiles | None:
+        """The way to the board of this target, None where its file has no SSHDriver."""
+        try:
+            return cls(target, target.get_driver(SSHDriver, activate=False))
+        except NoDriverFoundError:
+            return None
+
+    def get(self, path: str) -> bytes | None:
+        """A file's bytes, None where they do not come."""
+        said = self._run(f"base64 {path}")
+        try:
+            return None if said is None else base64.b64decode("".join(said.split()), validate=True)
+        except binascii.Error as error:
+            self.broken = f"{path} came damaged ({error})"
+            return None
+
+    def put(self, path: str, data: bytes) -> bool:
+        """Write a file; whether it is there. For what fits into a command line: 64 KiB."""
+        text = base64.b64encode(data).decode()
+        return self._run(f"echo {text} | base64 -d >{path}") is not None
+
+    def close(self) -> None:
+        """Give up the connection, which a board that is switched off leaves hanging."""
+        if self._shell:
+            self._shell = None
+            self._target.deactivate(self._driver)
+
+    def _run(self, command: str) -> str | None:
+        """What a command prints; None when it does not succeed."""
+        if self.broken:
+            return None
+        try:
+            self._shell = self._shell or _connected(self._target, self._driver)
+            reply = self._shell.run(command, _TRANSFER_S)
+        except EvmperfError as error:
+            self.broken = str(error)
+            return None
+        if reply.status:
+            self.broken = " ".join(reply.text.split())[:200] or f"exit status {reply.status}"
+            return None
+        return reply.text

@@ -21,7 +21,7 @@ from evmperf.boards import prompts
 from evmperf.console import booted, powering, uboot
 from evmperf.console.attempt import Attempt, CameBack, NotReached, await_prompt, post_mortem, recent, tell
 from evmperf.console.person import Person
-from evmperf.lab.bootoptions import BootOptions, Status
+from evmperf.lab.bootoptions import BoardState, BootOptions
 from evmperf.model.errors import Stopped, UsageError, was_ctrl_c
 
 _ASK_AGAIN_S = 5
@@ -72,10 +72,10 @@ class BootStrategy(BootOptions):
             self.uboot.autoboot, self.uboot.interrupt = "(?:stop|abort) autoboot", " "
 
     @step(args=["status"])  # type: ignore[untyped-decorator]
-    def transition(self, status: Status | str) -> None:
+    def transition(self, status: BoardState | str) -> None:
         """Bring the board to `status`; raises BootError. Every attempt is kept in `attempts`."""
-        goal = status if isinstance(status, Status) else Status[status]
-        if goal is Status.unknown:
+        goal = status if isinstance(status, BoardState) else BoardState[status]
+        if goal is BoardState.unknown:
             raise StrategyError("a board cannot be brought to an unknown state")
         if self._is_at(goal):
             return
@@ -119,47 +119,47 @@ class BootStrategy(BootOptions):
 
     def forget(self) -> None:
         """Say that the board is in no known state: the next transition power-cycles it."""
-        self.status = Status.unknown
+        self.status = BoardState.unknown
 
-    def force(self, status: Status | str) -> None:
+    def force(self, status: BoardState | str) -> None:
         """Take the board to be at `status` (`--lg-initial-state`) if its prompt or login is there."""
-        goal = status if isinstance(status, Status) else Status[status]
+        goal = status if isinstance(status, BoardState) else BoardState[status]
         if self.console:
             self.target.activate(self.console)
-        if goal is Status.uboot:
+        if goal is BoardState.uboot:
             self.target.activate(self.uboot)
             tell(self.console, "settle")
-        elif goal is Status.shell:
+        elif goal is BoardState.shell:
             self._log_in()
         self._booted_with = self.kernel_arguments
         self.status = goal
 
-    def _is_at(self, goal: Status) -> bool:
+    def _is_at(self, goal: BoardState) -> bool:
         if self.status is not goal:
             return False
-        if goal in (Status.booted, Status.shell) and self._booted_with != self.kernel_arguments:
+        if goal in (BoardState.booted, BoardState.shell) and self._booted_with != self.kernel_arguments:
             return False
-        if goal is Status.shell and not self.shell:
+        if goal is BoardState.shell and not self.shell:
             return bool(self.link.is_up())
-        return goal is not Status.shell or bool(self.shell.get_status() == 1)
+        return goal is not BoardState.shell or bool(self.shell.get_status() == 1)
 
-    def _reach(self, goal: Status) -> None:
-        if goal is Status.off:
+    def _reach(self, goal: BoardState) -> None:
+        if goal is BoardState.off:
             self._switch_off()
             return
-        if goal is Status.provisioned:
+        if goal is BoardState.provisioned:
             self._provision()
             return
         leaves_power = isinstance(self.way, powering.NoSwitch) and not self.resets
-        if goal is Status.shell and (leaves_power or not self.console):
+        if goal is BoardState.shell and (leaves_power or not self.console):
             self._take_as_found()
-        elif not (goal is Status.shell and self._is_at(Status.booted)):
-            if self.status is not Status.uboot:
+        elif not (goal is BoardState.shell and self._is_at(BoardState.booted)):
+            if self.status is not BoardState.uboot:
                 self._start_uboot()
-            if goal is Status.uboot:
+            if goal is BoardState.uboot:
                 return
             self._boot_linux()
-        if goal is Status.shell and self.status is not Status.shell:
+        if goal is BoardState.shell and self.status is not BoardState.shell:
             self._log_in()
 
     def _take_as_found(self) -> None:
@@ -181,19 +181,19 @@ class BootStrategy(BootOptions):
         self._phase = "shell prompt"
         if self.shell:
             self.target.activate(self.shell)
-        self.status = Status.shell
+        self.status = BoardState.shell
 
     def _switch_off(self) -> None:
         self._switch("off")
         self._release_shells()
-        self.status = Status.off
+        self.status = BoardState.off
 
     def _provision(self) -> None:
         self._switch_off()
         self._phase = "provisioning"
         for prepare in self.before_power_on:
             prepare()
-        self.status = Status.provisioned
+        self.status = BoardState.provisioned
 
     def _switch(self, action: str, *arguments: Any) -> Any:
         """Work the board's power, or its reset line."""
@@ -205,7 +205,7 @@ class BootStrategy(BootOptions):
         return getattr(self.way, action)(*arguments)
 
     def _start_uboot(self) -> None:
-        self.status = Status.unknown
+        self.status = BoardState.unknown
         self._phase = "console"
         if not self.console:
             raise UsageError("this board file has no console: U-Boot and boot times need one")
@@ -218,7 +218,7 @@ class BootStrategy(BootOptions):
             self._release_shells()
             # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
             self._provision()
-            self.status = Status.unknown
+            self.status = BoardState.unknown
             time.sleep(getattr(self.power, "delay", _OFF_S))
             self._switch("on", self.silence_timeout)
         self._phase = "U-Boot prompt"
@@ -233,7 +233,7 @@ class BootStrategy(BootOptions):
             except TIMEOUT:
                 raise self._not_reached(within) from None
         tell(self.console, "settle")
-        self.status = Status.uboot
+        self.status = BoardState.uboot
 
     def _pulse(self) -> None:
         """Reset the board by its line."""
@@ -271,7 +271,7 @@ class BootStrategy(BootOptions):
         self.uboot.run_check("; ".join(commands))
         for script in scripts:
             self.uboot.run_check(script)
-        self.status = Status.unknown
+        self.status = BoardState.unknown
         self._phase = "kernel start"
         tell(self.console, "limit_silence", self.silence_timeout)
         self.console.sendline(self.boot_command)
@@ -289,7 +289,7 @@ class BootStrategy(BootOptions):
         tell(self.console, "arrive")
         self.target.deactivate(self.uboot)
         self._booted_with = self.kernel_arguments
-        self.status = Status.booted
+        self.status = BoardState.booted
         self._phase = "check of what booted"
         self._check_boot(environment)
 
@@ -333,7 +333,7 @@ class BootStrategy(BootOptions):
             listener(attempt)
 
     def _record_failure(self, attempt: Attempt, error: Exception) -> None:
-        self.status = Status.unknown
+        self.status = BoardState.unknown
         attempt.phase = self._phase
         attempt.error = error
         attempt.post_mortem = self.post_mortem()

@@ -35,7 +35,7 @@ _AS_ROOT = '[ -O / ] || ! sudo -n true 2>/dev/null || exec sudo -n sh -c "$1" 2>
 unknown host name) is no output."""
 
 
-def as_root(command: str) -> str:
+def _as_root(command: str) -> str:
     """POSIX shell text for ssh, whose far end gives it to the user's own shell: run as root."""
     return f"exec sh -c {shlex.quote(_AS_ROOT)} sh {shlex.quote(command)}"
 
@@ -91,7 +91,7 @@ class CommandTester:
 
     def _start(self, command: str) -> subprocess.Popen[bytes]:
         text = f"exec 2>&1; {_GROUP}; {command}"
-        arguments = [*self._prefix, *([as_root(text)] if self._over_ssh else ["sh", "-c", text])]
+        arguments = [*self._prefix, *([_as_root(text)] if self._over_ssh else ["sh", "-c", text])]
         try:
             return subprocess.Popen(
                 arguments,

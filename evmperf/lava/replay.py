@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from evmperf.boards import prompts
 from evmperf.boards.board import Board
-from evmperf.console.boot import Boot
+from evmperf.console.boot import ObservedBoot
 from evmperf.console.marks import Mark, Phase, find
-from evmperf.console.record import POWER_ON, Record
+from evmperf.console.record import POWER_ON, ConsoleRecord
 from evmperf.lava import marked
 from evmperf.lava.joblog import LogEntry
 from evmperf.lava.render import JobConsole
@@ -99,7 +99,7 @@ class LoggedSteps:
         raise RefusedOutput(f"{label}: {error} (both copies)", "\n".join(block.copies))
 
 
-LoggedBoot = tuple[int, Boot]
+LoggedBoot = tuple[int, ObservedBoot]
 """One power cycle of the log: the number of its boot action (from 0), and how it went."""
 
 
@@ -117,7 +117,7 @@ class LogBench:
         self.board = board
         self._cycles = [(cycles[action], boot) for action, boot in boots if action < len(cycles)]
         self._others = [boot for action, boot in boots if action >= len(cycles)]
-        self._seen: list[Boot] = []
+        self._seen: list[ObservedBoot] = []
         self._clock = clock
         self._failure = failure
 
@@ -139,7 +139,7 @@ class LogBench:
         """Not in a LAVA job; raises LabError."""
         raise LabError("a LAVA job has no meter: use --kind host")
 
-    def cold_boot(self, kernel_arguments: str) -> Boot:
+    def cold_boot(self, kernel_arguments: str) -> ObservedBoot:
         """The next power cycle with these arguments; raises the job's failure when none is left."""
         for cycle in self._cycles:
             arguments, boot = cycle
@@ -154,7 +154,7 @@ class LogBench:
     def abandon(self) -> None:
         """The log goes on as it does."""
 
-    def boots(self) -> list[Boot]:
+    def boots(self) -> list[ObservedBoot]:
         """Boots read since the last call."""
         seen, self._seen = self._seen, []
         return seen
@@ -175,7 +175,7 @@ class _Cycle:
     """A power cycle: its action's level in LAVA's pipeline, its console, the times of matched prompts."""
 
     level: int
-    records: list[Record]
+    records: list[ConsoleRecord]
     matched: list[tuple[str, int]] = field(default_factory=list)
 
 
@@ -204,7 +204,7 @@ def find_boots(entries: Iterable[LogEntry], console: JobConsole, cycles: list[st
     return boots
 
 
-def _boot(cycle: _Cycle, arguments: str, prompt: str) -> Boot:
+def _boot(cycle: _Cycle, arguments: str, prompt: str) -> ObservedBoot:
     records = cycle.records
     marks = find(records, prompt)
     # LAVA does not read while it works the switch: what came first has no time of its own.
@@ -217,7 +217,7 @@ def _boot(cycle: _Cycle, arguments: str, prompt: str) -> Boot:
         marks[Phase.PROMPT] = Mark(Phase.PROMPT, seen[0], seen[0], _STAMP_NS / 1e9, prompt)
     begin = records[0].wall_ns
     end = marks[Phase.PROMPT].wall_ns if Phase.PROMPT in marks else records[-1].wall_ns
-    return Boot(
+    return ObservedBoot(
         goal="booted",
         kernel_arguments=arguments,
         started_ns=begin,
@@ -229,5 +229,5 @@ def _boot(cycle: _Cycle, arguments: str, prompt: str) -> Boot:
     )
 
 
-def _record(time_ns: int, kind: str, text: str) -> Record:
-    return Record(time_ns, time_ns, kind, text.encode(), _STAMP_NS)
+def _record(time_ns: int, kind: str, text: str) -> ConsoleRecord:
+    return ConsoleRecord(time_ns, time_ns, kind, text.encode(), _STAMP_NS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evmperf.boards.board import Board
-from evmperf.console.boot import Boot
+from evmperf.console.boot import ObservedBoot
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,13 @@ class Bench(Protocol):
     def meter(self) -> Meter:
         """The meter on the board's rails; raises LabError without one."""
 
-    def cold_boot(self, kernel_arguments: str) -> Boot:
+    def cold_boot(self, kernel_arguments: str) -> ObservedBoot:
         """One power cycle and boot, without retries; returns failed boots, too. Raises LabError."""
 
     def abandon(self) -> None:
         """Mark the board's state as unknown: the next use power-cycles it."""
 
-    def boots(self) -> list[Boot]:
+    def boots(self) -> list[ObservedBoot]:
         """Boots attempted since the last call, in order, including those of `cold_boot`."""
 
 

@@ -23,7 +23,7 @@ from evmperf.provision import content as contents
 from evmperf.provision import image as images
 from evmperf.provision.content import Hashes
 from evmperf.provision.identity import Identity
-from evmperf.provision.image import Image
+from evmperf.provision.image import DiskImage
 from evmperf.runs import folders
 
 SCHEMA = 1
@@ -58,7 +58,7 @@ class Cache:
         except ValueError:
             raise UsageError(f"EVMPERF_IMAGES_GIB={given} is not a number of GiB") from None
 
-    def get(self, source: str, *, sha256: str = "", tell: Tell = quiet) -> Image:
+    def get(self, source: str, *, sha256: str = "", tell: Tell = quiet) -> DiskImage:
         """The image of a file or a URL, unpacked and identified; `sha256` is expected, "": the one beside
         the file. Raises UsageError for an unusable image, LabError for a failed fetch or a full disk.
         """
@@ -69,7 +69,7 @@ class Cache:
             raise UsageError(f"there is no image {source}")
         return self._of_file(source, file, sha256, tell)
 
-    def _fetched(self, url: str, sha256: str, tell: Tell) -> Image:
+    def _fetched(self, url: str, sha256: str, tell: Tell) -> DiskImage:
         folder = self.folder / "downloads" / download.folder_name(url)
         with self._held(folder):
             expected = sha256 or download.checksum(url)
@@ -86,7 +86,7 @@ class Cache:
             os.utime(folder)
         return image
 
-    def _of_file(self, source: str, file: Path, sha256: str, tell: Tell) -> Image:
+    def _of_file(self, source: str, file: Path, sha256: str, tell: Tell) -> DiskImage:
         expected = sha256 or images.expected_checksum(file)
         stat = file.stat()
         # Identifies the file without reading it.
@@ -110,7 +110,7 @@ class Cache:
         self._tidy(keep=folder)
         fetched = file.is_relative_to(self.folder / "downloads")
         name = download.name_of(file) if fetched else file.name
-        return images.assemble(source, file, content, hashes, kept.identity, name=name)
+        return images.checked(DiskImage(source, file, content, hashes, kept.identity, name))
 
     def _made(self, file: Path, hashes: Hashes) -> bool:
         content = _content(file, self.folder / "content" / hashes.file)
@@ -185,7 +185,7 @@ def _read(file: Path, kind: type[_Made]) -> _Made | None:
         return None
 
 
-def open_image(given: str, board: Board | None = None, tell: Tell = quiet) -> Image:
+def open_image(given: str, board: Board | None = None, tell: Tell = quiet) -> DiskImage:
     """The image of `--image`, unpacked and checked to fit the board; raises UsageError or LabError."""
     source = catalogue.find(given, board.options.image.machine if board else "")
     image = Cache().get(source.where, sha256=source.sha256, tell=tell)

@@ -2,7 +2,8 @@
 
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from evmperf.provision.identity import Identity
 
 
 @dataclass(frozen=True)
-class Image:
+class DiskImage:
     """An image, ready to be written: `content` is its raw content, `source` what was asked for."""
 
     source: str
@@ -61,18 +62,18 @@ def check_sum(file: Path, found: str, expected: str) -> None:
         )
 
 
-def assemble(source: str, file: Path, content: Path, hashes: Hashes, says: Identity, *, name: str) -> Image:
-    """The image of these parts; raises UsageError for one that is cut short."""
-    if says.end > hashes.size:
+def checked(image: DiskImage) -> DiskImage:
+    """The image with its warnings; raises UsageError for one that is cut short."""
+    end, size = image.identity.end, image.hashes.size
+    if end > size:
         raise UsageError(
-            f"{file} is cut short: its partitions end at {says.end} bytes and its content at "
-            f"{hashes.size}; fetch it again"
+            f"{image.file} is cut short: its partitions end at {end} bytes and its content at {size}; "
+            f"fetch it again"
         )
-    warnings = _map_warnings(file, content, hashes.size)
-    return Image(source, file, content, hashes, says, name, warnings)
+    return replace(image, warnings=_map_warnings(image.file, image.content, size))
 
 
-def check_fits(image: Image, board: Board) -> None:
+def check_fits(image: DiskImage, board: Board) -> None:
     """Raise UsageError for an image that does not fit this board, before anything is switched or written."""
     says = image.identity
     machine = board.options.image.machine
@@ -97,66 +98,40 @@ def check_fits(image: Image, board: Board) -> None:
         )
 
 
-@dataclass(frozen=True)
-class BlockMap:
-    """bmaptool's block map: first and last block of each range; may lack meaningful zeros."""
-
-    size: int
-    block: int
-    ranges: tuple[tuple[int, int], ...]
-
-
-def find_map(image: Path) -> Path | None:
-    """The map beside an image: `X.wic.bmap` for `X.wic` and `X.wic.zst`."""
-    names = [image.name]
-    if image.suffix.removeprefix(".") in SUFFIXES:
-        names.append(image.name.removesuffix(image.suffix))
-    found = (image.with_name(f"{name}.bmap") for name in names)
-    return next((file for file in found if file.is_file()), None)
-
-
-def parse_map(text: str) -> BlockMap:
-    """Read a map (bmap format 1 and 2); raises ValueError for anything else."""
-    try:
-        root = ET.fromstring(text)
-    except ET.ParseError as error:
-        raise ValueError(str(error)) from None
-    size, block, ranges = root.findtext("ImageSize"), root.findtext("BlockSize"), []
-    if root.tag != "bmap" or size is None or block is None:
-        raise ValueError("no block map")
-    for entry in root.iterfind("BlockMap/Range"):
-        found = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", entry.text or "")
-        if not found:
-            raise ValueError(f"a range of blocks {entry.text!r}")
-        ranges.append((int(found[1]), int(found[2] or found[1])))
-    return BlockMap(int(size), int(block), tuple(ranges))
-
-
 def _map_warnings(image: Path, content: Path, size: int) -> tuple[str, ...]:
-    """What is wrong with the map beside an image, as sentences; it is not needed for writing."""
-    file = find_map(image)
+    """What is wrong with the block map of bmaptool beside an image (`X.wic.bmap` for `X.wic` and `X.wic.zst`,
+    format 1 and 2), as sentences; it is not needed for writing.
+    """
+    packed = image.suffix.removeprefix(".") in SUFFIXES
+    names = [image.name, image.stem] if packed else [image.name]
+    file = next((f for name in names if (f := image.with_name(f"{name}.bmap")).is_file()), None)
     if file is None:
         return ()
     try:
-        blocks = parse_map(file.read_text(errors="replace"))
-    except (ValueError, OSError) as error:
-        return (f"{file.name} is not a block map ({error}): it is not used",)
-    if blocks.size != size:
-        return (f"{file.name} is of an image of {blocks.size} bytes, this one has {size}: not used",)
-    if lost := _lost(content, blocks):
+        root = ET.fromstring(file.read_text(errors="replace"))
+        mapped, block = (int(root.findtext(word, "")) for word in ("ImageSize", "BlockSize"))
+        ranges = [
+            [int(number) * block for number in (entry.text or "").split("-")]
+            for entry in root.iterfind("BlockMap/Range")
+        ]
+    except (ET.ParseError, ValueError, OSError):
+        return (f"{file.name} is not a block map: it is not used",)
+    if mapped != size:
+        return (f"{file.name} is of an image of {mapped} bytes, this one has {size}: not used",)
+    if lost := _lost(content, [(numbers[0], numbers[-1] + block) for numbers in ranges], size):
         return (f"{file.name} leaves out {lost} bytes of the image that are not zeros: it is not used",)
     return ()
 
 
-def _lost(content: Path, blocks: BlockMap) -> int:
-    """Bytes that the map leaves out though the image has data there."""
+def _lost(content: Path, ranges: Sequence[tuple[int, int]], size: int) -> int:
+    """Bytes that are not zeros outside of the ranges (begin and end in bytes)."""
     lost, at = 0, 0
     with content.open("rb") as file:
-        for first, last in (*blocks.ranges, (-(-blocks.size // blocks.block), 0)):
-            while at < min(first * blocks.block, blocks.size):
+        for begin, end in (*ranges, (size, size)):
+            while at < min(begin, size):
                 file.seek(at)
-                piece = file.read(min(1 << 20, first * blocks.block - at))
+                piece = file.read(min(1 << 20, begin - at))
                 lost += len(piece) - piece.count(0)
                 at += len(piece)
-            at = max(at, (last + 1) * blocks.block)
+            at = max(at, end)
     return lost

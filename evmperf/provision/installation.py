@@ -12,7 +12,7 @@ from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError
 from evmperf.provision import cache, running, ways
 from evmperf.provision.cache import Cache
-from evmperf.provision.image import Image
+from evmperf.provision.image import DiskImage
 from evmperf.provision.record import Book, InstallationEntry, InstallationRecord
 from evmperf.provision.running import Running
 from evmperf.provision.staging import Way
@@ -26,7 +26,7 @@ Progress = Callable[[str, int, int], None]
 class Installed:
     """Outcome of an installation: the image, whether it had to be written, what runs now."""
 
-    image: Image
+    image: DiskImage
     facts: dict[str, Any]
     left_alone: bool
     runs: Running
@@ -49,7 +49,7 @@ class Installation:
         self._way: Way = ways.choose(target, board, bench)
         self._book = Book(board)
         bench.before_power_on(self._before_power_on)
-        self._pending: Image | None = None
+        self._pending: DiskImage | None = None
         self._writing = False
         """Whether the board writes its medium itself, started from elsewhere."""
         self._done: dict[str, Any] = {}
@@ -83,7 +83,7 @@ class Installation:
                 self.bench.off()
             raise
 
-    def _already(self, image: Image) -> Running | None:
+    def _already(self, image: DiskImage) -> Running | None:
         """What the board runs if it is this image already, by record and by inspection; else None.
 
         This proves: this host wrote the image, read it back and saw it boot; the medium is the same;
@@ -104,7 +104,7 @@ class Installation:
         self._tell(f"{image.name} should be on the board, but {reason}")
         return None
 
-    def _put(self, image: Image) -> None:
+    def _put(self, image: DiskImage) -> None:
         self._tell(f"writing {image.name} ({image.hashes.size >> 20} MiB) to {self.describe()}")
         if self._way.with_power:
             self._writing = True
@@ -139,7 +139,7 @@ class Installation:
             error.permanent = True  # type: ignore[attr-defined]
             raise
 
-    def _write(self, image: Image) -> None:
+    def _write(self, image: DiskImage) -> None:
         hashes = (image.hashes.file, image.hashes.content)
         entry = InstallationEntry(image.name, image.source, str(image.file), *hashes)
         begun = False
@@ -162,14 +162,14 @@ class Installation:
         if self._done.get("repeated"):
             self._tell(f"note: {self._done['repeated']} bytes read back wrong and were written again")
 
-    def _checked(self, image: Image) -> Running:
+    def _checked(self, image: DiskImage) -> Running:
         """What the board runs; raises LabError if it is not what the image says of itself."""
         shell: Shell = self.bench.shell()
         runs = running.ask(shell, self.bench.console_lines())
         running.check(image.identity, runs, own_loader=self._way.own_loader)
         return runs
 
-    def _identified(self, image: Image, runs: Running) -> Installed:
+    def _identified(self, image: DiskImage, runs: Running) -> Installed:
         self._book.booted(runs.medium, runs.mounts)
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
         left_alone = "left_alone" in self._done
@@ -178,7 +178,7 @@ class Installation:
             outcome.facts["scratch"] = make_scratch(self.bench.shell(), runs.device, mib)
         return outcome
 
-    def _recovered(self, image: Image, error: EvmperfError) -> EvmperfError:
+    def _recovered(self, image: DiskImage, error: EvmperfError) -> EvmperfError:
         """Put the last good image back; returns what to raise: the first error, and that it was."""
         good = self._book.read().good
         said = f"{image.name} does not boot: {error}"
@@ -204,7 +204,7 @@ def guard(target: Any, board: Board, bench: LabgridBench) -> None:
         Installation(target, board, bench)
 
 
-def facts(image: Image, runs: Running, done: dict[str, Any]) -> dict[str, Any]:
+def facts(image: DiskImage, runs: Running, done: dict[str, Any]) -> dict[str, Any]:
     """The facts of an image for the run."""
     says = {"machine": image.identity.machine, "disk": image.identity.disk}
     shown = {"kernel_version": runs.kernel_version, "uboot": runs.uboot, "root": runs.root}

@@ -11,7 +11,7 @@ from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, LabError, ToolError, UsageError
-from evmperf.provision.image import Image
+from evmperf.provision.image import DiskImage
 from evmperf.provision.staging import Provider, Way, trouble
 from evmperf.provision.writer import MARK, Progress
 
@@ -96,7 +96,7 @@ class NetworkWay(Way):
         if not re.fullmatch(r"/dev/[\w/.-]+", self._device):
             raise UsageError(f"{board.file_name}: image.device must be a device, e.g. /dev/mmcblk0")
 
-    def put(self, image: Image, progress: Progress) -> dict[str, Any]:
+    def put(self, image: DiskImage, progress: Progress) -> dict[str, Any]:
         """Start the system in memory, and have it write and read back."""
         url = self._provider.stage(image.content, image.name)
         with contextlib.ExitStack() as stack:
@@ -114,7 +114,7 @@ class NetworkWay(Way):
                     f"marked as incomplete: write the image again"
                 ) from error
 
-    def _install(self, shell: Shell, image: Image, url: str, progress: Progress) -> dict[str, Any]:
+    def _install(self, shell: Shell, image: DiskImage, url: str, progress: Progress) -> dict[str, Any]:
         size = image.hashes.size
         self._check(shell, image)
         for attempt in range(_TRIES):
@@ -129,7 +129,7 @@ class NetworkWay(Way):
             f"{_TRIES} tries; replace the disk"
         )
 
-    def _check(self, shell: Shell, image: Image) -> None:
+    def _check(self, shell: Shell, image: DiskImage) -> None:
         name = self._device.removeprefix("/dev/")
         said = shell.run(_LOOK.format(name=name), _SHORT_S).text
         found = re.match(r"(\d+)\s", said)
@@ -149,7 +149,7 @@ class NetworkWay(Way):
         if re.search(rf"^{re.escape(self._device)}\S* ", said, re.MULTILINE):
             raise LabError(f"{self._device} is mounted on the board: media.network must not use it")
 
-    def _write(self, shell: Shell, image: Image, url: str) -> None:
+    def _write(self, shell: Shell, image: DiskImage, url: str) -> None:
         said = json.dumps({"image": image.name, "sha256": image.hashes.content})
         mark = (MARK.decode() + said).replace("\n", "\\n").replace("'", "_").replace("%", "%%")
         text = _WRITE.format(mark=mark, device=self._device, url=url, silence=SILENCE_S)

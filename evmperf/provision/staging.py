@@ -11,7 +11,7 @@ from labgrid.exceptions import NoDriverFoundError
 
 from evmperf.boards.board import Board
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision.image import Image
+from evmperf.provision.image import DiskImage
 from evmperf.provision.writer import Progress
 
 _NOTHING = re.compile(r"Retry count exceeded|TFTP server died|\bT( T)+\s*$", re.MULTILINE)
@@ -31,7 +31,7 @@ class Way:
     with_power = False
     """Whether the board itself writes; else its power is off meanwhile."""
 
-    def put(self, image: Image, progress: Progress) -> dict[str, Any]:
+    def put(self, image: DiskImage, progress: Progress) -> dict[str, Any]:
         """Make the medium equal to the image; what `writer.put` returns, as far as it is known."""
         raise NotImplementedError
 

@@ -10,7 +10,7 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
 from evmperf.model.errors import LabError, UsageError
 from evmperf.provision import writer
-from evmperf.provision.image import Image
+from evmperf.provision.image import DiskImage
 from evmperf.provision.network import NetworkWay
 from evmperf.provision.remote import Host
 from evmperf.provision.staging import Way
@@ -38,7 +38,7 @@ def choose(target: Any, board: Board, bench: LabgridBench) -> Way:
     )
 
 
-def write(host: Host, medium: str, image: Image, progress: Progress) -> dict[str, Any]:
+def write(host: Host, medium: str, image: DiskImage, progress: Progress) -> dict[str, Any]:
     """Make a medium at `host` equal to an image; what `writer.put` returns."""
     about = Content(image.hashes.size, image.hashes.content, image.name)
     source = writer.chunks_of(str(image.content), image.hashes.size)
@@ -53,7 +53,7 @@ class CardWay(Way):
     def __init__(self, switch: CardSwitch) -> None:
         self._switch = switch
 
-    def put(self, image: Image, progress: Progress) -> dict[str, Any]:
+    def put(self, image: DiskImage, progress: Progress) -> dict[str, Any]:
         """Write the card at the host, and move it back into the board."""
         self._switch.to("host")
         try:
@@ -77,7 +77,7 @@ class CommandWay(Way):
             raise UsageError(f"{board.file_name}: image.command must have {{image}} in it")
         self.overwrites = f"the medium that `{self._command}` writes"
 
-    def put(self, image: Image, progress: Progress) -> dict[str, Any]:
+    def put(self, image: DiskImage, progress: Progress) -> dict[str, Any]:
         """Call the command with the image as it was given; its own output is its error's reason."""
         command = self._command.replace("{image}", shlex.quote(str(image.file)))
         progress("write", 0, image.hashes.size)

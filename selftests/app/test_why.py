@@ -12,9 +12,9 @@ from evmperf.app import why
 from evmperf.app.requests import Explained, Why
 from evmperf.benchmarks.families.boot import record
 from evmperf.cli.main import main
-from evmperf.console.boot import Boot
+from evmperf.console.boot import ObservedBoot
 from evmperf.console.marks import find
-from evmperf.console.record import HEADER, POWER_ON, Record
+from evmperf.console.record import HEADER, POWER_ON, ConsoleRecord
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Sample, Status
@@ -239,9 +239,9 @@ def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
         (1900, "<", "[    0.500000] Run /sbin/init as init process\r\n"),
         (3900, "<", "\r\nboard login: "),
     )
-    records = [Record(ms * 10**6, ms * 10**6, kind, text.encode()) for ms, kind, text in said]
+    records = [ConsoleRecord(ms * 10**6, ms * 10**6, kind, text.encode()) for ms, kind, text in said]
     marks = find(records, "login: ")
-    boot = Boot("shell", "", run.started_ns, 4.0, marks)
+    boot = ObservedBoot("shell", "", run.started_ns, 4.0, marks)
     case = {
         "benchmark": "boot_time_mmcsd",
         "driver": "boot",

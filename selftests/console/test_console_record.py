@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.console import record as console
-from evmperf.console.record import HEADER, POWER_ON, History, Line, Record
+from evmperf.console.record import HEADER, POWER_ON, ConsoleRecord, History, Line
 from evmperf.model.errors import LabError
 
 records = st.builds(
-    Record,
+    ConsoleRecord,
     mono_ns=st.integers(0, 1 << 62),
     wall_ns=st.integers(0, 4_000_000_000_000_000_000),
     kind=st.sampled_from("<>#"),
@@ -46,7 +46,7 @@ def test_a_last_line_cut_anywhere_loses_only_itself(tmp_path_factory, first, las
 
 
 def test_the_wall_clock_is_utc():
-    record = Record(1_000_000_005, 1_700_000_000_123_456_000, "<", b"x", 1_500_000)
+    record = ConsoleRecord(1_000_000_005, 1_700_000_000_123_456_000, "<", b"x", 1_500_000)
     moment = datetime.fromtimestamp(1_700_000_000, UTC)
     wall = f"{moment:%Y-%m-%dT%H:%M:%S}.123456Z"
     assert record.line() == f"1.000000005 {wall} < 0.001500000 b'x'\n".encode()

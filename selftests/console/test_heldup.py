@@ -7,7 +7,7 @@ import random
 import pytest
 
 from evmperf.console import heldup
-from evmperf.console.record import Line, Record
+from evmperf.console.record import ConsoleRecord, Line
 
 MS = 1_000_000
 BAUD = 115200
@@ -23,7 +23,7 @@ def passed_on(pieces, held, cuts=(8, 64, 256)):
 
     def add(at, times):
         bound = max(1_500_000, line.late_ns(at, len(times)))
-        records.append(Record(at, at, "<", b"x" * len(times), bound))
+        records.append(ConsoleRecord(at, at, "<", b"x" * len(times), bound))
         said.extend(times)
 
     for at, size in [piece for piece in pieces if piece[0] < begin]:
@@ -67,12 +67,12 @@ def test_a_line_that_is_used_in_full_in_pieces_is_not_held_up(every_ms):
         at += every_ms * MS
         stamp = at + chance.randrange(200_000)
         size = int(every_ms * 11.5)
-        records.append(Record(stamp, stamp, "<", b"x" * size, max(2 * MS, line.late_ns(stamp, size))))
+        records.append(ConsoleRecord(stamp, stamp, "<", b"x" * size, max(2 * MS, line.late_ns(stamp, size))))
     assert heldup.widened(records, BAUD) == records
 
 
 def test_events_and_what_was_typed_stay_as_they_are():
-    records = [Record(MS, MS, "#", b"power on"), Record(2 * MS, 0, ">", b"\n")]
+    records = [ConsoleRecord(MS, MS, "#", b"power on"), ConsoleRecord(2 * MS, 0, ">", b"\n")]
     assert heldup.widened(records, BAUD) == records
     assert heldup.widened([], BAUD) == []
 

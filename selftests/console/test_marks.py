@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.benchmarks.families.boot import LateStamp, readings
-from evmperf.console.boot import Boot
+from evmperf.console.boot import ObservedBoot
 from evmperf.console.marks import Phase, find, last_phase, seconds
-from evmperf.console.record import POWER_ANSWERED, POWER_ON, Record
+from evmperf.console.record import POWER_ANSWERED, POWER_ON, ConsoleRecord
 from evmperf.model.errors import RefusedOutput
 from selftests.support.texts import BOOT, LOGIN, SPL_BOOT, chunked
 
@@ -24,13 +24,13 @@ ANNOUNCED = {
     Phase.INIT_STARTED: b"systemd[1]: systemd 257.3 running",
     Phase.PROMPT: b"login: ",
 }
-POWERED = Record(1_000, 1_000, "#", POWER_ON.encode())
+POWERED = ConsoleRecord(1_000, 1_000, "#", POWER_ON.encode())
 
 
 def record(chunks, bounds_ns=()):
     """Chunks as they arrive, one a second, after the power-on."""
     return [POWERED] + [
-        Record((n + 1) * 10**9, (n + 1) * 10**9, "<", chunk, dict(enumerate(bounds_ns)).get(n, 0))
+        ConsoleRecord((n + 1) * 10**9, (n + 1) * 10**9, "<", chunk, dict(enumerate(bounds_ns)).get(n, 0))
         for n, chunk in enumerate(chunks)
     ]
 
@@ -64,7 +64,7 @@ def test_what_was_typed_announces_nothing(data):
     chunks = data.draw(chunked(BOOT))
     records = record(chunks)
     at = data.draw(st.integers(0, len(records)))
-    records.insert(at, Record(5, 5, ">", typed))
+    records.insert(at, ConsoleRecord(5, 5, ">", typed))
     assert find(records, LOGIN) == find(record(chunks), LOGIN)
 
 
@@ -99,7 +99,7 @@ def test_the_prompt_of_a_shell_as_init_is_found():
 def test_a_boots_readings_are_the_spans_between_its_marks():
     kernel, init = BOOT.index(b" ...", BOOT.index(b"Starting kernel")), BOOT.index(b"virtual-evm l")
     marks = find(record([BOOT[:kernel], BOOT[kernel:init], BOOT[init:]]), LOGIN)
-    found = {r.metric: r.value for r in readings(Boot("booted", "", 0, 3.0, marks))}
+    found = {r.metric: r.value for r in readings(ObservedBoot("booted", "", 0, 3.0, marks))}
     assert found["boot_time"] == pytest.approx(2.0)
     assert found["kernel"] == pytest.approx(1.0)
     assert found["userland"] == pytest.approx(1.0)
@@ -113,7 +113,7 @@ def at_kernel_and_init():
 
 def test_a_span_is_off_by_what_its_marks_are_off_at_most():
     marks = find(record(at_kernel_and_init(), [3 * 10**6, 15 * 10**6, 10**6]), LOGIN)
-    errors = {r.metric: r.error for r in readings(Boot("booted", "", 0, 3.0, marks))}
+    errors = {r.metric: r.error for r in readings(ObservedBoot("booted", "", 0, 3.0, marks))}
     assert errors["boot_time"] == pytest.approx(0.003)
     assert errors["kernel"] == pytest.approx(0.015)
 
@@ -124,20 +124,20 @@ def test_a_span_is_off_by_what_its_marks_are_off_at_most():
 def test_a_boot_time_of_a_late_stamp_is_refused(bounds, phase):
     marks = find(record(at_kernel_and_init(), bounds), LOGIN)
     with pytest.raises(LateStamp, match=f"{phase} may be {bounds[-1] // 10**6} ms off, and 20"):
-        readings(Boot("booted", "", 0, 3.0, marks))
-    stated = readings(Boot("booted", "", 0, 3.0, marks, measured=False))
+        readings(ObservedBoot("booted", "", 0, 3.0, marks))
+    stated = readings(ObservedBoot("booted", "", 0, 3.0, marks, measured=False))
     assert stated[0].error == bounds[-1] / 1e9
 
 
 def test_a_late_stamp_elsewhere_costs_the_spans_that_need_it():
     marks = find(record(at_kernel_and_init(), [0, 60 * 10**6, 0]), LOGIN)
-    found = {r.metric for r in readings(Boot("booted", "", 0, 3.0, marks))}
+    found = {r.metric for r in readings(ObservedBoot("booted", "", 0, 3.0, marks))}
     assert "boot_time" in found
     assert not {"kernel", "userland"} & found
 
 
 def test_the_power_came_on_before_the_switch_had_answered():
-    answered = Record(4_000_000, 4_000_000, "#", POWER_ANSWERED.encode())
+    answered = ConsoleRecord(4_000_000, 4_000_000, "#", POWER_ANSWERED.encode())
     marks = find([POWERED, answered], LOGIN)
     assert marks[Phase.POWER_ON].error_s == pytest.approx(0.003999)
 
@@ -146,7 +146,7 @@ def test_the_power_came_on_before_the_switch_had_answered():
 def test_a_boot_without_kernel_or_prompt_has_no_boot_time(end):
     marks = find(record([BOOT.replace(end, b"")]), LOGIN)
     with pytest.raises(RefusedOutput, match="no boot time"):
-        readings(Boot("booted", "", 0, 3.0, marks))
+        readings(ObservedBoot("booted", "", 0, 3.0, marks))
 
 
 def test_seconds_between_marks_are_none_where_one_is_missing():

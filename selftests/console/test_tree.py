@@ -4,7 +4,7 @@ import pytest
 
 from evmperf.console import tree
 from evmperf.console.marks import Phase, find
-from evmperf.console.record import POWER_ON, Record
+from evmperf.console.record import POWER_ON, ConsoleRecord
 
 PROMPT = r"login: "
 MS = 1_000_000
@@ -12,8 +12,8 @@ MS = 1_000_000
 
 def records(*said):
     """Records of a console: milliseconds since power-on, and text."""
-    board = [Record(ms * MS, ms * MS, "<", text.encode()) for ms, text in said]
-    return [Record(0, 0, "#", POWER_ON.encode()), *board]
+    board = [ConsoleRecord(ms * MS, ms * MS, "<", text.encode()) for ms, text in said]
+    return [ConsoleRecord(0, 0, "#", POWER_ON.encode()), *board]
 
 
 def grown(*said, units=()):

@@ -7,7 +7,7 @@ from labgrid import Target
 from labgrid.driver import SSHDriver
 from labgrid.resource import NetworkService
 
-from evmperf.lab.files import SshFiles
+from evmperf.lab.sshlink import SshFiles
 from evmperf.measure import shellstep
 from selftests.support.fakes import LocalShell
 from selftests.support.sshd import Sshd

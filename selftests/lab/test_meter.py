@@ -1,5 +1,7 @@
 """Meters: a conversation in SCPI over TCP, sensors in a folder, and the latter over a real SSH."""
 
+import functools
+import shlex
 import socket
 from types import SimpleNamespace
 
@@ -10,9 +12,7 @@ from hypothesis import strategies as st
 from labgrid import Target
 
 from evmperf.lab.bench import LabgridBench
-from evmperf.lab.hwmon import Hwmon
 from evmperf.lab.meter import HwmonMeter, HwmonMeterDriver, RailMeterDriver, ScpiMeter, ScpiMeterDriver
-from evmperf.lab.scpi import Scpi
 from evmperf.model.errors import LabError, RefusedOutput
 from evmperf.tools import meter
 from selftests.support.boardfiles import fake_board
@@ -30,17 +30,41 @@ def instrument():
 
 
 @pytest.fixture
-def conversation(instrument):
-    """A function that opens a conversation with these rails."""
-    opened = []
+def opened():
+    """A function that makes a meter of a resource and its driver, and reaches it."""
+    targets = []
 
-    def open_one(rails, **more):
-        opened.append(Scpi(instrument.visa, rails, **{"timeout_s": 0.5, **more}))
-        return opened[-1]
+    def open_one(resource, driver, **words):
+        targets.append(Target("main"))
+        resource(targets[-1], "meter", **words)
+        driver(targets[-1], "meter")
+        return targets[-1].get_driver(RailMeterDriver)
 
     yield open_one
-    for conversation in opened:
-        conversation.close()
+    for target in targets:
+        target.cleanup()
+
+
+@pytest.fixture
+def scpi_meter(opened):
+    def open_one(rails, **words):
+        return opened(ScpiMeter, ScpiMeterDriver, rails=rails, **{"timeout": 0.5, **words})
+
+    return open_one
+
+
+@pytest.fixture
+def conversation(scpi_meter, instrument):
+    """A function that opens a conversation with these rails."""
+    return functools.partial(scpi_meter, visa=instrument.visa)
+
+
+@pytest.fixture
+def hwmon(opened):
+    def open_one(root, rails, **words):
+        return opened(HwmonMeter, HwmonMeterDriver, rails=rails, root=str(root), **words)
+
+    return open_one
 
 
 def log_of(reading):
@@ -53,7 +77,7 @@ def log_of(reading):
 
 def test_an_instrument_says_who_it_is_and_what_it_measures(conversation, instrument):
     back = conversation({"vdd_core": 1, "vdd_rtc": "2"})
-    assert back.identity == f"{IDENTITY} (SCPI)"
+    assert back.identity() == f"{IDENTITY} (SCPI)"
     log = log_of(back.read(["vdd_rtc", "vdd_core"]))
     assert (log.voltage("vdd_core"), log.power("vdd_core")) == pytest.approx((0.75, 3.0))
     assert (log.voltage("vdd_rtc"), log.power("vdd_rtc")) == pytest.approx((1.5, 12.0))
@@ -95,13 +119,13 @@ def test_a_lost_connection_is_a_broken_lab(conversation, instrument):
         back.read(["a"])
 
 
-def test_an_instrument_that_is_not_there_is_named():
+def test_an_instrument_that_is_not_there_is_named(scpi_meter):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(LabError, match=rf"::{port}::SOCKET cannot be reached.*`visa` of ScpiMeter"):
-        Scpi(f"TCPIP::127.0.0.1::{port}::SOCKET", {"a": 1}, timeout_s=0.5)
+        scpi_meter({"a": 1}, visa=f"TCPIP::127.0.0.1::{port}::SOCKET")
     with pytest.raises(LabError, match="the meter at nonsense cannot be reached"):
-        Scpi("nonsense", {"a": 1})
+        scpi_meter({"a": 1}, visa="nonsense")
 
 
 @pytest.mark.parametrize(
@@ -125,11 +149,11 @@ def test_an_answer_that_is_no_reading_is_refused(conversation, instrument, answe
         log_of(back.read(["a"]))
 
 
-def test_a_rail_without_a_channel_or_with_an_unknown_word_is_named(instrument):
+def test_a_rail_without_a_channel_or_with_an_unknown_word_is_named(conversation):
     with pytest.raises(LabError, match="rail a names no channel"):
-        Scpi(instrument.visa, {"a": {"voltage": "READ?"}})
+        conversation({"a": {"voltage": "READ?"}})
     with pytest.raises(LabError, match="rail a says chanel"):
-        Scpi(instrument.visa, {"a": {"chanel": 1}})
+        conversation({"a": {"chanel": 1}})
 
 
 # hwmon
@@ -163,9 +187,9 @@ HERE = {
 }
 
 
-def test_sensors_are_found_by_label_name_and_device(root):
-    back = Hwmon("", str(root), HERE)
-    assert back.identity == "acpitz, ina226 on this machine (hwmon)"
+def test_sensors_are_found_by_label_name_and_device(hwmon, root):
+    back = hwmon(root, HERE)
+    assert back.identity() == "acpitz, ina226 on this machine (hwmon)"
     assert back.read(list(HERE)) == {
         "vdd_core": ("751 mV", "7 mA"),
         "vdd_rtc": ("1800 mV", "12 uW"),
@@ -189,21 +213,21 @@ def test_sensors_are_found_by_label_name_and_device(root):
         ({"power": True}, "give its label, name or device"),
     ],
 )
-def test_a_sensor_that_is_not_one_is_named_with_those_there_are(root, given_as, reason):
+def test_a_sensor_that_is_not_one_is_named_with_those_there_are(hwmon, root, given_as, reason):
     with pytest.raises(LabError, match=reason):
-        Hwmon("", str(root), {"a": given_as})
+        hwmon(root, {"a": given_as})
 
 
-def test_a_sensor_that_goes_away_is_a_broken_lab(root):
-    back = Hwmon("", str(root), HERE)
+def test_a_sensor_that_goes_away_is_a_broken_lab(hwmon, root):
+    back = hwmon(root, HERE)
     (root / "hwmon1" / "curr1_input").unlink()
     with pytest.raises(LabError, match=r"sensors of this machine cannot be read: .*curr1_input"):
         back.read(list(HERE))
 
 
-def test_a_missing_tree_is_a_broken_lab(tmp_path):
+def test_a_missing_tree_is_a_broken_lab(hwmon, tmp_path):
     with pytest.raises(LabError, match="cannot be read"):
-        Hwmon("", str(tmp_path / "none"), HERE)
+        hwmon(tmp_path / "none", HERE)
 
 
 @pytest.fixture
@@ -213,20 +237,19 @@ def sshd(tmp_path):
     server.stop()
 
 
-def test_sensors_of_another_machine_are_read_over_ssh(sshd, root):
-    back = Hwmon("127.0.0.1", str(root), HERE, sshd.options)
-    assert back.identity == "acpitz, ina226 on 127.0.0.1 (hwmon)"
+def test_sensors_of_another_machine_are_read_over_ssh(hwmon, sshd, root):
+    back = hwmon(root, HERE, host="127.0.0.1", ssh_options=shlex.join(sshd.options))
+    assert back.identity() == "acpitz, ina226 on 127.0.0.1 (hwmon)"
     assert back.read(["vdd_core"]) == {"vdd_core": ("751 mV", "7 mA")}
     (root / "hwmon1" / "in1_input").unlink()
     with pytest.raises(LabError, match=r"sensors on 127\.0\.0\.1 cannot be read"):
         back.read(["vdd_core"])
-    back.close()
 
 
-def test_a_machine_that_does_not_let_us_in_is_a_broken_lab(sshd, root):
+def test_a_machine_that_does_not_let_us_in_is_a_broken_lab(hwmon, sshd, root):
     (sshd.folder / "authorized").write_text("")
     with pytest.raises(LabError, match=r"which has .*, cannot be reached: .*denied"):
-        Hwmon("127.0.0.1", str(root), HERE, sshd.options)
+        hwmon(root, HERE, host="127.0.0.1", ssh_options=shlex.join(sshd.options))
 
 
 # Labgrid
@@ -249,12 +272,6 @@ def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them
     with pytest.raises(LabError, match="not connected to vdd_mcu, x: add them to `rails` of Scpi"):
         driver.check(["vdd_core", "vdd_mcu", "x"])
     assert log_of(driver.read(["vdd_core"])).power("vdd_core") == pytest.approx(3.0)
-
-
-def test_labgrid_gives_sensors(target, root):
-    HwmonMeter(target, "meter", rails=HERE, root=str(root))
-    HwmonMeterDriver(target, "meter")
-    assert target.get_driver(RailMeterDriver).read(["vdd_core"])["vdd_core"][0] == "751 mV"
 
 
 def test_a_meter_that_is_away_is_a_broken_lab_through_labgrid_too(target):

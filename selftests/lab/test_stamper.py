@@ -22,9 +22,8 @@ from hypothesis import strategies as st
 
 from evmperf.console.record import History
 from evmperf.lab import stamper
-from evmperf.lab.rfc2217 import ComPort
 from evmperf.lab.stamper import StampedPort
-from evmperf.lab.transport import Sentinel
+from evmperf.lab.transport import ComPort, Sentinel
 from evmperf.model.errors import LabError
 from selftests.instruments.speed.boards import burners
 from selftests.support.talking import (

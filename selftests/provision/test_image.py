@@ -6,12 +6,13 @@ import gzip
 import lzma
 import os
 import random
+import re
 import subprocess
 
 import pytest
 
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import content, identity, image, running, software
+from evmperf.provision import content, identity, running, software
 from evmperf.provision.cache import Cache
 from selftests.provision import imagelab
 from selftests.provision.imagelab import BANNER, KERNEL, LOADER, RELEASE, SPL, VERSION, Spec
@@ -201,13 +202,17 @@ def test_a_map_is_a_hint_that_is_checked(plain, cache, tmp_path):
     assert "is not a block map" in cache.get(str(packed)).warnings[0]
 
 
-def test_real_maps_of_bmaptool_are_read(plain, tmp_path):
+def test_real_maps_of_bmaptool_are_read(cache, plain, tmp_path):
+    given = tmp_path / "a.wic"
+    given.write_bytes(plain.read_bytes())
     made = subprocess.run(
-        ["bmaptool", "create", str(plain)], capture_output=True, text=True, check=True
+        ["bmaptool", "create", str(given)], capture_output=True, text=True, check=True
     ).stdout
-    blocks = image.parse_map(made)
-    assert blocks.size == plain.stat().st_size
-    assert blocks.ranges
+    (tmp_path / "a.wic.bmap").write_text(made)
+    assert "<Range" in made
+    assert cache.get(str(given)).warnings == ()
+    (tmp_path / "a.wic.bmap").write_text(re.sub("<Range.*?</Range>", "", made, count=1))
+    assert "leaves out" in cache.get(str(given)).warnings[0]
 
 
 def test_no_room_for_the_content_is_a_lab_failure_and_leaves_nothing(plain, tmp_path):

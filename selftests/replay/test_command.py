@@ -9,9 +9,9 @@ import pytest
 
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.cli.main import main
-from evmperf.console.boot import Boot
+from evmperf.console.boot import ObservedBoot
 from evmperf.console.marks import find
-from evmperf.console.record import HEADER, POWER_ON, Record
+from evmperf.console.record import HEADER, POWER_ON, ConsoleRecord
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool
 from selftests.replay import texts
@@ -26,14 +26,14 @@ MS = 1_000_000
 def records(text, begin=10**9, bound_ns=2 * MS):
     """A boot from its power-on, in pieces of 100 bytes, 10 ms apart."""
     pieces = [text[at : at + 100] for at in range(0, len(text), 100)]
-    yield Record(begin, begin, "#", POWER_ON.encode())
+    yield ConsoleRecord(begin, begin, "#", POWER_ON.encode())
     for number, piece in enumerate(pieces, 1):
         at = begin + number * 10 * MS
-        yield Record(at, at, "<", piece, bound_ns)
+        yield ConsoleRecord(at, at, "<", piece, bound_ns)
 
 
 def boot_record(marks):
-    return boot_readings.record(Boot("booted", "", 1, 1.0, {mark.phase: mark for mark in marks}))
+    return boot_readings.record(ObservedBoot("booted", "", 1, 1.0, {mark.phase: mark for mark in marks}))
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def folder(tmp_path):
     """A run of two boots; of the first it had no mark of TF-A, and a prompt that was late."""
     spool = Spool(tmp_path, Run("a-run", "our-board", "quick"))
     first, second = list(records(BOOT)), list(records(BOOT, 5 * 10**9, 80 * MS))
-    before = Record(1, 1, "#", b"power off")
+    before = ConsoleRecord(1, 1, "#", b"power off")
     lines = [record.line() for record in (before, *first, *second)]
     spool.console_log.write_bytes(HEADER + b"".join(lines))
     marks = find(first, LOGIN)
@@ -86,11 +86,11 @@ def replayed(tmp_path, capsys, *said):
     """What is made of a boot of texts of the board and (as str) of the lab."""
     path = tmp_path / "console.log"
     at = 10**9
-    lines = [Record(at, at, "#", POWER_ON.encode())]
+    lines = [ConsoleRecord(at, at, "#", POWER_ON.encode())]
     for text in said:
         at += 10**9
         kind, data = (">", text.encode()) if isinstance(text, str) else ("<", text)
-        lines.append(Record(at, at, kind, data))
+        lines.append(ConsoleRecord(at, at, kind, data))
     path.write_bytes(HEADER + b"".join(record.line() for record in lines))
     assert main(["replay", str(path), "--json"]) == 0
     (boot,) = json.loads(capsys.readouterr().out)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from evmperf.app import why
-from evmperf.console.record import HEADER, Record
+from evmperf.console.record import HEADER, ConsoleRecord
 from evmperf.model.errors import Kind
 from evmperf.model.records import VerdictRecord
 from evmperf.model.results import Failure, Sample, Status
@@ -140,7 +140,7 @@ def test_a_failure_brings_the_console_of_its_time(opened, tmp_path):
     log = [HEADER]
     for number, data in enumerate(said):
         wall_ns = run.started_ns + number * 2 * 10**9
-        log.append(Record(number * 10**9, wall_ns, "<", data, 2_000_000).line())
+        log.append(ConsoleRecord(number * 10**9, wall_ns, "<", data, 2_000_000).line())
     (folder / "console.log").write_bytes(b"".join(log) + b"9.000000000 2026-")
     page.write(folder)
     sheet = opened(folder)

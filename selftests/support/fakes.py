@@ -3,9 +3,9 @@
 import subprocess
 
 from evmperf.boards.board import Board
-from evmperf.console.boot import Boot
+from evmperf.console.boot import ObservedBoot
 from evmperf.console.marks import find
-from evmperf.console.record import POWER_ON, Record
+from evmperf.console.record import POWER_ON, ConsoleRecord
 from evmperf.measure.bench import Reply
 from evmperf.model.errors import LabError, ToolError
 from selftests.support.texts import BOOT, LOGIN
@@ -123,13 +123,13 @@ def good_boot(seconds=2.0, bound_ns=1_000_000):
     at = BOOT.index(b" ...", BOOT.index(b"Starting kernel"))
     begin, end = 10**9, 10**9 + round(seconds * 1e9)
     records = [
-        Record(0, 0, "#", POWER_ON.encode()),
-        Record(begin, begin, "<", BOOT[:at], bound_ns),
-        Record(end, end, "<", BOOT[at:], bound_ns),
+        ConsoleRecord(0, 0, "#", POWER_ON.encode()),
+        ConsoleRecord(begin, begin, "<", BOOT[:at], bound_ns),
+        ConsoleRecord(end, end, "<", BOOT[at:], bound_ns),
     ]
-    return Boot("booted", "", 1, seconds + 1, find(records, LOGIN))
+    return ObservedBoot("booted", "", 1, seconds + 1, find(records, LOGIN))
 
 
 def failed_boot(error, phase="login prompt"):
     """A boot that ended like this."""
-    return Boot("booted", "", 1, 60.0, {}, error, phase, "power: on")
+    return ObservedBoot("booted", "", 1, 60.0, {}, error, phase, "power: on")

@@ -17,8 +17,8 @@ import yaml
 from labgrid import Environment
 
 from evmperf.boards import board as boards
-from evmperf.console.boot import Boot
-from evmperf.console.record import HEADER, POWER_ON, Record, read
+from evmperf.console.boot import ObservedBoot
+from evmperf.console.record import HEADER, POWER_ON, ConsoleRecord, read
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import EvmperfError
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
@@ -52,7 +52,7 @@ def recorded(path: Path) -> Recording:
     return Recording(_as_sent(data))
 
 
-def _first_boot(records: Iterable[Record]) -> Recording:
+def _first_boot(records: Iterable[ConsoleRecord]) -> Recording:
     text, pauses, before_ns = b"", {}, None
     for record in records:
         if record.kind == "#" and record.data == POWER_ON.encode():
@@ -222,7 +222,7 @@ class ReplayBoard(FakeBoard):
 class Outcome:
     """How a replay went: `late_s` is from the board's last byte to the end of the attempt."""
 
-    boot: Boot
+    boot: ObservedBoot
     late_s: float
     attempts: int
 

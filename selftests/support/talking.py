@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evmperf.console import heldup
-from evmperf.console.record import Record
+from evmperf.console.record import ConsoleRecord
 from evmperf.lab.stamper import StampedPort
 from selftests.support.ports import free_port
 
@@ -175,7 +175,7 @@ def ser2net(device: str, *, telnet: bool) -> Iterator[int]:
 
 def with_hold_ups(frames: Sequence[Frame], baud: int = BAUD) -> list[Frame]:
     """The frames with the bounds that a mark gets from them."""
-    records = [Record(stamp, stamp, "<", data, bound) for stamp, bound, data in frames]
+    records = [ConsoleRecord(stamp, stamp, "<", data, bound) for stamp, bound, data in frames]
     return [(r.mono_ns, r.bound_ns, r.data) for r in heldup.widened(records, baud)]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evmperf.console.boot import Boot
+from evmperf.console.boot import ObservedBoot
 from evmperf.console.marks import ALLOWED_S, Mark, Phase, seconds
 from evmperf.model.errors import Kind, RefusedOutput
 from evmperf.model.records import BootFailure, BootMark, BootRecord
@@ -35,7 +35,7 @@ class LateStamp(RefusedOutput):
     kind = Kind.LAB
 
 
-def readings(boot: Boot) -> list[Reading]:
+def readings(boot: ObservedBoot) -> list[Reading]:
     """The spans of one successful boot in seconds; raises RefusedOutput without "Starting kernel",
     LateStamp when the published figure's marks are too far off.
 
@@ -75,7 +75,7 @@ def readings(boot: Boot) -> list[Reading]:
     return found
 
 
-def condition(boot: Boot) -> str:
+def condition(boot: ObservedBoot) -> str:
     """The start of a boot time other than "Starting kernel" of a cold boot; others do not compare."""
     if boot.told:
         return f"what kernel and systemd say of {boot.warm}"
@@ -93,7 +93,7 @@ def _is_late(mark: Mark) -> bool:
     return mark.phase is not Phase.POWER_ON and mark.error_s > ALLOWED_S
 
 
-def record(boot: Boot) -> BootRecord:
+def record(boot: ObservedBoot) -> BootRecord:
     """A boot as the spool keeps it (docs/data-model.md)."""
     return BootRecord(
         goal=boot.goal,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.console.marks import ALLOWED_S, find
-from evmperf.console.record import Record, read
+from evmperf.console.record import ConsoleRecord, read
 from selftests.instruments.speed.boards import Board, burners, labgrid_bench, spare_from_load, virtual_board
 from selftests.instruments.speed.figures import Row, met, quantile
 from selftests.support.stamps import read_stamps
@@ -106,7 +106,7 @@ def delays() -> list[Row]:
     return idle.rows("idle", reference) + busy.rows("both cores loaded", reference)
 
 
-def _settled(board: Board, log: Path, base: int) -> list[Record]:
+def _settled(board: Board, log: Path, base: int) -> list[ConsoleRecord]:
     """The record, once it holds all that the bench saw."""
     deadline = time.monotonic() + 5
     while True:
@@ -129,7 +129,7 @@ def _theirs(board: Board) -> Any:
     return stamp
 
 
-def _compare(records: list[Record], seen: int, base: int, stamp: Any, series: _Delays) -> None:
+def _compare(records: list[ConsoleRecord], seen: int, base: int, stamp: Any, series: _Delays) -> None:
     """Add the delays of the records after the first `seen`, and of the marks among them."""
     position = base + sum(len(record.data) for record in records[:seen] if record.kind == "<")
     fresh = [record for record in records[seen:] if record.kind == "<"]
