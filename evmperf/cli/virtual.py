@@ -8,9 +8,9 @@ from pathlib import Path
 from evmperf.cli.arguments import JSON, arg, command, flag, group
 from evmperf.cli.terminal import note
 from evmperf.model.errors import EvmperfError, LabError
-from evmperf.virtual import envfile, image, recipe, release, server, terminal
+from evmperf.virtual import envfile, image, recipe, release, server
 from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
-from evmperf.virtual.client import LabClient, all_benches
+from evmperf.virtual.client import LabClient, all_benches, terminal
 
 _NAME = "virtual"
 
@@ -101,10 +101,10 @@ def _start(args: argparse.Namespace) -> int:
         return _run(bench, variant, args)
     asked = {name: getattr(args, name) for name in ("serial_port", "power_port", "fresh")}
     started = bench.start(variant, **asked, qemu_options=args.qemu_option)
-    ports = bench.ports
-    _write_env(args.write_env, variant, ports.serial, ports.power)
+    ports = bench.record
+    _write_env(args.write_env, variant, ports.serial_port, ports.power_port)
     word = "started" if started else "is already running"
-    print(f"board {bench.name} ({variant}) {word}: serial {ports.serial}, power {ports.power}")
+    print(f"board {bench.name} ({variant}) {word}: serial {ports.serial_port}, power {ports.power_port}")
     if not started:
         _warn_of_old_image(bench, variant)
     return 0
@@ -164,10 +164,10 @@ def _off(args: argparse.Namespace) -> None:
 @command("virtual console", _CONSOLE, _BOARD, help="the board's serial console in this terminal")
 def _console(args: argparse.Namespace) -> None:
     bench = LabClient(args.name)
-    port = bench.ports.serial
+    port = bench.record.serial_port
     power = "" if bench.status().power else f"; the power is off: `evmperf virtual on {args.name}`"
     print(f"console of board {args.name}, Ctrl-] leaves{power}")
-    terminal.run(port)
+    terminal(port)
     print(f"\nleft the console of board {args.name}")
 
 

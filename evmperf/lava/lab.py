@@ -164,9 +164,9 @@ def _start_boards(state: Path, variant: str) -> dict[str, str | int]:
     """Start both benches; what the lab's `init` has to know."""
     for name, kind in ((NATIVE, variant), (HOST, boards.DEFAULT_NAME)):
         LabClient(name).start(kind, serial_port=0, power_port=0)
-    host = LabClient(HOST).ports
+    host = LabClient(HOST).record
     source, copy = envfile.source(boards.DEFAULT_NAME), state / "boards/virtual.yaml"
-    envfile.write(source, copy, serial_port=host.serial, power_port=host.power)
+    envfile.write(source, copy, serial_port=host.serial_port, power_port=host.power_port)
     tester = LabClient(NATIVE).status().tester
     ports = dict(zip(("HTTP", "EVENTS", "WS", "SSH"), _free_ports(4), strict=True))
     address = tester.nics[0].address if tester else "127.0.0.1"
@@ -221,9 +221,9 @@ def _write_devices(shared: Path, ports: dict[str, str | int], variant: str) -> N
     shutil.copytree(paths.DEVICE_TYPES, shared / "device-types")
     devices = shared / "devices"
     devices.mkdir()
-    native = LabClient(NATIVE).ports
-    switch = f"http://127.0.0.1:{native.power}"
-    values = {"serial_port": native.serial, "power_url": f"{switch}/power/0"}
+    native = LabClient(NATIVE).record
+    switch = f"http://127.0.0.1:{native.power_port}"
+    values = {"serial_port": native.serial_port, "power_url": f"{switch}/power/0"}
     if card := LabClient(NATIVE).status().card_file:
         values |= {"card_url": f"{switch}/card/0", "card_file": card, "evmperf": "/lab/evmperf"}
     (devices / "virtual-01.jinja2").write_text(

@@ -1,19 +1,17 @@
 """What is known about a virtual board on disk, and the words its bench process uses about itself.
 
-Each board has a folder `<state>/<name>/` with `bench.json` (who serves it, on which ports),
-`lock` (held by the bench process for as long as it lives, which tells a stale `bench.json` from a
-current one), `bench.log`, `qemu.log`, `disks/` and `console.stamps`.
+Each board has a folder `<state>/<name>/` with `lock` (held by the bench process for as long as it lives,
+with its LabRecord as the content), `bench.log`, `qemu.log`, `disks/` and `console.stamps`.
 """
 
 import contextlib
 import fcntl
-import json
 import os
 import re
 import shlex
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -21,7 +19,6 @@ import msgspec
 from evmperf.model.errors import LabError, UsageError
 from evmperf.runs import folders
 
-SCHEMA = 1
 HOST = "127.0.0.1"
 DEFAULT_NAME = "virtual"
 CARD = ("dut", "host", "off")
@@ -86,17 +83,13 @@ class LabOptions:
     """Where the card stays, whatever the switch is told: a fault to try."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class LabRecord:
-    """The content of `bench.json`: a bench's process and ports. `pid_started` tells the process from a later
-    one of that pid.
-    """
+    """A bench's process and ports on 127.0.0.1: the content of its lock."""
 
     pid: int
-    pid_started: int
     serial_port: int
     power_port: int
-    schema: int = SCHEMA
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,24 +156,11 @@ def names() -> list[str]:
 
 
 def read_record(board: Path) -> LabRecord | None:
-    """Read `bench.json`; None if it is missing or damaged."""
+    """The record of a bench that lives; None for one that is not ready yet."""
     try:
-        record = msgspec.json.decode((board / "bench.json").read_bytes(), type=LabRecord)
+        return msgspec.json.decode(_lock(board).read_bytes(), type=LabRecord)
     except (OSError, msgspec.DecodeError):
         return None
-    return record if record.schema == SCHEMA else None
-
-
-def write_record(board: Path, record: LabRecord) -> None:
-    """Write `bench.json` in one step, so that no reader sees half of it."""
-    new = board / "bench.json.new"
-    new.write_text(json.dumps(asdict(record), indent=1) + "\n")
-    new.replace(board / "bench.json")
-
-
-def remove_record(board: Path) -> None:
-    """Remove `bench.json` if it is there."""
-    (board / "bench.json").unlink(missing_ok=True)
 
 
 def pid_started(pid: int) -> int | None:
@@ -218,6 +198,7 @@ def hold_lock(board: Path) -> int:
             f"the bench of board {board.name} is already running: stop it with "
             f"`evmperf virtual stop {board.name}`"
         )
+    os.ftruncate(handle, 0)  # the record of the bench before
     return handle
 
 

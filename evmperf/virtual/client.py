@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -32,14 +32,7 @@ STOP_TIMEOUT = 15.0
 _SWITCH_TIMEOUT = 20.0
 _ANSWER_TIMEOUT = 5.0
 _PROBE_S = 1.0
-
-
-@dataclass(frozen=True)
-class Ports:
-    """The TCP ports of a bench on 127.0.0.1."""
-
-    serial: int
-    power: int
+_MINITERM = ("-m", "serial.tools.miniterm", "--quiet", "--raw", "--eol", "CR")
 
 
 class LabClient:
@@ -55,10 +48,23 @@ class LabClient:
         return boards.is_locked(self.folder)
 
     @property
-    def ports(self) -> Ports:
-        """The ports of the running bench; raises LabError if none runs."""
-        record = self._record()
-        return Ports(record.serial_port, record.power_port)
+    def record(self) -> LabRecord:
+        """Process and ports of the running bench; raises LabError if none runs."""
+        # A bench that has just taken its lock has not written its record yet.
+        deadline = time.monotonic() + _ANSWER_TIMEOUT
+        while self.running:
+            if record := boards.read_record(self.folder):
+                return record
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"the bench of board {self.name} is running but has not written its ports: "
+                    f"stop it with `evmperf virtual stop {self.name}` and start it again"
+                )
+            time.sleep(0.01)
+        raise LabError(
+            f"the bench of board {self.name} is not running: "
+            f"start it with `evmperf virtual start {self.name}`"
+        )
 
     def start(
         self,
@@ -103,7 +109,7 @@ class LabClient:
             if not self.running:
                 tester.clean_up(self.folder)
                 return False
-            record = self._record()
+            record = self.record
             with contextlib.suppress(LabError):
                 self._request("POST", "/stop")
             if not self._has_ended(record):
@@ -137,24 +143,6 @@ class LabClient:
                 f"the bench of board {self.name} was started by another version of evmperf ({error}): "
                 f"stop it with `evmperf virtual stop` and start it again"
             ) from None
-
-    def _record(self) -> LabRecord:
-        # A bench that has just taken its lock has not written its record yet.
-        deadline = time.monotonic() + _ANSWER_TIMEOUT
-        while self.running:
-            record = boards.read_record(self.folder)
-            if record is not None and boards.pid_started(record.pid) == record.pid_started:
-                return record
-            if time.monotonic() > deadline:
-                raise LabError(
-                    f"the bench of board {self.name} is running but has not written its ports: "
-                    f"stop it with `evmperf virtual stop {self.name}` and start it again"
-                )
-            time.sleep(0.01)
-        raise LabError(
-            f"the bench of board {self.name} is not running: "
-            f"start it with `evmperf virtual start {self.name}`"
-        )
 
     def _other(
         self, variant: str, serial: int | None, power: int | None, more: Sequence[str] | None, *, fresh: bool
@@ -203,7 +191,7 @@ class LabClient:
             raise kind(said["error"])
 
     def _request(self, method: str, path: str, body: bytes = b"", timeout: float = _ANSWER_TIMEOUT) -> bytes:
-        who, port = f"the bench of board {self.name}", self._record().power_port
+        who, port = f"the bench of board {self.name}", self.record.power_port
         link = http.client.HTTPConnection(boards.HOST, port, timeout=timeout)
         try:
             link.request(method, path, body)
@@ -229,8 +217,8 @@ class LabClient:
         with contextlib.suppress(ProcessLookupError):
             handle = os.pidfd_open(record.pid)
             try:
-                # The pid is held by the handle now: compare first, then signal.
-                if boards.pid_started(record.pid) == record.pid_started:
+                # The pid is held by the handle now: who has the lock is that process.
+                if self.running:
                     if kill:
                         signal.pidfd_send_signal(handle, signal.SIGKILL)
                     select.select([handle], [], [], STOP_TIMEOUT)
@@ -260,3 +248,12 @@ def for_board(board: Board, progress: Callable[[str], None]) -> LabClient | None
 def all_benches() -> list[LabClient]:
     """The benches of all boards that were ever started here, running or not."""
     return [LabClient(name) for name in boards.names()]
+
+
+def terminal(port: int) -> None:
+    """Join this terminal with a console until Ctrl-] or the end; raises UsageError without a terminal."""
+    if not sys.stdin.isatty():
+        raise UsageError("standard input is not a terminal: run the console in one")
+    # At the end of the bench it prints a stack trace; the caller says it in a sentence.
+    command = [sys.executable, *_MINITERM, f"socket://{boards.HOST}:{port}"]
+    subprocess.run(command, stderr=subprocess.DEVNULL, check=False)

@@ -11,17 +11,16 @@ A thread serves each connection; what it asks for happens in the bench's event l
 
 import asyncio
 import contextlib
-import json
 import logging
 import socket
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingTCPServer
-from typing import Any, Protocol
+from typing import Any
 
 from evmperf.model.errors import EvmperfError
-from evmperf.virtual.board import CARD, HOST
+from evmperf.virtual.board import HOST
 from evmperf.virtual.console import cannot_open
 from evmperf.virtual.meter import SimulatedMeter
 
@@ -29,105 +28,49 @@ _BODY_LIMIT = 1024
 _TIMEOUT = 10.0
 """Seconds a client has to send its request, and to take the answer."""
 
+Act = Callable[[str, str, str], Coroutine[Any, Any, str]]
 _log = logging.getLogger(__name__)
 
 
-class _Lab(Protocol):
-    """What the power switch acts on: `evmperf.virtual.server.VirtualLab`."""
+class Refused(Exception):
+    """A request that cannot be carried out, with HTTP's status."""
 
-    @property
-    def power(self) -> bool: ...
-
-    @property
-    def card(self) -> str: ...
-
-    async def set_power(self, on: bool) -> None: ...
-
-    async def set_card(self, where: str) -> None: ...
-
-    async def tester(self) -> dict[str, Any]: ...
-
-    def status(self) -> dict[str, Any]: ...
-
-    def request_stop(self) -> None: ...
-
-
-class _HTTPError(Exception):
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
         self.status = status
 
 
-class PowerServer:
-    """Serves one request a connection; that is correct HTTP/1.1 and enough for a power switch."""
+class PowerServer(ThreadingTCPServer):
+    """Serves one request a connection; that is correct HTTP/1.1 and enough for a power switch.
 
-    def __init__(self, switch: _Lab, meter: SimulatedMeter) -> None:
-        self._switch = switch
-        self._server: _Server | None = None
-        self.meter = meter
+    `act` carries out a request (method, path, body) in the bench's event loop; it raises Refused or
+    EvmperfError. Port 0 is any free one; raises LabError for a busy one.
+    """
 
-    async def listen(self, port: int) -> int:
-        """Open the TCP port (0: any free one) and return its number; raises LabError if busy."""
-        loop = asyncio.get_running_loop()
+    allow_reuse_address = daemon_threads = True
+
+    def __init__(self, port: int, act: Act, meter: SimulatedMeter) -> None:
+        self.act, self.meter, self.timeout = act, meter, 0
+        self._loop = asyncio.get_running_loop()
         try:
-            self._server = server = _Server((HOST, port), _Handler)
+            super().__init__((HOST, port), _Handler)
         except OSError as error:
             raise cannot_open("power", port, error) from None
-        server.power, server.loop, server.timeout = self, loop, 0
-        loop.add_reader(server.fileno(), server.handle_request)
-        return int(server.server_address[1])
+        self.port = int(self.server_address[1])
+        self._loop.add_reader(self.fileno(), self.handle_request)
 
-    async def close(self) -> None:
-        """Close the port; may be called again."""
-        if self._server:
-            asyncio.get_running_loop().remove_reader(self._server.fileno())
-            self._server.server_close()
-            self._server = None
-
-    async def act(self, method: str, path: str, body: str) -> str:
-        """Carry out a request; its answer. Raises _HTTPError or EvmperfError."""
-        match method, path:
-            case "GET", "/power/0":
-                answer = "1" if self._switch.power else "0"
-            case "PUT", "/power/0":
-                if body not in ("0", "1"):
-                    raise _HTTPError(HTTPStatus.BAD_REQUEST, "the body must be 0 or 1")
-                await self._switch.set_power(body == "1")
-                answer = body
-            case "GET", "/card/0":
-                answer = self._switch.card
-            case "PUT", "/card/0":
-                if body not in CARD:
-                    raise _HTTPError(HTTPStatus.BAD_REQUEST, f"the body is one of {', '.join(CARD)}")
-                await self._switch.set_card(body)
-                answer = self._switch.card
-            case "GET", "/status":
-                answer = json.dumps(self._switch.status())
-            case "GET", "/tester":
-                answer = json.dumps(await self._switch.tester())
-            case "POST", "/stop":
-                self._switch.request_stop()
-                answer = "stopping"
-            case _, "/power/0" | "/card/0" | "/status" | "/tester" | "/stop":
-                raise _HTTPError(HTTPStatus.METHOD_NOT_ALLOWED, f"{method} is not for {path}")
-            case _:
-                reason = "there is only /power/0 (one board, one outlet), /card/0, /status, /tester and /stop"
-                raise _HTTPError(HTTPStatus.NOT_FOUND, reason)
-        return answer
-
-
-class _Server(ThreadingTCPServer):
-    allow_reuse_address = daemon_threads = True
-    power: PowerServer
-    loop: asyncio.AbstractEventLoop
+    def close(self) -> None:
+        """Close the port."""
+        self._loop.remove_reader(self.fileno())
+        self.server_close()
 
     def wait(self, asked: Coroutine[Any, Any, str]) -> str:
         """The result of a coroutine of the bench."""
-        return asyncio.run_coroutine_threadsafe(asked, self.loop).result()
+        return asyncio.run_coroutine_threadsafe(asked, self._loop).result()
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: PowerServer
     raw_requestline: bytes
     timeout = _TIMEOUT
     default_request_version = "HTTP/1.0"
@@ -139,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
             return super().parse_request()
         self.connection.settimeout(None)
         while line:
-            if answer := self.server.wait(self.server.power.meter.answer(_words(line))):
+            if answer := self.server.wait(self.server.meter.answer(_words(line))):
                 self.wfile.write(f"{answer}\n".encode())
             line = self.rfile.readline()
         return False
@@ -148,8 +91,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer a request."""
         try:
             path = self.path.partition("?")[0]
-            answer = self.server.wait(self.server.power.act(self.command, path, self._body()))
-        except _HTTPError as error:
+            answer = self.server.wait(self.server.act(self.command, path, self._body()))
+        except Refused as error:
             self.send_error(error.status, str(error))
         except EvmperfError as error:
             _log.error("%s", error)
@@ -165,15 +108,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> str:
         if "Transfer-Encoding" in self.headers:
-            raise _HTTPError(HTTPStatus.NOT_IMPLEMENTED, "send the body with Content-Length")
+            raise Refused(HTTPStatus.NOT_IMPLEMENTED, "send the body with Content-Length")
         said, *others = {*self.headers.get_all("Content-Length", ["0"])}
         if others or self.headers.defects or not (said.isascii() and said.isdigit()):
-            raise _HTTPError(HTTPStatus.BAD_REQUEST, "a header line is malformed")
+            raise Refused(HTTPStatus.BAD_REQUEST, "a header line is malformed")
         if len(said) > 9 or int(said) > _BODY_LIMIT:
-            raise _HTTPError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body is one character: 0 or 1")
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body is one character: 0 or 1")
         body = self.rfile.read(int(said))
         if len(body) < int(said):
-            raise _HTTPError(HTTPStatus.BAD_REQUEST, "the body is cut short")
+            raise Refused(HTTPStatus.BAD_REQUEST, "the body is cut short")
         return body.decode("ascii", "replace").strip()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:

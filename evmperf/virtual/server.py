@@ -7,7 +7,6 @@ background; `python -m evmperf.virtual.server` is not meant for people.
 
 import asyncio
 import contextlib
-import dataclasses
 import gc
 import json
 import logging
@@ -16,8 +15,10 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import board as boards
@@ -27,7 +28,7 @@ from evmperf.virtual.console import ConsoleServer
 from evmperf.virtual.image import EvmImage, load
 from evmperf.virtual.machine import Machine, nic_count
 from evmperf.virtual.meter import SimulatedMeter
-from evmperf.virtual.power import PowerServer
+from evmperf.virtual.power import PowerServer, Refused
 from evmperf.virtual.stamps import Writer
 from evmperf.virtual.testermachine import DISK, TesterMachine
 
@@ -75,35 +76,28 @@ class VirtualLab:
         self._stack.callback(stamps.close)
         self._console = ConsoleServer(stamps)
         self._stack.push_async_callback(self._console.close)
-        power = PowerServer(self, SimulatedMeter(options.name, lambda: self._machine.pid))
+        meter = SimulatedMeter(options.name, lambda: self._machine.pid)
         # Last in, first out: close() ends the board first, then the rest.
         serial_port = await self._console.listen(options.serial_port)
         # Clients of the power port wait in its backlog until the rest is ready.
-        self._stack.push_async_callback(power.close)
-        power_port = await power.listen(options.power_port)
-        files = disks.prepare(self._image, folder, fresh=options.fresh)
-        self._files = files
+        power = PowerServer(options.power_port, self._act, meter)
+        self._stack.callback(power.close)
+        self._files = disks.prepare(self._image, folder, fresh=options.fresh)
         await self._open_tester()
         self._machine = Machine(
             self._image,
-            files,
+            self._files,
             folder / "qemu.log",
             self._console,
             devices=self._devices(),
             options=options.qemu_options,
         )
-        self.record = LabRecord(
-            pid=os.getpid(),
-            pid_started=boards.pid_started(os.getpid()) or 0,
-            serial_port=serial_port,
-            power_port=power_port,
-        )
-        self._stack.callback(boards.remove_record, folder)
-        boards.write_record(folder, self.record)
+        self.record = LabRecord(os.getpid(), serial_port, power.port)
+        os.pwrite(lock, msgspec.json.encode(self.record), 0)
         self._stack.push_async_callback(self._machine.stop, "the bench stopped")
 
     async def close(self) -> None:
-        """Cut the power, close the ports, remove the tester and `bench.json`."""
+        """Cut the power, close the ports, remove the tester."""
         self.stopping.set()
         async with self._turn:  # what is being switched comes to its end
             await self._stack.aclose()
@@ -131,12 +125,39 @@ class VirtualLab:
             return self._beside.devices
         return lambda: tester.no_tester(nic_count(self._image))
 
-    @property
-    def power(self) -> bool:
-        """Whether the switch is on; the board may have ended by itself."""
-        return self._power
+    async def _act(self, method: str, path: str, body: str) -> str:
+        """Carry out a request of the power port; its answer. Raises Refused or LabError."""
+        match method, path:
+            case "GET", "/power/0":
+                answer = "1" if self._power else "0"
+            case "PUT", "/power/0":
+                if body not in ("0", "1"):
+                    raise Refused(HTTPStatus.BAD_REQUEST, "the body must be 0 or 1")
+                await self._set_power(body == "1")
+                answer = body
+            case "GET", "/card/0":
+                self._check_card_switch()
+                answer = self._card
+            case "PUT", "/card/0":
+                if body not in boards.CARD:
+                    raise Refused(HTTPStatus.BAD_REQUEST, f"the body is one of {', '.join(boards.CARD)}")
+                await self._set_card(body)
+                answer = self._card
+            case "GET", "/status":
+                answer = msgspec.json.encode(self._status()).decode()
+            case "GET", "/tester":
+                answer = msgspec.json.encode(await self._tester()).decode()
+            case "POST", "/stop":
+                self.stopping.set()
+                answer = "stopping"
+            case _, "/power/0" | "/card/0" | "/status" | "/tester" | "/stop":
+                raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{method} is not for {path}")
+            case _:
+                reason = "there is only /power/0 (one board, one outlet), /card/0, /status, /tester and /stop"
+                raise Refused(HTTPStatus.NOT_FOUND, reason)
+        return answer
 
-    async def set_power(self, on: bool) -> None:
+    async def _set_power(self, on: bool) -> None:
         """Switch the board on or off, no-op if it is; raises LabError if QEMU does not start."""
         async with self._turn:
             if self.stopping.is_set():
@@ -163,13 +184,7 @@ class VirtualLab:
             if self._silent:
                 _log.warning("the boot ROM starts nothing: %s", self._silent)
 
-    @property
-    def card(self) -> str:
-        """Where the card is; raises LabError for a board without a card switch."""
-        self._check_card_switch()
-        return self._card
-
-    async def set_card(self, where: str) -> None:
+    async def _set_card(self, where: str) -> None:
         """Move the card; raises LabError while the board is on, or has no card switch."""
         async with self._turn:
             self._check_card_switch()
@@ -186,12 +201,12 @@ class VirtualLab:
         if not self._has_card:
             raise LabError(f"the virtual EVM {self._image.variant} has no card switch")
 
-    def status(self) -> dict[str, Any]:
+    def _status(self) -> BenchStatus:
         """What `GET /status` answers; brings all stamps to their file first."""
         self._console.stamps.flush()
         options, record = self._options, self.record
         card = self._image.boot_rom if self._has_card else None
-        status = BenchStatus(
+        return BenchStatus(
             pid=record.pid,
             name=options.name,
             variant=options.variant,
@@ -215,19 +230,14 @@ class VirtualLab:
             card_file=str(self._files[card["disk"]]) if card else "",
             silent=self._silent,
         )
-        return dataclasses.asdict(status)
 
-    async def tester(self) -> dict[str, Any]:
+    async def _tester(self) -> boards.TesterInfo:
         """What `GET /tester` answers once the tester is ready; raises LabError without one."""
         if self._beside is None:
             raise LabError(f"the virtual EVM has no tester: {self._without_tester}")
         if isinstance(self._beside, TesterMachine):
             await self._beside.ready()
-        return dataclasses.asdict(self._beside.info)
-
-    def request_stop(self) -> None:
-        """Let `serve` come to its end."""
-        self.stopping.set()
+        return self._beside.info
 
 
 async def serve(options: LabOptions, folder: Path, ready: Callable[[LabRecord], None]) -> None:

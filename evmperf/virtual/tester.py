@@ -22,7 +22,7 @@ from pathlib import Path
 
 from evmperf.model.errors import LabError
 from evmperf.virtual import steps
-from evmperf.virtual.board import Nic, TesterInfo, remove_record
+from evmperf.virtual.board import Nic, TesterInfo
 
 _NAMESPACES = Path("/run/netns")
 _FIRST_SUBNET = 100
@@ -149,10 +149,9 @@ def no_tester(nics: int) -> Iterator[NetDevices]:
 
 
 def clean_up(board: Path) -> None:
-    """Remove `bench.json` and the tester of a killed bench, whose QEMU died with it. Raises LabError."""
+    """Remove the tester of a killed bench, whose QEMU died with it. Raises LabError."""
     if not missing():
         remove(namespace_of(board))
-    remove_record(board)
 
 
 def namespace_of(board: Path) -> str:

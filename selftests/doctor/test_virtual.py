@@ -27,8 +27,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     bench = client.LabClient(f"doctor{os.getpid()}")
     bench.start("virtual", serial_port=0, power_port=0)
     path = tmp_path / "virtual.yaml"
-    ports = bench.ports
-    envfile.write(envfile.source("virtual"), path, serial_port=ports.serial, power_port=ports.power)
+    ports = bench.record
+    envfile.write(envfile.source("virtual"), path, serial_port=ports.serial_port, power_port=ports.power_port)
     yield path
     bench.stop()
 

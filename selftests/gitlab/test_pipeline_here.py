@@ -84,8 +84,10 @@ def board_file(tmp_path: Path) -> Iterator[Path]:
         bench = LabClient(f"gitlab{os.getpid()}")
         bench.start(serial_port=0, power_port=0)
         file = tmp_path / "virtual.yaml"
-        ports = bench.ports
-        envfile.write(envfile.source("virtual"), file, serial_port=ports.serial, power_port=ports.power)
+        ports = bench.record
+        envfile.write(
+            envfile.source("virtual"), file, serial_port=ports.serial_port, power_port=ports.power_port
+        )
         yield file
         bench.stop()
 

@@ -54,13 +54,13 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
         "virtual-lab": {
             "NetworkSerialPort": {
                 "host": "127.0.0.1",
-                "port": bench.ports.serial,
+                "port": bench.record.serial_port,
                 "protocol": "raw",
                 "speed": 10_000_000,  # QEMU's UART knows no baud rate
             },
             "NetworkPowerPort": {
                 "model": "rest",
-                "host": f"http://127.0.0.1:{bench.ports.power}/power/{{index}}",
+                "host": f"http://127.0.0.1:{bench.record.power_port}/power/{{index}}",
                 "index": "0",
             },
         }

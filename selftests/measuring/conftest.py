@@ -122,7 +122,7 @@ def env_file(virtual_bench: client.LabClient, tmp_path_factory: pytest.TempPathF
 @pytest.fixture(scope="session")
 def line(virtual_bench: client.LabClient) -> Iterator[Line]:
     """The line to the board's console."""
-    line = Line(virtual_bench.ports.serial)
+    line = Line(virtual_bench.record.serial_port)
     yield line
     line.close()
 
@@ -136,7 +136,7 @@ def bench(
     """
     path = tmp_path_factory.mktemp("env") / "line.yaml"
     envfile.write(
-        envfile.source("virtual"), path, serial_port=line.port, power_port=virtual_bench.ports.power
+        envfile.source("virtual"), path, serial_port=line.port, power_port=virtual_bench.record.power_port
     )
     environment = Environment(str(path))
     bench = LabgridBench(environment.get_target(), boards.load(path))

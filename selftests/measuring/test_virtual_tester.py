@@ -37,7 +37,7 @@ def board(own_state: Path) -> Iterator[client.LabClient]:
 def tester(board: client.LabClient) -> Iterator[tuple[SshTester, TesterInfo]]:
     info = board.status().tester
     assert info is not None
-    requests.get(f"http://127.0.0.1:{board.ports.power}/tester", timeout=300).raise_for_status()
+    requests.get(f"http://127.0.0.1:{board.record.power_port}/tester", timeout=300).raise_for_status()
     tester = SshTester(info.ssh_host, info.ssh_options)
     yield tester, info
     tester.close()

@@ -32,17 +32,17 @@ class VirtualLab(PlaceLab):
         super().__init__(folder, {name: {} for name in benches})
 
     def _resources(self, name: str) -> dict[str, dict[str, object]]:
-        ports = self.benches[name].ports
+        ports = self.benches[name].record
         return {
             "NetworkSerialPort": {
                 "host": "127.0.0.1",
-                "port": ports.serial,
+                "port": ports.serial_port,
                 "protocol": "raw",
                 "speed": 10000000,
             },
             "NetworkPowerPort": {
                 "model": "rest",
-                "host": f"http://127.0.0.1:{ports.power}/power/{{index}}",
+                "host": f"http://127.0.0.1:{ports.power_port}/power/{{index}}",
                 "index": "0",
             },
         }

@@ -57,8 +57,10 @@ def lab(state, tmp_path):
                 disk.write(nvme.read_bytes())
         before[bench.name] = other_disks(bench)
         file = tmp_path / f"{bench.name}.yaml"
-        ports = bench.ports
-        envfile.write(envfile.source(VARIANT), file, serial_port=ports.serial, power_port=ports.power)
+        ports = bench.record
+        envfile.write(
+            envfile.source(VARIANT), file, serial_port=ports.serial_port, power_port=ports.power_port
+        )
         data = yaml.safe_load(file.read_text())
         data["targets"]["main"]["drivers"]["K3BootStrategy"].update(kernel_timeout=180, boot_timeout=240)
         file.write_text(yaml.safe_dump(data, sort_keys=False))

@@ -135,8 +135,8 @@ def beside(bench, *words):
 
 def board_file(file, bench, served):
     """A copy of the variant's own, with this lab's ports and folder."""
-    ports = bench.ports
-    envfile.write(envfile.source(VARIANT), file, serial_port=ports.serial, power_port=ports.power)
+    ports = bench.record
+    envfile.write(envfile.source(VARIANT), file, serial_port=ports.serial_port, power_port=ports.power_port)
     data = yaml.safe_load(file.read_text())
     main = data["targets"]["main"]
     main["resources"]["HTTPProvider"]["internal"] = f"{served}/"

@@ -24,6 +24,6 @@ def running(variant: str, name: str = "", qemu_options: Sequence[str] = ()) -> I
 
 def board_file(bench: client.LabClient, variant: str, folder: Path) -> Path:
     """Write the variant's board file with that bench's ports into a folder."""
-    file, ports = folder / f"{variant}.yaml", bench.ports
-    envfile.write(envfile.source(variant), file, serial_port=ports.serial, power_port=ports.power)
+    file, ports = folder / f"{variant}.yaml", bench.record
+    envfile.write(envfile.source(variant), file, serial_port=ports.serial_port, power_port=ports.power_port)
     return file

@@ -63,5 +63,5 @@ def bench(make_bench: Callable[..., LabClient]) -> LabClient:
 
 @pytest.fixture
 def console(bench: LabClient) -> Iterator[SerialClient]:
-    with SerialClient(bench.ports.serial) as client:
+    with SerialClient(bench.record.serial_port) as client:
         yield client

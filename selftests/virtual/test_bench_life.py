@@ -48,7 +48,7 @@ def test_two_boards_side_by_side(make_bench: Callable[..., LabClient]) -> None:
     first, second = make_bench("side-a"), make_bench("side-b")
     for bench in (first, second):
         bench.on()
-    with SerialClient(first.ports.serial) as a, SerialClient(second.ports.serial) as b:
+    with SerialClient(first.record.serial_port) as a, SerialClient(second.record.serial_port) as b:
         for bench, line in ((first, a), (second, b)):
             bench.off()
             line.drain()

@@ -8,9 +8,11 @@ import threading
 
 import pytest
 import yaml
+from labgrid import Target
 
 from evmperf.benchmarks.tables.low_power import RAILS
-from evmperf.lab.scpi import Scpi
+from evmperf.lab.meter import RailMeterDriver, ScpiMeter, ScpiMeterDriver
+from evmperf.model.errors import LabError
 from evmperf.virtual import envfile
 from evmperf.virtual.meter import RAILS as CHANNELS
 from evmperf.virtual.meter import SimulatedMeter
@@ -19,24 +21,22 @@ from evmperf.virtual.power import PowerServer
 VIRTUAL = yaml.safe_load(envfile.source("virtual").read_text())["targets"]["main"]
 
 
-class Switch:
-    """A power switch that is on."""
-
-    power = True
-
-
 @pytest.fixture
 def switch_port():
     """The power port of a bench whose board is this process."""
+
+    async def refuse(*_):
+        raise LabError("a meter only")
+
     loop, ready = asyncio.new_event_loop(), threading.Event()
     ports = []
 
     async def serve():
-        server = PowerServer(Switch(), SimulatedMeter("board-b", os.getpid))
-        ports.append(await server.listen(0))
+        server = PowerServer(0, refuse, SimulatedMeter("board-b", os.getpid))
+        ports.append(server.port)
         ready.set()
         await stop.wait()
-        await server.close()
+        server.close()
 
     stop = asyncio.Event()
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
@@ -50,12 +50,15 @@ def switch_port():
 
 def test_an_instrument_answers_on_the_port_of_the_switch(switch_port):
     rails = VIRTUAL["resources"]["ScpiMeter"]["rails"]
-    scpi = Scpi(f"TCPIP::127.0.0.1::{switch_port}::SOCKET", rails, timeout_s=5)
+    target = Target("main")
+    ScpiMeter(target, "meter", rails=rails, visa=f"TCPIP::127.0.0.1::{switch_port}::SOCKET", timeout=5)
+    ScpiMeterDriver(target, "meter")
     try:
-        assert scpi.identity == "evmperf,Virtual Meter,board-b,1 (SCPI)"
-        answers = scpi.read(list(rails))
+        meter = target.get_driver(RailMeterDriver)
+        assert meter.identity() == "evmperf,Virtual Meter,board-b,1 (SCPI)"
+        answers = meter.read(list(rails))
     finally:
-        scpi.close()
+        target.cleanup()
     assert [float(volts.split()[0]) for volts, _ in answers.values()] == [v for v, _ in CHANNELS]
     assert all(float(amperes.split()[0]) > 0 for _, amperes in answers.values())
 

@@ -43,7 +43,7 @@ def test_labgrid_power_driver(bench: LabClient) -> None:
     from labgrid.resource import NetworkPowerPort
 
     target = Target("main")
-    url = f"http://127.0.0.1:{bench.ports.power}/power/{{index}}"
+    url = f"http://127.0.0.1:{bench.record.power_port}/power/{{index}}"
     NetworkPowerPort(target, name=None, model="rest", host=url, index=0)
     driver = NetworkPowerDriver(target, name=None, delay=0.0)
     target.activate(driver)
@@ -92,7 +92,7 @@ def arrival(console: SerialClient, position: int) -> float:
 
 
 def test_all_clients_see_and_type(bench: LabClient, console: SerialClient) -> None:
-    with SerialClient(bench.ports.serial) as second:
+    with SerialClient(bench.record.serial_port) as second:
         # Connected is not yet accepted; the bench says how many it has.
         wait_until(lambda: bench.status().console_clients == 2, "two clients")
         bench.on()
@@ -228,7 +228,7 @@ def test_tester_reaches_the_board(bench: LabClient, console: SerialClient) -> No
     ],
 )
 def test_requests(shared_bench: LabClient, request_bytes: bytes, expected: int) -> None:
-    with socket.create_connection(("127.0.0.1", shared_bench.ports.power), timeout=5) as link:
+    with socket.create_connection(("127.0.0.1", shared_bench.record.power_port), timeout=5) as link:
         link.sendall(request_bytes)
         answer = http.client.HTTPResponse(link)
         answer.begin()
@@ -239,7 +239,7 @@ def test_requests(shared_bench: LabClient, request_bytes: bytes, expected: int) 
 
 def test_request_cut_short(shared_bench: LabClient) -> None:
     request = b"PUT /power/0 HTTP/1.1\r\nContent-Length: 2\r\n\r\n1"
-    with socket.create_connection(("127.0.0.1", shared_bench.ports.power), timeout=5) as link:
+    with socket.create_connection(("127.0.0.1", shared_bench.record.power_port), timeout=5) as link:
         link.sendall(request)
         link.shutdown(socket.SHUT_WR)
         answer = http.client.HTTPResponse(link)

@@ -42,8 +42,10 @@ def virtual_board() -> Iterator[Board]:
         bench = client.LabClient(f"bench{os.getpid()}")
         stack.callback(bench.stop)
         bench.start("virtual", serial_port=0, power_port=0)
-        env_file, ports = folder / "bench.yaml", bench.ports
-        envfile.write(envfile.source("virtual"), env_file, serial_port=ports.serial, power_port=ports.power)
+        env_file, ports = folder / "bench.yaml", bench.record
+        envfile.write(
+            envfile.source("virtual"), env_file, serial_port=ports.serial_port, power_port=ports.power_port
+        )
         yield Board(bench, env_file, folder)
 
 

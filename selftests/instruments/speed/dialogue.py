@@ -42,7 +42,7 @@ def _logged_in() -> Iterator[_Ends]:
     with virtual_board() as board, labgrid_bench(board) as bench:
         shell = bench.shell()
         driver = bench._strategy.shell
-        raw = RawShell(board.virtual.ports.serial, driver.prompt)
+        raw = RawShell(board.virtual.record.serial_port, driver.prompt)
         try:
             yield _Ends(shell, driver.console, raw)
         finally:

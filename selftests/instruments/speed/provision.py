@@ -17,7 +17,7 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
 from evmperf.provision import installation, running
 from evmperf.provision.cache import Cache
-from evmperf.provision.image import Image
+from evmperf.provision.image import DiskImage
 from evmperf.provision.installation import Installation
 from evmperf.provision.ways import CardWay
 from evmperf.virtual import envfile, release
@@ -43,8 +43,10 @@ def install() -> list[Row]:
 
 class _Measure:
     def __init__(self, folder: Path, lab: LabClient) -> None:
-        file, ports = folder / "sd.yaml", lab.ports
-        envfile.write(envfile.source(_VARIANT), file, serial_port=ports.serial, power_port=ports.power)
+        file, ports = folder / "sd.yaml", lab.record
+        envfile.write(
+            envfile.source(_VARIANT), file, serial_port=ports.serial_port, power_port=ports.power_port
+        )
         self._environment = Environment(str(file))
         target = self._environment.get_target("main")
         self._board = catalogue.board(file)
@@ -55,7 +57,7 @@ class _Measure:
         self._way = CardWay(switch)
         self._images = [self._release(folder, number) for number in (1, 2)]
 
-    def _release(self, folder: Path, number: int) -> Image:
+    def _release(self, folder: Path, number: int) -> DiskImage:
         file = folder / f"{release.name(_VARIANT, number)}.wic.zst"
         release.build(_VARIANT, number, file, lambda _line: None)
         return Cache().get(str(file))
@@ -77,12 +79,12 @@ class _Measure:
             ratio("the same image again / the first time", again, whole, 0.1),
         ]
 
-    def _use(self, image: Image) -> None:
+    def _use(self, image: DiskImage) -> None:
         """Make the card one that holds another release, with the board off."""
         self._bench.off()
         self._way.put(image, lambda *_: None)
 
-    def _parts(self, image: Image) -> list[Callable[[], object]]:
+    def _parts(self, image: DiskImage) -> list[Callable[[], object]]:
         options = self._board.options.image
 
         def identify() -> None:
