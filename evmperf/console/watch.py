@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from evmperf.console import diagnosis
-from evmperf.console.signs import BY_THE_FIRST, EXPLAINED, SIGNS, TWICE, Stage, events
+from evmperf.console.signs import Sign, Stage, events, signs
 from evmperf.model.errors import Kind
 
 _OVERLAP = 2048
@@ -143,24 +143,21 @@ class Watch:
         lines, end, _ = before.rpartition("\n")
         return diagnosis.reason(lines + end, first=first)
 
-    def _is_first(self, event: str) -> bool:
-        """Whether this came for the first time where only the second is an alarm."""
-        first = event in TWICE and event not in self._seen
-        self._seen.add(event)
-        return first
-
-    def _after(self, sign: str, text: str, at: int) -> str:
+    def _after(self, event: str, sign: Sign, text: str, at: int) -> str:
         """The line that says why a sign came."""
-        if sign == "no_bootflow" and (cause := diagnosis.diagnose(self._between(0, at))):
+        if event == "no_bootflow" and (cause := diagnosis.diagnose(self._between(0, at))):
             return cause.line
-        return self._reason(text, at, first=sign in BY_THE_FIRST) if sign in EXPLAINED else ""
+        return self._reason(text, at, first=sign.explained == "first") if sign.explained else ""
 
     def _judge(self, event: str, text: str, at: int) -> Alarm | None:
         """Take note of an event that ends at a byte; returns its alarm."""
-        if sign := SIGNS.get(event):
-            if self._stage not in sign.stages or self._is_first(event):
+        if sign := signs().get(event):
+            if self._stage not in sign.stages:
                 return None
-            after = self._after(event, text, at)
+            if sign.twice and event not in self._seen:
+                self._seen.add(event)
+                return None
+            after = self._after(event, sign, text, at)
             return Alarm(sign.name, text, sign.kind, sign.remedy, sign.permanent, after)
         if event in ("asleep", "awake"):
             self._asleep = event == "asleep"
