@@ -15,10 +15,9 @@ from labgrid.util import PtxExpect
 from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
-from evmperf.console import heldup
 from evmperf.console.attempt import NotReached
 from evmperf.console.diagnosis import last_line
-from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, ConsoleRecord, History
+from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, ConsoleRecord, History, widened
 from evmperf.console.watch import Alarm, Watch
 from evmperf.lab.stamper import StampedPort
 from evmperf.model import limits
@@ -184,7 +183,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         """
         records = self.history.records()
         is_local = isinstance(self.port, SerialPort)
-        return records if is_local else heldup.widened(records, self.port.speed)
+        return records if is_local else widened(records, self.port.speed)
 
     def drop_input(self) -> None:
         """Forget everything received and not yet looked at."""

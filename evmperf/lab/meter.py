@@ -203,6 +203,8 @@ class ScpiMeterDriver(RailMeterDriver):
     """
 
     bindings = {"meter": {ScpiMeter}}  # noqa: RUF012  # Labgrid's form
+    _instrument: Any
+    """A message-based resource, whose methods the stubs of `open_resource` do not know."""
 
     def on_activate(self) -> None:
         """Begin a conversation with the instrument."""
@@ -215,8 +217,7 @@ class ScpiMeterDriver(RailMeterDriver):
         }
         self._manager = pyvisa.ResourceManager("@py")
         try:
-            # A message-based resource, whose methods the stubs of `open_resource` do not know.
-            self._instrument: Any = self._manager.open_resource(
+            self._instrument = self._manager.open_resource(
                 meter.visa,
                 open_timeout=round(meter.timeout * 1000),
                 timeout=round(meter.timeout * 1000),

@@ -167,6 +167,7 @@ class Machine:
             ) from None
         return [
             *("setpriv", "--pdeathsig", "KILL", "--"),  # QEMU ends with the bench, however that ends
+            *net.prefix,
             *self._image.qemu.command,
             *arguments,
             *self._options,

@@ -1,22 +1,18 @@
 """The machine beside the board: a network namespace with one tap for each of the board's NICs.
 
-QEMU runs outside and is handed taps that were opened inside, so the tester's interface is the tap itself: no
-bridge, no veth, nothing in the root namespace and no way out. The taps are persistent and QEMU holds the only
-open end, so without power the tester sees a cable without carrier and no packet waits for the next boot.
+QEMU runs inside and opens the taps: the tester's interface is the tap itself. No bridge, no veth, nothing in
+the root namespace and no way out. The taps are persistent and QEMU holds the only open end: without power the
+tester sees a cable without carrier, and no packet waits for the next boot.
 """
 
 import contextlib
-import ctypes
-import errno
-import fcntl
 import hashlib
 import logging
 import os
 import shutil
 import signal
-import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,24 +22,23 @@ from evmperf.virtual.board import Nic, TesterInfo
 
 _NAMESPACES = Path("/run/netns")
 _FIRST_SUBNET = 100
-_CLONE_NEWNET = 0x40000000
-_TUNSETIFF = 0x400454CA
 _TAP_TIMEOUT = 3.0
 """Seconds within which the QEMU before must have let go of its taps."""
 _TAP_RETRY = 0.01
-_IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x1000, 0x4000
 _TIMEOUT = 10
 
-_libc = ctypes.CDLL(None, use_errno=True)
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class NetDevices:
-    """What QEMU needs to know: netdev definitions, and the file descriptors they name."""
+    """What QEMU needs to know: netdev definitions, the file descriptors they name, and the command that runs
+    it where they are.
+    """
 
     definitions: list[str]
-    descriptors: list[int]
+    descriptors: Sequence[int] = ()
+    prefix: Sequence[str] = ()
 
 
 def missing() -> str:
@@ -90,29 +85,25 @@ class TesterSpace:
     @property
     def info(self) -> TesterInfo:
         """How others reach the tester."""
-        command = ["ip", "netns", "exec", self.namespace]
+        command = _run_in(self.namespace)
         if self._programs:
             command += ["env", f"PATH={self._programs}:{os.environ.get('PATH', os.defpath)}"]
         return TesterInfo(self.namespace, command, self.nics)
 
     @contextlib.contextmanager
     def devices(self) -> Iterator[NetDevices]:
-        """Open the taps for a QEMU that is started within the `with`; raises LabError."""
-        descriptors: list[int] = []
-        try:
-            try:
-                with _inside(self.namespace):
-                    for nic in self.nics:
-                        descriptors.append(_open_tap(nic.interface))
-            except OSError as error:
-                raise LabError(f"the taps in {self.namespace} cannot be opened: {error}") from None
-            definitions = [
-                f"tap,id=net{nic.index},fd={fd}" for nic, fd in zip(self.nics, descriptors, strict=True)
-            ]
-            yield NetDevices(definitions, descriptors)
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+        """The taps, once the QEMU before has let go of them; raises LabError.
+
+        A killed one may hold them a little longer, until io_uring's work is cancelled.
+        """
+        deadline = time.monotonic() + _TAP_TIMEOUT
+        while "LOWER_UP" in _ip("-n", self.namespace, "link", "show", "type", "tun"):
+            if time.monotonic() > deadline:
+                raise LabError(f"the taps in {self.namespace} are in use, though the board is off")
+            time.sleep(_TAP_RETRY)
+        words = "script=no,downscript=no"
+        definitions = [f"tap,id=net{nic.index},ifname={nic.interface},{words}" for nic in self.nics]
+        yield NetDevices(definitions, prefix=_run_in(self.namespace))
 
     def close(self) -> None:
         """Remove the namespace with all that is in it."""
@@ -122,30 +113,10 @@ class TesterSpace:
             _log.error("%s", error)
 
 
-def _open_tap(interface: str) -> int:
-    """Open a tap of the current namespace, which a killed QEMU may hold a little longer until io_uring's
-    work is cancelled. Raises OSError.
-    """
-    flags = _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR
-    request = struct.pack("16sH22x", interface.encode(), flags)
-    descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC)
-    deadline = time.monotonic() + _TAP_TIMEOUT
-    while True:
-        try:
-            fcntl.ioctl(descriptor, _TUNSETIFF, request)
-        except OSError as error:
-            if error.errno != errno.EBUSY or time.monotonic() > deadline:
-                os.close(descriptor)
-                raise
-            time.sleep(_TAP_RETRY)
-        else:
-            return descriptor
-
-
 @contextlib.contextmanager
 def no_tester(nics: int) -> Iterator[NetDevices]:
     """NICs that are connected to nothing but QEMU's own closed network."""
-    yield NetDevices([f"user,id=net{index},restrict=on" for index in range(nics)], [])
+    yield NetDevices([f"user,id=net{index},restrict=on" for index in range(nics)])
 
 
 def clean_up(board: Path) -> None:
@@ -172,28 +143,8 @@ def remove(namespace: str) -> None:
     _ip("netns", "del", namespace)
 
 
-@contextlib.contextmanager
-def _inside(namespace: str) -> Iterator[None]:
-    """Let this thread be in the namespace for a moment."""
-    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        there = os.open(_NAMESPACES / namespace, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            _setns(there)
-        finally:
-            os.close(there)
-        try:
-            yield
-        finally:
-            _setns(home)
-    finally:
-        os.close(home)
-
-
-def _setns(descriptor: int) -> None:
-    if _libc.setns(descriptor, _CLONE_NEWNET) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"setns: {os.strerror(number)}")
+def _run_in(namespace: str) -> list[str]:
+    return ["ip", "netns", "exec", namespace]
 
 
 def _ip(*arguments: str, stdin: str = "") -> str:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from evmperf.console import heldup
+from evmperf.console import record
 from evmperf.console.record import ConsoleRecord, Line
 
 MS = 1_000_000
@@ -51,7 +51,7 @@ def test_what_was_held_up_is_in_the_bounds_of_all_its_pieces(held_ms, size):
     pieces = [(n * MS, size) for n in range(1000, 3000)]
     records, said = passed_on(pieces, (1200 * MS, (1200 + held_ms) * MS))
     assert outside(records, said)  # the first piece looks like any other
-    widened = heldup.widened(records, BAUD)
+    widened = record.widened(records, BAUD)
     assert outside(widened, said) == 0
     assert [r.data for r in widened] == [r.data for r in records]
     # What is far from it keeps its bound, once the line has had time for all that came.
@@ -68,16 +68,16 @@ def test_a_line_that_is_used_in_full_in_pieces_is_not_held_up(every_ms):
         stamp = at + chance.randrange(200_000)
         size = int(every_ms * 11.5)
         records.append(ConsoleRecord(stamp, stamp, "<", b"x" * size, max(2 * MS, line.late_ns(stamp, size))))
-    assert heldup.widened(records, BAUD) == records
+    assert record.widened(records, BAUD) == records
 
 
 def test_events_and_what_was_typed_stay_as_they_are():
     records = [ConsoleRecord(MS, MS, "#", b"power on"), ConsoleRecord(2 * MS, 0, ">", b"\n")]
-    assert heldup.widened(records, BAUD) == records
-    assert heldup.widened([], BAUD) == []
+    assert record.widened(records, BAUD) == records
+    assert record.widened([], BAUD) == []
 
 
 def test_a_long_record_takes_no_long_time():
     pieces = [(n * MS, 8) for n in range(1000, 41_000)]
     records, said = passed_on(pieces, (5000 * MS, 9000 * MS))
-    assert outside(heldup.widened(records, BAUD), said) == 0
+    assert outside(record.widened(records, BAUD), said) == 0

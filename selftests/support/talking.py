@@ -15,8 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evmperf.console import heldup
-from evmperf.console.record import ConsoleRecord
+from evmperf.console.record import ConsoleRecord, widened
 from evmperf.lab.stamper import StampedPort
 from selftests.support.ports import free_port
 
@@ -176,7 +175,7 @@ def ser2net(device: str, *, telnet: bool) -> Iterator[int]:
 def with_hold_ups(frames: Sequence[Frame], baud: int = BAUD) -> list[Frame]:
     """The frames with the bounds that a mark gets from them."""
     records = [ConsoleRecord(stamp, stamp, "<", data, bound) for stamp, bound, data in frames]
-    return [(r.mono_ns, r.bound_ns, r.data) for r in heldup.widened(records, baud)]
+    return [(r.mono_ns, r.bound_ns, r.data) for r in widened(records, baud)]
 
 
 def delays_ms(frames: Sequence[Frame], said: Sequence[tuple[int, int]]) -> list[float]:
