@@ -21,32 +21,21 @@ _SILICON = re.compile(r"tiboot3-.*?(?:-|_)(gp|hs-fs|hs)(?:-|_).*\.bin")
 _SILICON_NAMES = {"gp": "gp", "hs-fs": "hs-fs", "hs": "hs-se"}
 
 
-class Identity(msgspec.Struct, frozen=True):
-    """What an image says of itself; a field is empty where it says nothing.
+class SystemIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """What a system says of itself, on an image or as it runs; a field is empty where it says nothing.
 
     `uboot` is U-Boot's first line, `kernel` and `kernel_version` are `uname -r` and `uname -v`,
     `root` the PARTUUID of the partition with the root file system, `machine` the name that TI's
-    images carry as their host name, `silicon` the kind of chip (gp, hs-fs, hs-se) that its
-    tiboot3.bin is for, `device_trees` the boards that it has device trees of.
+    images carry as their host name.
     """
 
-    label: str
-    disk: str
     root: str = ""
     uboot: str = ""
-    loader: str = ""
     kernel: str = ""
     kernel_version: str = ""
     machine: str = ""
-    silicon: str = ""
-    silicons: tuple[str, ...] = ()
-    device_trees: tuple[str, ...] = ()
     os_release: dict[str, str] = {}
     build_id: str = ""
-    end: int = 0
-    """The first byte behind the last partition: an image that ends before is cut short."""
-    partitions: tuple[str, ...] = ()
-    """The partitions' PARTUUIDs."""
 
     @property
     def release(self) -> str:
@@ -57,6 +46,23 @@ class Identity(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """What the operating system calls itself."""
         return self.os_release.get("PRETTY_NAME", "")
+
+
+class Identity(SystemIdentity, frozen=True, kw_only=True):
+    """What an image says of itself: `silicon` is the kind of chip (gp, hs-fs, hs-se) that its tiboot3.bin is
+    for, `device_trees` the boards that it has device trees of.
+    """
+
+    label: str
+    disk: str
+    loader: str = ""
+    silicon: str = ""
+    silicons: tuple[str, ...] = ()
+    device_trees: tuple[str, ...] = ()
+    end: int = 0
+    """The first byte behind the last partition: an image that ends before is cut short."""
+    partitions: tuple[str, ...] = ()
+    """The partitions' PARTUUIDs."""
 
 
 def read(content: Path) -> Identity:

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -241,13 +242,9 @@ def make_scratch(shell: Shell, root: str, mib: int) -> str:
     # The image's last partition is its root: what is behind that is the lab's.
     if there and there[-1][0] != root and int(there[-1][1]) * 512 >= mib * _MIB:
         return str(there[-1][0])
-    reply = shell.run(f"sh -c '{_quoted(_SCRIPT.format(disk=disk, mib=mib))}'", _TIMEOUT_S)
+    reply = shell.run(f"sh -c {shlex.quote(_SCRIPT.format(disk=disk, mib=mib))}", _TIMEOUT_S)
     made = re.search(r"^made (\S+) (\d+)", reply.text, re.MULTILINE)
     if made is None or int(made[2]) * 512 < mib * _MIB:
         words = reply.text.strip().splitlines() or ["no answer"]
         raise BoardError(f"no scratch partition of {mib} MiB can be made on /dev/{disk}: {words[-1][:160]}")
     return made[1]
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "'\\''")

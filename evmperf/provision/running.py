@@ -2,17 +2,29 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from evmperf.measure.bench import Shell
-from evmperf.measure.provenance import release_of
 from evmperf.model.errors import LabError
 from evmperf.provision import software
-from evmperf.provision.identity import Identity, assignments
+from evmperf.provision.identity import Identity, SystemIdentity, assignments
 
 _TIMEOUT_S = 30.0
 _LIMIT = 400
 _EXT_MAGIC = 0xEF53
+_COMPARED = (
+    ("U-Boot", "uboot"),
+    ("kernel", "kernel"),
+    ("build of the kernel", "kernel_version"),
+    ("operating system", "name"),
+    ("release", "release"),
+    ("machine", "machine"),
+    ("root partition", "root"),
+)
+_HINTS = {
+    "U-Boot": ": does the board start from another medium (eMMC boot partition, OSPI), as its "
+    "boot-mode switches say?",
+    "root partition": ": does its U-Boot boot from another medium than boot.medium?",
+}
 
 SCRIPT = r"""
 say() { echo "=$1"; shift; "$@" 2>/dev/null; echo; }
@@ -46,27 +58,14 @@ echo =superblock; dd if="$root" bs=2 skip=538 count=3 2>/dev/null | od -An -v -t
 """Shell text that prints `=NAME` and then what that is, for any shell and busybox."""
 
 
-@dataclass(frozen=True)
-class Running:
-    """A running system in the words of `identity.Identity`, with its root's `device`, that disk's serial
-    number `medium`, and the root's count of writable `mounts` on any host, None if unknown.
+class Running(SystemIdentity, frozen=True, kw_only=True):
+    """A running system, with its root's `device`, that disk's serial number `medium`, and the root's count of
+    writable `mounts` on any host, None if unknown.
     """
 
-    kernel: str
-    kernel_version: str
-    machine: str
-    build_id: str
-    os_release: Mapping[str, str]
-    root: str
     device: str
-    uboot: str
     medium: str = ""
     mounts: int | None = None
-
-    @property
-    def release(self) -> str:
-        """The release by the same rule as an image's."""
-        return release_of(self.build_id, self.os_release)
 
 
 def ask(shell: Shell, console: Sequence[str]) -> Running:
@@ -121,33 +120,15 @@ def _partuuid(said: Mapping[str, str]) -> str:
 
 def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
     """Raise LabError if a known value differs from the image; `own_loader`: U-Boot is the image's."""
-    facts = [
-        ("kernel", says.kernel, runs.kernel),
-        ("build of the kernel", says.kernel_version, runs.kernel_version),
-        ("operating system", says.os_release.get("PRETTY_NAME", ""), runs.os_release.get("PRETTY_NAME", "")),
-        ("release", says.release, runs.release),
-        ("machine", says.machine, runs.machine),
-        ("root partition", says.root, runs.root),
-    ]
-    if own_loader:
-        # First of all: an old loader explains everything after it.
-        facts.insert(0, ("U-Boot", says.uboot, runs.uboot))
-    for what, asked, found in facts:
+    # U-Boot first of all: an old loader explains everything after it.
+    for what, name in _COMPARED[0 if own_loader else 1 :]:
+        asked, found = getattr(says, name), getattr(runs, name)
         if asked and found and _plain(asked) != _plain(found):
             raise LabError(
                 f"the board did not boot the image it was given: its {what} is {found!r}, the "
-                f"image's is {asked!r}{_hint(what)}"
+                f"image's is {asked!r}{_HINTS.get(what, '')}"
             )
 
 
 def _plain(text: str) -> str:
     return " ".join(text.split())[:_LIMIT]
-
-
-def _hint(what: str) -> str:
-    hints = {
-        "U-Boot": ": does the board start from another medium (eMMC boot partition, OSPI), as its "
-        "boot-mode switches say?",
-        "root partition": ": does its U-Boot boot from another medium than boot.medium?",
-    }
-    return hints.get(what, "")

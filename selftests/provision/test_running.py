@@ -1,8 +1,8 @@
 """What a running system says, and whether that is the image it was given."""
 
-import dataclasses
 import subprocess
 
+import msgspec
 import pytest
 
 from evmperf.model.errors import LabError
@@ -58,14 +58,13 @@ def test_the_image_s_own_system_passes():
 def test_all_is_read(end):
     found = running.parse(said().replace("\n", end), BANNER)
     assert found == running.Running(
-        RELEASE,
-        VERSION,
-        "am64xx-evm",
-        "",
-        {"PRETTY_NAME": "Arago 2025.01", "VERSION_ID": "2025.01"},
-        "0badcafe-02",
-        "/dev/mmcblk1p2",
-        BANNER,
+        kernel=RELEASE,
+        kernel_version=VERSION,
+        machine="am64xx-evm",
+        os_release={"PRETTY_NAME": "Arago 2025.01", "VERSION_ID": "2025.01"},
+        root="0badcafe-02",
+        device="/dev/mmcblk1p2",
+        uboot=BANNER,
     )
 
 
@@ -87,7 +86,7 @@ def test_what_differs_is_a_lab_failure_with_both_values(other, what, found, aske
 
 
 def test_an_old_u_boot_in_front_of_a_new_image_is_named_first():
-    old = dataclasses.replace(runs(kernel="6.6.32-ti"), uboot="U-Boot 2024.04 (May 02 2024)")
+    old = msgspec.structs.replace(runs(kernel="6.6.32-ti"), uboot="U-Boot 2024.04 (May 02 2024)")
     with pytest.raises(LabError, match=r"its U-Boot is 'U-Boot 2024\.04.*eMMC boot partition"):
         running.check(SAYS, old)
     with pytest.raises(LabError, match="its kernel is"):
