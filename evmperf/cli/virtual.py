@@ -9,7 +9,7 @@ from evmperf.cli.arguments import JSON, arg, command, flag, group
 from evmperf.cli.terminal import note
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import envfile, image, recipe, release, server
-from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
+from evmperf.virtual.board import BenchStatus, LabOptions
 from evmperf.virtual.client import LabClient, all_benches, terminal
 
 _NAME = "virtual"
@@ -127,7 +127,7 @@ def _warn_of_old_image(bench: LabClient, variant: str) -> None:
 def _run(bench: LabClient, variant: str, args: argparse.Namespace) -> int:
     serial, power = envfile.usual_ports(bench.name, args.serial_port, args.power_port)
 
-    def ready(record: LabRecord) -> None:
+    def ready(record: BenchStatus) -> None:
         _write_env(args.write_env, variant, record.serial_port, record.power_port)
         ports = f"serial {record.serial_port}, power {record.power_port}"
         print(f"board {bench.name} ({variant}) started: {ports}", flush=True)

@@ -92,7 +92,7 @@ class LabRecord:
     power_port: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class BenchStatus:
     """A running bench; times are ISO 8601, UTC. With `power` on and `qemu_pid` None the board has ended,
     for the reason `last_exit`. `console_bytes` is the offset of `console.stamps`.
@@ -101,22 +101,22 @@ class BenchStatus:
     pid: int
     name: str
     variant: str
-    image_hash: str
     serial_port: int
     power_port: int
-    started: str
-    tester: TesterInfo | None
-    tester_reason: str
     qemu_options: list[str]
     folder: str
-    power: bool
-    power_cycles: int
-    since: str
-    qemu_pid: int | None
-    last_exit: Exit | None
-    console_bytes: int
-    console_clients: int
     stamps: str
+    image_hash: str
+    started: str
+    since: str
+    tester: TesterInfo | None = None
+    tester_reason: str = ""
+    power: bool = False
+    power_cycles: int = 0
+    qemu_pid: int | None = None
+    last_exit: Exit | None = None
+    console_bytes: int = 0
+    console_clients: int = 0
     card: str = ""
     """Where the card is, one of CARD; "" for a board without a card switch."""
     card_file: str = ""

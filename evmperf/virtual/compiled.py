@@ -25,7 +25,7 @@ def build_uboot(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     top, out = work / "source", work / "out"
     with (
         steps.step(f"U-Boot source from Debian {spec['suite']}"),
-        DebianArchive.opened(steps, work / "apt", spec["suite"], sources=True) as archive,
+        DebianArchive(steps, work / "apt", spec["suite"], sources=True) as archive,
     ):
         archive.unpack_source("u-boot", top)
         for patch in spec.get("patches", []):
@@ -88,7 +88,7 @@ def build_programs(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     own, foreign = recipe.files(spec["folder"]), target / "source"
     with (
         steps.step(f"Source of {spec['source']} from Debian {spec['suite']}"),
-        DebianArchive.opened(steps, target / "apt", spec["suite"], sources=True) as archive,
+        DebianArchive(steps, target / "apt", spec["suite"], sources=True) as archive,
     ):
         archive.unpack_source(spec["source"], foreign, "--wildcards", spec["source_files"])
     with steps.step("Benchmark programs compiled"):

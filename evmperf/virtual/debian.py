@@ -11,9 +11,7 @@ import fnmatch
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -56,16 +54,24 @@ class Package:
 
 
 class DebianArchive:
-    """One suite and architecture of the Debian archive, with apt's files in `folder`."""
+    """One suite and architecture of the Debian archive, its index (of binary or source packages) fetched and
+    checked. apt's files are in `folder`, which goes at the end of a `with`.
+    """
 
     def __init__(
-        self, steps: BuildSteps, folder: Path, suite: str, architecture: str, component: str = "main"
+        self,
+        steps: BuildSteps,
+        folder: Path,
+        suite: str,
+        architecture: str = "arm64",
+        component: str = "main",
+        *,
+        sources: bool = False,
     ) -> None:
         self._steps = steps
         self._folder = folder
         self._log = f"apt-{suite}-{architecture}"
         self._suite = suite
-        self._component = component
         for sub in ("state/lists/partial", "cache/archives/partial", "etc", "debs"):
             (folder / sub).mkdir(parents=True, exist_ok=True)
         (folder / "state/status").touch()
@@ -88,37 +94,23 @@ class DebianArchive:
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
         }
         self._options = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
-
-    @classmethod
-    @contextmanager
-    def opened(
-        cls,
-        steps: BuildSteps,
-        folder: Path,
-        suite: str,
-        architecture: str = "arm64",
-        component: str = "main",
-        *,
-        sources: bool = False,
-    ) -> Iterator[Self]:
-        """The archive with its index updated; `folder` is removed at the end."""
-        archive = cls(steps, folder, suite, architecture, component)
-        archive.update(sources=sources)
-        yield archive
-        shutil.rmtree(folder)
-
-    def update(self, *, sources: bool = False) -> None:
-        """Fetch the suite's index of binary packages, or of source packages, and check it."""
         if not KEYRING.exists():
             raise LabError(f"{KEYRING} is missing; install the package debian-archive-keyring.")
         # The mirror goes into apt's own throw-away folder only, never into an image.
-        (self._folder / "etc/evmperf.sources").write_text(
-            f"Types: {'deb-src' if sources else 'deb'}\nURIs: {mirror(self._steps)}\n"
-            f"Suites: {self._suite}\nComponents: {self._component}\nSigned-By: {KEYRING}\n"
+        (folder / "etc/evmperf.sources").write_text(
+            f"Types: {'deb-src' if sources else 'deb'}\nURIs: {mirror(steps)}\n"
+            f"Suites: {suite}\nComponents: {component}\nSigned-By: {KEYRING}\n"
         )
         # Without -e a failed signature is a warning for apt, which then uses its old index.
         command = ["apt-get", *self._options, "-eany", "update"]
-        self._steps.run(command, f"Fetching the package index of Debian {self._suite}", self._log)
+        steps.run(command, f"Fetching the package index of Debian {suite}", self._log)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        if not failed:
+            shutil.rmtree(self._folder)
 
     def resolve(self, names: list[str], leave_out: list[str]) -> list[Package]:
         """Return the named packages and what they depend on, less the patterns in `leave_out`."""

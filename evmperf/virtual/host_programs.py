@@ -32,7 +32,7 @@ def unpack(spec: dict[str, Any], steps: BuildSteps, target: Path, what: str) -> 
     architecture = _ARCHITECTURES[machine]
     with (
         steps.step(f"{what} from Debian {spec['suite']}"),
-        DebianArchive.opened(steps, target / "apt", spec["suite"], architecture) as archive,
+        DebianArchive(steps, target / "apt", spec["suite"], architecture) as archive,
     ):
         packages = archive.resolve(spec["packages"], spec["leave_out"])
         archive.unpack(packages, target / "root")

@@ -10,7 +10,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,59 +63,54 @@ def build(
         tempfile.TemporaryDirectory(prefix=".release", dir=folder.parent) as work,
     ):
         try:
-            maker = _Maker(recipe, steps, paths, Path(work), number, change)
-            _compress(maker.make(spec | ({"root_mib": root_mib} if root_mib else {})), target)
+            spec |= {"root_mib": root_mib} if root_mib else {}
+            _compress(
+                _make(recipe, steps, paths, Path(work), number=number, change=change, spec=spec), target
+            )
         except OSError as error:
             raise LabError(f"the release {target} cannot be written: {error}") from None
 
 
-@dataclass(frozen=True)
-class _Maker:
-    """Makes one release in the folder `work` of the parts of an image."""
-
-    recipe: Recipe
-    steps: BuildSteps
-    parts: dict[str, Path]
-    work: Path
-    number: int
-    change: Callable[[Path], None]
-
-    def make(self, spec: Mapping[str, Any]) -> Path:
-        """Make the raw image; returns its file."""
-        root, raw = self.work / "root", self.work / "card.img"
-        release = json.loads((self.parts["kernel"] / "facts.json").read_text())["kernel"]
-        build_id = name(self.recipe.variant, self.number)
-        rootfs.assemble(self.recipe, self.steps, self.parts, root, release=release, build_id=build_id)
-        _number_kernel(root / "boot/Image", self.number)
-        self.change(root)
-        boot_mib, root_mib = spec["boot_mib"], spec["root_mib"]
-        with raw.open("wb") as file:
-            file.truncate((1 + boot_mib + root_mib) * _MIB)
-        sectors = _MIB // _SECTOR
-        table = [
-            "label: dos",
-            f"label-id: 0x{spec['label_id']}{self.number:02x}",
-            f"start={sectors}, size={boot_mib * sectors}, type=c, bootable",
-            f"start={(1 + boot_mib) * sectors}, size={root_mib * sectors}, type=83",
-        ]
-        image.partition(self.steps, raw, table)
-        self._make_boot(raw, boot_mib)
-        uuid = f"7d1f4a52-6c0e-4f53-9d0b-3f2f5a1ce1{self.number:02x}"
-        start = 1 + boot_mib
-        make_ext4(self.steps, raw, root, start_mib=start, mib=root_mib, label="root", uuid=uuid)
-        return raw
-
-    def _make_boot(self, raw: Path, mib: int) -> None:
-        """Make the FAT with the boot loader and what it reads."""
-        loader = self.work / "u-boot.bin"
-        program = (self.parts["uboot"] / "u-boot.bin").read_bytes()
-        loader.write_bytes(_number_uboot(program, self.number))
-        make: list[str | Path] = [tool("mkfs.vfat"), "--invariant", "-n", "boot", "-F", "16"]
-        make += [f"--offset={_MIB // _SECTOR}", raw, str(mib * 1024)]
-        self.steps.run(make, "Making the FAT of a release", "image")
-        for file in (loader, self.recipe.file("uEnv.txt")):
-            copy: list[str | Path] = [tool("mcopy"), "-i", f"{raw}@@1M", file, f"::{file.name}"]
-            self.steps.run(copy, f"Copying {file.name} to the FAT", "image")
+def _make(
+    recipe: Recipe,
+    steps: BuildSteps,
+    parts: dict[str, Path],
+    work: Path,
+    *,
+    number: int,
+    change: Callable[[Path], None],
+    spec: Mapping[str, Any],
+) -> Path:
+    """Make the raw image of a release in the folder `work` of the parts of an image; returns its file."""
+    root, raw, loader = work / "root", work / "card.img", work / "u-boot.bin"
+    release = json.loads((parts["kernel"] / "facts.json").read_text())["kernel"]
+    build_id = name(recipe.variant, number)
+    rootfs.assemble(recipe, steps, parts, root, release=release, build_id=build_id)
+    _number_kernel(root / "boot/Image", number)
+    change(root)
+    boot_mib, root_mib = spec["boot_mib"], spec["root_mib"]
+    with raw.open("wb") as disk:
+        disk.truncate((1 + boot_mib + root_mib) * _MIB)
+    sectors = _MIB // _SECTOR
+    table = [
+        "label: dos",
+        f"label-id: 0x{spec['label_id']}{number:02x}",
+        f"start={sectors}, size={boot_mib * sectors}, type=c, bootable",
+        f"start={(1 + boot_mib) * sectors}, size={root_mib * sectors}, type=83",
+    ]
+    image.partition(steps, raw, table)
+    # The FAT with the boot loader and what it reads.
+    loader.write_bytes(_number_uboot((parts["uboot"] / "u-boot.bin").read_bytes(), number))
+    make: list[str | Path] = [tool("mkfs.vfat"), "--invariant", "-n", "boot", "-F", "16"]
+    steps.run(
+        [*make, f"--offset={sectors}", raw, str(boot_mib * 1024)], "Making the FAT of a release", "image"
+    )
+    for file in (loader, recipe.file("uEnv.txt")):
+        copy: list[str | Path] = [tool("mcopy"), "-i", f"{raw}@@1M", file, f"::{file.name}"]
+        steps.run(copy, f"Copying {file.name} to the FAT", "image")
+    uuid = f"7d1f4a52-6c0e-4f53-9d0b-3f2f5a1ce1{number:02x}"
+    make_ext4(steps, raw, root, start_mib=1 + boot_mib, mib=root_mib, label="root", uuid=uuid)
+    return raw
 
 
 def _number_uboot(program: bytes, number: int) -> bytes:

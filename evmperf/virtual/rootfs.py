@@ -27,7 +27,7 @@ def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     root = target / "root"
     with (
         steps.step(f"Userland from Debian {spec['suite']}"),
-        DebianArchive.opened(steps, target / "apt", spec["suite"]) as archive,
+        DebianArchive(steps, target / "apt", spec["suite"]) as archive,
     ):
         packages = archive.resolve(spec["packages"], spec["leave_out"])
         archive.unpack(packages, root)
@@ -46,10 +46,7 @@ def build_kernel(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     """Unpack the recipe's kernel into `target`: kernel, root/ with modules and kept files, facts.json."""
     spec, suite = recipe.data["kernel"], recipe.data["rootfs"]["suite"]
     unpacked, modules = target / "unpacked", target / "root/usr/lib/modules"
-    with (
-        steps.step(f"Kernel from Debian {suite}"),
-        DebianArchive.opened(steps, target / "apt", suite) as archive,
-    ):
+    with steps.step(f"Kernel from Debian {suite}"), DebianArchive(steps, target / "apt", suite) as archive:
         # Only the kernel's own files: what it depends on makes initrds, which is done here.
         images = [n for n in archive.depends(spec["package"]) if n.startswith("linux-image")]
         kernel = archive.version((images or [spec["package"]])[0])
@@ -80,8 +77,10 @@ def _singles(specs: list[dict[str, Any]], steps: BuildSteps, target: Path) -> li
     packages = []
     for spec in specs:
         suite, component = spec["suite"], spec["component"]
-        opened = DebianArchive.opened(steps, target / "apt", suite, component=component)
-        with steps.step(f"{spec['package']} from Debian {suite} {component}"), opened as archive:
+        with (
+            steps.step(f"{spec['package']} from Debian {suite} {component}"),
+            DebianArchive(steps, target / "apt", suite, component=component) as archive,
+        ):
             package = archive.version(spec["package"])
             archive.unpack([package], target / "root")
         packages.append(package)

@@ -7,6 +7,7 @@ background; `python -m evmperf.virtual.server` is not meant for people.
 
 import asyncio
 import contextlib
+import dataclasses
 import gc
 import json
 import logging
@@ -45,18 +46,12 @@ class VirtualLab:
         self._folder = folder
         self._stack = contextlib.AsyncExitStack()
         self._turn = asyncio.Lock()
-        self._power = False
-        self._cycles = 0
-        self._card = options.card_stuck or "dut"
-        self._silent = ""
         self._files: dict[str, Path]
-        self._since = self._started = boards.now()
-        self._without_tester: str
         self._image: EvmImage
         self._console: ConsoleServer
         self._beside: tester.TesterSpace | TesterMachine | None = None
         self._machine: Machine
-        self.record: LabRecord
+        self.status: BenchStatus
 
     async def open(self) -> None:
         """Make everything ready; raises EvmperfError, and then nothing is left behind."""
@@ -83,7 +78,7 @@ class VirtualLab:
         power = PowerServer(options.power_port, self._act, meter)
         self._stack.callback(power.close)
         self._files = disks.prepare(self._image, folder, fresh=options.fresh)
-        await self._open_tester()
+        without_tester = await self._open_tester()
         self._machine = Machine(
             self._image,
             self._files,
@@ -92,8 +87,24 @@ class VirtualLab:
             devices=self._devices(),
             options=options.qemu_options,
         )
-        self.record = LabRecord(os.getpid(), serial_port, power.port)
-        os.pwrite(lock, msgspec.json.encode(self.record), 0)
+        record = LabRecord(os.getpid(), serial_port, power.port)
+        now = boards.now()
+        self.status = BenchStatus(
+            **dataclasses.asdict(record),
+            name=options.name,
+            variant=options.variant,
+            qemu_options=list(options.qemu_options),
+            folder=str(folder),
+            stamps=str(folder / "console.stamps"),
+            image_hash=self._image.hash,
+            started=now,
+            since=now,
+            tester=self._beside.info if self._beside else None,
+            tester_reason=without_tester,
+        )
+        if card := (self._image.boot_rom or {}).get("disk"):
+            self.status.card, self.status.card_file = options.card_stuck or "dut", str(self._files[card])
+        os.pwrite(lock, msgspec.json.encode(record), 0)
         self._stack.push_async_callback(self._machine.stop, "the bench stopped")
 
     async def close(self) -> None:
@@ -102,23 +113,25 @@ class VirtualLab:
         async with self._turn:  # what is being switched comes to its end
             await self._stack.aclose()
 
-    async def _open_tester(self) -> None:
-        """Make the tester, or keep the reason why not: a board without a network is still useful."""
+    async def _open_tester(self) -> str:
+        """Make the tester, or return the reason why not: a board without a network is still useful."""
         nics = nic_count(self._image)
-        self._without_tester = tester.missing() if nics else "the image has no network"
+        reason = tester.missing() if nics else "the image has no network"
         try:
             if self._image.tester_machine:
                 machine = TesterMachine(self._image, self._folder, self._files.pop(DISK), nics)
                 self._stack.push_async_callback(machine.close)
                 await machine.start()
                 self._beside = machine
-            elif not self._without_tester:
+            elif not reason:
                 self._beside = tester.TesterSpace(self._folder, nics, self._image.tester_path)
                 self._stack.callback(self._beside.close)
         except LabError as error:
-            self._without_tester = str(error)
+            reason = str(error)
         if self._beside is None:
-            _log.warning("no tester: %s", self._without_tester)
+            _log.warning("no tester: %s", reason)
+            return reason
+        return ""
 
     def _devices(self) -> Callable[[], AbstractContextManager[tester.NetDevices]]:
         if self._beside is not None:
@@ -129,7 +142,7 @@ class VirtualLab:
         """Carry out a request of the power port; its answer. Raises Refused or LabError."""
         match method, path:
             case "GET", "/power/0":
-                answer = "1" if self._power else "0"
+                answer = "1" if self.status.power else "0"
             case "PUT", "/power/0":
                 if body not in ("0", "1"):
                     raise Refused(HTTPStatus.BAD_REQUEST, "the body must be 0 or 1")
@@ -137,12 +150,12 @@ class VirtualLab:
                 answer = body
             case "GET", "/card/0":
                 self._check_card_switch()
-                answer = self._card
+                answer = self.status.card
             case "PUT", "/card/0":
                 if body not in boards.CARD:
                     raise Refused(HTTPStatus.BAD_REQUEST, f"the body is one of {', '.join(boards.CARD)}")
                 await self._set_card(body)
-                answer = self._card
+                answer = self.status.card
             case "GET", "/status":
                 answer = msgspec.json.encode(self._status()).decode()
             case "GET", "/tester":
@@ -162,85 +175,57 @@ class VirtualLab:
         async with self._turn:
             if self.stopping.is_set():
                 raise LabError("the bench is stopping")
-            if on == self._power:
+            if on == self.status.power:
                 return
             _log.info("power %s", "on" if on else "off")
             if on:
                 self._start_rom()
                 await self._machine.start()
-                self._cycles += 1
+                self.status.power_cycles += 1
             else:
                 await self._machine.stop()
-            self._power = on
-            self._since = boards.now()
+            self.status.power, self.status.since = on, boards.now()
 
     def _start_rom(self) -> None:
         if self._image.boot_rom:
-            inserted = self._card == "dut"
-            loader = self._options.boot_loader
-            self._silent = disks.start_rom(
+            inserted, loader = self.status.card in ("", "dut"), self._options.boot_loader
+            self.status.silent = disks.start_rom(
                 self._image.boot_rom, self._image.directory, self._files, inserted=inserted, loader=loader
             )
-            if self._silent:
-                _log.warning("the boot ROM starts nothing: %s", self._silent)
+            if self.status.silent:
+                _log.warning("the boot ROM starts nothing: %s", self.status.silent)
 
     async def _set_card(self, where: str) -> None:
         """Move the card; raises LabError while the board is on, or has no card switch."""
         async with self._turn:
             self._check_card_switch()
-            if self._power and where != self._card:
+            if self.status.power and where != self.status.card:
                 raise LabError("the card is not moved while the board is on: switch it off first")
-            self._card = self._options.card_stuck or where
-            _log.info("card: %s", self._card)
-
-    @property
-    def _has_card(self) -> bool:
-        return "disk" in (self._image.boot_rom or {})
+            self.status.card = self._options.card_stuck or where
+            _log.info("card: %s", self.status.card)
 
     def _check_card_switch(self) -> None:
-        if not self._has_card:
+        if not self.status.card:
             raise LabError(f"the virtual EVM {self._image.variant} has no card switch")
 
     def _status(self) -> BenchStatus:
         """What `GET /status` answers; brings all stamps to their file first."""
         self._console.stamps.flush()
-        options, record = self._options, self.record
-        card = self._image.boot_rom if self._has_card else None
-        return BenchStatus(
-            pid=record.pid,
-            name=options.name,
-            variant=options.variant,
-            image_hash=self._image.hash,
-            serial_port=record.serial_port,
-            power_port=record.power_port,
-            started=self._started,
-            tester=self._beside.info if self._beside else None,
-            tester_reason="" if self._beside else self._without_tester,
-            qemu_options=list(options.qemu_options),
-            folder=str(self._folder),
-            power=self._power,
-            power_cycles=self._cycles,
-            since=self._since,
-            qemu_pid=self._machine.pid,
-            last_exit=self._machine.last_exit,
-            console_bytes=self._console.stamps.offset,
-            console_clients=len(self._console.clients),
-            stamps=str(self._folder / "console.stamps"),
-            card=self._card if card else "",
-            card_file=str(self._files[card["disk"]]) if card else "",
-            silent=self._silent,
-        )
+        now = self.status
+        now.qemu_pid, now.last_exit = self._machine.pid, self._machine.last_exit
+        now.console_bytes, now.console_clients = self._console.stamps.offset, len(self._console.clients)
+        return now
 
     async def _tester(self) -> boards.TesterInfo:
         """What `GET /tester` answers once the tester is ready; raises LabError without one."""
         if self._beside is None:
-            raise LabError(f"the virtual EVM has no tester: {self._without_tester}")
+            raise LabError(f"the virtual EVM has no tester: {self.status.tester_reason}")
         if isinstance(self._beside, TesterMachine):
             await self._beside.ready()
         return self._beside.info
 
 
-async def serve(options: LabOptions, folder: Path, ready: Callable[[LabRecord], None]) -> None:
+async def serve(options: LabOptions, folder: Path, ready: Callable[[BenchStatus], None]) -> None:
     """Serve until a signal or `POST /stop`; calls `ready` once all answers. Raises EvmperfError."""
     bench = VirtualLab(options, folder)
     loop = asyncio.get_running_loop()
@@ -251,8 +236,8 @@ async def serve(options: LabOptions, folder: Path, ready: Callable[[LabRecord], 
         # All objects of now stay: later collections need not visit them while a console streams.
         gc.collect()
         gc.freeze()
-        _log.info("ready: %s", bench.record)
-        ready(bench.record)
+        _log.info("ready: %s", bench.status)
+        ready(bench.status)
         await bench.stopping.wait()
         _log.info("stopping")
     finally:
@@ -260,7 +245,7 @@ async def serve(options: LabOptions, folder: Path, ready: Callable[[LabRecord], 
     _log.info("stopped")
 
 
-def run_foreground(options: LabOptions, ready: Callable[[LabRecord], None]) -> None:
+def run_foreground(options: LabOptions, ready: Callable[[BenchStatus], None]) -> None:
     """Serve a board in this process, logging to stderr as well. Raises EvmperfError."""
     folder = boards.folder(options.name)
     _set_up_log(folder, logging.StreamHandler())

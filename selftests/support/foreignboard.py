@@ -102,7 +102,7 @@ def _packages(steps: BuildSteps, folder: Path) -> Path:
     """The packages that are needed, unpacked."""
     with (
         steps.step(f"orangepi-pc's software from Debian {SUITE}"),
-        DebianArchive.opened(steps, folder / "apt", SUITE, "armhf") as archive,
+        DebianArchive(steps, folder / "apt", SUITE, "armhf") as archive,
     ):
         chosen = archive.resolve(PACKAGES, [])
         wanted = [p for p in chosen if p.name.startswith((*KEPT, *LIBRARIES))]
