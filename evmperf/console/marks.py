@@ -10,9 +10,10 @@ import enum
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from evmperf.console.record import POWER_ANSWERED, POWER_ON, ConsoleRecord
+from evmperf.model.errors import EvmperfError
 
 ALLOWED_S = 0.02
 """How far off a mark may be, in seconds: a boot time with one that is farther off is refused."""
@@ -51,6 +52,32 @@ class Mark:
     wall_ns: int
     error_s: float
     text: str
+
+
+@dataclass(frozen=True)
+class ObservedBoot:
+    """One boot: what was asked for, its marks, and why it failed if it did.
+
+    `goal` is the state that was asked for (uboot, booted, shell), `started_ns` is since the epoch,
+    `duration_s` is the time in seconds from before the power-off to the prompt. `measured` says whether the
+    errors of its marks were measured, or are only stated. `notes` are what it is good to know of it although
+    it went on, as a boot loader that started twice. `warm` says what a boot without
+    a power cycle was, "" for a cold one.
+    """
+
+    goal: str
+    kernel_arguments: str
+    started_ns: int
+    duration_s: float
+    marks: Mapping[Phase, Mark]
+    error: EvmperfError | None = None
+    phase: str = ""
+    post_mortem: str = ""
+    measured: bool = True
+    notes: Sequence[str] = ()
+    warm: str = ""
+    told: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of the boot's parts as its kernel and systemd tell them, where no console does."""
 
 
 _SPL = re.compile(rb"U-Boot SPL \d{4}\.\d\d[^\r\n]*")

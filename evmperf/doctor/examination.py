@@ -14,9 +14,8 @@ from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
 from evmperf.console import booted, uboot
-from evmperf.console.boot import ObservedBoot
 from evmperf.console.booted import WrongBoot
-from evmperf.console.marks import Mark, Phase
+from evmperf.console.marks import Mark, ObservedBoot, Phase
 from evmperf.doctor import host, software
 from evmperf.doctor.finding import CheckFinding, CheckOutcome, Noted, bad
 from evmperf.doctor.target import line, opened

@@ -12,8 +12,7 @@ from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
-from evmperf.console.boot import ObservedBoot
-from evmperf.console.marks import find, remarks
+from evmperf.console.marks import ObservedBoot, find, remarks
 from evmperf.console.person import Person
 from evmperf.lab import virtuallab
 from evmperf.lab.localtester import LocalTester, is_local

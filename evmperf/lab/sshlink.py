@@ -17,7 +17,7 @@ from typing import Any
 from labgrid.driver import ExecutionError, SSHDriver
 from labgrid.exceptions import NoDriverFoundError
 
-from evmperf.console.boot import ObservedBoot
+from evmperf.console.marks import ObservedBoot
 from evmperf.lab.tester import CommandTester
 from evmperf.measure.bench import Reply
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from evmperf.boards import prompts
 from evmperf.boards.board import Board
-from evmperf.console.boot import ObservedBoot
-from evmperf.console.marks import Mark, Phase, find
+from evmperf.console.marks import Mark, ObservedBoot, Phase, find
 from evmperf.console.record import POWER_ON, ConsoleRecord
 from evmperf.lava import marked
 from evmperf.lava.joblog import LogEntry

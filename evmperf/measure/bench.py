@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evmperf.boards.board import Board
-from evmperf.console.boot import ObservedBoot
+from evmperf.console.marks import ObservedBoot
 
 
 @dataclass(frozen=True)

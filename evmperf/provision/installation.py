@@ -9,18 +9,38 @@ from typing import Any
 
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
+from evmperf.lab.media import CardSwitch
 from evmperf.measure.bench import Shell
-from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError
-from evmperf.provision import cache, running, ways
+from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, UsageError
+from evmperf.provision import cache, running
 from evmperf.provision.cache import Cache
 from evmperf.provision.image import DiskImage
+from evmperf.provision.network import NetworkWay
 from evmperf.provision.record import Book, InstallationEntry, InstallationRecord
 from evmperf.provision.running import Running
-from evmperf.provision.staging import Way
-from evmperf.provision.ways import NoWay
+from evmperf.provision.ways import CardWay, CommandWay, Way
 
 Tell = Callable[[str], None]
 Progress = Callable[[str, int, int], None]
+
+
+class NoWay(UsageError):
+    """The board file names no way to put an image on the board. That is allowed."""
+
+
+def choose(target: Any, board: Board, bench: LabgridBench) -> Way:
+    """The way of a board; raises NoWay if it has none, UsageError or LabError for a wrong description."""
+    if board.options.image.device:
+        return NetworkWay(target, board, bench)
+    if switch := CardSwitch.of(target):
+        return CardWay(switch)
+    if command := board.options.image.command:
+        return CommandWay(command, board)
+    raise NoWay(
+        f"{board.file_name} gives no way to write an image to the board: add a card switch "
+        f"(USBSDMuxDriver and USBStorageDriver), options.image.device or options.image.command "
+        f"(docs/provisioning.md)"
+    )
 
 
 @dataclass
@@ -47,7 +67,7 @@ class Installation:
     ) -> None:
         self.board, self.bench = board, bench
         self._tell, self._progress = tell, progress
-        self._way: Way = ways.choose(target, board, bench)
+        self._way: Way = choose(target, board, bench)
         self._book = Book(board)
         bench.before_power_on(self._before_power_on)
         self._pending: DiskImage | None = None

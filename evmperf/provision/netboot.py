@@ -14,7 +14,7 @@ from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.provision import software
-from evmperf.provision.staging import Provider, trouble
+from evmperf.provision.ways import Provider, trouble
 
 PARTS = ("kernel", "dtb", "ramdisk")
 MEDIUM = "netboot"

@@ -12,7 +12,7 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, LabError, ToolError, UsageError
 from evmperf.provision.image import DiskImage
-from evmperf.provision.staging import Provider, Way, trouble
+from evmperf.provision.ways import Provider, Way, trouble
 from evmperf.provision.writer import MARK, Progress
 
 _MEDIUM = "network"

@@ -25,12 +25,11 @@ from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import board as boards
 from evmperf.virtual import disks, tester
 from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
-from evmperf.virtual.console import ConsoleServer
+from evmperf.virtual.console import ConsoleServer, ConsoleStamps
 from evmperf.virtual.image import EvmImage, load
 from evmperf.virtual.machine import Machine, nic_count
 from evmperf.virtual.meter import SimulatedMeter
 from evmperf.virtual.power import PowerServer, Refused
-from evmperf.virtual.stamps import Writer
 from evmperf.virtual.testermachine import DISK, TesterMachine
 
 _LOG_LIMIT = 4 << 20
@@ -67,7 +66,7 @@ class VirtualLab:
         self._stack.callback(os.close, lock)
         tester.clean_up(folder)
         self._image = load(options.variant)
-        stamps = Writer(folder / "console.stamps")
+        stamps = ConsoleStamps(folder / "console.stamps")
         self._stack.callback(stamps.close)
         self._console = ConsoleServer(stamps)
         self._stack.push_async_callback(self._console.close)

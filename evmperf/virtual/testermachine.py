@@ -17,10 +17,9 @@ import msgspec
 from evmperf.model.errors import LabError
 from evmperf.virtual import steps
 from evmperf.virtual.board import HOST, TesterInfo
-from evmperf.virtual.console import ConsoleServer
+from evmperf.virtual.console import ConsoleServer, ConsoleStamps
 from evmperf.virtual.image import EvmImage
 from evmperf.virtual.machine import Machine
-from evmperf.virtual.stamps import Writer
 from evmperf.virtual.tester import NetDevices, nics_of
 
 READY_TIMEOUT = 240.0
@@ -51,7 +50,7 @@ class TesterMachine:
     async def start(self) -> None:
         """Start its QEMU; returns before it has booted. Raises LabError."""
         key = _key(self._board)
-        stamps = Writer(self._board / "tester.stamps")
+        stamps = ConsoleStamps(self._board / "tester.stamps")
         self._console = ConsoleServer(stamps)
         machine = Machine(
             self._image,

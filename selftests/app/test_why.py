@@ -12,8 +12,7 @@ from evmperf.app import why
 from evmperf.app.requests import Explained, Why
 from evmperf.benchmarks.families.boot import record
 from evmperf.cli.main import main
-from evmperf.console.boot import ObservedBoot
-from evmperf.console.marks import find
+from evmperf.console.marks import ObservedBoot, find
 from evmperf.console.record import HEADER, POWER_ON, ConsoleRecord
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus

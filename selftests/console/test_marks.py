@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.benchmarks.families.boot import LateStamp, readings
-from evmperf.console.boot import ObservedBoot
-from evmperf.console.marks import Phase, find, last_phase, seconds
+from evmperf.console.marks import ObservedBoot, Phase, find, last_phase, seconds
 from evmperf.console.record import POWER_ANSWERED, POWER_ON, ConsoleRecord
 from evmperf.model.errors import RefusedOutput
 from selftests.support.texts import BOOT, LOGIN, SPL_BOOT, chunked

@@ -9,7 +9,7 @@ from evmperf.boards.board import Board
 from evmperf.cli import main as cli
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.provision import ways
+from evmperf.provision import installation
 from selftests.provision import imagelab
 from selftests.provision.cards import assert_equal, used_card
 from selftests.provision.test_switch import Image
@@ -30,30 +30,30 @@ def image(tmp_path):
 
 def test_a_board_without_a_way_is_told_what_to_add(tmp_path):
     with pytest.raises(UsageError, match=r"b\.yaml gives no way .*USBSDMuxDriver"):
-        ways.choose(Target("main"), board(tmp_path), None)
+        installation.choose(Target("main"), board(tmp_path), None)
 
 
 def test_a_disk_without_an_http_server_is_told_what_to_add(tmp_path):
     with pytest.raises(UsageError, match="no HTTPProvider with its driver"):
-        ways.choose(Target("main"), board(tmp_path, device="/dev/mmcblk0"), None)
+        installation.choose(Target("main"), board(tmp_path, device="/dev/mmcblk0"), None)
 
 
 def test_the_lab_s_own_command_gets_the_image_whatever_its_name_is(tmp_path, image):
-    way = ways.choose(Target("main"), board(tmp_path, command="cp {image} flashed"), None)
+    way = installation.choose(Target("main"), board(tmp_path, command="cp {image} flashed"), None)
     way.put(image, lambda *_: None)
     assert Path(tmp_path / "flashed").read_bytes() == b"content"
 
 
 def test_a_command_that_fails_is_a_lab_failure_with_its_last_words(tmp_path, image):
     command = "echo no board on USB {image} >&2; exit 4"
-    way = ways.choose(Target("main"), board(tmp_path, command=command), None)
+    way = installation.choose(Target("main"), board(tmp_path, command=command), None)
     with pytest.raises(LabError, match=r"ended with 4: no board on USB .*an image\.wic"):
         way.put(image, lambda *_: None)
 
 
 def test_a_command_without_the_image_is_a_mistake(tmp_path):
     with pytest.raises(UsageError, match=r"image\.command must have \{image\} in it"):
-        ways.choose(Target("main"), board(tmp_path, command="flash"), None)
+        installation.choose(Target("main"), board(tmp_path, command="flash"), None)
 
 
 def test_the_command_writes_a_card_in_a_reader(tmp_path, capsys, monkeypatch):

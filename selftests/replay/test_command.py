@@ -9,8 +9,7 @@ import pytest
 
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.cli.main import main
-from evmperf.console.boot import ObservedBoot
-from evmperf.console.marks import find
+from evmperf.console.marks import ObservedBoot, find
 from evmperf.console.record import HEADER, POWER_ON, ConsoleRecord
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool

@@ -3,8 +3,7 @@
 import subprocess
 
 from evmperf.boards.board import Board
-from evmperf.console.boot import ObservedBoot
-from evmperf.console.marks import find
+from evmperf.console.marks import ObservedBoot, find
 from evmperf.console.record import POWER_ON, ConsoleRecord
 from evmperf.measure.bench import Reply
 from evmperf.model.errors import LabError, ToolError

@@ -17,7 +17,7 @@ import yaml
 from labgrid import Environment
 
 from evmperf.boards import board as boards
-from evmperf.console.boot import ObservedBoot
+from evmperf.console.marks import ObservedBoot
 from evmperf.console.record import HEADER, POWER_ON, ConsoleRecord, read
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import EvmperfError

@@ -1,8 +1,8 @@
-"""Reading a bench's file `console.stamps`, whose form is in `evmperf.virtual.stamps`."""
+"""Reading a bench's file `console.stamps`, whose form is in `evmperf.virtual.console`."""
 
 from pathlib import Path
 
-from evmperf.virtual.stamps import BASE, MAGIC, RECORD
+from evmperf.virtual.console import BASE, MAGIC, RECORD
 
 
 def read_stamps(path: Path) -> list[tuple[int, int, int]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evmperf.virtual import console as console_module
-from evmperf.virtual import stamps
+from evmperf.virtual import console as consoles
 from evmperf.virtual.console import ConsoleServer
 from selftests.support.stamps import read_stamps
 
@@ -21,7 +21,7 @@ MIB = 1 << 20
 @asynccontextmanager
 async def opened(path: Path) -> AsyncIterator[tuple[ConsoleServer, socket.socket, int]]:
     """A console with a board attached: the console, the board's end of the line, the TCP port."""
-    writer = stamps.Writer(path)
+    writer = consoles.ConsoleStamps(path)
     console = ConsoleServer(writer)
     port = await console.listen(0)
     ours, board = socket.socketpair()
@@ -118,7 +118,7 @@ def test_stamps_refuse_another_file(tmp_path: Path) -> None:
 
 def test_stamps_cut_short_are_read_up_to_there(tmp_path: Path) -> None:
     path = tmp_path / "stamps"
-    writer = stamps.Writer(path)
+    writer = consoles.ConsoleStamps(path)
     writer.add(5, 1000)
     writer.add(1, 2000)
     writer.close()
@@ -130,9 +130,9 @@ def test_stamps_cut_short_are_read_up_to_there(tmp_path: Path) -> None:
 def test_stamps_keep_their_offsets_when_the_file_starts_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stamps, "_LIMIT", 40)
+    monkeypatch.setattr(consoles, "_LIMIT", 40)
     path = tmp_path / "stamps"
-    writer = stamps.Writer(path)
+    writer = consoles.ConsoleStamps(path)
     for _ in range(3):
         writer.add(7, 1000)
     writer.flush()
