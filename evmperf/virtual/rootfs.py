@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -171,16 +172,20 @@ def initrd(recipe: Recipe, root: Path, release: str, section: str = "initrd") ->
     """Return an uncompressed initrd: busybox, the modules that a section names, its `init`."""
     spec = recipe.data[section]
     modules = _closure(root / "usr/lib/modules" / release, spec["modules"])
-    files = CpioArchive()
-    for folder in ("bin", "dev", "proc", "sys", "root", "modules"):
-        files.folder(folder)
-    files.file("bin/busybox", (root / "usr/bin/busybox").read_bytes(), 0o755)
-    files.link("bin/sh", "busybox")
-    files.file("init", recipe.file(spec["init"]).read_bytes(), 0o755)
-    for number, module in enumerate(modules):
-        # The number keeps the order in which they depend on each other.
-        files.file(f"modules/{number:02}-{module.name}", module.read_bytes(), 0o644)
-    return files.finish()
+    folders = [(name, stat.S_IFDIR | 0o755, b"") for name in ("bin", "dev", "proc", "sys", "root", "modules")]
+    return cpio(
+        [
+            *folders,
+            ("bin/busybox", stat.S_IFREG | 0o755, (root / "usr/bin/busybox").read_bytes()),
+            ("bin/sh", stat.S_IFLNK | 0o777, b"busybox"),
+            ("init", stat.S_IFREG | 0o755, recipe.file(spec["init"]).read_bytes()),
+            # The number keeps the order in which they depend on each other.
+            *(
+                (f"modules/{number:02}-{module.name}", stat.S_IFREG | 0o644, module.read_bytes())
+                for number, module in enumerate(modules)
+            ),
+        ]
+    )
 
 
 def _closure(folder: Path, names: list[str]) -> list[Path]:
@@ -200,42 +205,18 @@ def _closure(folder: Path, names: list[str]) -> list[Path]:
     return [folder / path for path in order]
 
 
-class CpioArchive:
-    """A cpio archive in memory in the kernel's `newc` format, the same bytes for the same files: owners
-    are root, times are zero. The program cpio would need every file on disk, owned by root.
+def cpio(entries: Sequence[tuple[str, int, bytes]]) -> bytes:
+    """A cpio archive in the kernel's `newc` format of names, modes (stat(2)) and contents, the same bytes for
+    the same entries: owners are root, times are zero. The program cpio would need every file on disk.
     """
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._inode = 0
-
-    def folder(self, name: str) -> None:
-        """Add a folder."""
-        self._add(name, b"", stat.S_IFDIR | 0o755)
-
-    def file(self, name: str, content: bytes, mode: int) -> None:
-        """Add a file with permission bits `mode`."""
-        self._add(name, content, stat.S_IFREG | mode)
-
-    def link(self, name: str, destination: str) -> None:
-        """Add a symbolic link."""
-        self._add(name, destination.encode(), stat.S_IFLNK | 0o777)
-
-    def finish(self) -> bytes:
-        """Return the archive's bytes."""
-        self._inode = -1
-        self._add("TRAILER!!!", b"", 0)
-        return bytes(self._data)
-
-    def _add(self, name: str, content: bytes, mode: int) -> None:
-        self._inode += 1
+    data = bytearray()
+    for inode, (name, mode, content) in enumerate([*entries, ("TRAILER!!!", 0, b"")], 1):
         encoded = name.encode() + b"\0"
+        number = inode if mode else 0
         # Inode, mode, uid, gid, links, time, size, device (2), special device (2), name, checksum.
-        fields = (self._inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
-        self._data += b"070701" + b"".join(b"%08X" % field for field in fields) + encoded
-        self._pad()
-        self._data += content
-        self._pad()
-
-    def _pad(self) -> None:
-        self._data += bytes(-len(self._data) % 4)
+        fields = (number, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
+        data += b"070701" + b"".join(b"%08X" % field for field in fields)
+        for part in (encoded, content):
+            data += part
+            data += bytes(-len(data) % 4)
+    return bytes(data)

@@ -16,6 +16,7 @@ import select
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import threading
 import tty
@@ -29,7 +30,7 @@ from evmperf.runs import folders
 from evmperf.virtual import image
 from evmperf.virtual.debian import DebianArchive
 from evmperf.virtual.image import partition
-from evmperf.virtual.rootfs import CpioArchive
+from evmperf.virtual.rootfs import cpio
 from evmperf.virtual.steps import BuildSteps, make_ext4, tool
 from selftests.support.ports import free_port
 
@@ -176,18 +177,18 @@ def _kernel(steps: BuildSteps, packages: Path, root: Path) -> None:
     (tree,) = packages.glob("usr/lib/linux-image-*/sun8i-h3-orangepi-pc.dtb")
     shutil.copy(tree, boot / "board.dtb")
     steps.run([tool("depmod"), "-b", packages / "usr", release], "Indexing modules", "foreign")
-    files = CpioArchive()
-    for folder in ("bin", "dev", "proc", "sys", "root", "modules"):
-        files.folder(folder)
-    files.file("bin/busybox", (root / "bin/busybox").read_bytes(), 0o755)
+    names = ("bin", "dev", "proc", "sys", "root", "modules")
+    files = [(name, stat.S_IFDIR | 0o755, b"") for name in names]
+    files.append(("bin/busybox", stat.S_IFREG | 0o755, (root / "bin/busybox").read_bytes()))
     for name in ("sh", "mount", "umount", "insmod", "cat", "sleep", "switch_root"):
-        files.link(f"bin/{name}", "busybox")
-    files.file("init", _INIT.encode(), 0o755)
+        files.append((f"bin/{name}", stat.S_IFLNK | 0o777, b"busybox"))
+    files.append(("init", stat.S_IFREG | 0o755, _INIT.encode()))
     for number, module in enumerate(_closure(packages / "usr/lib/modules" / release)):
         data = module.read_bytes()
         data = lzma.decompress(data) if module.suffix == ".xz" else data
-        files.file(f"modules/{number:02}-{module.name.removesuffix('.xz')}", data, 0o644)
-    (boot / "initrd.img").write_bytes(files.finish())
+        name = f"modules/{number:02}-{module.name.removesuffix('.xz')}"
+        files.append((name, stat.S_IFREG | 0o644, data))
+    (boot / "initrd.img").write_bytes(cpio(files))
     (boot / "extlinux/extlinux.conf").write_text(
         "timeout 1\ndefault tiny\nlabel tiny\n  linux /boot/vmlinuz\n  initrd /boot/initrd.img\n"
         f"  fdt /boot/board.dtb\n  append {APPEND}\n"
