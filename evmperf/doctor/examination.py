@@ -22,10 +22,10 @@ from evmperf.doctor.target import line, opened
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import Wanted, wanted
 from evmperf.lab import boardcheck
-from evmperf.lab.bench import LabgridBench, open_tester
+from evmperf.lab.bench import LabgridBench
 from evmperf.lab.shell import UbootShell
 from evmperf.lab.sshlink import SshFiles
-from evmperf.lab.virtuallab import VIRTUAL
+from evmperf.lab.tester import VIRTUAL, open_tester
 from evmperf.measure import around, shellstep
 from evmperf.measure.bench import Shell
 from evmperf.measure.signals import listening

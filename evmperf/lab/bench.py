@@ -14,12 +14,10 @@ from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
 from evmperf.console.marks import ObservedBoot, find, remarks
 from evmperf.console.person import Person
-from evmperf.lab import virtuallab
-from evmperf.lab.localtester import LocalTester, is_local
 from evmperf.lab.meter import RailMeterDriver
 from evmperf.lab.shell import LinuxShell, UbootShell
 from evmperf.lab.sshlink import SshFiles, SshLink
-from evmperf.lab.tester import CommandTester, SshTester
+from evmperf.lab.tester import CommandTester, open_tester
 from evmperf.measure.bench import Meter, Shell
 from evmperf.model.errors import (
     BoardError,
@@ -285,17 +283,6 @@ class LabgridBench:
                 warm=self._strategy.resets,
             )
         )
-
-
-def open_tester(board: Board, target: Any) -> CommandTester:
-    """The machine beside the board; raises LabError when there is none."""
-    if is_local(board.tester):
-        return LocalTester(board)
-    if board.tester == virtuallab.VIRTUAL:
-        return virtuallab.tester(target)
-    if board.tester:
-        return SshTester(board.tester)
-    raise LabError(f"{board.file_name} names no tester: set options.tester.host there, or set EVMPERF_TESTER")
 
 
 def classify(error: BaseException, phase: str = "") -> EvmperfError:

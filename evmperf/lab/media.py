@@ -18,7 +18,7 @@ from labgrid.driver.common import Driver
 from labgrid.driver.exception import ExecutionError
 from labgrid.factory import target_factory
 
-from evmperf.lab import virtuallab
+from evmperf.lab.tester import ask
 from evmperf.model.errors import LabError
 from evmperf.runs import folders
 
@@ -36,17 +36,17 @@ class VirtualCardDriver(Driver):  # type: ignore[misc]
     @Driver.check_active  # type: ignore[untyped-decorator]
     def set_mode(self, mode: str) -> None:
         """Move the card: `dut`, `host` or `off`; raises LabError."""
-        virtuallab.ask(self.port.host, "PUT", "card/0", mode)
+        ask(self.port.host, "PUT", "card/0", mode)
 
     @Driver.check_active  # type: ignore[untyped-decorator]
     def get_mode(self) -> str:
         """Where the card is."""
-        return virtuallab.ask(self.port.host, "GET", "card/0")
+        return ask(self.port.host, "GET", "card/0")
 
     @Driver.check_active  # type: ignore[untyped-decorator]
     def medium(self) -> str:
         """The file that is the card; raises LabError for a file outside this user's lab: it is written to."""
-        said = str(json.loads(virtuallab.ask(self.port.host, "GET", "status"))["card_file"])
+        said = str(json.loads(ask(self.port.host, "GET", "status"))["card_file"])
         if not Path(said).resolve().is_relative_to(folders.state_dir().resolve()):
             raise LabError(
                 f"the card switch names {said[:200]!r} as its card, which is no disk of a virtual "

@@ -1,21 +1,39 @@
-"""Commands beside the board: on the tester over SSH or in a virtual EVM's network namespace, and
-on the machine with the meter.
+"""Commands beside the board: on the tester, which is a machine behind SSH, this one (`--tester local`) or the
+one beside a virtual EVM, and on the machine with the meter.
 
 Each command runs in a session of its own there, so that a command that hangs is killed with all
 that it started, and what it left running on purpose (a server under setsid) lives on.
 """
 
 import contextlib
+import ipaddress
+import json
 import os
+import re
 import shlex
 import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+import requests
+
+from evmperf.boards.board import Board
+from evmperf.boards.vocabulary import CABLED
 from evmperf.measure.bench import Reply
-from evmperf.model.errors import LabError, ToolError
+from evmperf.model.errors import EvmperfError, LabError, ToolError
 
+LOCAL = "local"
+"""The tester that is this machine: `local`, or `local:INTERFACE`."""
+_LOCAL_S = 15.0
+VIRTUAL = "virtual"
+"""The name of the tester that stands beside a virtual EVM."""
+_ANSWER_S = 10.0
+_TESTER_S = 300.0
+"""The tester's answer may wait until it has booted."""
 _SSH_FAILED = 255
 """ssh's own exit status. A step never has it: its wrapper ends with that of a pipe."""
 _SSH_OPTIONS = {
@@ -136,6 +154,136 @@ class SshTester(CommandTester):
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(command, capture_output=True, timeout=_KILL_S, check=False)
         self._folder.cleanup()
+
+
+class LocalTester(CommandTester):
+    """A root shell here, with the tester's addresses until `close`; raises LabError."""
+
+    def __init__(self, board: Board, net: Path = Path("/sys/class/net")) -> None:
+        super().__init__(() if os.geteuid() == 0 else ("sudo", "-n"), "this machine")
+        self._net = net
+        self._added: list[str] = []
+        if self._prefix:
+            try:
+                self.run("true", _LOCAL_S)
+            except LabError as error:
+                raise LabError(
+                    "this machine as the tester needs root, for an address on the cable: run "
+                    f"`sudo -v` first ({error})"
+                ) from None
+        links = self._ip("-4 address")
+        holders = {e["local"]: link["ifname"] for link in links for e in link.get("addr_info", ())}
+        wanted = _addresses(board)
+        found = next((holders[address] for address in wanted if address in holders), "")
+        interface = board.tester.partition(":")[2] or found or self._cable()
+        if not re.fullmatch(r"[\w.@-]{1,15}", interface) or not (net / interface).exists():
+            raise LabError(f"this machine has no network interface {interface!r}")
+        self.limits = f"this machine, {os.cpu_count()} processors, {interface}, {self._speed(interface)}"
+        """What bounds the figures that are measured against this machine."""
+        try:
+            for address, length in wanted.items():
+                if address not in holders:
+                    place = f"{address}/{length} dev {interface}"
+                    self._do(f"ip address add {place}")
+                    self._added.append(place)
+                    self._do(f"ip link set {interface} up")
+        except LabError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Put the addresses back as they were."""
+        while self._added:
+            self._do(f"ip address del {self._added.pop()}")
+
+    def _cable(self) -> str:
+        """The one wired interface with a carrier that does not lead to the world."""
+        world = {route.get("dev") for route in self._ip("route show default")}
+        wired = [path for path in sorted(self._net.iterdir()) if (path / "device").exists()]
+        wired = [path for path in wired if not (path / "wireless").exists() and path.name not in world]
+        found = [path.name for path in wired if _text(path / "carrier") == "1"]
+        if len(found) != 1:
+            which = f"{' and '.join(found)} may be" if found else "none is"
+            raise LabError(
+                f"which interface of this machine has the board's cable is not clear: {which} it; "
+                f"say --tester {LOCAL}:INTERFACE, and look at the cable"
+            )
+        return found[0]
+
+    def _speed(self, interface: str) -> str:
+        speed = _text(self._net / interface / "speed")
+        return f"{speed} Mbit/s" if speed.isdigit() else "speed unknown"
+
+    def _ip(self, words: str) -> list[dict[str, Any]]:
+        try:
+            return list(json.loads(self._do(f"ip -j {words}") or "[]"))
+        except ValueError as error:
+            raise LabError(f"`ip -j {words}` of this machine did not answer in JSON") from error
+
+    def _do(self, command: str) -> str:
+        try:
+            reply = self.run(command, _LOCAL_S)
+        except EvmperfError as error:
+            raise LabError(str(error)) from error
+        if reply.status:
+            raise LabError(f"`{command}` failed on this machine: {reply.text.strip()[-200:]}")
+        return reply.text
+
+
+def _addresses(board: Board) -> dict[str, int]:
+    """The tester's addresses in the board's file, each with its prefix length."""
+    found: dict[str, int] = {}
+    for section in CABLED:
+        if section in board.features:
+            cable = board.options.cable(section)
+            if cable.tester_address and cable.board_address:
+                length = ipaddress.ip_interface(cable.board_address).network.prefixlen
+                found[str(ipaddress.ip_address(cable.tester_address))] = length
+    return found
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("ascii").strip()
+    except (OSError, ValueError):  # a link that is down has no speed
+        return ""
+
+
+def ask(host: str, method: str, what: str, body: str = "", timeout_s: float = _ANSWER_S) -> str:
+    """The answer of the lab at the `host` of a NetworkPowerPort; raises LabError."""
+    base, _, _ = host.partition("/power/")  # http://HOST:PORT/power/{index}
+    try:
+        answer = requests.request(method, f"{base}/{what}", data=body, timeout=timeout_s)
+    except requests.RequestException as error:
+        raise LabError(
+            f"the lab of the virtual EVM does not answer ({type(error).__name__}): is it running? "
+            f"(`evmperf virtual status`)"
+        ) from None
+    if answer.status_code != requests.codes.ok:
+        raise LabError(f"the lab of the virtual EVM refused: {answer.text.strip()}")
+    return answer.text.strip()
+
+
+def _virtual_tester(target: Any) -> CommandTester:
+    """The tester beside the virtual EVM of a Labgrid target; raises LabError without one."""
+    switch = urlsplit(target.get_resource("NetworkPowerPort").host)
+    # The answer is a command to run: only this machine's lab is asked for it.
+    host = f"http://127.0.0.1:{switch.port or 0}"
+    said = json.loads(ask(host, "GET", "tester", timeout_s=_TESTER_S))
+    if said["ssh_host"]:
+        return SshTester(said["ssh_host"], said["ssh_options"])
+    return CommandTester(said["command"], f"the tester {said['namespace']}")
+
+
+def open_tester(board: Board, target: Any) -> CommandTester:
+    """The machine beside the board; raises LabError when there is none."""
+    if board.tester.partition(":")[0] == LOCAL:
+        return LocalTester(board)
+    if board.tester == VIRTUAL:
+        return _virtual_tester(target)
+    if board.tester:
+        return SshTester(board.tester)
+    raise LabError(f"{board.file_name} names no tester: set options.tester.host there, or set EVMPERF_TESTER")
 
 
 def _group(output: bytes) -> tuple[str, str]:

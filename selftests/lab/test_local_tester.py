@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.lab.localtester import LocalTester
+from evmperf.lab.tester import LocalTester
 from evmperf.model.errors import LabError
 from evmperf.model.places import STEP_FOLDER
 

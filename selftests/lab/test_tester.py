@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from evmperf.lab import virtuallab
+from evmperf.lab import tester as testers
 from evmperf.lab.tester import CommandTester, SshTester
 from evmperf.measure import shellstep
 from evmperf.model.errors import LabError, ToolError
@@ -173,6 +173,6 @@ def test_only_this_machine_is_asked_for_the_command_of_a_virtual_tester(tmp_path
         host = f"http://127.0.0.2:{server.server_port}/power/{{index}}"
         target = SimpleNamespace(get_resource=lambda _: SimpleNamespace(host=host))
         with pytest.raises(LabError, match="the lab of the virtual EVM does not answer"):
-            virtuallab.tester(target)
+            testers.open_tester(SimpleNamespace(tester="virtual"), target)
         server.shutdown()
     assert asked == []

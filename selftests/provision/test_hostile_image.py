@@ -203,7 +203,7 @@ def test_a_board_that_says_nonsense_of_its_disk_says_nothing(said):
 def test_who_plays_the_card_switch_names_no_file_of_the_user_as_the_card(tmp_path, monkeypatch):
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
     said = {}
-    monkeypatch.setattr(media.virtuallab, "ask", lambda *_: json.dumps(said))
+    monkeypatch.setattr(media, "ask", lambda *_: json.dumps(said))
     driver = media.VirtualCardDriver.medium.__wrapped__
     switch = type("Switch", (), {"port": SimpleNamespace(host="")})()
     for file in ("/home/user/.ssh/authorized_keys", f"{tmp_path}/state/../.bashrc", ""):
