@@ -12,7 +12,7 @@ import json
 import shlex
 import subprocess
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.provision import medium, writer
@@ -25,19 +25,23 @@ _START = (
 )
 
 
-class Host:
+_KINDS: dict[str, type[EvmperfError]] = {"usage": UsageError}
+
+
+class Host(NamedTuple):
     """The host of a medium: this one, or one behind the command `prefix` (`ssh HOST --`)."""
 
-    def __init__(self, prefix: Sequence[str] = (), name: str = "this host") -> None:
-        self.prefix = list(prefix)
-        self.name = name
+    prefix: Sequence[str] = ()
+    name: str = "this host"
 
     def put(self, path: str, source: Source, content: Content, progress: Progress) -> dict[str, Any]:
         """`writer.put` on that host; raises LabError or UsageError."""
-        if not self.prefix:
-            with _as_ours():
-                return writer.put(path, source, content, progress)
-        return self._order({"path": path, **content._asdict()}, source, progress)
+        if self.prefix:
+            return self._order({"path": path, **content._asdict()}, source, progress)
+        try:
+            return writer.put(path, source, content, progress)
+        except MediumError as error:
+            raise _KINDS.get(error.kind, LabError)(str(error)) from None
 
     def _order(self, order: dict[str, Any], source: Source, progress: Progress) -> dict[str, Any]:
         text = _program()
@@ -65,8 +69,7 @@ class Host:
                 elif "progress" in answer:
                     progress(*answer["progress"])
                 elif "error" in answer:
-                    kind: type[EvmperfError] = UsageError if answer["kind"] == "usage" else LabError
-                    raise kind(f"on {self.name}: {answer['error']}")
+                    raise _KINDS.get(answer["kind"], LabError)(f"on {self.name}: {answer['error']}")
                 elif "result" in answer:
                     result: dict[str, Any] = answer["result"]
                     return result
@@ -111,12 +114,3 @@ def _send(pipe: Any, source: Source, size: int) -> None:
             pipe.write(chunk[:length])
         offset += length
     pipe.flush()
-
-
-@contextlib.contextmanager
-def _as_ours() -> Any:
-    try:
-        yield
-    except MediumError as error:
-        kind: type[EvmperfError] = UsageError if error.kind == "usage" else LabError
-        raise kind(str(error)) from None
