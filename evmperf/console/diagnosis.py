@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from evmperf.console.signs import section
+from evmperf.console import signs
 from evmperf.model.errors import Kind
 
 _LONGEST = 160
@@ -57,48 +57,12 @@ class _Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def _rules(*groups: str) -> list[_Rule]:
-    found = (section("rules")[group] for group in groups)
+    found = (signs.section("rules")[group] for group in groups)
     return msgspec.convert(list(itertools.chain(*found)), list[_Rule])
 
 
-_START = re.compile(
-    r"^Starting kernel|^Uncompressing Linux|EFI stub: (?:Booting|Exiting)|Booting Linux on phys"
-    r"|\] Linux version \d",
-    re.MULTILINE,
-)
-USERLAND = r"Run /\S+ as init|systemd\[1\]: |INIT: version|\[  OK  \]|login: "
-"""What is said only when the kernel has started its first program."""
 _CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07?|[@-Z\\^_c])|[\x00\x07]")
-_STAMP = r"(?:\[ *\d+\.\d+\](?:\[ *\w+\])? )?"
-_DISK = re.compile(
-    rf"^{_STAMP}[^\n]*(?:I/O error, dev (?!\w+(?:boot\d|rpmb)|fd\d)|-fs error \(device|"
-    r"Timeout waiting for hardware|tuning execution failed|error -110)[^\n]*",
-    re.MULTILINE,
-)
-_TROUBLE = re.compile(
-    r"(?i)\b(?:err|error|errors|fail|fails|failed|failure|unable|cannot|can't|could ?n[o']t|"
-    r"not (?:found|present|available|supported|responding)|no such|time[ds]?[ -]?out|invalid|bad|"
-    r"wrong|aborts?|aborted|corrupt\w*|missing|denied|refused|exceed\w*|exhausted|mismatch|panic|"
-    r"fault|crash\w*|too large|must reset|unknown|watchdog|traps?|overflow|gave up|"
-    r"does not exist|inconsistency)\b|\bret(?:urned)? = ?-"
-)
-_BENIGN = re.compile(
-    r"(?i)default environment|EEPROM not available|boot\.scr|uEnv\.txt|uboot\.env|panic=|"
-    r"kernel command line|trying to read|ErrataID|^\W*resetting|\d ?m?s timeout"
-)
-_GOT_OVER = re.compile(
-    r"\A(?s:.*)(?=^U-Boot (?:SPL )?\d{4}\.\d\d)|^Trying to boot (?s:.*)(?=^Trying to boot )", re.M
-)
-"""What boot loaders said before the one that runs, and of a medium before the one it tries now."""
 _NO_REASON = re.compile(r"(?i)\W*resetting\b|U-Boot (?:SPL )?\d{4}")
-_PHASES = (
-    ("MCU+ SBL", r"^\[(?:KPI|BOOTLOADER)|SBL Total Time"),
-    ("SPL", r"U-Boot SPL \d{4}\.\d\d"),
-    ("TF-A", r"NOTICE:  BL\d"),
-    ("OP-TEE", r"^I/TC: "),
-    ("the SPL after TF-A", r"NOTICE:  BL31(?s:.*)U-Boot SPL \d{4}\.\d\d"),
-    ("U-Boot", r"^U-Boot \d{4}\.\d\d"),
-)
 
 
 def plain(said: str) -> str:
@@ -127,8 +91,8 @@ def phase(said: str) -> str:
     text = plain(said)
     ends = [
         (found[-1].end(), number, name)
-        for number, (name, pattern) in enumerate(_PHASES)
-        if (found := list(re.finditer(pattern, text, re.MULTILINE)))
+        for number, (name, texts) in enumerate(signs.section("phases").items())
+        if (found := list(re.finditer("|".join(texts), text, re.MULTILINE)))
     ]
     return max(ends)[2] if ends else ""
 
@@ -142,7 +106,7 @@ def garbled(said: str) -> float:
 def diagnose(said: str) -> BootCause | None:
     """The cause that what a console said since power-on shows best, None where nothing does."""
     text = plain(said)
-    start = _START.search(text)
+    start = signs.said("start").search(text)
     # A kernel may set another baud rate than the boot loader.
     recent = text[start.start() if start else 0 :][-4096:]
     if len(recent) >= _ENOUGH and (share := garbled(recent)) >= _GARBLED:
@@ -153,13 +117,13 @@ def diagnose(said: str) -> BootCause | None:
             "check `speed` of the serial port in the board file, the cable and its ground",
         )
     if start is None:
-        got_over = _GOT_OVER.sub("", text)
+        got_over = signs.said("got_over").sub("", text)
         return _first(got_over, "waiting", "loader", "shell") or _trouble(text)
     loader, linux = text[: start.start()], text[start.start() :]
     if found := _flood(linux) or _first(linux, "waiting", "linux", "shell"):
         return found
     trouble = _trouble(linux)
-    if re.search(USERLAND, linux):
+    if signs.said("userland").search(linux):
         # What a driver could not do did not keep the first program from running.
         return _silent("the system runs and gives no login", trouble)
     if trouble or linux.count("\n") > _MUTE:
@@ -168,7 +132,7 @@ def diagnose(said: str) -> BootCause | None:
 
 
 def _flood(linux: str) -> BootCause | None:
-    failed = _DISK.findall(linux)
+    failed = signs.said("disk").findall(linux)
     if len(failed) < _FLOOD:
         return None
     return BootCause(f"a disk failed {len(failed)} times", _short(failed[-1]), remedy="rewrite or replace it")
@@ -211,7 +175,7 @@ def _trouble(text: str) -> BootCause | None:
 
 
 def _is_trouble(line: str) -> bool:
-    return bool(_TROUBLE.search(line) and not _BENIGN.search(line))
+    return bool(signs.said("trouble").search(line) and not signs.said("benign").search(line))
 
 
 def _short(line: str) -> str:

@@ -7,12 +7,14 @@ kernel" and when the prompt had been received (inventory, evidence V: boot_time.
 
 import bisect
 import enum
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evmperf.console.record import POWER_ANSWERED, POWER_ON, ConsoleRecord
+from evmperf.console.signs import section
 from evmperf.model.errors import EvmperfError
 
 ALLOWED_S = 0.02
@@ -81,26 +83,9 @@ class ObservedBoot:
 
 
 _SPL = re.compile(rb"U-Boot SPL \d{4}\.\d\d[^\r\n]*")
-_UBOOT = re.compile(rb"U-Boot \d{4}\.\d\d[^\r\n]*")
 _TO_A53 = re.compile(rb"Starting ATF on ARM64 core|NOTICE:  BL31:")
 """Where the R5 hands over to the A53, whose SPL has the same banner."""
-
-_LOADERS: tuple[tuple[Phase, re.Pattern[bytes]], ...] = (
-    (Phase.BL1, re.compile(rb"NOTICE:  BL1: [^\r\n]*")),
-    (Phase.TF_A, re.compile(rb"NOTICE:  BL31: [^\r\n]*")),
-    (Phase.OP_TEE, re.compile(rb"I/TC: OP-TEE version[^\r\n]*")),
-)
-_TEXTS: tuple[tuple[Phase, re.Pattern[bytes]], ...] = (
-    (Phase.UBOOT_BANNER, _UBOOT),
-    (Phase.AUTOBOOT, re.compile(rb"(?:stop|abort) autoboot")),
-    (Phase.STARTING_KERNEL, re.compile(rb"(?<=[\r\n])Starting kernel")),
-    (Phase.EFI_STUB, re.compile(rb"EFI stub: Exiting boot services")),
-    # With `quiet` the first message that shows is none of the first: then there is no mark.
-    (Phase.FIRST_KERNEL_LINE, re.compile(rb"\[ +0\.000000\]")),
-    (Phase.ROOT_MOUNTED, re.compile(rb"VFS: Mounted root|EXT4-fs \([^)]*\): mounted filesystem")),
-    # The first user process: with an initial RAM disk that is its /init, before the root's mount.
-    (Phase.INIT_STARTED, re.compile(rb"Run /\S+ as init|systemd\[1\]: systemd \S+ running|INIT: version")),
-)
+_LOADERS = (Phase.BL1, Phase.TF_A, Phase.OP_TEE)
 _EITHER_ORDER = frozenset({Phase.ROOT_MOUNTED, Phase.INIT_STARTED})
 _TEXT = re.compile(rb"[\x20-\x7e]{4}")
 """What a UART says and noise at power-on does not."""
@@ -108,6 +93,12 @@ _LATE_LINE_S = 2.0
 """A kernel that decompresses itself says its first line sooner."""
 _ASKED_NS = 2_000_000_000
 """A prompt that comes so soon after something was typed is the answer to that."""
+
+
+@functools.cache
+def _texts() -> dict[Phase, re.Pattern[bytes]]:
+    """What announces a phase, in the order of phases."""
+    return {Phase(name): re.compile("|".join(text).encode()) for name, text in section("marks").items()}
 
 
 class _Output:
@@ -144,8 +135,8 @@ def find(records: Sequence[ConsoleRecord], prompt: str) -> dict[Phase, Mark]:
         marks[Phase.FIRST_OUTPUT] = _mark(Phase.FIRST_OUTPUT, output.record(first.start() + 1), "")
     marks |= _loaders(output)
     start = 0
-    for phase, pattern in _TEXTS:
-        if match := pattern.search(output.data, start):
+    for phase, pattern in _texts().items():
+        if phase not in _LOADERS and (match := pattern.search(output.data, start)):
             marks[phase] = output.mark(phase, match)
             if phase not in _EITHER_ORDER:
                 start = match.end()
@@ -162,12 +153,12 @@ def find(records: Sequence[ConsoleRecord], prompt: str) -> dict[Phase, Mark]:
 
 def _loaders(output: _Output) -> dict[Phase, Mark]:
     """Marks of what runs before U-Boot: R5 and A53 say the same of themselves."""
-    uboot = _UBOOT.search(output.data)
+    uboot = _texts()[Phase.UBOOT_BANNER].search(output.data)
     end = uboot.start() if uboot else len(output.data)
     marks = {
         phase: output.mark(phase, match)
-        for phase, pattern in _LOADERS
-        if (match := pattern.search(output.data, 0, end))
+        for phase in _LOADERS
+        if (match := _texts()[phase].search(output.data, 0, end))
     }
     handed_over = _TO_A53.search(output.data, 0, end)
     a53 = handed_over.start() if handed_over else end

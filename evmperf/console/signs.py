@@ -56,12 +56,16 @@ def section(name: str) -> Any:
 
 
 @functools.cache
+def said(what: str) -> re.Pattern[str]:
+    """One of the texts of patterns.yaml, to be looked for in lines."""
+    return re.compile("|".join(section("texts")[what]), re.MULTILINE)
+
+
+@functools.cache
 def signs() -> Mapping[str, Sign]:
     """What is an alarm by itself, in the stages where it is one."""
     return msgspec.convert(section("signs"), dict[str, Sign])
 
-
-_LINUX = r"Starting kernel \.\.\.|Linux version \d|Booting Linux on physical CPU|EFI stub: Booting Linux"
 
 _FIRST = r"(?=[\x00-\x1f\x80-\xff\[\"#ABCELPS])"
 """What any event begins with; without it each byte is held against all events, at 3 us a byte."""
@@ -69,22 +73,11 @@ _FIRST = r"(?=[\x00-\x1f\x80-\xff\[\"#ABCELPS])"
 
 def patterns() -> list[str]:
     """Everything that tells something, each a named group."""
-    ours = {key: "|".join(sign.text) for key, sign in signs().items()}
+    texts = {key: sign.text for key, sign in signs().items()} | section("events")
+    found = "\n".join(f"(?P<{key}>{'|'.join(text)})" for key, text in texts.items())
     for name in ("begin", "line", "kernel"):
-        ours = {key: text.replace(f"@{name}@", section("fragments")[name]) for key, text in ours.items()}
-    return [
-        *(f"(?P<{key}>{text})" for key, text in ours.items()),
-        r"(?P<spl>[\r\n\x00-\x1f\x80-\xff]U-Boot SPL \d{4}\.\d\d[^\r\n]*[\r\n])",
-        r"(?P<uboot>[\r\n]U-Boot \d{4}\.\d\d[^\r\n]*[\r\n])",
-        r"(?P<loader>[\r\n](?:SYSFW ABI: \d|SPL initial stack usage: \d|"
-        r"Trying to boot from \w|"
-        r"EEPROM not available at|Resetting on cold boot|SoC: +\w|Model: \w|Board: \w|"
-        r"DRAM: +\d|Core: +\d|CPU: +\w))",
-        rf"(?P<linux>{_LINUX})",
-        r"(?P<login>[\r\n][^\s:]+ login: )",
-        r"(?P<asleep>PM: suspend entry)",
-        r"(?P<awake>PM: suspend exit)",
-    ]
+        found = found.replace(f"@{name}@", section("fragments")[name])
+    return found.split("\n")
 
 
 @functools.cache

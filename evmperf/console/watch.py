@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from evmperf.console import diagnosis
-from evmperf.console.signs import Sign, Stage, events, signs
+from evmperf.console.signs import Sign, Stage, events, said, signs
 from evmperf.model.errors import Kind
 
 _OVERLAP = 2048
@@ -45,7 +45,6 @@ class Alarm:
         return f"{self.name} on the console: {self.text}{after}{remedy}"
 
 
-_USERLAND = re.compile(diagnosis.USERLAND.encode())
 _HANDED_OVER = re.compile(r"BL31|Starting ATF|OP-TEE|Image loading done|ErrataID:i2331")
 """What is said between two banners of SPL of which the second is no restart, or a known one."""
 _STAMP = re.compile(r"^\[ *\d+\.\d+\](?:\[ *\w+\])? ")
@@ -198,7 +197,7 @@ class Watch:
         if stage is not Stage.LOADING:
             # Before the first program a console that is new may get the kernel's log once more.
             again = stage is Stage.LINUX and starts
-            if again and _USERLAND.search(self._said, 0, self._index(at)):
+            if again and said("userland").search(self._between(0, at)):
                 after = self._reason(text, at)
                 return Alarm(_RESET, f"a second kernel starts: {text}", after=after)
             return None
