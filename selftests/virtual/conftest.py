@@ -44,7 +44,7 @@ def make_bench(state: Path, built_image: image.EvmImage) -> Iterator[Callable[..
             if bench.name != "shared":
                 bench.stop()
     assert not processes(state), "a process is left behind"
-    assert not [path for path in state.glob("*/bench.json") if path.parent.name != "shared"]
+    assert not [bench for bench in all_benches() if bench.running and bench.name != "shared"]
 
 
 @pytest.fixture(scope="module")

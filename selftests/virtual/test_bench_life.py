@@ -96,7 +96,6 @@ def test_killed_bench_leaves_no_qemu_and_is_cleaned_up(make_bench: Callable[...,
     os.kill(status.pid, signal.SIGKILL)
     wait_for_end(status.qemu_pid)
     wait_until(lambda: not bench.running, "the lock is free")
-    assert (bench.folder / "bench.json").exists()
     with pytest.raises(LabError, match="is not running"):
         bench.status()
     bench = make_bench("killed")
@@ -105,7 +104,6 @@ def test_killed_bench_leaves_no_qemu_and_is_cleaned_up(make_bench: Callable[...,
     wait_until(lambda: not bench.running, "the lock is free")
     assert bench.stop() is False
     assert namespaces() == before
-    assert not (bench.folder / "bench.json").exists()
 
 
 def test_processes_in_the_tester_end_with_it(make_bench: Callable[..., LabClient]) -> None:
@@ -130,7 +128,6 @@ def test_signal_ends_everything(make_bench: Callable[..., LabClient], number: in
     os.kill(status.pid, number)
     wait_for_end(status.pid)
     assert not processes(bench.folder)
-    assert not (bench.folder / "bench.json").exists()
     assert namespaces() == before
 
 
@@ -157,7 +154,6 @@ def test_busy_port(state: Path, built_image: object, which: str) -> None:
         with pytest.raises(LabError, match=f"the {which} port 127.0.0.1:{port} cannot be opened"):
             bench.start(**ports)
     assert not bench.running
-    assert not (bench.folder / "bench.json").exists()
 
 
 def test_variant_that_is_not_built(state: Path) -> None:
@@ -194,16 +190,16 @@ def test_full_disk_is_told(built_image: object, full_disk: Path) -> None:
     assert not list(bench.folder.glob("disks*")), "no half-made disks stay"
 
 
-def test_stale_record_of_another_process(make_bench: Callable[..., LabClient]) -> None:
+def test_the_record_of_a_killed_bench_is_not_taken_for_that_of_the_next(
+    make_bench: Callable[..., LabClient],
+) -> None:
     bench = make_bench("stale")
-    record = (bench.folder / "bench.json").read_text()
-    bench.stop()
-    # As after a reboot: the record is there and its pid is somebody else's.
-    changed = json.loads(record) | {"pid": os.getpid(), "tester": None}
-    (bench.folder / "bench.json").write_text(json.dumps(changed))
-    assert not bench.running
-    bench = make_bench("stale")
-    assert bench.status().pid != os.getpid()
+    record = bench.record
+    os.kill(record.pid, signal.SIGKILL)
+    wait_until(lambda: not bench.running, "the lock is free")
+    with pytest.raises(LabError, match="is not running"):
+        _ = bench.record
+    assert make_bench("stale").status().pid == bench.record.pid != record.pid
 
 
 def test_bench_that_hangs_is_ended(
@@ -220,7 +216,6 @@ def test_bench_that_hangs_is_ended(
     assert bench.stop()
     assert status.qemu_pid is not None
     wait_for_end(status.qemu_pid)
-    assert not (bench.folder / "bench.json").exists()
 
 
 def test_cli(make_bench: Callable[..., LabClient], tmp_path: Path) -> None:
