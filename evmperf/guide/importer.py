@@ -26,17 +26,9 @@ PROFILE = "full"
 NO_BOARD = "unknown-board"
 
 
-@dataclass(frozen=True)
-class TableRead:
-    """A table that is known, and those of its rows that were read."""
-
-    match: match.Match
-    rows: tuple[rows.Read, ...]
-
-
 @dataclass
 class ImportedGuide:
-    """What a guide holds. Counts are of csv-tables and their cells (keys included); `following` are
+    """What a guide holds. Counts are of the cells of its csv-tables (keys included); `following` are
     further guides in the same file, `dated` says whether the release is that of the date in its name.
     """
 
@@ -47,12 +39,10 @@ class ImportedGuide:
     dialect: Dialect
     results: dict[str, list[Result]] = field(default_factory=dict)
     """Results by board."""
-    matches: list[TableRead | None] = field(default_factory=list)
+    matches: list[rows.TableRows | None] = field(default_factory=list)
     """What each table of the source is."""
     unread: list[SourceTable] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    tables: int = 0
-    rows: int = 0
     cells: int = 0
     unknown_cells: int = 0
     sha256: str = ""
@@ -73,7 +63,7 @@ class ImportedGuide:
     def summary(self) -> str:
         """One line for people."""
         return (
-            f"{self.tables} tables, {self.cells} cells, {self.cells - self.unknown_cells} known, "
+            f"{len(self.matches)} tables, {self.cells} cells, {self.cells - self.unknown_cells} known, "
             f"{self.unknown_cells} unknown, {len(self.remarks)} remarks"
         )
 
@@ -186,8 +176,6 @@ def _take(
     witness: settle.Witness,
 ) -> Iterator[tuple[_Place, _Cell]]:
     """Take one table's figures."""
-    imported.tables += 1
-    imported.rows += len(source.rows)
     count = sum(len(row.cells) for row in source.rows)
     imported.cells += count
     found, why = settled.match, settled.why
@@ -210,7 +198,7 @@ def _take(
         # In a layout of several boards, a column without one would be nobody's.
         found = replace(found, columns=tuple(replace(column, board=lone) for column in found.columns))
     done = rows.read(source, found, imported.release, known.misspelt, witness.spread)
-    imported.matches.append(TableRead(found, tuple(done.rows)))
+    imported.matches.append(done)
     imported.problems += done.problems
     imported.unknown_cells += done.unknown_cells
     for row in done.rows:

@@ -27,8 +27,9 @@ class Read:
 
 @dataclass
 class TableRows:
-    """What was read of a table, what was not, and how many cells that is."""
+    """What was read of a known table, what was not, and how many cells that is."""
 
+    match: Match
     rows: list[Read] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     unknown_cells: int = 0
@@ -56,7 +57,7 @@ def read(
     spread: Spread = lambda found, case, cells, others: ((), ""),
 ) -> TableRows:
     """Read a table's rows; columns of the boards `without` are left out."""
-    done, keys = TableRows(), len(found.table.keys)
+    done, keys = TableRows(found), len(found.table.keys)
     short = [row for row in source.rows if 0 < len(row.cells) - keys < len(found.columns)]
     for printed in (*(row for row in source.rows if row not in short), *short):
         row = printed
