@@ -217,20 +217,22 @@ def _options(file: Path, said: Any) -> Options:
         check_word(file, where, str(name), [*there, *MAPPINGS])
         if not isinstance(entries, dict):
             raise UsageError(f"{file}: {where}.{name} must be a mapping")
-        if name in MAPPINGS:
-            _check_texts(file, f"{where}.{name}", entries, MAPPINGS[name])
+        for word, text in entries.items() if name in MAPPINGS else ():
+            if not isinstance(text, str) or not text:
+                raise UsageError(f"{file}: {where}.{name}.{word} must be {MAPPINGS[name]}")
     for name, section in there.items():
-        _check_section(file, f"{where}.{name}", section, said.get(name))
+        _check_section(file, f"{where}.{name}", section, said.get(name, {}))
     return msgspec.convert(said, Options)
 
 
-def _check_section(file: Path, where: str, section: type[Section], said: Mapping[Any, Any] | None) -> None:
+def _check_section(file: Path, where: str, section: type[Section], said: Mapping[Any, Any]) -> None:
     options = known(section)
-    for key, value in (said or {}).items():
+    for key in said:
         check_word(file, where, str(key), options)
-        _check_value(file, f"{where}.{key}", options[key], value)
     for key, option in options.items():
-        if option.required and key not in (said or {}):
+        if key in said:
+            _check_value(file, f"{where}.{key}", option, said[key])
+        elif option.required:
             raise UsageError(f"{file}: {where}.{key} is missing: {option.help}")
 
 
@@ -246,12 +248,6 @@ def _check_value(file: Path, where: str, option: Known, value: Any) -> None:
             wanted = str(error).removeprefix("Expected ").replace("`", "")
     wanted = wanted or f"of type {option.yaml_type}"
     raise UsageError(f"{file}: {where} must be {wanted} ({option.help}), not {value!r}")
-
-
-def _check_texts(file: Path, where: str, entries: Mapping[Any, Any], what: str) -> None:
-    for word, text in entries.items():
-        if not isinstance(text, str) or not text:
-            raise UsageError(f"{file}: {where}.{word} must be {what}")
 
 
 def check_word(file: Path, where: str, word: str, vocabulary: Iterable[str]) -> None:
