@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from evmperf.benchmarks import control, wording
@@ -25,6 +24,7 @@ from evmperf.report import plots
 from evmperf.report.excerpt import excerpts
 from evmperf.report.table import MOST, Beside, Row, beside, result_rows
 from evmperf.runs import spool
+from evmperf.runs.differences import flattened
 from evmperf.runs.history import GUIDE
 from evmperf.state.answers import Answer
 
@@ -299,18 +299,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield from (("board", run.board), ("release", run.release), ("operating system", run.os))
     yield from (("lab", run.lab), ("place", run.place), ("profile", run.profile))
     yield "kind of run", run.kind
-    yield from _flat("", run.facts.to_dict())
-
-
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        for key in sorted(value):
-            yield from _flat(f"{prefix} {key}".strip(), value[key])
-    elif isinstance(value, list):
-        for number, item in enumerate(value, 1):
-            yield from _flat(f"{prefix} {number}", item)
-    elif value is not False:
-        yield prefix.replace("_", " "), "yes" if value is True else str(value)
+    for name, fact in sorted(run.facts.to_dict().items()):
+        yield from flattened(name.replace("_", " "), fact) if fact is not False else ()
 
 
 def _when(time_ns: int) -> str:

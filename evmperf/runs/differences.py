@@ -215,7 +215,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str, str]]:
     for name, value in run.facts.to_dict().items():
         if name not in _SEPARATELY:
             area = _FACTS.get(name, "other")
-            for what, text in _flat(name.replace("_", " "), value):
+            for what, text in flattened(name.replace("_", " "), value):
                 yield area, what.removeprefix("tools "), text
     for word in _words(run.facts.command_line):
         name, _, value = word.partition("=")
@@ -230,15 +230,16 @@ def _words(command_line: str) -> list[str]:
     return re.findall(r'(?:[^\s"]|"[^"]*")+', command_line)
 
 
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+def flattened(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Names and texts of a fact, whatever it holds."""
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _flat(f"{prefix} {key}", item)
+            yield from flattened(f"{prefix} {key}", item)
     elif isinstance(value, list | tuple):
         for number, item in enumerate(value, 1):
-            yield from _flat(f"{prefix} {number}" if len(value) > 1 else prefix, item)
+            yield from flattened(f"{prefix} {number}" if len(value) > 1 else prefix, item)
     else:
-        yield prefix, str(value)
+        yield prefix, "yes" if value is True else str(value)
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
