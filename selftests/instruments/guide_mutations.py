@@ -49,7 +49,7 @@ def coverage():
         read = sum(match is not None for match in found.matches)
         title = f"{name}: {found.os} {found.release}"
         said = [f"line {problem.line}: {problem.reason}" for problem in found.unknown]
-        yield title, found.tables, read, found.cells, found.cells - found.unknown_cells, said
+        yield title, len(found.matches), read, found.cells, found.cells - found.unknown_cells, said
 
 
 def print_coverage():
