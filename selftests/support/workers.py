@@ -16,6 +16,8 @@ from xdist.scheduler import LoadScopeScheduling
 VIRTUAL_EVM = "virtual_evm"
 _FIRST = (VIRTUAL_EVM, "many_sessions")
 """Markers of what takes long; it begins first, so that no worker waits for another at the end."""
+_THEN = ("strategies", "grafana", "report", "replay", "doctor", "guide", "lab", "store")
+"""Folders with files of half a minute, by the table at the end of a log."""
 
 
 def longest_first(items: list[pytest.Item]) -> None:
@@ -23,7 +25,12 @@ def longest_first(items: list[pytest.Item]) -> None:
     marks: dict[Path, set[str]] = {}
     for item in items:
         marks.setdefault(item.path, set()).update(mark.name for mark in item.iter_markers())
-    items.sort(key=lambda item: [name not in marks[item.path] for name in _FIRST])
+    items.sort(
+        key=lambda item: (
+            [name not in marks[item.path] for name in _FIRST],
+            item.path.parent.name not in _THEN,
+        )
+    )
 
 
 class Scheduler(LoadScopeScheduling):
