@@ -14,7 +14,7 @@ from evmperf.model.run import Run
 from evmperf.model.units import Unit
 from evmperf.runs.spool import Spool, read_run
 from selftests.support.fakes import LocalBench, LocalShell, SteppingClock
-from selftests.support.runners import CASE, FINE, RATE, make, measuring, messages, on_spool, parse
+from selftests.support.runners import CASE, FINE, RATE, failed, make, measuring, messages, on_spool, parse
 
 
 def test_a_case_is_measured_and_on_the_spool(lab):
@@ -121,7 +121,7 @@ def test_clean_up_is_done_after_a_failed_preparation_and_nothing_else(lab, tmp_p
     ]
     result = lab().measure(make(*steps), CASE)
     assert result.status is Status.FAILED
-    assert messages(result) == ["tool: prepare ended with status 3: no such device"]
+    assert failed(result) == [(Kind.TOOL, "prepare")]
     assert (tmp_path / "cleaned").exists()
     assert not (tmp_path / "measured").exists()
 
@@ -130,7 +130,7 @@ def test_clean_up_that_fails_is_recorded_and_the_figures_stay(lab):
     steps = [*FINE.steps(None, CASE, None), CleanUp("clean-up", "exit 1", 10)]
     result = lab().measure(make(*steps), CASE)
     assert result.values("rate") == [12.5]
-    assert messages(result) == ["tool: clean-up ended with status 1: no message"]
+    assert failed(result) == [(Kind.TOOL, "clean-up")]
 
 
 def test_a_step_that_hangs_costs_its_case_only(lab):
@@ -147,7 +147,7 @@ def test_a_console_that_was_away_costs_one_repetition_of_the_step(lab):
     runner = lab([None, Interrupted("the console was away for 1.0 s")])
     result = runner.measure(FINE, CASE)
     assert result.status is Status.MEASURED
-    assert messages(result) == ["lab: the console was away for 1.0 s"]
+    assert failed(result) == [(Kind.LAB, "write")]
 
 
 def test_a_damaged_answer_is_noted_as_a_condition(lab):
@@ -178,7 +178,7 @@ def test_a_board_that_cannot_be_reached_is_broken_and_not_tried_again(lab):
     first = runner.measure(FINE, CASE)
     second = runner.measure(FINE, CASE)
     assert first.status is second.status is Status.FAILED
-    assert messages(first) == ["board: no login prompt within 180 s"]
+    assert [kind for kind, _ in failed(first)] == [Kind.BOARD]
     assert second.failures[0].message.startswith("not tried: the board is broken: no login prompt")
     assert runner.bench.reached == 1
     assert on_spool(runner) == [first, second]
@@ -192,7 +192,7 @@ def test_a_broken_lab_ends_the_run_after_the_result_is_safe(lab, where):
         runner.measure(FINE, CASE)
     (result,) = on_spool(runner)
     assert result.status is Status.FAILED
-    assert messages(result) == ["lab: the power switch does not answer"]
+    assert [kind for kind, _ in failed(result)] == [Kind.LAB]
 
 
 def test_a_broken_lab_keeps_what_the_case_had_measured(lab):

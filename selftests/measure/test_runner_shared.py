@@ -9,7 +9,7 @@ from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Prepare, Search, 
 from evmperf.model.errors import BoardError, Kind, LabError, RefusedOutput
 from evmperf.model.results import Case, Reading, Status
 from selftests.support.fakes import LocalShell
-from selftests.support.runners import DELAY, A, B, C, make_rows, messages, parse
+from selftests.support.runners import DELAY, A, B, C, failed, make_rows, messages, parse
 
 # Shared executions
 
@@ -98,10 +98,8 @@ def test_a_shared_tool_that_fails_is_not_run_again_for_the_next_row(lab, tmp_pat
     benchmark = table(tmp_path, "echo no such card; exit 3")
     runner = lab()
     first, second = (runner.measure(benchmark, case) for case in (A, B))
-    assert messages(first) == ["tool: table ended with status 3: no such card"]
-    assert messages(second) == [
-        "tool: not run again after another case: table ended with status 3: no such card"
-    ]
+    assert failed(first) == failed(second) == [(Kind.TOOL, "table")]
+    assert second.failures[0].message == f"not run again after another case: {first.failures[0].message}"
     assert executions(tmp_path) == 1
 
 
@@ -161,7 +159,7 @@ def test_a_search_that_finds_nothing_is_refused_with_its_reason(lab):
 
     result = lab().measure(searching(trials), A)
     assert result.status is Status.REFUSED
-    assert messages(result) == ["tool: even the lowest rate lost frames"]
+    assert [kind for kind, _ in failed(result)] == [Kind.TOOL]
 
 
 @pytest.mark.parametrize(
