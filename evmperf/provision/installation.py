@@ -16,7 +16,7 @@ from evmperf.provision import cache, running
 from evmperf.provision.cache import Cache
 from evmperf.provision.image import DiskImage
 from evmperf.provision.network import NetworkWay
-from evmperf.provision.record import Book, InstallationEntry, InstallationRecord
+from evmperf.provision.record import Book, InstallationEntry
 from evmperf.provision.running import Running
 from evmperf.provision.ways import CardWay, CommandWay, Way
 
@@ -68,7 +68,7 @@ class Installation:
         self.board, self.bench = board, bench
         self._tell, self._progress = tell, progress
         self._way: Way = choose(target, board, bench)
-        self._book = Book(board)
+        self.book = Book(board)
         bench.before_power_on(self._before_power_on)
         self._pending: DiskImage | None = None
         self._writing = False
@@ -78,10 +78,6 @@ class Installation:
     def describe(self) -> str:
         """What `install` will overwrite, for people."""
         return self._way.overwrites
-
-    def known(self) -> InstallationRecord:
-        """What this host knows of the image on the board."""
-        return self._book.read()
 
     def install(self, given: str, *, force: bool = False) -> Installed:
         """Put the image on the board unless it is there, boot it, identify it. Raises LabError for another
@@ -111,13 +107,12 @@ class Installation:
         the running system identifies itself as the image; its root was mounted no more often than this
         host has switched the board on since. Changes of files on the running system are not seen.
         """
-        known = self._book.read()
-        if known.why_not(image.hashes.content):
+        if not self.book.read().may_hold(image.hashes.content):
             return None
         try:
             runs = self._checked(image)
             # Read anew: this start was counted, too.
-            reason = self._book.read().why_other(runs.medium, runs.mounts)
+            reason = self.book.read().why_other(runs.medium, runs.mounts)
         except EvmperfError as error:
             reason = str(error)
         if not reason:
@@ -147,14 +142,14 @@ class Installation:
                 self._write(self._pending)
                 self._pending = None
             elif not self._writing:
-                known = self._book.read()
+                known = self.book.read()
                 if known.writing and known.on_board:
                     raise LabError(
                         f"the write of {known.on_board.name} to the board's medium was "
                         f"interrupted: it is not booted; give the board an image with --image"
                     )
                 self._way.ready()
-            self._book.starts()
+            self.book.starts()
         except EvmperfError as error:
             # Another power cycle would not make it better.
             error.permanent = True  # type: ignore[attr-defined]
@@ -169,12 +164,12 @@ class Installation:
             # The first word comes when nothing stands against writing any more.
             nonlocal begun
             if not begun:
-                self._book.begins(entry)
+                self.book.begins(entry)
                 begun = True
             self._progress(what, done, whole)
 
         self._done = self._way.put(image, progress)
-        self._book.written()
+        self.book.written()
         if self._done.get("already"):
             self._tell("the medium already holds every byte of it: nothing was written")
         elif "written" in self._done:
@@ -191,7 +186,7 @@ class Installation:
         return runs
 
     def _identified(self, image: DiskImage, runs: Running) -> Installed:
-        self._book.booted(runs.medium, runs.mounts)
+        self.book.booted(runs.medium, runs.mounts)
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
         left_alone = "left_alone" in self._done
         outcome = Installed(image, facts(image, runs, self._done), left_alone, runs)
@@ -201,7 +196,7 @@ class Installation:
 
     def _recovered(self, image: DiskImage, error: EvmperfError) -> EvmperfError:
         """Put the last good image back; returns what to raise: the first error, and that it was."""
-        good = self._book.read().good
+        good = self.book.read().good
         said = f"{image.name} does not boot: {error}"
         if good is None or good.content == image.hashes.content:
             self.bench.off()

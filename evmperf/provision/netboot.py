@@ -13,7 +13,7 @@ from typing import Any
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import BoardError, LabError, UsageError
-from evmperf.provision import software
+from evmperf.provision import identity
 from evmperf.provision.ways import Provider, trouble
 
 PARTS = ("kernel", "dtb", "ramdisk")
@@ -46,12 +46,12 @@ def start(target: Any, board: Board, bench: LabgridBench, given: Mapping[str, st
         part: {"name": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
         for part, file in files.items()
     }
-    if "kernel" in files and (kernel := software.kernel(files["kernel"].read_bytes())):
+    if "kernel" in files and (kernel := identity.kernel(files["kernel"].read_bytes())):
         asked = f"{kernel.release} {kernel.version}"
         _check("kernel", asked, shell.run("uname -rv", _TIMEOUT_S).text)
         facts["kernel"]["version"] = asked
     if "dtb" in files:
-        root = software.nodes(files["dtb"].read_bytes()).get("/", {})
+        root = identity.nodes(files["dtb"].read_bytes()).get("/", {})
         asked = root.get("model", b"").rstrip(b"\0").decode("utf-8", "replace")
         reply = shell.run("tr -d '\\0' 2>/dev/null </proc/device-tree/model", _TIMEOUT_S)
         _check("device tree's model", asked, reply.text if reply.status == 0 else "")

@@ -40,15 +40,10 @@ class InstallationRecord(msgspec.Struct, frozen=True):
     starts: int = 0
     schema: int = 0
 
-    def why_not(self, content: str) -> str:
-        """Why the image of this SHA-256 cannot be on the board, "" if it may be."""
-        if self.on_board is None:
-            return "this host has not written it yet"
-        if self.writing:
-            return "the last write was interrupted"
-        if self.on_board.content != content:
-            return f"{self.on_board.name} was written last"
-        return "" if self.good == self.on_board else "it has not been seen to boot"
+    def may_hold(self, content: str) -> bool:
+        """Whether the image of this SHA-256 was written last, wholly, and was seen to boot."""
+        last = self.on_board
+        return last is not None and not self.writing and last.content == content and last == self.good
 
     def why_other(self, medium: str, mounts: int | None) -> str:
         """Why this medium is not as this host left it, "" if it is."""

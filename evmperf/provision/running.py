@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import LabError
-from evmperf.provision import software
+from evmperf.provision import identity
 from evmperf.provision.identity import Identity, SystemIdentity, assignments
 
 _TIMEOUT_S = 30.0
@@ -75,7 +75,7 @@ def ask(shell: Shell, console: Sequence[str]) -> Running:
 
 def banner(console: Sequence[str]) -> str:
     """U-Boot proper's first line in what a board said, the last there is: "" if it said none."""
-    said = (software.banner(line.encode()) for line in reversed(console))
+    said = (identity.banner(line.encode()) for line in reversed(console))
     return next((text for text in said if text and not text.startswith("U-Boot SPL")), "")
 
 

@@ -15,7 +15,7 @@ from labgrid.target import Target
 from evmperf.lab import media
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import content, download, installation, running, software
+from evmperf.provision import content, download, identity, installation, running
 from evmperf.provision.cache import Cache
 from evmperf.provision.record import Book, InstallationEntry
 from selftests.provision import imagelab
@@ -140,9 +140,9 @@ def test_an_image_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_kernel_that_is_a_bomb_stops_at_the_limit(monkeypatch):
-    monkeypatch.setattr(software, "_KERNEL_LIMIT", 1000)
+    monkeypatch.setattr(identity, "_KERNEL_LIMIT", 1000)
     data = zstandard.ZstdCompressor().compress(bytes(10_000))
-    assert len(software._unpacked(data)) == 1000
+    assert len(identity._unpacked(data)) == 1000
 
 
 class Bench:

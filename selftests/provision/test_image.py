@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import content, identity, running, software
+from evmperf.provision import content, identity, running
 from evmperf.provision.cache import Cache
 from selftests.provision import imagelab
 from selftests.provision.imagelab import BANNER, KERNEL, LOADER, RELEASE, SPL, VERSION, Spec
@@ -70,7 +70,7 @@ def test_kernels_are_found_however_they_are_packed(tmp_path, name, make):
 def test_a_fit_that_is_cut_anywhere_never_breaks_the_reader(tmp_path):
     whole = imagelab.fit(tmp_path, KERNEL, "none")
     for end in range(0, len(whole), 97):
-        found = software.kernel(whole[:end])
+        found = identity.kernel(whole[:end])
         assert found is None or found.release == RELEASE
 
 
@@ -168,9 +168,9 @@ def test_an_image_without_a_boot_loader_says_none(tmp_path):
 
 
 def test_spl_is_told_only_where_there_is_nothing_else():
-    assert software.banner(LOADER) == BANNER
-    assert software.banner(SPL.encode()) == SPL
-    assert software.banner(b"U-Boot is nice") == ""
+    assert identity.banner(LOADER) == BANNER
+    assert identity.banner(SPL.encode()) == SPL
+    assert identity.banner(b"U-Boot is nice") == ""
 
 
 def bmap_of(image, kept=lambda _block: True):

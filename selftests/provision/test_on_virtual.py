@@ -203,7 +203,7 @@ def test_a_switch_that_is_stuck_ends_it_before_anything_is_written(lab, install,
     work = install(file)
     with pytest.raises(LabError, match="was told host and is at dut"):
         work.install(str(releases[0]))
-    assert not work.known().writing, "nothing was begun: the card is what it was"
+    assert not work.book.read().writing, "nothing was begun: the card is what it was"
     assert not any(bench.folder.joinpath("disks/sd.img").read_bytes()[: 1 << 20])
     assert not bench.status().power
 
@@ -255,7 +255,7 @@ def test_the_last_good_image_comes_back_when_the_new_one_does_not_boot(lab, inst
         work.install(str(broken))
     assert "broken.wic does not boot" in str(failed.value)
     assert "virtual-sd-2026.01.wic.zst, the last one that ran, was put back" in str(failed.value)
-    known = work.known()
+    known = work.book.read()
     assert known.on_board.name == known.good.name == releases[0].name
     assert bench.status().power
 

@@ -267,7 +267,7 @@ def assert_nothing_written(lab, image, said, kernel_timeout):
     with installation(lab.file) as work:
         with pytest.raises(LabError, match=f"over TFTP: .*{said}"):
             work.install(str(image))
-        assert not work.known().writing
+        assert not work.book.read().writing
     assert not lab.bench.status().power
     assert not any((lab.disks / "nvme.img").open("rb").read(1 << 20))
 
@@ -337,7 +337,7 @@ def test_a_cut_in_mid_write_leaves_a_disk_that_nobody_boots(lab, releases, monke
         cut_in_mid_write(disk, cut)
         with pytest.raises(LabError, match=said):
             work.install(str(releases[0]))
-        assert work.known().writing
+        assert work.book.read().writing
     assert not lab.bench.status().power
     assert cards.mark(str(disk))["image"] == releases[0].name
 
@@ -349,7 +349,7 @@ def test_an_sd_card_is_not_taken_for_the_emmc(lab, small):
     with installation(lab.file) as work:
         with pytest.raises(LabError, match="/dev/mmcblk1 is an SD card this time"):
             work.install(str(small))
-        assert not work.known().writing
+        assert not work.book.read().writing
 
 
 def only_busybox(root):
