@@ -18,6 +18,7 @@ from evmperf.boards import board as boards
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.console.person import Person
 from evmperf.influx.config import variable
+from evmperf.keeping.claim import JOIN
 from evmperf.measure import boardfile
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError, was_ctrl_c
 from evmperf.model.exits import ExitStatus
@@ -193,8 +194,6 @@ def _switch_off(measuring: Session, config: pytest.Config) -> None:
     """Switch off a board that is held for us and has nothing left to measure: an earlier session
     had to leave it on when it was taken.
     """
-    from evmperf.keeping.claim import JOIN  # noqa: PLC0415  # slow to import
-
     if JOIN not in os.environ or not config.option.leave_out:
         return
     try:

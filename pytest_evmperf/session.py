@@ -20,6 +20,8 @@ from evmperf.boards.variation import Variation
 from evmperf.boards.vocabulary import CABLED
 from evmperf.console.person import Person
 from evmperf.influx import config as influx_config
+from evmperf.keeping.claim import Claim
+from evmperf.keeping.wanted import wanted
 from evmperf.measure import addresses, provenance
 from evmperf.measure.signals import Signals
 from evmperf.model import ended, repeats
@@ -37,7 +39,6 @@ from pytest_evmperf.forecast import Forecast
 
 if TYPE_CHECKING:
     from evmperf.influx.sender import Sender
-    from evmperf.keeping.claim import Claim
     from evmperf.lab.bench import LabgridBench
     from evmperf.measure.runner import Runner
 
@@ -155,10 +156,6 @@ class Session:
         `tell` gets what a person should know about that, also later. Raises UsageError for a
         busy or unknown board, LabError when the lab does not answer.
         """
-        # Only sessions that measure need these modules; collecting tests does not.
-        from evmperf.keeping.claim import Claim  # noqa: PLC0415
-        from evmperf.keeping.wanted import wanted  # noqa: PLC0415
-
         board = wanted(self.board.file, coordinator)
         self.claim = Claim.take(
             board, self.run.id, until=self.expected_end(), wait_s=self.wait_s, grace_s=self.grace_s, tell=tell

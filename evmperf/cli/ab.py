@@ -12,10 +12,10 @@ from pathlib import Path
 from rich.console import Console, Group
 from rich.live import Live
 
-from evmperf.app.holding import Holding
 from evmperf.boards import variation
 from evmperf.cli.arguments import A_BOARD, arg, command, duration, flag, rounds, several, tell
 from evmperf.cli.terminal import note, own, width
+from evmperf.keeping.claim import Holding
 from evmperf.measure import boardfile
 from evmperf.model.change import Comparison
 from evmperf.model.errors import UsageError

@@ -5,9 +5,9 @@ import os
 import sys
 from pathlib import Path
 
-from evmperf.app.holding import Holding
 from evmperf.boards import variation
 from evmperf.cli.arguments import A_BOARD, arg, command, rounds, several, tell
+from evmperf.keeping.claim import Holding
 from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus

@@ -1,4 +1,4 @@
-"""The command `evmperf board`: checking board files, their schema, and new ones."""
+"""`evmperf board` and `evmperf doctor`: board files, and whether a board and its lab are ready."""
 
 import argparse
 import json
@@ -6,8 +6,11 @@ from pathlib import Path
 
 from evmperf.boards import board as boards
 from evmperf.boards import copying, reference
-from evmperf.cli.arguments import A_BOARD, OneOf, arg, command, group, tell
+from evmperf.cli.arguments import A_BOARD, BOARD, COORDINATOR, JSON, OneOf, arg, command, group, tell
+from evmperf.cli.terminal import note
 from evmperf.desk import boardfile as foundfile
+from evmperf.doctor.examination import Examination
+from evmperf.doctor.finding import CheckFinding, CheckOutcome, exit_status
 from evmperf.lab import boardcheck
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
@@ -38,6 +41,23 @@ _REACH = {
     (False, True): "reached over SSH alone",
     (False, False): "reached by nothing",
 }
+_DOCTOR = """\
+Checks a board and its lab, one line per step: board file, coordinator, place, console, power switch,
+U-Boot, its environment, Linux, kernel command line, root medium, uEnv.txt, scratch partitions,
+tools, tester, meter, this machine's clock and real-time priority, InfluxDB.
+
+The board is held, power-cycled once, booted, and switched off again. The doctor
+writes only a script to its /tmp, nothing to its disks or U-Boot's environment. It skips steps that
+depend on a failed one. docs/day-one.md leads through all of this with a new board.
+
+  evmperf doctor virtual                              try it without a board
+  LG_PLACE=my-am64x evmperf doctor am64x --console console.log
+"""
+_DOCTOR_EPILOG = """\
+Exit status: 0 nothing is bad; else that of the first bad step: 1 the board or its software, 3 the
+lab, 4 the call, the board file, or a board in use.
+"""
+_WIDTH = 14
 
 group("board", _ABOUT)
 
@@ -105,3 +125,33 @@ def _new(options: argparse.Namespace) -> None:
         file = foundfile.blank(folder, options.name, options.title)
         first = "fill in its marked lines"
     print(f"{file}: {first}, then run evmperf board check {file}")
+
+
+@command(
+    "doctor",
+    _DOCTOR,
+    BOARD,
+    COORDINATOR,
+    JSON,
+    arg("--console=FILE", "record the console here, for evmperf replay", type=Path),
+    epilog=_DOCTOR_EPILOG,
+)
+def _doctor(options: argparse.Namespace) -> int:
+    board = boardfile.named(options.board)
+    examination = Examination(
+        board, options.coordinator, options.console, (lambda _: None) if options.json else note
+    )
+    found: list[CheckFinding] = []
+    for finding in examination.findings():
+        found.append(finding)
+        if not options.json:
+            print(f"{finding.outcome:<5}{finding.step:<{_WIDTH}} {finding.text}", flush=True)
+    if options.json:
+        print(json.dumps([finding.as_dict() for finding in found], indent=1))
+        return exit_status(found)
+    count = {outcome: sum(f.outcome is outcome for f in found) for outcome in CheckOutcome}
+    print(
+        f"{board.name}: {count[CheckOutcome.OK]} ok, {count[CheckOutcome.NOTE]} notes, "
+        f"{count[CheckOutcome.BAD]} bad, {count[CheckOutcome.UNCHECKED]} not checked"
+    )
+    return exit_status(found)

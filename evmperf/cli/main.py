@@ -18,7 +18,7 @@ _COMMANDS = {
     "Boards and labs": {
         "desk": ("desk", "find the board on this desk, and measure it"),
         "list": ("benchmark", "all benchmarks, and why a board skips one"),
-        "doctor": ("doctor", "check a board and its lab, step by step"),
+        "doctor": ("board", "check a board and its lab, step by step"),
         "board": ("board", "check a board file, or begin one"),
         "benchmark": ("benchmark", "begin a benchmark of your own"),
         "who": ("keeping", "who holds which board, and until when"),

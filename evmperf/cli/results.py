@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import json
+from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -148,27 +149,23 @@ def _measured(source: RunSource, board: str, last: int) -> None:
         hint = f" Did you mean {near[0]}?" if near else ""
         known = ", ".join(boards) or "none"
         raise UsageError(f"{source}: has no runs of {board!r}.{hint} Boards with runs: {known}.")
-    cases: dict[tuple[str, str], set[str]] = {}
-    seen: dict[tuple[str, str], int] = {}
+    cases: dict[tuple[str, str], set[str]] = defaultdict(set)
+    seen: Counter[tuple[str, str]] = Counter()
     for entry in runs:
-        there = set()
-        for result in entry.results():
-            for sample in result.samples:
-                there.add((result.benchmark, sample.metric))
-                cases.setdefault((result.benchmark, sample.metric), set()).add(result.case)
-        for key in there:
-            seen[key] = seen.get(key, 0) + 1
+        rows = {(r.benchmark, sample.metric, r.case) for r in entry.results() for sample in r.samples}
+        for benchmark, metric, case in rows:
+            cases[benchmark, metric].add(case)
+        seen.update({row[:2] for row in rows})
     print(f"{board}: measured in the last {len(runs)} runs, from {source}")
-    for benchmark, metric in sorted(cases):
-        key = (benchmark, metric)
-        print(f"  {benchmark} {metric}: {len(cases[key])} cases in {seen[key]} runs")
+    for key in sorted(cases):
+        print(f"  {' '.join(key)}: {len(cases[key])} cases in {seen[key]} runs")
 
 
 def _print_figures(heading: str, found: list[Measured]) -> None:
     print(heading)
-    by_case: dict[str, list[Measured]] = {}
+    by_case: dict[str, list[Measured]] = defaultdict(list)
     for figure in found:
-        by_case.setdefault(figure.case, []).append(figure)
+        by_case[figure.case].append(figure)
     for case, figures in by_case.items():
         print(f"\n{case}  {sparkline([figure.summary.mean for figure in figures])}")
         for figure in figures:

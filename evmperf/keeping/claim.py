@@ -14,10 +14,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from evmperf.boards import board as boards
 from evmperf.keeping import locks, wire
 from evmperf.keeping.wanted import GRACE_S, Holder, HoldRecord, Wanted
+from evmperf.keeping.wanted import wanted as board_wanted
 from evmperf.model.environment import for_children
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
 
@@ -29,6 +31,10 @@ _TAKE_S = 60.0
 
 JOIN = "EVMPERF_HOLD"
 """The environment variable by which a night passes its hold to a session."""
+
+
+_BOARD = "EVMPERF_HOLD_BOARD"
+"""The variable that says which board `EVMPERF_HOLD` is for, for a program that we start."""
 
 
 @contextlib.contextmanager
@@ -255,6 +261,50 @@ class Claim:
             self.on_asked(news["asked"])
         elif "waiting" in news:
             self._tell(news["waiting"])
+
+
+class Holding:
+    """Holds one board after the other; sessions that are started meanwhile share the hold.
+
+    `run` is what the holder is called, `wait_s` how long to wait for a board that others hold. A
+    board that whoever started us holds already, as a night does, is held by them.
+    """
+
+    def __init__(self, run: str, wait_s: float = 0.0) -> None:
+        self._run, self._wait_s, self._board = run, wait_s, ""
+        self._claim: Claim | None = None
+        self._held = contextlib.ExitStack()
+
+    def have(self, board: str) -> None:
+        """Hold the board of this file in place of any other; raises UsageError or LabError."""
+        if board == self._board:
+            if self._claim:
+                self._claim.check()
+            return
+        if not self._board and os.environ.get(JOIN) and os.environ.get(_BOARD, board) == board:
+            self._board = board
+            return
+        self._let_go()
+        self._held.enter_context(variables({JOIN: None, _BOARD: None}))
+        self._claim = Claim.take(
+            board_wanted(boards.find(board)),
+            self._run,
+            wait_s=self._wait_s,
+            tell=lambda said: print(f"evmperf: {said}", file=sys.stderr, flush=True),
+        )
+        self._held.callback(self._claim.release)
+        self._held.enter_context(variables({JOIN: self._claim.token, _BOARD: board}))
+        self._board = board
+
+    def _let_go(self) -> None:
+        self._claim, self._board = None, ""
+        self._held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._let_go()
 
 
 def _connect() -> socket.socket:

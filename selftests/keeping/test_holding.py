@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from evmperf.app.holding import Holding
-from evmperf.keeping.claim import JOIN, Claim
+from evmperf.keeping.claim import JOIN, Claim, Holding
 from evmperf.keeping.wanted import wanted
 from evmperf.model.errors import UsageError
 from evmperf.virtual import envfile
