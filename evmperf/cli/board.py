@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from evmperf.boards import board as boards
@@ -145,9 +146,10 @@ def _doctor(options: argparse.Namespace) -> int:
     for finding in examination.findings():
         found.append(finding)
         if not options.json:
-            print(f"{finding.outcome:<5}{finding.step:<{_WIDTH}} {finding.text}", flush=True)
+            word = "-" if finding.outcome is CheckOutcome.UNCHECKED else finding.outcome
+            print(f"{word:<5}{finding.step:<{_WIDTH}} {finding.text}", flush=True)
     if options.json:
-        print(json.dumps([finding.as_dict() for finding in found], indent=1))
+        print(json.dumps([asdict(finding) | {"kind": finding.kind or ""} for finding in found], indent=1))
         return exit_status(found)
     count = {outcome: sum(f.outcome is outcome for f in found) for outcome in CheckOutcome}
     print(

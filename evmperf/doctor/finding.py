@@ -15,7 +15,7 @@ class CheckOutcome(enum.StrEnum):
     NOTE = "note"
     """Nothing is broken, but something is missing, or is good to know."""
     BAD = "bad"
-    UNCHECKED = "-"
+    UNCHECKED = "unchecked"
     """Not done, as it depends on one that failed."""
 
 
@@ -27,15 +27,6 @@ class CheckFinding:
     outcome: CheckOutcome
     text: str
     kind: Kind | None = None
-
-    def as_dict(self) -> dict[str, str]:
-        """For programs."""
-        return {
-            "step": self.step,
-            "outcome": "unchecked" if self.outcome is CheckOutcome.UNCHECKED else str(self.outcome),
-            "text": self.text,
-            "kind": str(self.kind or ""),
-        }
 
 
 class Noted(Exception):
