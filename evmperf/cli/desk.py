@@ -15,7 +15,6 @@ from evmperf.doctor import host
 from evmperf.doctor.finding import Noted
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.model.outlets import plain
 from evmperf.model.replies import Remark, Reply
 
 _ABOUT = """\
@@ -90,13 +89,13 @@ def _find(options: argparse.Namespace) -> FoundBoard:
 
 def _show(found: FoundBoard) -> None:
     like = f"as {found.like}" if found.like else "a board without a file of its own"
-    print(plain(f"{found.where}: {found.model} ({like}) {found.os}\nIts file: {found.file}"))
+    print(f"{found.where}: {found.model} ({like}) {found.os}\nIts file: {found.file}")
     cases = ", ".join(f"{name} ({count})" for name, count in found.can.items())
     print(f"Can be measured now (cases): {cases or 'nothing'}")
     print("Left out:")
     for left in found.left_out:
-        print(plain(f"  {', '.join(left.names)}: {left.why}"))
-    print(plain(f"What it changes: {'; '.join(found.changes) or 'nothing but /tmp of the board'}"))
+        print(f"  {', '.join(left.names)}: {left.why}")
+    print(f"What it changes: {'; '.join(found.changes) or 'nothing but /tmp of the board'}")
     if any(name.startswith("boot_time") for name in found.can):
         try:
             host.real_time()
@@ -106,10 +105,10 @@ def _show(found: FoundBoard) -> None:
 
 def _may_make(plan: str) -> bool:
     """Whether the person at the terminal wants a partition: only a word does."""
-    print(plain(plan))
+    print(plan)
     return sys.stdin.isatty() and input("Make it? Type yes: ").strip().lower() == "yes"
 
 
 def _hear(reply: Reply) -> None:
     if isinstance(reply, Remark):
-        print(plain(reply.sentence), flush=True)
+        print(reply.sentence, flush=True)
