@@ -1,32 +1,101 @@
 """What is made of runs for others: a guide, the site, the database's points."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from evmperf import site as sites
 from evmperf.app import sources
 from evmperf.app.requests import Hear, Keep, Produced, Push, WriteGuide, WriteSite
-from evmperf.guide import conditions, layout, writer
+from evmperf.guide import conditions, importer, layout, origin, plots, writer
+from evmperf.guide.html import Cover
+from evmperf.guide.layout import Figures, Layout
 from evmperf.influx import config as configs
 from evmperf.influx.client import Store
 from evmperf.influx.push import RunPush
 from evmperf.influx.sender import refused_text, waiting
+from evmperf.model.figures import Key
 from evmperf.model.replies import Remark
-from evmperf.published import dialect
-from evmperf.published import releases as gather
+from evmperf.published import dialect, releases, steady
+from evmperf.published import source as published
+from evmperf.runs.history import GUIDE, StoredRun
 
 
 def guide(request: WriteGuide, hear: Hear) -> Produced:
-    """Write a guide in the project's own layout; raises UsageError for an unknown release."""
-    with sources.opened(request.source, samples=False) as source:
-        chosen = gather.of_release(gather.stored(source), request.release)
-    figures = gather.by_board(chosen)
-    release, os = chosen[-1].run.release, chosen[-1].run.os or "Linux"
-    plan = layout.own(figures, dialect.of_release(release, os))
-    head = writer.Head(release, os, gather.modules(figures))
-    Path(request.output).write_text(writer.render(plan, figures, head, writer.Extras()), encoding="utf-8")
-    conditions.write(Path(request.output), figures, [entry.run for entry in chosen])
+    """Write a guide; raises UsageError for an unknown release."""
+    rendered(request)
     return Produced(sentence=request.output)
+
+
+def rendered(request: WriteGuide) -> tuple[str, Cover, Layout]:
+    """The text of a guide, its cover and its layout; with an `output` they are written, and the figures'
+    conditions beside them. Raises UsageError for an unknown release.
+    """
+    with sources.opened(request.source, samples=False) as source:
+        there = releases.stored(source)
+        chosen = releases.of_release(there, request.release, request.os, request.board)
+        figures = releases.by_board(chosen)
+        # A board that was measured in U-Boot alone tells neither.
+        release = next((entry.run.release for entry in reversed(chosen) if entry.run.release), "")
+        os = next((entry.run.os for entry in reversed(chosen) if entry.run.os), "Linux")
+        if request.like:
+            plan = layout.like(importer.load(Path(request.like), release), figures, request.keep_unread)
+        else:
+            plan = layout.own(figures, dialect.of_release(release, os))
+        extras = _extras(request, chosen, there, figures)
+        head = writer.Head(release, os, releases.modules(figures))
+        text = writer.render(plan, figures, head, extras)
+        if request.output:
+            Path(request.output).write_text(text, encoding="utf-8")
+            conditions.write(Path(request.output), figures, [entry.run for entry in chosen])
+    return text, _cover(head, figures, chosen, extras), plan
+
+
+def _cover(head: writer.Head, figures: Figures, chosen: list[StoredRun], extras: writer.Extras) -> Cover:
+    facts = list(origin.sentences(figures))
+    days = sorted(
+        datetime.fromtimestamp(entry.run.started_ns / 1e9, UTC).date().isoformat()
+        for entry in chosen
+        if entry.run.kind != GUIDE
+    )
+    if days:
+        first, last = days[0], days[-1]
+        facts.append(f"Measured {f'on {first}' if first == last else f'from {first} to {last}'}.")
+    if extras.previous:
+        facts.append(f"Changes are shown since release {extras.before}.")
+    described = {module.board: module.description for module in head.modules}
+    boards = [(board, described.get(board, "")) for board in figures]
+    return Cover(head.title, head.os, head.release, boards, facts)
+
+
+def _extras(
+    request: WriteGuide, chosen: list[StoredRun], there: list[StoredRun], figures: Figures
+) -> writer.Extras:
+    previous, last = None, ""
+    doubtful: frozenset[tuple[str, Key]] = frozenset()
+    if "delta" in request.extras:
+        known = there if request.source in ("baselines", "published") else [*published.guides(), *there]
+        before = [
+            found for entry in chosen if (found := releases.previous_release(known, entry.run)) is not None
+        ]
+        previous = releases.by_board(before)
+        sides = ((before, previous), (chosen, figures))
+        doubtful = frozenset(
+            (entry.run.board, key)
+            for entries, known in sides
+            for entry in entries
+            for key in steady.unsound(entry.run, known.get(entry.run.board, {}))
+        )
+        last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
+    drawn = plots.draw(Path(request.output), figures, chosen) if request.plots else None
+    return writer.Extras(
+        counts="counts" in request.extras,
+        outliers="outliers" in request.extras,
+        previous=previous,
+        before=last,
+        doubtful=doubtful,
+        plots=drawn,
+    )
 
 
 def push(request: Push, hear: Hear) -> Produced:

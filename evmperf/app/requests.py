@@ -185,11 +185,19 @@ class Checked(Reply, frozen=True):
 
 
 class WriteGuide(Request, frozen=True):
-    """Write the guide of a release (or `newest`) from the runs of a source into a file."""
+    """Write the guide of a release (or `newest`), and of these boards if any, from the runs of a source into
+    a file. `like` is a guide whose layout it gets; `extras` are counts, delta and outliers.
+    """
 
     release: str
     source: str
-    output: str
+    output: str = ""
+    os: str = ""
+    board: tuple[str, ...] = ()
+    like: str = ""
+    keep_unread: bool = False
+    extras: tuple[str, ...] = ()
+    plots: bool = False
 
 
 class Push(Request, frozen=True):

@@ -5,23 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 
-from evmperf.app import sources
-from evmperf.cli.arguments import arg, command, flag, several, tell
+from evmperf.app import publishing
+from evmperf.app.requests import WriteGuide
+from evmperf.cli.arguments import arg, command, flag, requested, several, tell
 from evmperf.cli.terminal import note
-from evmperf.guide import conditions, html, importer, layout, origin, plots, teach, writer
+from evmperf.guide import html, importer, teach
 from evmperf.guide.html import Cover
 from evmperf.guide.importer import ImportedGuide
-from evmperf.guide.layout import Figures, Layout
-from evmperf.guide.writer import Extras, Head
+from evmperf.guide.layout import Layout
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.model.figures import Key
-from evmperf.published import dialect, record, releases, steady
+from evmperf.published import record
 from evmperf.published import source as published
-from evmperf.runs.history import GUIDE, RunSource, StoredRun
 
 _EXTRAS = ("counts", "delta", "outliers")
 _WITH = f"beside the figures: {', '.join(_EXTRAS)}"
@@ -116,8 +113,9 @@ def _guide(options: argparse.Namespace) -> int:
                 raise UsageError(f"{folder}/ holds the guide's source: build in another folder")
     if options.plots and not options.output:
         raise UsageError("--plots needs a place for its files: name the guide's file with -o")
-    with sources.opened(options.source, samples=False) as source:
-        cover, plan = _render(options, source)
+    text, cover, plan = publishing.rendered(requested(WriteGuide, options))
+    if not options.output:
+        sys.stdout.write(text)
     if built:
         _build(options, cover)
     return _left_out(options, plan)
@@ -143,72 +141,3 @@ def _left_out(options: argparse.Namespace, plan: Layout) -> int:
     tables = "1 table is" if len(plan.unread) == 1 else f"{len(plan.unread)} tables are"
     tell(f"{options.like}: {tables} unknown and {what}: {'; '.join(plan.unread)}")
     return ExitStatus.FAILED
-
-
-def _render(options: argparse.Namespace, source: RunSource) -> tuple[Cover, Layout]:
-    there = releases.stored(source)
-    chosen = releases.of_release(there, options.release, options.os, options.board)
-    figures = releases.by_board(chosen)
-    # A board that was measured in U-Boot alone tells neither.
-    release = next((entry.run.release for entry in reversed(chosen) if entry.run.release), "")
-    os = next((entry.run.os for entry in reversed(chosen) if entry.run.os), "Linux")
-    if options.like:
-        plan = layout.like(importer.load(options.like, release), figures, options.keep_unread)
-    else:
-        plan = layout.own(figures, dialect.of_release(release, os))
-    extras = _what_extras(options, chosen, there, figures)
-    head = Head(release, os, releases.modules(figures))
-    text = writer.render(plan, figures, head, extras)
-    if options.output:
-        options.output.write_text(text, encoding="utf-8")
-        conditions.write(options.output, figures, [entry.run for entry in chosen])
-    else:
-        sys.stdout.write(text)
-    return _cover(head, figures, chosen, extras), plan
-
-
-def _cover(head: Head, figures: Figures, chosen: list[StoredRun], extras: Extras) -> Cover:
-    facts = list(origin.sentences(figures))
-    days = sorted(
-        datetime.fromtimestamp(entry.run.started_ns / 1e9, UTC).date().isoformat()
-        for entry in chosen
-        if entry.run.kind != GUIDE
-    )
-    if days:
-        first, last = days[0], days[-1]
-        facts.append(f"Measured {f'on {first}' if first == last else f'from {first} to {last}'}.")
-    if extras.previous:
-        facts.append(f"Changes are shown since release {extras.before}.")
-    described = {module.board: module.description for module in head.modules}
-    boards = [(board, described.get(board, "")) for board in figures]
-    return Cover(head.title, head.os, head.release, boards, facts)
-
-
-def _what_extras(
-    options: argparse.Namespace, chosen: list[StoredRun], there: list[StoredRun], figures: Figures
-) -> Extras:
-    previous, last = None, ""
-    doubtful: frozenset[tuple[str, Key]] = frozenset()
-    if "delta" in options.extras:
-        known = there if options.source in ("baselines", "published") else [*published.guides(), *there]
-        before = [
-            found for entry in chosen if (found := releases.previous_release(known, entry.run)) is not None
-        ]
-        previous = releases.by_board(before)
-        sides = ((before, previous), (chosen, figures))
-        doubtful = frozenset(
-            (entry.run.board, key)
-            for entries, known in sides
-            for entry in entries
-            for key in steady.unsound(entry.run, known.get(entry.run.board, {}))
-        )
-        last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
-    drawn = plots.draw(options.output, figures, chosen) if options.plots else None
-    return Extras(
-        counts="counts" in options.extras,
-        outliers="outliers" in options.extras,
-        previous=previous,
-        before=last,
-        doubtful=doubtful,
-        plots=drawn,
-    )
