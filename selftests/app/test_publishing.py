@@ -1,0 +1,23 @@
+"""What a night asks to be made of its runs, without the night."""
+
+import pytest
+
+from evmperf.app import publishing
+from evmperf.app.requests import WriteGuide
+from evmperf.model.errors import UsageError
+from selftests.support import spools
+
+
+def test_a_board_that_was_measured_in_u_boot_alone_does_not_cost_the_guide(tmp_path):
+    results = tmp_path / "results"
+    for number, said in enumerate(({}, {"board": "other", "os": "", "release": ""})):
+        run = spools.a_run(number, **said)
+        spools.write(results, run, [spools.a_result(run, case="102400")])
+    output = tmp_path / "guide.rst"
+    made = publishing.guide(WriteGuide(release="newest", source=str(results), output=str(output)), print)
+    assert made.sentence == str(output)
+    text = output.read_text()
+    assert "11.00" in text
+    assert "other" in text
+    with pytest.raises(UsageError, match=r"12\.00"):
+        publishing.guide(WriteGuide(release="12.00", source=str(results), output=str(output)), print)
