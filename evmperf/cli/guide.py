@@ -49,8 +49,9 @@ def _import(options: argparse.Namespace) -> int:
         unknown |= bool(imported.unknown)
         boards = ", ".join(imported.results) or "no board"
         print(f"{file}: {imported.os} {imported.release}, {boards}: {imported.summary()}")
-        if options.teach:
-            _teach(imported)
+        for table in imported.unread if options.teach else ():
+            if drafted := teach.write(table):
+                print(f"  line {table.line}: drafted {drafted}: check it and read the guide again")
         if options.record:
             runs = ((importer.run_of(imported, b), found) for b, found in imported.results.items())
             entries += [published.entry_of(run, found) for run, found in runs]
@@ -71,12 +72,6 @@ def _report(file: Path, imported: ImportedGuide) -> None:
         note(f"{file} line {problem.line}: {what}: {problem.reason}")
         if problem.table:
             note(f"  {teach.advice(unread[problem.line])}")
-
-
-def _teach(imported: ImportedGuide) -> None:
-    for table in imported.unread:
-        if drafted := teach.write(table):
-            print(f"  line {table.line}: drafted {drafted}: check it and read the guide again")
 
 
 def _extras(text: str) -> tuple[str, ...]:

@@ -99,7 +99,10 @@ def write(
     theirs = said.get("drivers", {})
     driver = next((name for name in theirs if name.endswith("BootStrategy")), "BootStrategy")
     strategy = dict(theirs.get(driver) or {})
-    if not like and identity.root.partition(" ")[2] not in _MEDIA:
+    device, _, kind = identity.root.partition(" ")
+    stated = said.get("options", {}).get("boot", {}).get("medium", "sd")
+    medium = "nvme" if device.startswith("nvme") else _MEDIA.get(kind, stated)
+    if not like and kind not in _MEDIA:
         strategy["roots"] = {}  # what the root of another medium is like, nobody has said
     resources, drivers = _way(way, identity, password)
     if beside:
@@ -112,7 +115,7 @@ def write(
         "features": [*(["boot"] if boots else []), *(w for w in SAFE if w in known), *cables, *own],
         "options": {
             "board": {**general, "profile": "quick"},
-            "boot": {"medium": _medium(identity, said), "power": power},
+            "boot": {"medium": str(medium), "power": power},
             **({"absent": dict(absent)} if absent else {}),
             **{word: said["options"][word] for word in cables},
             **own,
@@ -208,13 +211,6 @@ def _way(
     port = {"port": way.port.path, "speed": way.baud}
     drivers = {"StampedSerialDriver": {}, "EvmUBootDriver": {}, "EvmShellDriver": shell}
     return {"RawSerialPort": port}, drivers
-
-
-def _medium(identity: BoardIdentity, said: Mapping[str, Any]) -> str:
-    device, _, kind = identity.root.partition(" ")
-    stated = said.get("options", {}).get("boot", {}).get("medium", "sd")
-    found = "nvme" if device.startswith("nvme") else _MEDIA.get(kind, stated)
-    return str(found)
 
 
 def _ends(interface: str, board: str, tester: str) -> dict[str, str]:
