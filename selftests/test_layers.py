@@ -89,7 +89,7 @@ ROOMS = {
 }
 """docs/architecture.md shows this table. Lazy and type-only imports count."""
 
-MEASURING = ("evmperf/app/desk.py", "evmperf/night/child.py", "evmperf/regress/sessions.py")
+MEASURING = ("evmperf/app/desk.py", "evmperf/night/child.py", "evmperf/regress/rounds.py")
 """What measures in a process of its own, which is a pytest."""
 
 PURE = ("model", "boards", "tools", "benchmarks", "state")

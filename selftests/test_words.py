@@ -41,7 +41,7 @@ CLASSES = {
     "verdict": "model.verdict.Verdict",
 }
 
-DOUBLE = {"Reply", "Search"}
+DOUBLE = {"Reply"}
 """Names that still stand for two classes. Take a name out when it is renamed; add none."""
 
 

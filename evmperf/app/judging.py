@@ -17,7 +17,7 @@ from evmperf.model.replies import Remark
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome
 from evmperf.regress import ab, against, confirm, experiment, goals
-from evmperf.regress.sessions import Sessions
+from evmperf.regress.rounds import Sessions
 from evmperf.report import ab as report
 from evmperf.report import differences as differing
 from evmperf.report import page

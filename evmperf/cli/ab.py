@@ -22,7 +22,7 @@ from evmperf.model.errors import UsageError
 from evmperf.provision.record import with_images
 from evmperf.regress import ab, experiment
 from evmperf.regress.experiment import Experiment
-from evmperf.regress.sessions import Sessions
+from evmperf.regress.rounds import Sessions
 from evmperf.report import ab as report
 from evmperf.runs import differences
 from evmperf.runs.differences import Difference

@@ -13,9 +13,8 @@ from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.provision.record import with_images
 from evmperf.regress import experiment, gitrange, search
-from evmperf.regress.search import Bisector, Search, StepAnswer
-from evmperf.regress.sessions import Sessions
-from evmperf.regress.turns import on_a_board
+from evmperf.regress.rounds import Sessions, on_a_board
+from evmperf.regress.search import Bisection, Bisector, StepAnswer
 from evmperf.runs.spool import new_run_id
 
 _EXAMPLES = """\
@@ -61,7 +60,7 @@ _SKIP, _STOP = 125, 128
 def _bisect(options: argparse.Namespace) -> int:
     if options.resume:
         folder = options.resume
-        wanted = Search.load(folder)
+        wanted = Bisection.load(folder)
     else:
         wanted = _asked(options)
         folder = options.results / wanted.id
@@ -75,7 +74,7 @@ def _bisect(options: argparse.Namespace) -> int:
     return status
 
 
-def _asked(options: argparse.Namespace) -> Search:
+def _asked(options: argparse.Namespace) -> Bisection:
     for name in ("board", "of", "metric", "what"):
         if not getattr(options, name):
             raise UsageError(f"evmperf bisect needs {name}, or --resume FOLDER; see --help")
@@ -93,7 +92,7 @@ def _asked(options: argparse.Namespace) -> Search:
     words = [options.good or first, options.bad or last, options.what]
     if not options.build:
         words = with_images(words, loaded)
-    return Search(
+    return Bisection(
         id=f"bisect-{new_run_id(loaded.name)}",
         boards=[options.board, *options.spare],
         sides=dict(zip((search.GOOD, search.BAD, search.CANDIDATE), words, strict=True)),
@@ -155,7 +154,7 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
         name = gitrange.title(repository, first) if first else ""
     finally:
         gitrange.reset(repository)
-    done = Search.load(folder)
+    done = Bisection.load(folder)
     if name:
         sure = search.probability(done.steps)
         _end(folder, done, f"the first bad commit is {name}, with a probability of {sure:.1%}")
@@ -169,14 +168,14 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
     return ExitStatus.LAB_BROKEN if status >= _STOP else ExitStatus.FAILED
 
 
-def _bisector(folder: Path, wanted: Search, holding: Holding) -> Bisector:
+def _bisector(folder: Path, wanted: Bisection, holding: Holding) -> Bisector:
     folder.mkdir(parents=True, exist_ok=True)
     wanted.save(folder)
     measure = on_a_board(Sessions(folder), holding.have)
     return search.Bisector(wanted, measure, lambda now: now.save(folder), tell)
 
 
-def _no_difference(wanted: Search) -> int:
+def _no_difference(wanted: Bisection) -> int:
     tell(
         f"{len(wanted.pairs())} blocks show no difference between good and bad in "
         f"{wanted.metric}: there is nothing to bisect"
@@ -184,7 +183,7 @@ def _no_difference(wanted: Search) -> int:
     return ExitStatus.NOTHING
 
 
-def _end(folder: Path, wanted: Search, sentence: str) -> None:
+def _end(folder: Path, wanted: Bisection, sentence: str) -> None:
     wanted.ended = sentence
     wanted.save(folder)
     for step in wanted.steps:
@@ -211,7 +210,7 @@ def _step(options: argparse.Namespace) -> int:
 
 
 def _like(folder: Path, version: str) -> int:
-    wanted = Search.load(folder)
+    wanted = Bisection.load(folder)
     version = version or gitrange.head(Path())
     known = any(step.version == version for step in wanted.steps)
     if wanted.build and not known and not gitrange.build(wanted.build, version, folder):

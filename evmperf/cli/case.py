@@ -13,7 +13,7 @@ from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import line
 from evmperf.model.stats import rounded
 from evmperf.regress import against
-from evmperf.regress.sessions import Sessions, WantedSession
+from evmperf.regress.rounds import Sessions, WantedSession
 from evmperf.runs import casefile, history, spool
 from evmperf.runs.history import run_folder
 

@@ -14,9 +14,7 @@ from evmperf.model.units import Unit
 from evmperf.published import declared
 from evmperf.regress import paired
 from evmperf.regress.experiment import Experiment, Round
-from evmperf.regress.paired import PairedBlock
-from evmperf.regress.sessions import Sessions
-from evmperf.regress.turns import InTurn, matches, on_a_board
+from evmperf.regress.rounds import Sessions, matches, measure_block, on_a_board
 from evmperf.runs import spool
 
 Show = Callable[[Comparison], None]
@@ -26,12 +24,13 @@ def go_on(
     folder: Path, experiment: Experiment, sessions: Sessions, show: Show = lambda _: None
 ) -> Comparison:
     """Measure block after block until all is decided, or the blocks or the budget are spent; raises as
-    `InTurn.block` does.
+    `measure_block` does.
     """
-    turns = InTurn(experiment, on_a_board(sessions), lambda now: now.save(folder))
+    experiment.resume()
+    measure = on_a_board(sessions)
     comparison = compared(folder, experiment)
     while not (ended := _ended(experiment, comparison)):
-        turns.block(leave_out=_decided_cases(comparison))
+        measure_block(experiment, measure, lambda now: now.save(folder), leave_out=_decided_cases(comparison))
         comparison = compared(folder, experiment)
         show(comparison)
     experiment.ended = ended
@@ -55,7 +54,7 @@ def compared(folder: Path, experiment: Experiment) -> Comparison:
                 if _decides(experiment, key, metric):
                     waiting[key] = None
             values.append({key: figure.centre for key, figure in found.items()})
-        blocks.append(PairedBlock(*values))
+        blocks.append((values[0], values[1]))
     a, b = (str(variation.parse(experiment.sides[side])) for side in experiment.compared)
     return Comparison(
         id=experiment.id,

@@ -13,7 +13,7 @@ from evmperf.published import releases as gather
 from evmperf.published import source as record
 from evmperf.regress import accepted, beside, judge, shift
 from evmperf.regress.causes import causes
-from evmperf.regress.nights import Night, nights
+from evmperf.regress.nights import EarlierNight, nights
 from evmperf.runs import history
 from evmperf.runs.history import RunSource, SpoolFolder, StoredRun, WithHistory
 from evmperf.runs.spool import read_results, read_run
@@ -113,7 +113,7 @@ def calibrated(folder: Path, against: WantedBaseline, source: RunSource, level: 
     )
 
 
-def _noting(past: Iterable[Night], newest: list[Key]) -> Iterator[Night]:
+def _noting(past: Iterable[EarlierNight], newest: list[Key]) -> Iterator[EarlierNight]:
     """The nights, read once; what the newest has is noted."""
     night = None
     for night in past:

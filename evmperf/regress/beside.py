@@ -20,7 +20,7 @@ from evmperf.model.figures import Figure, Key
 from evmperf.model.units import Unit
 from evmperf.published import artefacts
 from evmperf.published.declared import tables
-from evmperf.regress.nights import Night
+from evmperf.regress.nights import EarlierNight
 
 RUNS = 5
 """Runs that a printed range is taken to be of."""
@@ -172,7 +172,7 @@ def usual(runs: Iterable[Mapping[Key, Figure]]) -> dict[tuple[str, ...], float]:
     return {key: statistics.median(values) for key, values in found.items()}
 
 
-def seen(history: Iterable[Night]) -> dict[tuple[str, ...], float]:
+def seen(history: Iterable[EarlierNight]) -> dict[tuple[str, ...], float]:
     """The relative spread of each metric from run to run: of the differences between neighbours,
     so that a change of level does not count.
     """

@@ -23,7 +23,6 @@ from evmperf.runs.spool import write_whole
 
 FILE = "experiment.json"
 SCHEMA = 3
-A, B = "a", "b"
 INTERRUPTED = "interrupted"
 NOTHING = "nothing was measured"
 _HALF = "the other side of its block was not measured"
@@ -130,6 +129,11 @@ class Experiment:
     def counts(self, entry: Round) -> bool:
         """Whether a round in which something was measured has what was asked for."""
         return bool(entry.run)
+
+    def resume(self) -> None:
+        """Go on after whatever ended an earlier call."""
+        self.leave_out_halves(INTERRUPTED)
+        self.ended = ""
 
     def leave_out_halves(self, why: str = _HALF) -> None:
         """Leave out the rounds of a block whose other half is missing: the halves of a block must be

@@ -33,7 +33,7 @@ from evmperf.published import artefacts, declared, steady
 from evmperf.published.declared import tables
 from evmperf.regress import accepted, beside, pasts, shift
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import Night, unlike
+from evmperf.regress.nights import EarlierNight, unlike
 
 LEVEL = 0.12
 """Share of false alarms of a comparison with single figures, where nobody says otherwise."""
@@ -142,14 +142,16 @@ def _unsure(
     return "" if fewest >= _ENOUGH_SAMPLES else f"{fewest} of a side: {_MORE_RUNS}"
 
 
-def against_nights(subject: Subject, history: Iterable[Night], level: float = shift.LEVEL) -> list[Verdict]:
+def against_nights(
+    subject: Subject, history: Iterable[EarlierNight], level: float = shift.LEVEL
+) -> list[Verdict]:
     """Judge a run by the board's earlier runs, oldest first."""
     series, verdicts = _series(subject, history)
     return list(by_severity([*verdicts, *latest(series, level)]))
 
 
 def replayed(
-    subject: Subject, history: Iterable[Night], level: float = shift.LEVEL, most: int = 30
+    subject: Subject, history: Iterable[EarlierNight], level: float = shift.LEVEL, most: int = 30
 ) -> dict[str, list[Verdict]]:
     """The verdicts that the newest earlier runs would have had at their time, by run: an A/A."""
     series, _ = _series(subject, history)
@@ -167,7 +169,7 @@ def replayed(
     return found
 
 
-def _series(subject: Subject, history: Iterable[Night]) -> tuple[list[JudgedSeries], list[Verdict]]:
+def _series(subject: Subject, history: Iterable[EarlierNight]) -> tuple[list[JudgedSeries], list[Verdict]]:
     """The metrics that have a history, and the verdicts of those that have none."""
     verdicts: list[Verdict] = []
     series: list[JudgedSeries] = []

@@ -38,7 +38,7 @@ class Past(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Night:
+class EarlierNight:
     """One earlier run. `told` is what was said of its figures, where its records are at hand."""
 
     run: Run
@@ -90,7 +90,7 @@ class _Line(msgspec.Struct):
     level_since: str = ""
 
 
-def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_out) -> Iterator[Night]:
+def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_out) -> Iterator[EarlierNight]:
     """Runs as nights, one after the other, so that no more than one is held.
 
     `left_out` is told of each run with damaged results, of which nothing is judged by.
@@ -98,17 +98,17 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
     decoder = msgspec.json.Decoder(_Line)
     for entry in runs:
         if (figures := entry.brief() if entry.brief else None) is not None:
-            yield Night(entry.run, _of_brief(entry.run, figures))
+            yield EarlierNight(entry.run, _of_brief(entry.run, figures))
             continue
         if entry.folder is None:
-            yield Night(entry.run, _of_results(entry.run, entry.results()))
+            yield EarlierNight(entry.run, _of_results(entry.run, entry.results()))
             continue
         file = entry.folder / RECORDS
         try:
             # A run that measured nothing has no file; a last line cut by a crash is left out.
             whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
             lines = decoder.decode_lines(whole)
-            night = Night(entry.run, _of_brief(entry.run, _taken(lines)), _told(lines))
+            night = EarlierNight(entry.run, _of_brief(entry.run, _taken(lines)), _told(lines))
         except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             left_out(f"{entry.folder}: its results are damaged ({error})")
         else:

@@ -29,14 +29,8 @@ _LARGEST = 700.0
 
 Values = Mapping[Key, float]
 """What one run says: the median of each metric's samples, in its unit."""
-
-
-@dataclass(frozen=True)
-class PairedBlock:
-    """One run of each side, measured next to each other."""
-
-    a: Values
-    b: Values
+PairedBlock = tuple[Values, Values]
+"""One run of each side, measured next to each other."""
 
 
 def compare(
@@ -81,7 +75,7 @@ def _decision(change: Change, sure: bool) -> Decision:
 def _change(
     key: Key, quantity: Quantity, blocks: Iterable[PairedBlock], within: float, alpha: float
 ) -> Change | None:
-    pairs = [(block.a[key], block.b[key]) for block in blocks if key in block.a and key in block.b]
+    pairs = [(a[key], b[key]) for a, b in blocks if key in a and key in b]
     if not pairs:
         return None
     a, b = (tuple(side) for side in zip(*pairs, strict=True))
@@ -138,18 +132,15 @@ class Likeness:
         return self.blocks >= anytime.FEWEST and not ERROR < self.bad < 1 - ERROR
 
 
-Triple = tuple[float, ...]
-"""Values of good, bad and candidate in one block."""
-
-
 def differ(pairs: Iterable[tuple[float, ...]]) -> float:
     """The evidence that the second of each pair is another than the first (both above 0)."""
     return anytime.evidence([math.log(after / before) for before, after in pairs], 0.0, _FLOOR)
 
 
-def likeness(triples: Sequence[Triple]) -> Likeness:
+def likeness(triples: Sequence[tuple[float, ...]]) -> Likeness:
     """Where a candidate belongs: the evidence that it is not like good, and that it is not like bad.
-    Evidence e against something leaves it at most 1/e of a chance.
+    Evidence e against something leaves it at most 1/e of a chance. A triple has the values of good, bad
+    and candidate in one block.
     """
     good = 1 / max(1.0, differ((good, candidate) for good, _, candidate in triples))
     bad = 1 / max(1.0, differ((bad, candidate) for _, bad, candidate in triples))

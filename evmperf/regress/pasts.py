@@ -13,7 +13,7 @@ from evmperf.model.figures import Figure, Key
 from evmperf.model.run import Run
 from evmperf.regress import accepted
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import Night, unlike
+from evmperf.regress.nights import EarlierNight, unlike
 from evmperf.regress.spread import FEWEST
 
 _AROUND = 3
@@ -89,7 +89,7 @@ def twin_ratios(values: Sequence[float], twins: Sequence[str]) -> dict[str, floa
 
 
 def pasts(
-    run: Run, figures: Mapping[Key, Figure], marks: Sequence[Accepted], history: Iterable[Night]
+    run: Run, figures: Mapping[Key, Figure], marks: Sequence[Accepted], history: Iterable[EarlierNight]
 ) -> dict[Key, Earlier]:
     """The history of each metric; the nights are gone through once, as a year of them is long."""
     shared: dict[tuple[tuple[str, str], ...], facets.Facets] = {}

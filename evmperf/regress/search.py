@@ -15,7 +15,7 @@ from evmperf.model import anytime
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.regress.experiment import Experiment, Round
 from evmperf.regress.paired import differ, likeness
-from evmperf.regress.turns import InTurn, MeasureRound
+from evmperf.regress.rounds import MeasureRound, measure_block
 
 FILE = "search.json"
 GOOD, BAD, CANDIDATE = "good", "bad", "candidate"
@@ -47,7 +47,7 @@ class Step:
 
 
 @dataclass(kw_only=True)
-class Search(Experiment):
+class Bisection(Experiment):
     """An A/B of one metric with a third side, whose words have `{}` for the version; `versions` are a
     list, oldest first.
     """
@@ -97,19 +97,17 @@ class Search(Experiment):
         return len(tried) >= _DEAD and all(entry.failed for entry in tried[-_DEAD:])
 
 
+@dataclass
 class Bisector:
     """Carries out the steps of a search; `keep` saves it, and is called after each round."""
 
-    def __init__(
-        self,
-        search: Search,
-        measure: MeasureRound,
-        keep: Callable[[Experiment], None],
-        tell: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self.search = search
-        self._save, self._tell = keep, tell
-        self._turns = InTurn(search, measure, keep)
+    search: Bisection
+    measure: MeasureRound
+    keep: Callable[[Experiment], None]
+    tell: Callable[[str], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        self.search.resume()
 
     def calibrate(self) -> bool:
         """Measure good and bad in turn until their difference is known; False when there is none
@@ -122,7 +120,7 @@ class Bisector:
             if len(pairs) >= self.search.blocks:
                 return False
             self._block("")
-            self._tell(f"good against bad: {len(self.search.values(GOOD, BAD))} blocks")
+            self.tell(f"good against bad: {len(self.search.values(GOOD, BAD))} blocks")
 
     def step(self, version: str) -> Step:
         """Measure a version with good and bad until it is clear which it is like."""
@@ -133,7 +131,7 @@ class Bisector:
         while True:
             found = likeness(search.values(GOOD, BAD, CANDIDATE, version=version))
             if found.blocks:
-                self._tell(f"{version}: {found.blocks} blocks, like bad with {found.bad:.1%}")
+                self.tell(f"{version}: {found.blocks} blocks, like bad with {found.bad:.1%}")
             step = Step(version, StepAnswer.UNKNOWN, found.bad, found.blocks)
             if found.decided:
                 step.answer = StepAnswer.BAD if found.bad > 0.5 else StepAnswer.GOOD
@@ -145,20 +143,20 @@ class Bisector:
                 self._block(version)
                 continue
             search.steps.append(step)
-            self._save(search)
+            self.keep(search)
             return step
 
     def _block(self, version: str) -> None:
         """Measure a block on today's board, or on another of its kind when that one is broken."""
         search = self.search
         try:
-            self._turns.block(version)
+            measure_block(search, self.measure, self.keep, version)
         except (LabError, BoardError) as error:
             if len(search.boards) == 1:
                 raise
             gone = search.boards.pop(0)
-            self._save(search)
-            self._tell(f"{gone} is given up ({error}); good and bad anew on {search.board}")
+            self.keep(search)
+            self.tell(f"{gone} is given up ({error}); good and bad anew on {search.board}")
             if not self.calibrate():
                 raise BoardError(f"{search.board}: shows no difference between good and bad") from error
 

@@ -15,7 +15,7 @@ from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome, Verdict
 from evmperf.regress import judge, shift, steps
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import Night, Past, unlike
+from evmperf.regress.nights import EarlierNight, Past, unlike
 from evmperf.regress.pasts import ANOTHER, twin_ratios
 
 _RECENT = 30
@@ -124,7 +124,7 @@ class Trends:
     trends: dict[Key, Trend]
 
 
-def of_nights(nights: Iterable[Night], marks: Sequence[Accepted] = ()) -> Trends:
+def of_nights(nights: Iterable[EarlierNight], marks: Sequence[Accepted] = ()) -> Trends:
     """Trends of one board's nights, oldest first."""
     runs: list[Run] = []
     pasts: dict[Key, list[_Seen]] = {}

@@ -76,7 +76,7 @@ class Outcome:
 
     right: str
     said: str
-    state: search.Search
+    state: search.Bisection
     minutes: float
 
     @property
@@ -212,7 +212,7 @@ def _bisect(folder: Path, right: str, board: Path, *what: str | Path, metric: st
     (state,) = (folder / "results").glob("*/search.json")
     said = (done.stdout.strip().splitlines() or ["it said nothing"])[-1]
     minutes = (time.monotonic() - began) / 60
-    return Outcome(right, said, search.Search.load(state.parent), minutes)
+    return Outcome(right, said, search.Bisection.load(state.parent), minutes)
 
 
 KINDS: dict[str, tuple[int, Callable[[Path, int, int], Outcome]]] = {

@@ -85,8 +85,6 @@ def blocks(
         a, b = pair[:, 0], pair[:, 1].copy()
         b[0] *= 1 + change
         found.append(
-            PairedBlock(
-                dict(zip(names, map(float, a), strict=True)), dict(zip(names, map(float, b), strict=True))
-            )
+            (dict(zip(names, map(float, a), strict=True)), dict(zip(names, map(float, b), strict=True)))
         )
     return found

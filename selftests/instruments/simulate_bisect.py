@@ -18,7 +18,7 @@ from pathlib import Path
 
 from evmperf.regress import search as searching
 from evmperf.regress.experiment import Experiment, Round
-from evmperf.regress.search import BAD, CANDIDATE, Bisector, Search
+from evmperf.regress.search import BAD, CANDIDATE, Bisection, Bisector
 from selftests.instruments import command
 
 BANK = Path(__file__).parents[1] / "data/bank/virtual-evm.jsonl"
@@ -59,7 +59,7 @@ class FromBank:
         self.bank, self.what, self.factor, self.first, self.at = bank, what, factor, first, at
 
     def measure(self, search: Experiment, entry: Round, _: Sequence[str]) -> None:
-        assert isinstance(search, Search)
+        assert isinstance(search, Bisection)
         line = self.bank[self.at % len(self.bank)]
         after = self.bank[(self.at + 1) % len(self.bank)]
         self.at += 1
@@ -74,7 +74,7 @@ class FromBank:
 def one_try(bank: Sequence[dict[str, float]], what: str, factor: float, source: random.Random) -> Try:
     """One bisection of a series with a hidden change (none where `factor` is 1)."""
     first = source.randrange(1, VERSIONS)
-    search = Search(
+    search = Bisection(
         id="simulated",
         boards=["virtual"],
         metrics=[what],

@@ -11,7 +11,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.regress.sessions import Session, Sessions, WantedSession
+from evmperf.regress.rounds import Session, Sessions, WantedSession
 from evmperf.runs.spool import Spool
 
 BENCHMARK = "emmc_ext4"
@@ -38,16 +38,13 @@ class FakeSessions(Sessions):
         if isinstance(failure, BaseException):
             raise failure
         if failure is not None:
-            return Session("", failure, 60.0)
+            return Session("", failure, 60.0, "The lab is broken: the power switch does not answer.")
         name = f"run-{len(list(self.folder.glob('*/run.json'))):03}"
         spool = Spool(self.folder, Run(name, "evm", "quick", facts=Facts(variation=list(wanted.words))))
         for case, metrics in self.figures(wanted).items():
             if f"{BENCHMARK}/{case}" not in wanted.leave_out:
                 spool.append(_result(case, metrics))
         return Session(name, ExitStatus.OK, 60.0)
-
-    def last_words(self) -> str:
-        return "The lab is broken: the power switch does not answer."
 
 
 def _result(case: str, metrics: Mapping[str, float]) -> Result:

@@ -12,7 +12,7 @@ from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome, Verdict
-from evmperf.regress import ab, confirm, turns
+from evmperf.regress import ab, confirm, rounds
 from evmperf.report import verdicts as report
 from selftests.regress.rounds import FakeSessions, noisy
 from selftests.support import runs
@@ -61,7 +61,7 @@ def test_only_what_is_worse_is_measured_again(judged):
     assert "emmc_ext4/256k" in asked.leave_out or "emmc_ext4/262144" in asked.leave_out
     assert not {"emmc_ext4/102400", "emmc_ext4/1048576"} & set(asked.leave_out)
     for key in (v.key for v in judgement.verdicts):
-        assert turns.matches(key, asked.metrics)
+        assert rounds.matches(key, asked.metrics)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.regress import paired
-from evmperf.regress.paired import Decision, PairedBlock, Quantity
+from evmperf.regress.paired import Decision, Quantity
 from evmperf.report import ab as report
 from selftests.instruments import noise, simulate_ab
 
@@ -16,7 +16,7 @@ QUANTITIES = {THROUGHPUT: Quantity("MB/s", Direction.HIGHER), LOAD: Quantity("%"
 
 
 def pairs(key, a, b):
-    return [PairedBlock({key: one}, {key: other}) for one, other in zip(a, b, strict=True)]
+    return [({key: one}, {key: other}) for one, other in zip(a, b, strict=True)]
 
 
 def test_a_loss_is_worse_and_its_interval_holds_it():
@@ -82,7 +82,7 @@ def test_zeros_are_compared_too():
 
 
 def test_a_block_without_one_side_is_no_pair():
-    blocks = [*pairs(THROUGHPUT, [50], [45]), PairedBlock({THROUGHPUT: 50.0}, {})]
+    blocks = [*pairs(THROUGHPUT, [50], [45]), ({THROUGHPUT: 50.0}, {})]
     (change,) = paired.compare(blocks, QUANTITIES)
     assert change.a == (50,)
 

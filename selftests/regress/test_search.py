@@ -13,7 +13,7 @@ from evmperf.measure.signals import Signals
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.regress import gitrange, paired, search
 from evmperf.regress.experiment import NOTHING, Round
-from evmperf.regress.search import BAD, CANDIDATE, GOOD, Bisector, Search, StepAnswer
+from evmperf.regress.search import BAD, CANDIDATE, GOOD, Bisection, Bisector, StepAnswer
 from selftests.instruments import simulate_bisect
 from selftests.support.placelab import until
 
@@ -53,7 +53,7 @@ def make(count=16, **given):
         "seed": "s",
         "versions": [f"v{number}" for number in range(count)],
     }
-    return Search(**fields | given)
+    return Bisection(**fields | given)
 
 
 def run(board, asked):
@@ -145,11 +145,11 @@ def test_it_goes_on_from_its_state(tmp_path):
 
     with pytest.raises(LabError):
         search.bisect(Bisector(asked, board.measure, keep))
-    again = Search.load(tmp_path)
+    again = Bisection.load(tmp_path)
     assert again.rounds == asked.rounds
     board.broken.clear()
     assert search.bisect(Bisector(again, board.measure, keep)).version == "v9"
-    assert Search.load(tmp_path).rounds[: len(asked.rounds)] == asked.rounds
+    assert Bisection.load(tmp_path).rounds[: len(asked.rounds)] == asked.rounds
 
 
 def test_a_state_of_the_first_schema_is_read(tmp_path):
@@ -165,7 +165,7 @@ def test_a_state_of_the_first_schema_is_read(tmp_path):
         entry["label"] = entry.pop("side")
         del entry["left_out"]
     file.write_text(json.dumps(data))
-    assert Search.load(tmp_path) == asked
+    assert Bisection.load(tmp_path) == asked
 
 
 def test_a_candidate_in_the_middle_is_neither():

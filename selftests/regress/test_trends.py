@@ -9,7 +9,7 @@ from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
 from evmperf.regress import steps, trends
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import Night, Past
+from evmperf.regress.nights import EarlierNight, Past
 
 KEY = Key("emmc_ext4", "102400", "write_throughput")
 UNDER = {"board": "evm", "profile": "full"}
@@ -17,7 +17,7 @@ UNDER = {"board": "evm", "profile": "full"}
 
 def nights(values, key=KEY, unit="MB/s", under=UNDER):
     return [
-        Night(
+        EarlierNight(
             Run(f"night-{n:03}", "evm", "full", started_ns=n * 10**9),
             {key: Past(float(value), unit, dict(under), (float(value),))},
         )
@@ -78,7 +78,7 @@ def test_a_change_that_was_meant_is_no_alarm():
 def test_nights_under_other_conditions_are_shown_and_not_compared():
     other = nights([50.0], under={**UNDER, "profile": "quick"})[0].figures[KEY]
     found = nights(noisy(100, 40))
-    found[39] = Night(found[39].run, {KEY: other})
+    found[39] = EarlierNight(found[39].run, {KEY: other})
     trend = the_trend(found)
     assert [point.other for point in trend.points if point.other] == ["profile differs (full, not quick)"]
     assert len(trend.alike) == 39
@@ -100,7 +100,7 @@ def test_a_quantity_without_a_direction_changes_and_is_not_judged():
 def test_samples_are_kept():
     found = nights(noisy(100, 3))
     past = found[0].figures[KEY]._replace(samples=(1.0, 2.0, 3.0))
-    found[0] = Night(replace(found[0].run), {KEY: past})
+    found[0] = EarlierNight(replace(found[0].run), {KEY: past})
     assert the_trend(found).points[0].samples == (1.0, 2.0, 3.0)
 
 
@@ -119,7 +119,7 @@ def test_the_level_of_a_twin_is_taken_out_or_its_nights_are_not_compared(nights_
             found += nights([value * 1.3], under={**UNDER, "serial number": "two"})
     found.append(nights([100], under={**UNDER, "serial number": "one"})[0])
     ordered = [
-        Night(replace(night.run, id=f"night-{n:03}", started_ns=n * 10**9), night.figures)
+        EarlierNight(replace(night.run, id=f"night-{n:03}", started_ns=n * 10**9), night.figures)
         for n, night in enumerate(found)
     ]
     trend = the_trend(ordered)
