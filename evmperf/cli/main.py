@@ -67,13 +67,7 @@ _COMMANDS = {
 }
 """Each command's module in this room and its line in the help, grouped by what a user wants."""
 
-_EXTRAS = {
-    "docutils": "guide",
-    "matplotlib": "guide",
-    "sphinx": "guide",
-    "weasyprint": "guide",
-    "grafana_foundation_sdk": "dashboards",
-}
+_EXTRAS = {"docutils": "guide", "matplotlib": "guide", "sphinx": "guide", "weasyprint": "guide"}
 """Modules that not every host needs, and the extra of pyproject.toml that brings them."""
 
 

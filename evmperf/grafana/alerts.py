@@ -6,7 +6,7 @@ import yaml
 
 from evmperf.grafana import parts, query
 from evmperf.model.verdict import GoalWord
-from evmperf.runs.measurements import RUN
+from evmperf.runs.history import RUN
 
 _LATE_H = 30
 """Hours until a nightly run counts as missing: a day, plus a margin for a longer night."""

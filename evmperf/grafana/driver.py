@@ -7,7 +7,7 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.grafana import parts, query
 from evmperf.model.results import Direction, Metric
-from evmperf.runs.measurements import SAMPLE
+from evmperf.runs.history import SAMPLE
 
 _WAYS = {
     Direction.HIGHER: "Higher is better.",
@@ -60,7 +60,7 @@ def metrics(benchmark: Benchmark) -> list[tuple[Metric, list[str]]]:
     return list(found.values())
 
 
-def _panel(benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> object:
+def _panel(benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> parts.Panel:
     # Rows with the same name may differ in unit.
     what = (
         query.OF_BOARD,

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from evmperf.runs.history import GUIDE
-from evmperf.runs.measurements import ADDRESSES, RUN, SAMPLE, VERDICT
+from evmperf.runs.history import ADDRESSES, GUIDE, RUN, SAMPLE, VERDICT
 
 FLUX, SQL = "flux", "sql"
 _FLUX_NAMES = {"time": "_time", "Value": "_value"}

@@ -1,6 +1,6 @@
 """Which files there are."""
 
-from evmperf.grafana import alerts, boot, compare, driver, fleet, lab, query
+from evmperf.grafana import alerts, dashboards, driver, query
 from evmperf.model.places import project
 
 FOLDER = project("dashboards")
@@ -14,7 +14,8 @@ ALERTS = {
 
 def files(*languages: str) -> dict[str, str]:
     """Every generated file (of some languages only): its name below dashboards/, and its text."""
-    builders = [*(one.dashboard() for one in (fleet, boot, compare, lab)), *driver.dashboards()]
+    general = (dashboards.fleet, dashboards.boot, dashboards.compare, dashboards.lab)
+    builders = [*(make() for make in general), *driver.dashboards()]
     made = {}
     for language in languages or DASHBOARDS:
         for builder in builders:

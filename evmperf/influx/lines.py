@@ -17,8 +17,7 @@ from evmperf.model.results import REPEAT, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.schema import Record
 from evmperf.model.verdict import Outcome
-from evmperf.runs.history import GUIDE
-from evmperf.runs.measurements import ADDRESSES, BOOT_MARK, RESULT, RUN, SAMPLE, UNKNOWN, VERDICT
+from evmperf.runs.history import ADDRESSES, BOOT_MARK, GUIDE, RESULT, RUN, SAMPLE, UNKNOWN, VERDICT
 
 SCHEMA = 2
 """Version of what is stored; a field of every run's point. In 1, all points had the tag `release`."""

@@ -11,8 +11,7 @@ from evmperf.influx.client import Store
 from evmperf.model.facts import Facts
 from evmperf.model.results import Failure, Published, Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.runs.history import GUIDE, StoredRun
-from evmperf.runs.measurements import RESULT, RUN, SAMPLE, UNKNOWN
+from evmperf.runs.history import GUIDE, RESULT, RUN, SAMPLE, UNKNOWN, StoredRun
 
 _ROWS = """
 from(bucket: params.bucket) |> range({span})

@@ -116,5 +116,5 @@ def test_a_change_is_found(kind):
 def test_blocks_are_random_in_order():
     random = np.random.default_rng(3)
     kind = "2 %, warming up by 20 % in a night"
-    drift = [b.b[k] - b.a[k] for b in noise.blocks(random, kind, 40) for k in b.a]
+    drift = [b[k] - a[k] for a, b in noise.blocks(random, kind, 40) for k in a]
     assert 10 < sum(value > 0 for value in drift) < 30
