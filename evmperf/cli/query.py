@@ -83,7 +83,7 @@ def _export(options: argparse.Namespace) -> None:
     (name,) = [name for name in _FORMATS if getattr(options, name)]
     file: Path = getattr(options, name)
     with sources.opened(options.source) as source:
-        known = source.everything()
+        known = source.runs()
         if missing := sorted(set(options.run) - {entry.run.id for entry in known}):
             raise UsageError(f"{source}: has no run {missing[0]!r}")
         wanted = [entry for entry in known if not options.run or entry.run.id in options.run]

@@ -48,7 +48,7 @@ def _runs(options: argparse.Namespace) -> None:
             f"pytest --lg-env BOARD.yaml, or give --from FOLDER"
         )
     with sources.opened(options.source, options.results) as source:
-        runs = source.everything()
+        runs = source.runs()
     mine = [entry for entry in runs if options.board in (None, entry.run.board)]
     if not mine:
         known = ", ".join(sorted({entry.run.board for entry in runs})) or "none"
@@ -126,7 +126,7 @@ def _history(options: argparse.Namespace) -> None:
             _measured(source, options.board, options.last)
             return
         benchmark = catalogue.benchmark(options.benchmark)
-        there = measured(source.runs(options.board, options.last), benchmark.name, options.case)
+        there = measured(source.runs(options.board)[-options.last :], benchmark.name, options.case)
     metrics = [options.metric] if options.metric else [m.name for m in benchmark.metrics]
     found = {metric: there[metric] for metric in metrics if metric in there}
     if not found:
@@ -142,9 +142,9 @@ def _history(options: argparse.Namespace) -> None:
 
 def _measured(source: RunSource, board: str, last: int) -> None:
     """List the metrics of a board's last runs, each with the number of its cases and runs."""
-    runs = source.runs(board, last)
+    runs = source.runs(board)[-last:]
     if not runs:
-        boards = sorted({entry.run.board for entry in source.everything()})
+        boards = sorted({entry.run.board for entry in source.runs()})
         near = difflib.get_close_matches(board, boards, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         known = ", ".join(boards) or "none"

@@ -277,7 +277,13 @@ class Builder:
 
     def __init__(self, uid: str, title: str, description: str, since: str = "now-90d") -> None:
         self.uid = uid
-        link = {"title": "evmperf", "type": "dashboards", "tags": ["evmperf"], "icon": "", "tooltip": ""}
+        link: dict[str, Any] = {
+            "title": "evmperf",
+            "type": "dashboards",
+            "tags": ["evmperf"],
+            "icon": "",
+            "tooltip": "",
+        }
         link |= {"asDropdown": True, "includeVars": True, "keepTime": True, "targetBlank": False}
         self._variables: list[dict[str, Any]] = []
         self._marks: list[dict[str, Any]] = []

@@ -11,12 +11,14 @@ from evmperf.influx.client import Store
 from evmperf.model.facts import Facts
 from evmperf.model.results import Failure, Published, Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.runs.history import GUIDE, RESULT, RUN, SAMPLE, UNKNOWN, StoredRun
+from evmperf.runs.history import GUIDE, RESULT, RUN, SAMPLE, UNKNOWN, StoredRun, by_age
 
 _ROWS = """
 from(bucket: params.bucket) |> range({span})
 |> filter(fn: (r) => {which})
 |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
+{then}
+|> map(fn: (r) => ({{r with time_ns: int(v: r._time)}}))
 """
 
 _Key = tuple[str, str, int]
@@ -32,27 +34,12 @@ class InfluxRuns:
     def __str__(self) -> str:
         return str(self._store.config)
 
-    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
+    def runs(self, board: str | None = None) -> list[StoredRun]:
         """See evmperf.runs.history.RunSource; raw files and very long facts or conditions are not stored."""
-        which = f'and r.board == params.board and r.kind != "{GUIDE}"'
-        newest = "" if limit is None else f"|> limit(n: {limit})\n"
-        return self._stored(self._runs(which, newest, board=board))
-
-    def everything(self) -> list[StoredRun]:
-        """See evmperf.runs.history.RunSource, and `runs`."""
-        return self._stored(self._runs(""))
-
-    def _stored(self, runs: list[Run]) -> list[StoredRun]:
+        mine = f' and r.board == params.board and r.kind != "{GUIDE}"' if board is not None else ""
+        rows = self._points("start: 0", f'r._measurement == "{RUN}"{mine}', "|> group()", board=board or "")
+        runs = sorted(map(_run, rows), key=by_age)
         return [StoredRun(run, functools.partial(self._results, run)) for run in runs]
-
-    def _runs(self, which: str, newest: str = "", **values: str) -> list[Run]:
-        flux = (
-            _ROWS.format(span="start: 0", which=f'r._measurement == "{RUN}" {which}')
-            + f'|> group() |> sort(columns: ["_time"], desc: true)\n{newest}'
-            + "|> map(fn: (r) => ({r with time_ns: int(v: r._time)}))"
-        )
-        found = [_run(row.values) for row in self._store.query(flux, **values)]
-        return sorted(found, key=lambda run: (run.started_ns, run.id))
 
     def _results(self, run: Run) -> list[Result]:
         rows = {_key(row, row["time_ns"]): row for row in self._rows(RESULT, run)}
@@ -74,15 +61,15 @@ class InfluxRuns:
         ]
 
     def _rows(self, measurement: str, run: Run) -> Iterator[Mapping[str, Any]]:
-        """The points of a run, their fields side by side."""
         which = f'r._measurement == "{measurement}" and r.board == params.board'
-        flux = (
-            _ROWS.format(span=f"start: time(v: {run.started_ns})", which=which)
-            + "|> filter(fn: (r) => r.run == params.run)\n"
-            + "|> map(fn: (r) => ({r with time_ns: int(v: r._time)}))"
-        )
-        for row in self._store.query(flux, board=run.board, run=run.id):
-            yield row.values
+        of_run = "|> filter(fn: (r) => r.run == params.run)"
+        span = f"start: time(v: {run.started_ns})"
+        return self._points(span, which, of_run, board=run.board, run=run.id)
+
+    def _points(self, span: str, which: str, then: str, **values: str) -> Iterator[Mapping[str, Any]]:
+        """Points with their fields side by side."""
+        flux = _ROWS.format(span=span, which=which, then=then)
+        return (row.values for row in self._store.query(flux, **values))
 
 
 def _key(row: Mapping[str, Any], started_ns: int) -> _Key:

@@ -29,7 +29,7 @@ class Module:
 
 def stored(source: RunSource) -> list[StoredRun]:
     """All runs of a source, oldest first; raises UsageError when there are none."""
-    found = source.everything()
+    found = source.runs()
     if not found:
         raise UsageError(f"{source}: holds no runs")
     return found
@@ -39,7 +39,7 @@ def published() -> list[StoredRun]:
     """The published figures that come with the project, a run a board and release; [] where the
     project's folder is not there.
     """
-    return SpoolFolder(BASELINES).everything()
+    return SpoolFolder(BASELINES).runs()
 
 
 NEWEST = "newest"

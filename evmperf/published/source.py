@@ -29,15 +29,11 @@ class PublishedRuns:
     def __str__(self) -> str:
         return "the published figures"
 
-    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
-        """See RunSource."""
-        found = [e for e in self.everything() if identity.same(e.run.board, board)]
-        return found if limit is None else found[max(0, len(found) - limit) :]
-
-    def everything(self) -> list[StoredRun]:
+    def runs(self, board: str | None = None) -> list[StoredRun]:
         """See RunSource."""
         found = [_run(entries, self.samples) for entries in _releases()]
-        return sorted(found, key=lambda entry: by_age(entry.run))
+        mine = [e for e in found if board is None or identity.same(e.run.board, board)]
+        return sorted(mine, key=lambda entry: by_age(entry.run))
 
 
 def guides(board: str = "", os: str = "") -> list[StoredRun]:

@@ -230,7 +230,7 @@ def _all(source: RunSource) -> Iterator[StoredRun]:
     """The published figures and the runs of a source."""
     yield from record.guides()
     yield from gather.published()
-    yield from source.everything()
+    yield from source.runs()
 
 
 def _named(given: str, source: RunSource) -> StoredRun:

@@ -61,11 +61,8 @@ class Measured:
 class RunSource(Protocol):
     """A source of earlier runs: a folder of spools, a database. Methods raise UsageError or LabError."""
 
-    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
-        """The newest `limit` runs of a board (None: all), oldest first, without published guides."""
-
-    def everything(self) -> list[StoredRun]:
-        """The runs of all boards and the published guides, oldest first."""
+    def runs(self, board: str | None = None) -> list[StoredRun]:
+        """The runs of a board without published guides, or those of all boards with them, oldest first."""
 
 
 def measured(runs: Iterable[StoredRun], benchmark: str, case: str = "") -> dict[str, list[Measured]]:
@@ -99,20 +96,19 @@ class SpoolFolder:
     def __str__(self) -> str:
         return f"{self.results}/"
 
-    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
-        """See RunSource."""
-        found = self.everything()
-        mine = [e for e in found if e.run.board == board and e.run.kind != GUIDE]
-        return mine if limit is None else mine[max(0, len(mine) - limit) :]
-
-    def everything(self, left_out: Callable[[str], None] = spool.leave_out) -> list[StoredRun]:
+    def runs(
+        self, board: str | None = None, left_out: Callable[[str], None] = spool.leave_out
+    ) -> list[StoredRun]:
         """See RunSource. `left_out` is told of each folder without a readable run."""
         found = []
         for path in self.results.glob("*/run.json"):
             try:
-                found.append(in_folder(path.parent))
+                entry = in_folder(path.parent)
             except UsageError as error:
                 left_out(str(error))
+                continue
+            if board is None or (entry.run.board == board and entry.run.kind != GUIDE):
+                found.append(entry)
         return sorted(found, key=lambda entry: by_age(entry.run))
 
 
@@ -135,20 +131,11 @@ class WithHistory:
     def __str__(self) -> str:
         return " and ".join(map(str, self.sources))
 
-    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
+    def runs(self, board: str | None = None) -> list[StoredRun]:
         """See RunSource."""
-        found = _once(entry for source in reversed(self.sources) for entry in source.runs(board, limit))
-        return found if limit is None else found[max(0, len(found) - limit) :]
-
-    def everything(self) -> list[StoredRun]:
-        """See RunSource."""
-        return _once(entry for source in reversed(self.sources) for entry in source.everything())
-
-
-def _once(entries: Iterable[StoredRun]) -> list[StoredRun]:
-    """Each run once, oldest first."""
-    known = {(entry.run.lab, entry.run.board, entry.run.id): entry for entry in entries}
-    return sorted(known.values(), key=lambda entry: by_age(entry.run))
+        entries = (entry for source in reversed(self.sources) for entry in source.runs(board))
+        once = {(entry.run.lab, entry.run.board, entry.run.id): entry for entry in entries}
+        return sorted(once.values(), key=lambda entry: by_age(entry.run))
 
 
 def run_folder(given: str, results: Path, *others: Path) -> Path:

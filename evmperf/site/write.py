@@ -103,7 +103,7 @@ def _parts(source: RunSource, problems: list[str]) -> Iterator[tuple[str, str, i
         for lab, name, count in source.boards():
             yield lab, name, count, functools.partial(StoredRuns(source.place, lab).runs, name)
         return
-    found = source.everything(problems.append) if isinstance(source, SpoolFolder) else source.everything()
+    found = source.runs(left_out=problems.append) if isinstance(source, SpoolFolder) else source.runs()
     kept: dict[tuple[str, str], list[StoredRun]] = {}
     for entry in filter(_tells, found):
         kept.setdefault((entry.run.lab, entry.run.board), []).append(entry)

@@ -63,16 +63,8 @@ class StoredRuns:
     def __str__(self) -> str:
         return str(self.place)
 
-    def runs(self, board: str, limit: int | None = None) -> list[StoredRun]:
+    def runs(self, board: str | None = None) -> list[StoredRun]:
         """See RunSource. Raw files are not in the store."""
-        mine = [entry for entry in self._stored(board) if entry.run.kind != GUIDE]
-        return mine if limit is None else mine[max(0, len(mine) - limit) :]
-
-    def everything(self) -> list[StoredRun]:
-        """See RunSource."""
-        return self._stored(None)
-
-    def _stored(self, board: str | None) -> list[StoredRun]:
         wanted = "SELECT * EXCLUDE (samples, published, marks) FROM {rows} WHERE record = 'run'"
         runs = sorted((rows.to_run(row) for row in self.asked(board, wanted)), key=by_age)
         figures = {
@@ -85,6 +77,7 @@ class StoredRuns:
                 brief=None if run.kind == GUIDE else functools.partial(figures[run.lab, run.board].of, run),
             )
             for run in runs
+            if board is None or run.kind != GUIDE
         ]
 
     def results(self, run: Run) -> list[Result]:

@@ -80,7 +80,7 @@ def opened(source: RunSource) -> Iterator[StorePlace]:
     elif isinstance(source, SpoolFolder):
         with tempfile.TemporaryDirectory(prefix="evmperf-store-") as folder:
             made = StoreFolder(Path(folder))
-            for entry in source.everything():
+            for entry in source.runs():
                 assert entry.folder
                 files.add(made, entry.folder)
             yield made

@@ -88,7 +88,7 @@ def test_jobs_keep_their_runs_side_by_side(tmp_path):
     store = StoreFolder(tmp_path / "history")
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda folder: files.add(store, folder), folders * 3))
-    assert len(StoredRuns(store).everything()) == len(folders)
+    assert len(StoredRuns(store).runs()) == len(folders)
 
 
 def test_a_run_in_both_places_counts_once(tmp_path):
@@ -102,10 +102,10 @@ def test_a_run_in_both_places_counts_once(tmp_path):
     both = WithHistory(SpoolFolder(results), StoredRuns(history))
     ids = [f"{BOARD}-{number:04}" for number in range(4)]
     assert [entry.run.id for entry in both.runs(BOARD)] == ids
-    assert [entry.run.id for entry in both.runs(BOARD, 2)] == ids[2:]
-    assert [entry.run.id for entry in both.everything()] == ids
+    assert [entry.run.id for entry in both.runs(BOARD)[-2:]] == ids[2:]
+    assert [entry.run.id for entry in both.runs()] == ids
     benchmark, case, metric = WORSE
-    figures = measured(both.runs(BOARD, 3), benchmark, case)[metric]
+    figures = measured(both.runs(BOARD)[-3:], benchmark, case)[metric]
     assert [figure.run.id for figure in figures] == ids[1:]
 
 

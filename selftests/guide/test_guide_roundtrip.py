@@ -133,7 +133,7 @@ def test_baselines_are_what_the_command_makes_of_the_seeds(tmp_path):
     for file in seeds.files():
         importer.store(importer.load(file), tmp_path)
     ours = {entry.run.id: entry.folder for entry in published()}
-    made = {entry.run.id: entry.folder for entry in SpoolFolder(tmp_path).everything()}
+    made = {entry.run.id: entry.folder for entry in SpoolFolder(tmp_path).runs()}
     assert set(made) == set(ours)
     for run, folder in made.items():
         for name in ("run.json", "results.jsonl"):

@@ -115,7 +115,7 @@ def test_pages_in_place_of_rows_are_an_error():
         say(handler, 200, "text/csv", b"<html>\r\n<body>\r\nlog in, please\r\n")
 
     with serving(answer) as config, Store(config) as store, pytest.raises(StoreError, match="not InfluxDB's"):
-        InfluxRuns(store).everything()
+        InfluxRuns(store).runs()
 
 
 def test_a_limit_for_large_requests_only_halves_them(tmp_path):

@@ -80,8 +80,8 @@ def test_it_comes_back_as_it_went(bucket, store, tmp_path):
     push(store, tmp_path / run.id)
     push(store, spools.recorded(tmp_path))
     for board in ("made-up", "virtual-evm"):
-        (kept,) = SpoolFolder(tmp_path).runs(board, 5)
-        (stored,) = InfluxRuns(store).runs(board, 5)
+        (kept,) = SpoolFolder(tmp_path).runs(board)
+        (stored,) = InfluxRuns(store).runs(board)
         assert stored.run == kept.run
         assert [_comparable(r) for r in stored.results()] == [_comparable(r) for r in kept.results()]
 
@@ -107,7 +107,7 @@ def test_no_text_breaks_a_line(store, tmp_path_factory, texts, value):
     failure = spools.Failure(spools.Kind.TOOL, message, message)
     spools.write(folder, run, [spools.a_result(run, 0, [value], case=case, failures=(failure,))])
     assert push(store, folder / run.id).refused == 0
-    (stored,) = InfluxRuns(store).runs(run.board, 1)
+    (stored,) = InfluxRuns(store).runs(run.board)
     (result,) = stored.results()
     assert result.values("write_throughput") == [value]
     assert result.failures == (failure,)
@@ -147,7 +147,7 @@ def test_a_killed_run_goes_out_as_it_is(bucket, store, tmp_path):
         file.write(b'{"schema": 1, "record": "resu')
     assert push(store, folder).complete
     assert points(bucket, "sample") == 2
-    (stored,) = InfluxRuns(store).runs(run.board, 1)
+    (stored,) = InfluxRuns(store).runs(run.board)
     assert stored.run.outcome == "It has not ended, or was killed."
 
 

@@ -72,7 +72,7 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
         progress.state, progress.runs = "measured", [f"am64xx-hsevm-{number:04}"]
     night.progress[1].runs += ["am64xx-hsevm-0022", "killed-early"]
     closing = close(night, time.time())
-    kept = StoredRuns(StoreFolder(Path(os.environ["EVMPERF_HISTORY"]))).everything()
+    kept = StoredRuns(StoreFolder(Path(os.environ["EVMPERF_HISTORY"]))).runs()
     assert [entry.run.id[-4:] for entry in kept] == ["0020", "0021", "0022"]
     (worse,) = closing.worse
     assert worse.key == lost

@@ -144,7 +144,7 @@ def test_no_trend_builds_on_a_doubtful_figure():
 
 def test_a_trend_of_which_every_figure_is_doubtful_is_shown_and_not_judged():
     boards: dict[str, list[StoredRun]] = {}
-    for entry in source.PublishedRuns().everything():
+    for entry in source.PublishedRuns().runs():
         boards.setdefault(entry.run.board, []).append(entry)
     of_boards = [trends.of_nights(nights.nights(runs)).trends for runs in boards.values()]
     found = [trend for board in of_boards for trend in board.values() if trend.doubt]

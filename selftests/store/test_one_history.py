@@ -40,7 +40,7 @@ def check(folder, against="last:10"):
 def test_a_check_keeps_the_run_with_its_verdicts_and_later_ones_are_judged_by_it(nights, tmp_path, capsys):
     for folder in nights:
         check(folder)
-    kept = store().everything()
+    kept = store().runs()
     assert [entry.run.id for entry in kept] == [folder.name for folder in nights]
     last = json.loads(_query("SELECT count(*) AS n FROM verdicts", capsys))
     assert last[0]["n"] > 50
@@ -70,7 +70,7 @@ def test_a_dry_run_and_a_run_that_goes_on_are_not_kept(nights):
     live.hold()
     check(live.folder)
     live.release()
-    assert store().everything() == []
+    assert store().runs() == []
 
 
 def test_a_store_that_takes_nothing_costs_no_verdict(nights, monkeypatch, capsys):
@@ -93,14 +93,14 @@ def test_checks_side_by_side_that_are_killed_lose_and_double_nothing(nights):
         for process in running:
             process.kill()
             process.wait()
-        names = [entry.run.id for entry in store().everything()]
+        names = [entry.run.id for entry in store().runs()]
         assert len(names) == len(set(names))
     running = [
         subprocess.Popen([*words, *map(str, some), *more], **_QUIET) for some in (nights[::2], nights[1::2])
     ]
     for process in running:
         assert process.wait(300) in (ExitStatus.OK, ExitStatus.NOTHING, ExitStatus.UNDECIDED)
-    kept = store().everything()
+    kept = store().runs()
     assert [entry.run.id for entry in kept] == [folder.name for folder in nights]
     for entry, folder in zip(kept, nights, strict=True):
         assert entry.results() == spool.read_results(folder)

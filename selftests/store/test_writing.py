@@ -76,7 +76,7 @@ def writer(store, results, step="", when=0):
 
 def held(store):
     """Each run of a store with its results."""
-    return [(e.run, e.results()) for e in StoredRuns(store).everything()]
+    return [(e.run, e.results()) for e in StoredRuns(store).runs()]
 
 
 def spooled(results):
@@ -265,7 +265,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_remedy(tmp_path, resu
 def test_a_later_layout_is_not_read(tmp_path):
     (tmp_path / "v2").mkdir()
     with pytest.raises(UsageError, match="update evmperf"):
-        StoredRuns(StoreFolder(tmp_path)).everything()
+        StoredRuns(StoreFolder(tmp_path)).runs()
 
 
 def test_a_number_that_fits_no_column_is_refused_by_name(tmp_path):
