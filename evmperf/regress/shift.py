@@ -21,7 +21,6 @@ for until ten nights have it; then it is the level.
 `python -m selftests.speed verdicts` measures all this.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ import numpy as np
 from scipy import special
 
 from evmperf.regress import spread, steps
-from evmperf.regress.spread import FEWEST, REFERENCE, RESOLUTION, Before, Flags, Floats, Numbers
+from evmperf.regress.spread import FEWEST, REFERENCE, Before, Flags, Floats, Numbers
 
 __all__ = ["FEWEST", "LEVEL", "Shift", "judge"]
 
@@ -214,7 +213,7 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
     memory = spread.memory(learnt)
     ends = np.arange(max(FEWEST, total - _REPLAYED - _NEWEST), total + 1)
     past = spread.before(rows, ends)
-    restless = _restless(rows)
+    restless = spread.restless(rows, _NEWEST)
     groups = [_groups(rows, nights, ends) for nights in _WEIGHTS if ends[0] + nights <= total]
     # What each model says, and the mean of that by how far each is believed.
     middles = np.zeros((len(_WEIGHTS), 4, len(rows), total - ends[0]))
@@ -288,44 +287,20 @@ def _compared(
         nights = group.nights[mine]
         pasts = nights.shape[1]
         there, count = level[:, :pasts], past.count[:, :pasts]
-        weights, factor = _differences(model, group.size)
+        weights, factor = spread.differences(model, group.size)
         known = weights[count]
         off = np.einsum("rck,rck->rc", kept[:, :pasts], known[..., :REFERENCE])
         off += np.einsum("rck,rck->rc", nights, known[..., REFERENCE:])
         error = spreads[:, :pasts] * np.sqrt(factor[count])
         low, high = group.low[:, mine], group.high[:, mine]
         reach = np.maximum(np.abs(off), np.abs(low[0] / group.size - there))
-        far = _normal(off / error, degrees[:, :pasts])
+        far = spread.normal(off / error, degrees[:, :pasts])
         lefts = group.size - np.arange(len(low))[:, None, None]
         sides = np.where(far > 0, low - lefts * there, lefts * there - high)
         careful = np.sign(far) * _without_odd(np.abs(far), sides, group.size, past.odd)
         found[place][:, :, -pasts:] = np.stack([there, off, error, reach])
         normal[place][:, -1 - pasts : -1], normal[place][:, -1] = careful, far[:, -1]
     return found, normal
-
-
-@functools.cache
-def _differences(model: int, newer: int) -> tuple[Floats, Floats]:
-    """`spread.difference` by how many nights there are before, at most REFERENCE."""
-    weights = np.full((REFERENCE + 1, REFERENCE + newer), np.nan)
-    factor = np.full(REFERENCE + 1, np.nan)
-    for older in range(FEWEST, REFERENCE + 1):
-        weights[older] = 0.0
-        weights[older, REFERENCE - older :], factor[older] = spread.difference(model, newer, older)
-    return weights, factor
-
-
-def _restless(rows: Floats) -> float:
-    """By how much more the newest nights differ from their neighbours than those before did, in the
-    median of the metrics; a step is one difference among many, an odd night two.
-    """
-    steps = np.abs(np.diff(rows, axis=1))
-    newest, before = steps[:, -_NEWEST:], steps[:, -_NEWEST - REFERENCE : -_NEWEST]
-    known = (np.isfinite(before).sum(axis=1) >= FEWEST) & np.isfinite(newest).all(axis=1)
-    if not known.any():
-        return 1.0
-    usual = np.maximum(np.nanmedian(before[known], axis=1), RESOLUTION)
-    return max(float(np.median(newest[known] / usual[:, None])), 1.0)
 
 
 def _without_odd(far: Floats, sides: Floats, nights: int, odd: Floats) -> Floats:
@@ -360,16 +335,8 @@ def _slow(rows: Floats, lengths: Numbers, memory: Floats) -> _Window:
         level[mine] = parts.kept[:, 0].mean(axis=1)
         off[mine] = parts.kept.reshape(len(mine), -1) @ means
         error[mine] = np.sqrt(squares)
-    far = _normal(off / error, np.full(len(rows), 2.0 * REFERENCE - 2))
+    far = spread.normal(off / error, np.full(len(rows), 2.0 * REFERENCE - 2))
     return _Window(0, _SLOW, level, off, error, np.abs(off)[:, None], far[:, None], far, lengths - REFERENCE)
-
-
-def _normal(off: Floats, degrees: Floats) -> Floats:
-    """Student's t as a normal deviation of the same probability, within 0.02 for five degrees and more
-    (D. L. Wallace, Annals of Mathematical Statistics 30, 1959).
-    """
-    scale = (8 * degrees + 1) / (8 * degrees + 3)
-    return np.asarray(np.sign(off) * scale * np.sqrt(degrees * np.log1p(off**2 / degrees)))
 
 
 def _two_sided(deviation: Floats) -> Floats:

@@ -169,21 +169,49 @@ def _of_level(model: int, nights: int) -> tuple[Floats, Floats]:
     return sums / sums.sum(), (inverse - np.outer(sums, sums) / sums.sum()) / (nights - 1)
 
 
-def difference(model: int, newer: int, older: int) -> tuple[Floats, float]:
-    """The same of the last `newer` nights less the `older` before them: weights, and the variance of
-    that difference in units of a night's.
+@functools.cache
+def differences(model: int, newer: int) -> tuple[Floats, Floats]:
+    """The same of the last `newer` nights less those before them, by how many these are (at most
+    REFERENCE): weights, and the variance of that difference in units of a night's.
     """
-    nights = np.arange(older + newer)
-    design = np.stack([np.ones(len(nights)), nights >= older], axis=1)
-    weighed = np.linalg.solve(together(model, len(nights)), design)
-    found = np.linalg.inv(design.T @ weighed)
-    return np.asarray((weighed @ found)[:, 1]), float(found[1, 1])
+    weights = np.full((REFERENCE + 1, REFERENCE + newer), np.nan)
+    factor = np.full(REFERENCE + 1, np.nan)
+    for older in range(FEWEST, REFERENCE + 1):
+        nights = np.arange(older + newer)
+        design = np.stack([np.ones(len(nights)), nights >= older], axis=1)
+        weighed = np.linalg.solve(together(model, len(nights)), design)
+        found = np.linalg.inv(design.T @ weighed)
+        weights[older] = 0.0
+        weights[older, REFERENCE - older :], factor[older] = (weighed @ found)[:, 1], found[1, 1]
+    return weights, factor
 
 
 def together(model: int, nights: int) -> Floats:
     """The correlations of so many nights with each other."""
+    share, forgotten = _MODELS[model]
     apart = np.abs(np.subtract.outer(np.arange(nights), np.arange(nights)))
-    return np.asarray(correlations(nights)[model][apart])
+    return np.asarray(np.where(apart, share * forgotten**apart, 1.0))
+
+
+def restless(rows: Floats, newest: int) -> float:
+    """By how much more the newest nights differ from their neighbours than those before did, in the
+    median of the metrics; a step is one difference among many, an odd night two.
+    """
+    steps = np.abs(np.diff(rows, axis=1))
+    new, old = steps[:, -newest:], steps[:, -newest - REFERENCE : -newest]
+    known = (np.isfinite(old).sum(axis=1) >= FEWEST) & np.isfinite(new).all(axis=1)
+    if not known.any():
+        return 1.0
+    usual = np.maximum(np.nanmedian(old[known], axis=1), RESOLUTION)
+    return max(float(np.median(new[known] / usual[:, None])), 1.0)
+
+
+def normal(off: Floats, degrees: Floats) -> Floats:
+    """Student's t as a normal deviation of the same probability, within 0.02 for five degrees and more
+    (D. L. Wallace, Annals of Mathematical Statistics 30, 1959).
+    """
+    scale = (8 * degrees + 1) / (8 * degrees + 3)
+    return np.asarray(np.sign(off) * scale * np.sqrt(degrees * np.log1p(off**2 / degrees)))
 
 
 def _odd(cut: Flags, counts: Numbers) -> Floats:
@@ -237,14 +265,6 @@ def variogram(rows: Floats, variance: Floats, lags: Sequence[int]) -> Floats:
         pairs = (~np.isnan(squares)).sum(axis=1)
         sums = np.nansum(squares, axis=1)
         found[:, place] = sums / np.where(pairs, pairs, np.nan) / 2 / variance
-    return found
-
-
-def correlations(count: int) -> Floats:
-    """Of nights 0, 1, 2, ... apart, a row a model."""
-    lags = np.arange(count)
-    found = np.array([share * forgotten**lags for share, forgotten in _MODELS])
-    found[:, 0] = 1.0
     return found
 
 
