@@ -38,7 +38,7 @@ from evmperf.runs.spool import Spool, new_run_id
 from pytest_evmperf.forecast import Forecast
 
 if TYPE_CHECKING:
-    from evmperf.influx.sender import Sender
+    from evmperf.influx.push import Sender
     from evmperf.lab.bench import LabgridBench
     from evmperf.measure.runner import Runner
 
@@ -218,7 +218,7 @@ class Session:
         self._spool = spool = Spool(self.folder.parent, self.run)
         spool.hold()
         if self.influx:
-            from evmperf.influx.sender import Sender  # noqa: PLC0415  # for those who have one
+            from evmperf.influx.push import Sender  # noqa: PLC0415  # for those who have one
 
             self._sender = Sender(self.influx, self.folder)
             spool.on_change = self._sender.wake

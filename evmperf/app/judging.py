@@ -8,7 +8,7 @@ from pathlib import Path
 from evmperf.app import sources, why
 from evmperf.app.requests import Check, Checked, Hear
 from evmperf.guide import importer
-from evmperf.influx.sender import send_if_named
+from evmperf.influx.push import send_if_named
 from evmperf.keeping.claim import Holding
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind

@@ -12,8 +12,7 @@ from evmperf.guide.html import Cover
 from evmperf.guide.layout import Figures, Layout
 from evmperf.influx import config as configs
 from evmperf.influx.client import Store
-from evmperf.influx.push import RunPush
-from evmperf.influx.sender import refused_text, waiting
+from evmperf.influx.push import RunPush, waiting
 from evmperf.model.figures import Key
 from evmperf.model.replies import Remark
 from evmperf.published import dialect, releases, steady
@@ -117,7 +116,7 @@ def sent(results: Path, runs: Sequence[Path] = ()) -> Iterator[tuple[str, str]]:
     with Store(config) as store:
         for folder in runs or waiting(results, config.key, begun=False):
             pushed = RunPush.of(store, folder, again=bool(runs)).send()
-            problems = [refused_text(folder, pushed.refused)]
+            problems = [pushed.problem]
             more = "; it is still being measured"
             if pushed.complete:
                 more = ""

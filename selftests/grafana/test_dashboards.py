@@ -14,8 +14,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.grafana.query import FLUX, SQL
 from evmperf.grafana.write import DASHBOARDS, FOLDER, files
 from evmperf.influx.client import Store
-from evmperf.influx.push import RunPush
-from evmperf.influx.sender import waiting
+from evmperf.influx.push import RunPush, waiting
 from evmperf.published import releases as gather
 from evmperf.runs.spool import read_run
 from selftests.support import spools, sql

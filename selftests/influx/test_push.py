@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from evmperf.influx.lines import Lines
-from evmperf.influx.push import REFUSED, PushProgress, RunPush
+from evmperf.influx.push import REFUSED, RunPush, progress
 from evmperf.influx.reader import InfluxRuns
 from evmperf.model.anytime import half_width
 from evmperf.model.records import UnknownRecord
@@ -158,7 +158,7 @@ def test_records_added_after_the_end_are_sent(bucket, store, tmp_path):
     spools.judge(folder, "worse", "by 20 %", -0.2)
     assert push(store, folder).complete
     assert points(bucket, "verdict") == 1
-    assert PushProgress.of(folder, bucket.key).offset == (folder / "results.jsonl").stat().st_size
+    assert progress(folder)[bucket.key].offset == (folder / "results.jsonl").stat().st_size
 
 
 def test_a_later_verdict_replaces_the_one_before(bucket, store, tmp_path):

@@ -12,8 +12,7 @@ import pytest
 
 from evmperf.influx.client import Store, StoreError
 from evmperf.influx.config import Config
-from evmperf.influx.push import PushProgress, RunPush
-from evmperf.influx.sender import Sender, waiting
+from evmperf.influx.push import PushProgress, RunPush, Sender, waiting
 from evmperf.runs.spool import Spool
 from selftests.support import spools
 from selftests.support.influxd import ORG, TOKEN, points, running
@@ -167,7 +166,7 @@ def test_results_go_out_while_others_are_measured(bucket, tmp_path):
 
 
 def test_a_server_that_comes_back_during_the_run_gets_everything(own_influxd, tmp_path, monkeypatch):
-    monkeypatch.setattr("evmperf.influx.sender._RETRY_S", 0.1)
+    monkeypatch.setattr("evmperf.influx.push._RETRY_S", 0.1)
     bucket = own_influxd.bucket()
     live = Live(tmp_path, bucket)
     live.measure(3)
@@ -223,7 +222,7 @@ def test_what_waits_goes_out_with_the_next_run(own_influxd, tmp_path):
 
 def test_a_damaged_older_run_does_not_stop_the_new_one(bucket, tmp_path):
     old = a_folder(tmp_path)
-    PushProgress.of(old, bucket.key).save()
+    PushProgress().save(old, bucket.key)
     (old / "run.json").write_text("{")
     live = Live(tmp_path, bucket, number=1)
     live.measure(1)
