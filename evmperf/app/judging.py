@@ -22,7 +22,6 @@ from evmperf.report import ab as report
 from evmperf.report import differences as differing
 from evmperf.report import page
 from evmperf.runs import differences, spool
-from evmperf.runs import verdicts as records
 from evmperf.runs.differences import Difference
 from evmperf.runs.history import GUIDE
 
@@ -147,7 +146,7 @@ def _keep(folder: Path, judgement: Judgement, changed: str, hear: Hear) -> None:
         text = f"{folder}: is still being measured; check it again after its end to keep the verdicts"
         hear(Remark(sentence=text))
         return
-    records.keep(folder, judgement)
+    against.keep(folder, judgement)
     with contextlib.suppress(FileNotFoundError):
         (folder / page.CHANGED).unlink()
     if changed:

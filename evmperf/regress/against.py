@@ -4,10 +4,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import structs
+
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.records import VerdictRecord
+from evmperf.model.results import Result
 from evmperf.model.run import Run
-from evmperf.model.verdict import Judgement, Outcome
+from evmperf.model.verdict import Judgement, Outcome, Verdict, explained
 from evmperf.published import identity
 from evmperf.published import releases as gather
 from evmperf.published import source as record
@@ -16,7 +20,7 @@ from evmperf.regress.causes import causes
 from evmperf.regress.nights import EarlierNight, nights
 from evmperf.runs import history
 from evmperf.runs.history import RunSource, SpoolFolder, StoredRun, WithHistory
-from evmperf.runs.spool import read_results, read_run
+from evmperf.runs.spool import append_records, read_records, read_results, read_run
 
 _ENOUGH = 30
 """Earlier runs that tell a metric's spread."""
@@ -251,3 +255,42 @@ def _named(given: str, source: RunSource) -> StoredRun:
 def _sourced(entries: Iterable[StoredRun]) -> Sourced:
     """Figures with their run; of a metric in several runs, the newest."""
     return {key: (entry.run, figure) for entry in entries for key, figure in figures(entry.results()).items()}
+
+
+def keep(folder: Path, judgement: Judgement) -> int:
+    """Append new verdicts to the run that was judged, from which report and database have them; returns
+    their number. A later record about the same figure replaces the earlier one. Raises LabError.
+    """
+    drivers: dict[str, str] = {}
+    known: dict[Key, VerdictRecord] = {}
+    for entry in read_records(folder):
+        if isinstance(entry, VerdictRecord):
+            known[entry.key] = entry
+        elif isinstance(entry, Result):
+            drivers[entry.benchmark] = entry.driver
+    new = []
+    goals = {goal.key: goal for goal in judgement.goals}
+    for verdict in judgement.verdicts:
+        told = _record(verdict, drivers[verdict.key.benchmark], judgement.against)
+        if goal := goals.get(verdict.key):
+            told = structs.replace(told, goal=goal.goal, reached=str(goal.word), owner=goal.owner)
+        if told != known.get(verdict.key):
+            new.append(told)
+    if new:
+        append_records(folder, new)
+    return len(new)
+
+
+def _record(verdict: Verdict, driver: str, against: str) -> VerdictRecord:
+    return VerdictRecord(
+        **verdict.key._asdict(),
+        driver=driver,
+        verdict=str(verdict.outcome),
+        reason=explained(verdict),
+        baseline=against,
+        change=verdict.change,
+        level_since=verdict.since if verdict.confirmed else "",
+        was=verdict.baseline,
+        tolerance=verdict.tolerance,
+        why=verdict.why,
+    )

@@ -17,23 +17,12 @@ _MANY = 3
 _WARMER = 10.0
 """Degrees Celsius that are no accident."""
 _FACTS = (
-    ("release", "release"),
-    ("provisioned", "image"),
-    ("image", "image"),
-    ("kernel", "kernel"),
-    ("command_line", "command line"),
-    ("uboot", "U-Boot"),
-    ("dtb", "device tree"),
-    ("governor", "governor"),
-    ("place", "place"),
-    ("board_revision", "board revision"),
-    ("cards", "medium"),
-    ("nvme", "medium"),
-    ("packages", "packages"),
-    ("lab", "lab"),
-    ("evmperf_revision", "evmperf"),
+    "release provisioned image kernel command_line uboot dtb governor place board_revision cards nvme packages "
+    "lab evmperf_revision"
 )
-"""Facts of a run that may be why it is different, the likeliest first, and what they are called."""
+"""Facts of a run that may be why it is different, the likeliest first."""
+_NAMES = {"provisioned": "image", "uboot": "U-Boot", "dtb": "device tree", "evmperf_revision": "evmperf"}
+_NAMES |= {"cards": "medium", "nvme": "medium"}
 
 
 def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[VerdictCause]:
@@ -84,8 +73,8 @@ def _differences(before: Run, run: Run) -> list[str]:
     ours: dict[str, Any] = {**run.facts.to_dict(), "release": run.release}
     theirs: dict[str, Any] = {**before.facts.to_dict(), "release": before.release}
     found = [
-        f"{name} differs"
-        for fact, name in _FACTS
+        f"{_NAMES.get(fact, fact.replace('_', ' '))} differs"
+        for fact in _FACTS.split()
         if fact in ours and fact in theirs and _what(ours[fact]) != _what(theirs[fact])
     ]
     warm, was = _temperature(run.facts), _temperature(before.facts)

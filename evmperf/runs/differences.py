@@ -18,57 +18,34 @@ from evmperf.runs.history import StoredRun
 FACTS = "facts"
 """Folder of the documents below a run's."""
 
-NOT_THERE = ""
 _HOT_MILLIDEGREES = 5000
 """Temperatures nearer to each other than this explain nothing."""
 
-AREAS = (
-    "variation",
-    "image",
-    "kernel",
-    "command line",
-    "CPU frequency",
-    "mitigations",
-    "U-Boot",
-    "U-Boot environment",
-    "device tree",
-    "kernel configuration",
-    "modules",
-    "media",
-    "board",
-    "mounts",
-    "temperature",
-    "tools",
-    "lab",
-    "evmperf",
-    "kernel messages",
-    "other",
-)
-"""By what is likely to matter: what was asked for first, what only tells first of the rest last."""
-
-_FACTS: Mapping[str, str] = {
+_AREAS: Mapping[str, str] = {
     "variation": "variation",
-    "image": "image",
-    "root_file_system": "image",
-    "root": "image",
-    "kernel": "kernel",
-    "kernel_version": "kernel",
-    "governor": "CPU frequency",
-    "frequency_khz": "CPU frequency",
-    "uboot": "U-Boot",
-    "cards": "media",
-    "nvme": "media",
-    "spi_nor": "media",
-    "model": "board",
-    "board_revision": "board",
-    "memory_kib": "board",
-    "cpus": "board",
-    "machine": "board",
-    "board_file": "board",
+    "image": "image root_file_system root",
+    "kernel": "kernel kernel_version",
+    "command line": "",
+    "CPU frequency": "governor frequency_khz",
+    "mitigations": "",
+    "U-Boot": "uboot",
+    "U-Boot environment": "",
+    "device tree": "",
+    "kernel configuration": "",
+    "modules": "",
+    "media": "cards nvme spi_nor",
+    "board": "model board_revision memory_kib cpus machine board_file",
+    "mounts": "",
+    "temperature": "",
     "tools": "tools",
-    "evmperf": "evmperf",
-    "evmperf_revision": "evmperf",
+    "lab": "",
+    "evmperf": "evmperf evmperf_revision",
+    "kernel messages": "",
+    "other": "",
 }
+"""What was asked for first, what only tells first of the rest last; with the facts that belong there."""
+AREAS = tuple(_AREAS)
+_AREA = {fact: area for area, facts in _AREAS.items() for fact in facts.split()}
 _SEPARATELY = {
     "command_line",
     "device_tree_sha256",
@@ -111,12 +88,13 @@ def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
     for area, what in names:
         if area == _MESSAGES and what in overwritten:
             continue
-        ours, theirs = ({flat.get((area, what), NOT_THERE) for flat in side} for side in (a, b))
+        ours, theirs = ({flat.get((area, what), "") for flat in side} for side in (a, b))
         if ours & theirs:
             continue
-        if area in _DOCUMENTED and not _known_to_all(area, (*a, *b)):
+        if area in _DOCUMENTED and not all(any(name == area for name, _ in flat) for flat in (*a, *b)):
             continue  # no such document: that is not known, and no difference
-        found.append(Difference(area, what, _text(ours), _text(theirs)))
+        texts = (" or ".join(sorted(side - {""})) for side in (ours, theirs))
+        found.append(Difference(area, what, *texts))
     order = {area: number for number, area in enumerate(AREAS)}
     return sorted(found, key=lambda entry: (order[entry.area], _rank(entry), entry.what))
 
@@ -159,14 +137,6 @@ def _overwritten(flats: Sequence[Flat]) -> set[str]:
                     end = number
             found |= set(other[:end]) - there
     return found
-
-
-def _known_to_all(area: str, flats: Iterable[Flat]) -> bool:
-    return all(any(name == area for name, _ in flat) for flat in flats)
-
-
-def _text(values: set[str]) -> str:
-    return " or ".join(sorted(values - {NOT_THERE}))
 
 
 def between_runs(a: StoredRun, b: StoredRun) -> list[Difference]:
@@ -214,10 +184,10 @@ def _facts(run: Run) -> Iterator[tuple[str, str, str]]:
     yield "other", "profile", run.profile
     for name, value in run.facts.to_dict().items():
         if name not in _SEPARATELY:
-            area = _FACTS.get(name, "other")
+            area = _AREA.get(name, "other")
             for what, text in flattened(name.replace("_", " "), value):
                 yield area, what.removeprefix("tools "), text
-    for word in _words(run.facts.command_line):
+    for word in _WORD.findall(run.facts.command_line):
         name, _, value = word.partition("=")
         yield "command line", name, value or "yes"
     for zone, value in run.facts.temperatures_millicelsius.items():
@@ -225,9 +195,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str, str]]:
         yield "temperature", zone, f"about {step} degrees Celsius"
 
 
-def _words(command_line: str) -> list[str]:
-    """Words of a kernel command line; quotes hold one together."""
-    return re.findall(r'(?:[^\s"]|"[^"]*")+', command_line)
+_WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
+"""Of a kernel command line; quotes hold one together."""
 
 
 def flattened(prefix: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from evmperf.model.verdict import Outcome
+from evmperf.regress import against
 from evmperf.regress.against import judged, wanted
-from evmperf.runs import verdicts as records
 from evmperf.runs.history import SpoolFolder
 from selftests.support import runs
 
@@ -26,19 +26,19 @@ def test_an_alarm_that_the_next_night_does_not_bear_out_goes_away(tmp_path):
     generator = runs.history(tmp_path, nights=20)
     there, judgement, verdict = night(tmp_path, generator, 20, 0.6)
     assert verdict.outcome is Outcome.WORSE
-    assert records.keep(there, judgement)
+    assert against.keep(there, judgement)
     there, judgement, verdict = night(tmp_path, generator, 21)
     assert (verdict.outcome, verdict.closed) == (Outcome.SAME, "am64xx-hsevm-0020")
     assert "went away" in verdict.why
     assert "1 alarm went away" in judgement.sentence()
-    records.keep(there, judgement)
+    against.keep(there, judgement)
     assert not night(tmp_path, generator, 22)[2].closed, "it is said once"
 
 
 def test_an_alarm_that_is_borne_out_stays(tmp_path):
     generator = runs.history(tmp_path, nights=20)
     there, judgement, _ = night(tmp_path, generator, 20, 0.6)
-    records.keep(there, judgement)
+    against.keep(there, judgement)
     _, judgement, verdict = night(tmp_path, generator, 21, 0.6)
     assert (verdict.outcome, verdict.closed) == (Outcome.WORSE, "")
     assert "went away" not in judgement.sentence()
@@ -48,7 +48,7 @@ def test_an_alarm_whose_change_lasted_until_it_was_the_level_did_not_go_away(tmp
     generator = runs.history(tmp_path, nights=20)
     for number in range(20, 34):
         there, judgement, verdict = night(tmp_path, generator, number, 0.6)
-        records.keep(there, judgement)
+        against.keep(there, judgement)
         assert not verdict.closed
     assert verdict.outcome is not Outcome.WORSE
 
@@ -57,7 +57,7 @@ def test_the_level_after_a_confirmed_change_is_the_history(tmp_path):
     generator = runs.history(tmp_path, nights=20)
     there, judgement, verdict = night(tmp_path, generator, 20, 0.6)
     confirmed = [replace(v, confirmed=True) if v.key == LOST else v for v in judgement.verdicts]
-    records.keep(there, replace(judgement, verdicts=confirmed))
+    against.keep(there, replace(judgement, verdicts=confirmed))
     _, _, verdict = night(tmp_path, generator, 21, 0.6)
     assert verdict.outcome is Outcome.NOT_COMPARABLE
     assert "confirmed" in verdict.why
