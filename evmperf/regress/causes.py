@@ -17,8 +17,8 @@ _MANY = 3
 _WARMER = 10.0
 """Degrees Celsius that are no accident."""
 _FACTS = (
-    "release provisioned image kernel command_line uboot dtb governor place board_revision cards nvme packages "
-    "lab evmperf_revision"
+    "release provisioned image kernel command_line uboot dtb governor place board_revision cards nvme "
+    "packages lab evmperf_revision"
 )
 """Facts of a run that may be why it is different, the likeliest first."""
 _NAMES = {"provisioned": "image", "uboot": "U-Boot", "dtb": "device tree", "evmperf_revision": "evmperf"}

@@ -26,7 +26,7 @@ from evmperf.runs.spool import RECORDS, leave_out
 class Past(NamedTuple):
     """One metric in one earlier run: its median in `unit`, what it was measured under, and its samples.
 
-    Figures measured alike share their `facets`, the very same object.
+    Figures measured alike share their `facets`, the very same object, those of other nights, too.
     """
 
     value: float
@@ -96,19 +96,20 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
     `left_out` is told of each run with damaged results, of which nothing is judged by.
     """
     decoder = msgspec.json.Decoder(_Line)
+    shared: _Shared = {}
     for entry in runs:
         if (figures := entry.brief() if entry.brief else None) is not None:
-            yield EarlierNight(entry.run, _of_brief(entry.run, figures))
+            yield EarlierNight(entry.run, _of_brief(entry.run, figures, shared))
             continue
         if entry.folder is None:
-            yield EarlierNight(entry.run, _of_results(entry.run, entry.results()))
+            yield EarlierNight(entry.run, _of_results(entry.run, entry.results(), shared))
             continue
         file = entry.folder / RECORDS
         try:
             # A run that measured nothing has no file; a last line cut by a crash is left out.
             whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
             lines = decoder.decode_lines(whole)
-            night = EarlierNight(entry.run, _of_brief(entry.run, _taken(lines)), _told(lines))
+            night = EarlierNight(entry.run, _of_brief(entry.run, _taken(lines), shared), _told(lines))
         except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             left_out(f"{entry.folder}: its results are damaged ({error})")
         else:
@@ -152,6 +153,23 @@ def unlike(ours: Facets, unit: str, theirs: Facets, their_unit: str) -> str:
     return why or (f"unit differs ({unit}, not {their_unit})" if unit != their_unit else "")
 
 
+Told = dict[tuple[int, int, str], tuple[str, str]]
+"""What was said of pairs of conditions: most figures of a board were measured alike."""
+
+
+def likeness(told: Told, ours: Facets, unit: str, past: Past) -> tuple[str, str]:
+    """Why an earlier figure is not comparable, "" if it is; and what shows that it is of another board of
+    the kind. Each pair of conditions is compared once: both must live as long as `told`.
+    """
+    pair = (id(ours), id(past.facets), unit + past.unit)
+    if pair not in told:
+        told[pair] = unlike(ours, unit, past.facets, past.unit), facets.twin(ours, past.facets)
+    return told[pair]
+
+
+_Shared = dict[tuple[tuple[str, str], ...], Facets]
+
+
 def _middle(samples: Sequence[float]) -> float:
     """The median: a site takes it of millions of figures, most of which have one sample, or three."""
     if len(samples) == 1:
@@ -159,20 +177,20 @@ def _middle(samples: Sequence[float]) -> float:
     return sorted(samples)[1] if len(samples) == 3 else statistics.median(samples)
 
 
-def _of_brief(run: Run, figures: Iterable[Taken]) -> dict[Key, Past]:
+def _of_brief(run: Run, figures: Iterable[Taken], shared: _Shared) -> dict[Key, Past]:
     found: dict[Key, Past] = {}
-    shared: dict[int, Facets] = {}
+    cases: dict[int, Facets] = {}
     for key, unit, samples, case in figures:
-        under = shared.get(id(case))
+        under = cases.get(id(case))
         if under is None:
-            under = shared[id(case)] = facets.of_run(run) | facets.of_case(run, case)
+            mine = facets.of_run(run) | facets.of_case(run, case)
+            under = cases[id(case)] = shared.setdefault(tuple(mine.items()), mine)
         found[key] = Past(_middle(samples), unit, under, samples)
     return found
 
 
-def _of_results(run: Run, results: Iterable[Result]) -> dict[Key, Past]:
+def _of_results(run: Run, results: Iterable[Result], shared: _Shared) -> dict[Key, Past]:
     found: dict[Key, Past] = {}
-    shared: dict[tuple[tuple[str, str], ...], Facets] = {}
     known = figures(results)
     doubts = steady.doubts(run, known) if run.kind == source.KIND else {}
     for key, figure in known.items():

@@ -13,7 +13,7 @@ from evmperf.model.figures import Figure, Key
 from evmperf.model.run import Run
 from evmperf.regress import accepted
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import EarlierNight, unlike
+from evmperf.regress.nights import EarlierNight, Told, likeness
 from evmperf.regress.spread import FEWEST
 
 _AROUND = 3
@@ -99,24 +99,18 @@ def pasts(
         alike = shared.setdefault(tuple(under.items()), under)
         found[key] = Earlier(figure.unit, alike, accepted.latest(list(marks), key, run.board))
     for night in history:
-        # Most figures of a night were measured alike: tell each difference once.
-        told: dict[tuple[int, int, str], tuple[str, str]] = {}
-        run, measured, alarms = night.run, night.figures, night.told
+        told: Told = {}
+        run, alarms = night.run, night.told
         for key, past in found.items():
-            there = measured.get(key)
+            there = night.figures.get(key)
             if there is None:
                 continue
             if past.mark and run.started_ns < past.mark.since_ns:
                 past.why = f"accepted since {past.mark.since}: {past.mark.why}"
                 continue
-            pair = (id(past.facets), id(there.facets), there.unit + past.unit)
-            if pair not in told:
-                why = unlike(past.facets, past.unit, there.facets, there.unit)
-                told[pair] = why, facets.twin(past.facets, there.facets)
-            why, twin = told[pair]
-            why = there.doubt or why
-            if why:
-                past.why = why
+            why, twin = likeness(told, past.facets, past.unit, there)
+            if there.doubt or why:
+                past.why = there.doubt or why
                 continue
             past.values.append(there.value)
             past.runs.append(run.id)

@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evmperf.model import comparable as facets
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome, Verdict
 from evmperf.regress import judge, shift, steps
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import EarlierNight, Past, unlike
+from evmperf.regress.nights import EarlierNight, Past, Told, likeness
 from evmperf.regress.pasts import ANOTHER, twin_ratios
 
 _RECENT = 30
@@ -127,48 +126,34 @@ class Trends:
 def of_nights(nights: Iterable[EarlierNight], marks: Sequence[Accepted] = ()) -> Trends:
     """Trends of one board's nights, oldest first."""
     runs: list[Run] = []
-    pasts: dict[Key, list[_Seen]] = {}
-    shared: dict[tuple[tuple[str, str], ...], facets.Facets] = {}
+    pasts: dict[Key, list[tuple[int, Past]]] = {}
     for number, night in enumerate(nights):
         runs.append(night.run)
-        known: dict[int, facets.Facets] = {}
         for key, past in night.figures.items():
-            alike = known.get(id(past.facets))
-            if alike is None:
-                alike = shared.setdefault(tuple(past.facets.items()), past.facets)
-                known[id(past.facets)] = alike
-            pasts.setdefault(key, []).append((number, past, alike))
-    told: dict[tuple[int, int, str], tuple[str, str]] = {}
+            pasts.setdefault(key, []).append((number, past))
+    told: Told = {}
     trends = {key: _trend(key, found, told) for key, found in pasts.items()}
     _add_levels(list(trends.values()), runs, marks)
     _add_verdicts(list(trends.values()), runs)
     return Trends(runs, trends)
 
 
-_Seen = tuple[int, Past, facets.Facets]
-"""A figure with the index of its run, and what it was measured under: the same object for all that
-were measured alike.
-"""
-
-
-def _trend(key: Key, pasts: list[_Seen], told: dict[tuple[int, int, str], tuple[str, str]]) -> Trend:
-    recent = Counter((id(alike), past.unit) for _, past, alike in pasts[-_RECENT:])
+def _trend(key: Key, pasts: list[tuple[int, Past]], told: Told) -> Trend:
+    """The trend of a metric; `pasts` have the index of their run."""
+    recent = Counter((id(past.facets), past.unit) for _, past in pasts[-_RECENT:])
     ours, unit = recent.most_common(1)[0][0]
-    under = next(alike for _, _, alike in reversed(pasts) if id(alike) == ours)
+    under = next(past.facets for _, past in reversed(pasts) if id(past.facets) == ours)
     points, twins = [], []
-    for number, past, alike in pasts:
-        pair = (ours, id(alike), past.unit)
-        if pair not in told:
-            told[pair] = unlike(under, unit, alike, past.unit), facets.twin(under, alike)
-        why, twin = told[pair]
+    for number, past in pasts:
+        why, twin = likeness(told, under, unit, past)
         why = why or past.doubt
         points.append(Point(number, past.value, past.samples or (past.value,), why))
         twins.append("" if why else twin)
     trend = Trend(key, unit, judge.better(key), points)
     if all(point.other for point in points):
         # Drawn as they are: no figure is left to hold them against.
-        trend.doubt = next(past.doubt for _, past, _ in reversed(pasts) if past.doubt)
-        for place, (_, past, _) in enumerate(pasts):
+        trend.doubt = next(past.doubt for _, past in reversed(pasts) if past.doubt)
+        for place, (_, past) in enumerate(pasts):
             if points[place].other == past.doubt:
                 points[place] = points[place]._replace(other="")
     if any(twins):
