@@ -101,14 +101,8 @@ class Spool:
     def save(self) -> None:
         """Write run.json, so that a reader sees the old one or the new one and nothing between."""
         text = msgspec.json.format(_encoded(_RUN, self.run.to_dict()), indent=1)
-        target = self.folder / "run.json"
-        scratch = target.with_suffix(".new")
         try:
-            with scratch.open("wb") as file:
-                file.write(text + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            scratch.replace(target)
+            _replace(self.folder / "run.json", text + b"\n")
         except OSError as error:
             raise _full(self.folder, error) from error
         self.on_change()
@@ -225,17 +219,21 @@ def write_whole(target: Path, data: bytes, *, sync: bool = True) -> None:
     """Write a file, so that a reader sees the old one or the new one and nothing between; `sync` waits
     until it is on the disk. Raises LabError.
     """
-    scratch = target.with_name(f".{target.name}.new")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with scratch.open("wb") as file:
-            file.write(data)
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
-        scratch.replace(target)
+        _replace(target, data, sync)
     except OSError as error:
         raise LabError(f"{target}: cannot be written: {error.strerror}") from error
+
+
+def _replace(target: Path, data: bytes, sync: bool = True) -> None:
+    scratch = target.with_name(f".{target.name}.new")
+    with scratch.open("wb") as file:
+        file.write(data)
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
+    scratch.replace(target)
 
 
 def line(record: Record) -> bytes:
@@ -273,13 +271,12 @@ def read_run(folder: Path) -> Run:
     """Read run.json as of today's schema; raises UsageError for none, or one of a later schema."""
     path = folder / "run.json"
     try:
-        text = _text(str(path), path.read_bytes())
+        text = path.read_bytes().decode()
+        header(str(path), text)
+        run = Run.from_dict(msgspec.json.decode(text, type=dict[str, Any]))
     except OSError as error:
         raise UsageError(f"{folder}: holds no run ({path.name}: {error.strerror})") from error
-    header(str(path), text)
-    try:
-        run = Run.from_dict(msgspec.json.decode(text, type=dict[str, Any]))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Damaged(f"{path}: is damaged: {error}") from error
     if not is_plain(run.id):
         raise Damaged(f"{path}: is damaged: {run.id!r} is not a run id")
@@ -316,17 +313,10 @@ def records_from(folder: Path, offset: int) -> Iterator[tuple[int, Record]]:
     """
     old: stamps.Stamps | None = None
     for end, schema, record in _decoded(folder / RECORDS, offset):
-        if schema >= stamps.MEASURED_SINCE:
-            yield end, record
-            continue
-        old = old or stamps.Stamps(folder, _boots(folder))
-        yield end, old.amend(record)
-
-
-def _boots(folder: Path) -> list[BootRecord]:
-    """All boots of a run, as they were recorded."""
-    records = (record for _, _, record in _decoded(folder / RECORDS, 0))
-    return [record for record in records if isinstance(record, BootRecord)]
+        if schema < stamps.MEASURED_SINCE and old is None:
+            records = (one for _, _, one in _decoded(folder / RECORDS, 0))
+            old = stamps.Stamps(folder, [one for one in records if isinstance(one, BootRecord)])
+        yield end, old.amend(record) if old and schema < stamps.MEASURED_SINCE else record
 
 
 def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, Record]]:
@@ -342,38 +332,24 @@ def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, Record]]:
             where = f"{path} byte {offset}" if begin else f"{path} line {number}"
             offset += len(text)
             try:
-                said = _text(where, text)
+                said = text.decode()
                 found = header(where, said)
                 if found.record not in _DECODERS:
                     raise Damaged(f"{where}: is damaged: no record is {found.record[:40]!r}")
-                record = _decode(where, said, found.record)
-            except Damaged as error:
+                record = _DECODERS[found.record].decode(said)
+            except (Damaged, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
                 damaged += 1
                 if damaged <= _NAMED:
-                    leave_out(str(error))
+                    leave_out(str(error) if isinstance(error, Damaged) else f"{where}: is damaged: {error}")
             else:
                 yield offset, found.schema, record
     if damaged > _NAMED:
         leave_out(f"{path}: is damaged: {damaged - _NAMED} more lines")
 
 
-def _decode(where: str, text: str, kind: str) -> Record:
-    try:
-        return _DECODERS[kind].decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise Damaged(f"{where}: is damaged: {error}") from error
-
-
 def read_results(folder: Path) -> list[Result]:
     """All results of a run."""
     return [record for record in read_records(folder) if isinstance(record, Result)]
-
-
-def _text(where: str, data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise Damaged(f"{where}: is damaged: {error}") from error
 
 
 def header(where: str, text: str) -> Header:
