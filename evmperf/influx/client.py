@@ -90,7 +90,7 @@ class Store:
 
     def _post(self, lines: Sequence[str]) -> None:
         config = self.config
-        with self._asking(_WHOLE):
+        with self._asking():
             reply = self._rest.request(
                 "POST",
                 f"{config.url}/api/v2/write",
@@ -117,11 +117,13 @@ class Store:
         )
 
         text = f"params = {_literal({**values, 'bucket': self.config.bucket})}\n{flux}"
-        with self._asking(_WHOLE):
+        with self._asking():
             api = self._client.query_api()
             reply = api.query_raw(text, dialect=api.default_dialect)
             with contextlib.closing(reply):
-                self._check_type(reply, "text/csv")
+                kind = str(reply.headers.get("Content-Type", "none"))
+                if not kind.startswith("text/csv"):
+                    raise self._no_influxdb(f"type {kind[:60]!r} where it should be text/csv")
                 rows = FluxCsvParser(reply, FluxSerializationMode.stream).generator()  # type: ignore[no-untyped-call]
                 try:
                     yield from rows
@@ -132,12 +134,12 @@ class Store:
                     raise self._no_influxdb(f"rows that are none ({error})") from None
 
     @contextlib.contextmanager
-    def _asking(self, patience: int) -> Iterator[None]:
+    def _asking(self) -> Iterator[None]:
         """Ask within a multiple of the timeout, which is a single read's; raises StoreError for any error."""
         from influxdb_client.rest import ApiException  # noqa: PLC0415
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
-        whole_s, late = patience * self._timeout_s, threading.Event()
+        whole_s, late = _WHOLE * self._timeout_s, threading.Event()
 
         def cut() -> None:
             late.set()
@@ -161,11 +163,6 @@ class Store:
         if late.is_set():
             raise self._late(whole_s)  # what ended there may have been cut
 
-    def _check_type(self, reply: Any, wanted: str) -> None:
-        found = str(reply.headers.get("Content-Type", "none"))
-        if not found.startswith(wanted):
-            raise self._no_influxdb(f"type {found[:60]!r} where it should be {wanted}")
-
     def _failed(self, what: str, remedy: str, kind: type[StoreError] = StoreError) -> StoreError:
         return kind(f"InfluxDB {self.config.url}: {what}: {remedy}")
 
@@ -185,8 +182,9 @@ class Store:
         return self._failed(f"cannot be reached ({cause})", remedy)
 
     def _refused(self, error: ApiException) -> StoreError:
-        status, said = error.status or 0, self._without_token(_message(error))
-        config = self.config
+        status, config = error.status or 0, self.config
+        text, is_influxdbs = _said(error)
+        said = self._without_token(text)
         kind = StoreError
         if status == 401:
             what = f"refuses the token ({said})"
@@ -206,7 +204,7 @@ class Store:
         elif status == 413:
             kind, what = _TooLarge, f"even small points are too large for it ({said})"
             remedy = f"raise the limit of the server or the proxy; {_LATER}"
-        elif status in (400, 422) and _is_influxdbs(error):
+        elif status in (400, 422) and is_influxdbs:
             kind, what, remedy = _BadPoints, said, "see docs/results.md for what is stored"
         else:
             what, remedy = f"answers {status} ({said})", _LATER
@@ -216,21 +214,16 @@ class Store:
         return text.replace(self.config.token, "***")
 
 
-def _is_influxdbs(error: ApiException) -> bool:
-    """Whether it is InfluxDB that found fault, not a proxy with a page of its own."""
+def _said(error: ApiException) -> tuple[str, bool]:
+    """What the server says, without the headers that the exception's own text has; and whether it is
+    InfluxDB that found fault, not a proxy with a page of its own.
+    """
     try:
-        return {"code", "message"} <= set(json.loads(error.body))
-    except (TypeError, ValueError):
-        return False
-
-
-def _message(error: ApiException) -> str:
-    """What the server says, without the headers that the exception's own text has."""
-    try:
-        said = str(json.loads(error.body)["message"])
+        body = json.loads(error.body)
+        said, own = str(body["message"]), "code" in body
     except (TypeError, ValueError, KeyError):
-        said = str(error.reason or "")
-    return " ".join(said.split())[:500]
+        said, own = str(error.reason or ""), False
+    return " ".join(said.split())[:500], own
 
 
 def _pools(sockets: weakref.WeakSet[socket.socket]) -> dict[str, type[HTTPConnectionPool]]:
