@@ -25,7 +25,7 @@ def test_the_newer_server_reads_what_the_older_one_kept(tmp_path, monkeypatch):
         monkeypatch.setenv("INFLUXD", "2.10")
         server.start()
         with Store(config) as store:
-            assert [entry.run.id for entry in InfluxRuns(store).everything()] == [run.name]
+            assert [entry.run.id for entry in InfluxRuns(store).runs()] == [run.name]
             RunPush.of(store, run, again=True).send()
         assert points(config) == sent > 0
     finally:
