@@ -137,15 +137,15 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
     repository = Path(wanted.repository)
     good, bad = wanted.versions
     if wanted.build and not wanted.rounds:
-        before = gitrange.head(repository)
+        before = gitrange.git(repository, "rev-parse", "HEAD")
         for version in (good, bad):
-            gitrange.check_out(repository, version)
+            gitrange.git(repository, "checkout", "--quiet", version)
             if not gitrange.build(wanted.build, version, folder, repository):
                 raise UsageError(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")
-        gitrange.check_out(repository, before)
+        gitrange.git(repository, "checkout", "--quiet", before)
     if not bisector.calibrate():
         return _no_difference(wanted)
-    gitrange.start(repository, good, bad)
+    gitrange.git(repository, "bisect", "start", bad, good)
     step = [sys.executable, "-m", "evmperf", "bisect-step", str(folder.resolve())]
     try:
         status = gitrange.run(repository, step)
@@ -153,7 +153,7 @@ def _search_commits(folder: Path, bisector: Bisector) -> int:
         names = [gitrange.title(repository, commit) for commit in possible]
         name = gitrange.title(repository, first) if first else ""
     finally:
-        gitrange.reset(repository)
+        gitrange.git(repository, "bisect", "reset")
     done = Bisection.load(folder)
     if name:
         sure = search.probability(done.steps)
@@ -211,7 +211,7 @@ def _step(options: argparse.Namespace) -> int:
 
 def _like(folder: Path, version: str) -> int:
     wanted = Bisection.load(folder)
-    version = version or gitrange.head(Path())
+    version = version or gitrange.git(Path(), "rev-parse", "HEAD")
     known = any(step.version == version for step in wanted.steps)
     if wanted.build and not known and not gitrange.build(wanted.build, version, folder):
         tell(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")

@@ -45,10 +45,12 @@ def text(language: str) -> str:
             summary="{{ $labels.board }}: the last nightly run began {{ $values.A }} hours ago",
         ),
     )
+    policy = {"orgId": 1, "receiver": CONTACT}
+    policy |= {"group_by": ["alertname", "board"], "group_wait": "1m", "repeat_interval": "1d"}
     group = {"orgId": 1, "name": "evmperf", "folder": "evmperf", "interval": "10m"}
     group["rules"] = parts.spoken(rules, language)
     return yaml.safe_dump(
-        {"apiVersion": 1, "groups": [group], "contactPoints": [_contact()], "policies": [_policy()]},
+        {"apiVersion": 1, "groups": [group], "contactPoints": [_contact()], "policies": [policy]},
         sort_keys=False,
     )
 
@@ -60,11 +62,6 @@ def _contact() -> dict[str, Any]:
         {"uid": f"{CONTACT}-{kind}", "type": kind, "settings": settings} for kind, settings in ways.items()
     ]
     return {"orgId": 1, "name": CONTACT, "receivers": receivers}
-
-
-def _policy() -> dict[str, Any]:
-    grouped = {"group_by": ["alertname", "board"], "group_wait": "1m", "repeat_interval": "1d"}
-    return {"orgId": 1, "receiver": CONTACT, **grouped}
 
 
 def _missed() -> query.Query:

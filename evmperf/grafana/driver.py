@@ -69,30 +69,23 @@ def _panel(benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> parts.
         f"unit == {str(metric.unit)!r}",
         query.OF_CASES,
     )
-    panel = parts.over_time(
-        f"{benchmark.title}: {metric.title}",
-        f"{_WAYS[metric.better]} Mean of each run, between its lowest and highest sample; dashed: "
-        "the latest published figure. Click a point for the run's report and CI job.",
-        _bands(
-            query.points(SAMPLE, *what, query.MEASURED, query.OF_KINDS, query.OF_PROFILE, query.OF_RELEASES)
-        ),
-        _baseline(query.points(SAMPLE, *what, query.PUBLISHED, always=True)),
-        unit=parts.unit_id(metric.unit),
-    )
-    return parts.banded(parts.linked(panel), cases)
-
-
-def _bands(samples: query.Query) -> query.Query:
-    """Mean, low and high of every case over time, as lines `CASE mean` ..., with the run's addresses."""
+    of_runs = query.points(
+        SAMPLE, *what, query.MEASURED, query.OF_KINDS, query.OF_PROFILE, query.OF_RELEASES
+    ).per_run()
+    # Mean, low and high of every case, as lines `CASE mean` ..., with the run's addresses; and the latest
+    # published figure of every case, as a level line.
     lines = (
         {"time": "time", "run": "run", "series": f"case + ' {name}'", "Value": name}
         for name in ("mean", "low", "high")
     )
-    wide = samples.per_run().rows(*lines).wide("series", "run")
-    return wide.addressed(query.OF_BOARD, query.MEASURED)
-
-
-def _baseline(samples: query.Query) -> query.Query:
-    """The latest published figure of every case, as a level line named `CASE published`."""
     ends = ({"time": end, "series": "case + ' published'", "Value": "value"} for end in ("begin()", "end()"))
-    return samples.last("case", order="release").rows(*ends).wide("series")
+    published = query.points(SAMPLE, *what, query.PUBLISHED, always=True).last("case", order="release")
+    panel = parts.over_time(
+        f"{benchmark.title}: {metric.title}",
+        f"{_WAYS[metric.better]} Mean of each run, between its lowest and highest sample; dashed: "
+        "the latest published figure. Click a point for the run's report and CI job.",
+        of_runs.rows(*lines).wide("series", "run").addressed(query.OF_BOARD, query.MEASURED),
+        published.rows(*ends).wide("series"),
+        unit=parts.unit_id(metric.unit),
+    )
+    return parts.banded(parts.linked(panel), cases)

@@ -17,13 +17,8 @@ def commits(repository: Path, given: str) -> tuple[str, str]:
     good, found, bad = given.partition("..")
     if not found or not good or not bad or bad.startswith("."):
         raise UsageError(f"git:{given}: write git:GOOD..BAD, a good and a bad commit")
-    ends = [_git(repository, "rev-parse", "--verify", f"{end}^{{commit}}") for end in (good, bad)]
+    ends = [git(repository, "rev-parse", "--verify", f"{end}^{{commit}}") for end in (good, bad)]
     return ends[0], ends[1]
-
-
-def check_out(repository: Path, commit: str) -> None:
-    """Check a commit out; raises UsageError for a checkout with changes that this would lose."""
-    _git(repository, "checkout", "--quiet", commit)
 
 
 def build(command: str, version: str, folder: Path, repository: Path | None = None) -> bool:
@@ -43,16 +38,6 @@ def build(command: str, version: str, folder: Path, repository: Path | None = No
             check=False,
         )
     return done.returncode == 0
-
-
-def head(repository: Path) -> str:
-    """The commit that is checked out."""
-    return _git(repository, "rev-parse", "HEAD")
-
-
-def start(repository: Path, good: str, bad: str) -> None:
-    """Begin a bisection between two commits."""
-    _git(repository, "bisect", "start", bad, good)
 
 
 def run(repository: Path, step: Sequence[str]) -> int:
@@ -84,7 +69,7 @@ def found(repository: Path) -> tuple[str, list[str]]:
     read from git's own log.
     """
     first, possible = "", []
-    for line in _git(repository, "bisect", "log").splitlines():
+    for line in git(repository, "bisect", "log").splitlines():
         if line.startswith("# first bad commit: ["):
             first = line.partition("[")[2].partition("]")[0]
         elif line.startswith("# possible first bad commit: ["):
@@ -92,17 +77,13 @@ def found(repository: Path) -> tuple[str, list[str]]:
     return first, possible
 
 
-def reset(repository: Path) -> None:
-    """End the bisection and put the checkout back."""
-    _git(repository, "bisect", "reset")
-
-
 def title(repository: Path, commit: str) -> str:
     """A commit in a line for people."""
-    return _git(repository, "log", "-1", "--format=%h %s", commit)
+    return git(repository, "log", "-1", "--format=%h %s", commit)
 
 
-def _git(repository: Path, *words: str) -> str:
+def git(repository: Path, *words: str) -> str:
+    """What git prints; raises UsageError with the first line of its complaint."""
     done = subprocess.run(["git", "-C", str(repository), *words], capture_output=True, text=True, check=False)
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["no reason given"]

@@ -97,7 +97,7 @@ def against_figures(
         if sides:
             before, after = map(statistics.median, sides)
             verdict = replace(verdict, value=after, baseline=before)
-        if why := _not_alike(subject, figure, run, other) or _payload(key, subject.figures, theirs):
+        if why := _incomparable(subject, figure, run, theirs):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
         elif why := not_judged(key, shown):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
@@ -244,9 +244,15 @@ def _latest(row: JudgedSeries, found: shift.Shift, sure: bool, suspect: bool) ->
     return replace(verdict, why="; ".join(filter(None, (gone, verdict.why))))
 
 
-def _not_alike(subject: Subject, figure: Figure, run: Run, other: Figure) -> str:
-    ours, theirs = facets.of_result(subject.run, figure.result), facets.of_result(run, other.result)
-    return unlike(ours, figure.unit, theirs, other.unit)
+def _incomparable(subject: Subject, figure: Figure, run: Run, theirs: Mapping[Key, Figure]) -> str:
+    """Why a figure and a baseline's are not compared: conditions, units, or UDP figures' payloads."""
+    other = theirs[figure.key]
+    ours, its = facets.of_result(subject.run, figure.result), facets.of_result(run, other.result)
+    if why := unlike(ours, figure.unit, its, other.unit):
+        return why
+    payloads = [artefacts.payload(known, figure.key) for known in (subject.figures, theirs)]
+    differs = all(payloads) and payloads[0] != payloads[1]
+    return f"payload differs ({payloads[0]} bytes, not {payloads[1]})" if differs else ""
 
 
 def _shown_only(*sides: tuple[Run, Mapping[Key, Figure]]) -> dict[Key, str]:
@@ -272,12 +278,6 @@ def not_judged(key: Key, shown: Mapping[Key, str] = MappingProxyType({})) -> str
     if better(key) is Direction.NONE:
         return "it has no better direction"
     return ""
-
-
-def _payload(key: Key, ours: Mapping[Key, Figure], theirs: Mapping[Key, Figure]) -> str:
-    """Why UDP figures of different payloads are not compared."""
-    mine, other = artefacts.payload(ours, key), artefacts.payload(theirs, key)
-    return f"payload differs ({mine} bytes, not {other})" if mine and other and mine != other else ""
 
 
 def _meant(subject: Subject, key: Key, run: Run) -> Accepted | None:

@@ -239,17 +239,17 @@ def repository(tmp_path):
 
 def test_gits_own_engine_does_the_search(repository):
     good, bad = gitrange.commits(repository, "t0..t15")
-    gitrange.start(repository, good, bad)
+    gitrange.git(repository, "bisect", "start", bad, good)
     assert gitrange.run(repository, ["sh", "-c", "[ $(cat number) -lt 9 ]"]) == 0
     first, possible = gitrange.found(repository)
     assert gitrange.title(repository, first).endswith("change 9")
     assert possible == []
-    gitrange.reset(repository)
-    gitrange.start(repository, good, bad)
+    gitrange.git(repository, "bisect", "reset")
+    gitrange.git(repository, "bisect", "start", bad, good)
     script = "n=$(cat number); [ $n = 8 ] && exit 125; [ $n = 9 ] && exit 125; [ $n -lt 9 ]"
     gitrange.run(repository, ["sh", "-c", script])
     first, possible = gitrange.found(repository)
-    gitrange.reset(repository)
+    gitrange.git(repository, "bisect", "reset")
     assert not first
     assert {gitrange.title(repository, one).split()[-1] for one in possible} == {"8", "9", "10"}
 
@@ -308,7 +308,8 @@ def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
 def test_a_bisection_that_is_ended_waits_for_its_step(repository, tmp_path):
     log = tmp_path / "log"
     step = "trap 'sleep 0.5; echo off >>%s; exit 128' TERM; echo on >>%s; sleep 600 & wait"
-    gitrange.start(repository, *gitrange.commits(repository, "t0..t15"))
+    good, bad = gitrange.commits(repository, "t0..t15")
+    gitrange.git(repository, "bisect", "start", bad, good)
 
     def end():
         until(log.exists)
