@@ -76,10 +76,10 @@ class Hiding:
     def text(self, text: str) -> str:
         """A text without."""
         for kind, pattern in _PATTERNS.items():
-            text = re.sub(pattern, functools.partial(self._found, kind), text)
+            text = re.sub(pattern, functools.partial(self._instead, kind), text)
         for bare, word in self._bare.items():
             text = text.replace(bare, word)
-        return self._hosts.sub(functools.partial(self._found, "host"), text) if self._hosts else text
+        return self._hosts.sub(functools.partial(self._instead, "host"), text) if self._hosts else text
 
     def value(self, value: Any) -> Any:
         """A JSON value without; keys stay, as programs read them."""
@@ -94,10 +94,8 @@ class Hiding:
             }
         return [self.value(part) for part in value] if isinstance(value, list | tuple) else value
 
-    def _found(self, kind: str, found: re.Match[str]) -> str:
-        return self._instead(kind, found[0])
-
-    def _instead(self, kind: str, found: str) -> str:
+    def _instead(self, kind: str, match: re.Match[str] | str) -> str:
+        found = match if isinstance(match, str) else match[0]
         if found in self.known.values() or (kind == "address" and not _is_secret(found)):
             return found
         same = sum(word.startswith(f"({kind} ") for word in self.known.values())
