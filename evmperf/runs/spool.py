@@ -311,12 +311,12 @@ def records_from(folder: Path, offset: int) -> Iterator[tuple[int, Record]]:
     """The whole records from a byte of results.jsonl on, each with the byte that follows it; those
     of an old run with the errors of their times (`evmperf.runs.stamps`).
     """
-    old: stamps.Stamps | None = None
+    amend: Callable[[Record], Record] | None = None
     for end, schema, record in _decoded(folder / RECORDS, offset):
-        if schema < stamps.MEASURED_SINCE and old is None:
+        if schema < stamps.MEASURED_SINCE and amend is None:
             records = (one for _, _, one in _decoded(folder / RECORDS, 0))
-            old = stamps.Stamps(folder, [one for one in records if isinstance(one, BootRecord)])
-        yield end, old.amend(record) if old and schema < stamps.MEASURED_SINCE else record
+            amend = stamps.amending(folder, [one for one in records if isinstance(one, BootRecord)])
+        yield end, amend(record) if amend and schema < stamps.MEASURED_SINCE else record
 
 
 def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, Record]]:

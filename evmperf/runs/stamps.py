@@ -1,11 +1,11 @@
 """How far off the boot times of old runs may be: what schema 1 did not measure, their console.log tells."""
 
-import functools
+import contextlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
 from evmperf.console import record as console
 from evmperf.model.errors import LabError
@@ -22,54 +22,36 @@ _SAME_S = 1e-6
 """A span of two marks is the sample's when it is its value to the microsecond."""
 
 
-class Stamps:
-    """The bounds of one old run's stamps. `boots` are all boots that the run recorded."""
+def amending(folder: Path, boots: Sequence[BootRecord]) -> Callable[[Record], Record]:
+    """What puts the errors that can be told into the records of an old run, whose boots these all are."""
+    bounds_s: dict[int, float] = {}
+    with contextlib.suppress(OSError, LabError):
+        pieces = console.read(folder / CONSOLE_LOG)
+        bounds_s = {piece.mono_ns: piece.bound_ns / 1e9 for piece in pieces if piece.kind == "<"}
 
-    def __init__(self, folder: Path, boots: Sequence[BootRecord]) -> None:
-        self._folder = folder
-        self._boots = boots
+    def amended(boot: BootRecord) -> BootRecord:
+        errors = ((mark, bounds_s.get(mark.mono_ns, 0.0)) for mark in boot.marks)
+        return replace(boot, marks=tuple(replace(m, error_s=max(m.error_s, e)) for m, e in errors))
 
-    def amend(self, record: Record) -> Record:
-        """The record with the errors that can be told; as it is where none can."""
-        if isinstance(record, BootRecord):
-            return self._boot(record)
-        if isinstance(record, Result) and any(s.error is None for s in record.samples):
-            samples = tuple(self._sample(sample) for sample in record.samples)
-            return msgspec.structs.replace(record, samples=samples)
-        return record
+    # Seconds between any two marks of one boot, and how far off that is at most.
+    spans = [
+        ((end.mono_ns - begin.mono_ns) / 1e9, max(begin.error_s, end.error_s))
+        for boot in map(amended, boots)
+        for begin, end in itertools.combinations(boot.marks, 2)
+        if begin.mono_ns in bounds_s and end.mono_ns in bounds_s
+    ]
 
-    @functools.cached_property
-    def _bounds_s(self) -> dict[int, float]:
-        """Time of a record of the console (CLOCK_MONOTONIC, ns) to its bound; {} without a file."""
-        path = self._folder / CONSOLE_LOG
-        try:
-            return {
-                record.mono_ns: record.bound_ns / 1e9 for record in console.read(path) if record.kind == "<"
-            }
-        except (OSError, LabError):
-            return {}
-
-    def _boot(self, boot: BootRecord) -> BootRecord:
-        marks = tuple(
-            msgspec.structs.replace(mark, error_s=max(mark.error_s, self._bounds_s[mark.mono_ns]))
-            if mark.mono_ns in self._bounds_s
-            else mark
-            for mark in boot.marks
-        )
-        return msgspec.structs.replace(boot, marks=marks)
-
-    @functools.cached_property
-    def _spans(self) -> list[tuple[float, float]]:
-        """Seconds between any two marks of one boot, and how far off that is at most."""
-        return [
-            ((end.mono_ns - begin.mono_ns) / 1e9, max(begin.error_s, end.error_s))
-            for boot in map(self._boot, self._boots)
-            for begin, end in itertools.combinations(boot.marks, 2)
-            if begin.mono_ns in self._bounds_s and end.mono_ns in self._bounds_s
-        ]
-
-    def _sample(self, sample: Sample) -> Sample:
+    def stated(sample: Sample) -> Sample:
         if sample.error is not None or sample.unit != "s":
             return sample
-        errors = [error for span, error in self._spans if abs(span - sample.value) <= _SAME_S]
-        return msgspec.structs.replace(sample, error=max(errors)) if errors else sample
+        errors = [error for span, error in spans if abs(span - sample.value) <= _SAME_S]
+        return replace(sample, error=max(errors)) if errors else sample
+
+    def amend(record: Record) -> Record:
+        if isinstance(record, BootRecord):
+            return amended(record)
+        if isinstance(record, Result):
+            return replace(record, samples=tuple(map(stated, record.samples)))
+        return record
+
+    return amend
