@@ -39,7 +39,7 @@ _BYTES: Mapping[str, float] = {
     Unit.KILOFLOPS: 1000,
 }
 """Bytes, or operations of the processor, a second."""
-_THROUGHPUT = re.compile(r"(?:write_|read_)?throughput(?:_mib)?|bandwidth|perf")
+_THROUGHPUT = re.compile(r"(?:write_|read_|rx_|tx_)?throughput(?:_mib)?|bandwidth|perf")
 _MARGIN = 0.01
 """Clocks may be off by that much: see `rules.CLOCK`."""
 _BUFFERED = 0.06
@@ -250,7 +250,7 @@ _GIGABIT = "1000 Mbit/s Ethernet"
 _MOST: tuple[tuple[str, Bus], ...] = (
     (r"(?:uboot_)?emmc_.*", Bus("an eMMC at HS400", 400e6)),
     (r"(?:uboot_)?mmcsd_.*", Bus("an SD card at SDR104", 104e6)),
-    (r"ospi_.*|uboot_ospi|(?:linux|uboot)_flash_summary", Bus("8D-8D-8D at 200 MHz", 400e6)),
+    (r"ospi_.*|uboot_ospi|(?:linux|uboot)_flash_summary", Bus("8D-8D-8D at 166.7 MHz", 1e9 / 3)),
     (r"(?:uboot_)?ufs.*", Bus("HS-G3 series B, 2 lanes", 1457.6e6 * 4 * 2 * 0.8 / 8)),
     (r"usbdev_hs_.*", Bus("USB, 480 Mbit/s", _USB_RATES[480])),
     (r"usbhost_msc_.*", Bus("USB, 5000 Mbit/s", _USB_RATES[5000])),
@@ -260,7 +260,9 @@ _MOST: tuple[tuple[str, Bus], ...] = (
     (r"eth_(?:.*_)?tcp_.*", Bus(f"{_GIGABIT} both ways", 250e6 * 1448 / 1538, margin=_BUFFERED)),
     (r"eth_.*|pcie_eth|ipsec.*", Bus(_GIGABIT, 125e6 * 1472 / 1538, margin=_BUFFERED)),
 )
-"""By the name of a table: the best mode of its bus on any of the boards."""
+"""By the name of a table: the best mode of its bus on any of the boards. OSPI of K3 runs at
+`assigned-clock-rates` of its controller (Linux' k3-*.dtsi).
+"""
 _CHIPS: Mapping[str, tuple[int, int, int]] = {
     "am64": (16, 1600, 1000),
     "am62a": (32, 3733, 1400),

@@ -278,7 +278,7 @@ that they waited in all.
 """
 _PROCESS = re.compile(r"/proc/(\d{1,10})/stat")
 _LINE = re.compile(r"(/\S{1,300}|ethtool -\w \S{1,15}|tc qdisc show dev \S{1,15}) (.*)")
-_PAIR = re.compile(r"[#\s]*([^:\t]{1,60}?)(?:[:\t]| (?=\S+$))\s*(\S.*)")
+_PAIR = re.compile(r"[#\s]*([^:\t]{1,60}?)(?:[:\t]| (?=\S+$))\s*(\S.*?)(?: \[requested \w+\])?")
 
 
 def parse(text: str) -> BoardLook:

@@ -269,7 +269,11 @@ def test_a_network_card_behind_pcie(said):
 def test_a_port_says_how_it_paces_interrupts_and_what_holds_it_back(said, tmp_path):
     for name, text in {
         "ethtool": (
-            "case $1 in -c) printf 'rx-usecs:\\t3\\ntx-usecs:\\t0\\n';; -a) printf 'RX:\\t\\ton\\n';; esac"
+            "case $1 in -c) printf 'Adaptive RX: on  TX: off\\nrx-usecs:\\t3\\ntx-usecs:\\tn/a\\n';; "
+            "-a) printf 'RX:\\t\\ton\\n';; "
+            "-k) printf 'rx-checksumming: on [fixed]\\ntcp-segmentation-offload: on\\n'; "
+            "printf '\\ttx-tcp6-segmentation: on\\ngeneric-segmentation-offload: off [requested on]\\n';; "
+            "-S) printf '     Rx CRC Errors: 2\\n     rx_dropped: 0\\n';; esac"
         ),
         "tc": "echo 'qdisc tbf 8001: root refcnt 2 rate 100Mbit'",
     }.items():
@@ -284,12 +288,14 @@ def test_a_port_says_how_it_paces_interrupts_and_what_holds_it_back(said, tmp_pa
     found = look.parse(text)
     assert found.shown == {
         "net.mtu": 1500,
+        "ethtool-k.tcp-segmentation-offload": "on",
+        "ethtool-k.generic-segmentation-offload": "off",
+        "ethtool-c.Adaptive_RX": "on  TX: off",
         "ethtool-c.rx-usecs": 3,
-        "ethtool-c.tx-usecs": 0,
         "ethtool-a.RX": "on",
         "tc": "qdisc tbf 8001: root refcnt 2 rate 100Mbit",
     }
-    assert found.counters == {"tcp_sent": 1234, "tcp_sent_again": 12}
+    assert found.counters == {"ethtool-S.Rx_CRC_Errors": 2, "tcp_sent": 1234, "tcp_sent_again": 12}
 
 
 @pytest.mark.parametrize("file", sorted(DATA.glob("*.txt")), ids=lambda file: file.stem)
