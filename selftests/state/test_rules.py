@@ -172,6 +172,8 @@ def test_a_disk_that_answers_later(wait_ms, slower):
     ("figure", "rate"),
     [
         (("uboot_emmc_raw", "1000000", "read_throughput", "KiB/s"), 400e6 / 1024),
+        (("uboot_ospi", "2000000", "read_throughput", "KiB/s"), 1e9 / 3 / 1024),
+        (("usbdev_hs_cdc_tcp", "8", "rx_throughput", "Mbit/s"), 425.984),
         (("mmcsd_raw_fio_1g", "4k", "read_throughput", "MB/s"), 104),
         (("eth_cpsw_udp_egress_0loss", "1518", "throughput", "Mbit/s"), 957.09 * 1.06),
         (("audio_capture", "24000", "throughput", "bit/s"), 768000 * 1.02),
