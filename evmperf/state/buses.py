@@ -3,7 +3,7 @@
 | bus | limit | source |
 |---|---|---|
 | eMMC, SD | clock x lines, twice that for double data rate | JESD84-B51, SD Physical Layer |
-| OSPI | clock x lines, twice that for D | JESD216 (protocol names), JESD251 |
+| OSPI | clock x lines, twice that for D | JESD216, JESD251; K3's clock: assigned-clock-rates in k3-*.dtsi |
 | PCIe | transfers x lanes x 8/10 (2.5, 5 GT/s) or 128/130 | PCI Express Base 3.0, 4.2 |
 | USB 1, 2 | 19 packets of 64 bytes a ms; 13 of 512 bytes in 125 us | USB 2.0, 5.8.4 |
 | USB 3 | 8/10 of 5, 128/132 of 10 and 20 Gbit/s | USB 3.2, 6.3 |
@@ -260,9 +260,7 @@ _MOST: tuple[tuple[str, Bus], ...] = (
     (r"eth_(?:.*_)?tcp_.*", Bus(f"{_GIGABIT} both ways", 250e6 * 1448 / 1538, margin=_BUFFERED)),
     (r"eth_.*|pcie_eth|ipsec.*", Bus(_GIGABIT, 125e6 * 1472 / 1538, margin=_BUFFERED)),
 )
-"""By the name of a table: the best mode of its bus on any of the boards. OSPI of K3 runs at
-`assigned-clock-rates` of its controller (Linux' k3-*.dtsi).
-"""
+"""By the name of a table: the best mode of its bus on any of the boards."""
 _CHIPS: Mapping[str, tuple[int, int, int]] = {
     "am64": (16, 1600, 1000),
     "am62a": (32, 3733, 1400),

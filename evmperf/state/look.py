@@ -115,8 +115,10 @@ function say(f, l) {
   else if (f ~ /modes$/ && seen[f]++ || f ~ /hw_params$/ && l == "closed") return
   else if (f ~ /proc\/crypto$/) {
     split(l, a, / +: /); if (a[1] == "name") alg = a[2]; if (a[1] == "driver") does = a[2]
-    if (a[1] == "priority" && alg ~ /^((cbc|ecb|ctr|xts)\((aes|des3)|gcm|rfc4106|ccm|hmac\(sha|sha)/ && \
-      a[2] + 0 > best[alg] + 0) { best[alg] = a[2]; by[alg] = does }
+    if (a[1] == "priority" && a[2] + 0 > best[alg] + 0 && \
+      alg ~ /^((cbc|ecb|ctr|xts)\((aes|des3)|gcm|rfc4106|ccm|authenc|hmac\(sha|sha)/) {
+      best[alg] = a[2]; by[alg] = does
+    }
     return
   }
   else if (f ~ /^ethtool/ && (l ~ /^\t|fixed\]|n\/a/ || f ~ /-S/ && l ~ /: 0$/ || \

@@ -149,7 +149,7 @@ def _cable(state: State) -> Iterator[Finding]:
             yield Finding("shaped", f"the {whose}'s port is limited: {shaper}")
         again, sent = (state.counted.get(f"{end}tcp_sent{name}", 0) for name in ("_again", ""))
         if again > _SENT_AGAIN * sent:
-            reason = f"the {whose} sent {again} of {sent} TCP segments again: the cable loses packets"
+            reason = f"the {whose} sent {again} of {sent} TCP segments again: packets were lost or late"
             yield Finding("loss", reason)
 
 

@@ -23,7 +23,6 @@ BOARDS = {name: boards.load(boards.ENV_DIR / name, tester="tester") for name in 
 
 ONLY_THE_LAB_KNOWS = {
     "lpm_power_rtc_ddr": "power.rtc_ddr_command",
-    "eth_cpsw_hsr_forwarding": "cpsw.second_interface",
     "eth_icssg_hsr_forwarding": "icssg.interface",
     "nand_ubifs": "nand.scratch",
     "spi_ubifs": "spi.scratch",
@@ -121,10 +120,9 @@ NOWHERE = {name for name in BENCHMARKS if name.startswith("coremarkpro")} | {
     "nand_ubifs",
     "spi_ubifs",
     "rpmsg_echo",
-    "eth_cpsw_hsr_forwarding",
     "eth_icssg_hsr_forwarding",
 }
-"""EEMBC's, which are not free, hardware of which there is no model, and HSR, which passed no frame."""
+"""EEMBC's, which are not free, hardware of which there is no model, and HSR of ports that have none here."""
 
 
 PLAIN = {name for name, benchmark in BENCHMARKS.items() if benchmark.driver == "eth"}

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from evmperf.model.state import State
-from evmperf.state import look
+from evmperf.state import look, rules
 from selftests.support.boardfiles import fake_board
 
 RECORDED = Path(__file__).resolve().parents[1] / "data"
@@ -153,7 +153,9 @@ FOR_ONE = {  # files and what they say; DRM and devfreq have the form of the pag
         {
             "proc/crypto": (RECORDED / "openssl/afalg.crypto.txt").read_text()
             + "name         : cbc(aes)\ndriver       : cbc-aes-ce\npriority     : 300\n\n"
-            + "name         : cbc(aes)\ndriver       : cbc-aes-neon\npriority     : 200\n"
+            + "name         : cbc(aes)\ndriver       : cbc-aes-neon\npriority     : 200\n\n"
+            + "name         : authenc(hmac(sha256),cbc(aes))\n"
+            + "driver       : authenc(hmac(sha256),cbc(aes))-sa2ul\npriority     : 3000\n"
         },
         {
             **{f"crypto.sha{bits}": f"sha{bits}-generic" for bits in (1, 224, 256, 384, 512)},
@@ -161,6 +163,7 @@ FOR_ONE = {  # files and what they say; DRM and devfreq have the form of the pag
             "crypto.hmac-sha256": "hmac(sha256-generic)",
             "crypto.ecb-aes": "ecb(aes-generic)",
             "crypto.cbc-aes": "cbc-aes-ce",
+            "crypto.authenc-hmac-sha256-cbc-aes": "authenc(hmac(sha256),cbc(aes))-sa2ul",
         },
     ),
     "rt": (  # of a machine with Linux 6.18
@@ -305,6 +308,15 @@ def test_recorded_boards(file):
     assert msgspec.to_builtins(found.shown) == wanted["shown"]
     assert set(found.counters) == set(wanted["counters"])
     assert found.uptime_s == wanted["uptime_s"]
+
+
+@pytest.mark.parametrize("file", sorted(DATA.glob("*.after")), ids=lambda file: file.stem)
+def test_a_second_look_a_second_later_finds_a_healthy_board(file):
+    before, after = (look.parse(f.read_text()) for f in (file.with_suffix(".txt"), file))
+    state = look.between(before, after)
+    assert (state.seconds or 0) > 0
+    assert not any(name.startswith(("queue.", "card.", "mmc.", "crypto.")) for name in state.changed)
+    assert rules.judge(state, ["dd"]) == []
 
 
 @pytest.mark.parametrize(
