@@ -207,7 +207,8 @@ def _causes(
     for one in found:
         proof = _PROOFS.get(one.rule, _AGAIN).format(benchmark=result.benchmark, run=run.id)
         size, elsewhere = prices.of(one.rule, run.board, metric)
-        causes.append(Cause(one.rule, one.reason, proof, size or one.size or None, elsewhere))
+        most = min(filter(None, (size, one.size)), default=None)
+        causes.append(Cause(one.rule, one.reason, proof, most, elsewhere))
     return sorted(causes, key=lambda cause: (cause.rule in _SYMPTOMS, -(cause.size or 0)))
 
 

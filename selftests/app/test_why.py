@@ -139,6 +139,14 @@ def test_a_price_is_a_size_on_the_same_kind_of_board_alone(asked, monkeypatch, b
     assert ("1.50 times" in cause.elsewhere) == (board == "virtual-evm")
 
 
+@pytest.mark.parametrize(("price", "size"), [(1.5, 1.5), (9.0, 4.0)])
+def test_of_a_price_and_what_the_readings_bound_the_smaller_is_the_size(asked, monkeypatch, price, size):
+    known = Price("limited", "j7200-evm", "emmc_raw_fio_1g", "1m", "read_throughput", price, 1.1, 10.0, 6)
+    monkeypatch.setattr(prices, "known", lambda: (known,))
+    (cause,) = asked(State(shown={**HEALTHY, "cpu.policy0.scaling_max_freq": 500000}))[0].causes
+    assert cause.size == size
+
+
 def test_what_holds_in_a_run_that_was_well_is_no_cause(asked, tmp_path):
     slow = {**HEALTHY, "queue.read_ahead_kb": 0}
     asked(State(shown=slow))
