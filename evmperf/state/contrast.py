@@ -46,9 +46,8 @@ _SETTINGS: dict[str, Rank | None] = {
     r"usb\.(?:.*\.)?interface|(?:tester\.)?(?:ethtool-[ca]\..*|tc)": None,
     r"cpu\.isolated|sched_rt_runtime_us|.*current_clocksource|(?:crypto|display|alsa)\..*": None,
 }
-"""What somebody set, or what hardware has agreed on, and the rank of its values: a setting of a higher
-rank than in the other run makes no figure worse. None: either value may be the worse one. Records of
-0.1 have the parts of groups of offloads, too, which are no cause of their own.
+"""What somebody set or hardware agreed on, and the rank of its values: one of a higher rank than in the other
+run makes no figure worse. None: either may be the worse one. Records of 0.1 have parts of offloads, too.
 """
 _WHILE_USED = re.compile(r"(?:crypto|display|alsa)\..*")
 """What is there only while somebody uses it, and says nothing where it is not."""
