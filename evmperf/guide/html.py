@@ -39,6 +39,8 @@ def build(source: Path, target: Path, cover: Cover) -> Path:
         "extensions": "evmperf.guide.sphinxpage",
         "project": cover.title,
         "root_doc": source.stem,
+        # Nothing else in the folder is of the guide.
+        "include_patterns": source.name,
         "html_theme": "guide",
         "guide_cover": json.dumps(asdict(cover)),
         "guide_conditions": str(source) if conditions.beside(source).is_file() else "",

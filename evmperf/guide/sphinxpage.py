@@ -6,7 +6,6 @@ The page is one file: a cover, the contents, and the guide, whose tables scroll 
 import html
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,19 +99,13 @@ def _head_rows(app: Sphinx, doctree: nodes.document, _name: str) -> None:
             column["stub"] = 1
 
 
-def _contents(section: nodes.Element, depth: int = 1) -> Iterator[str]:
-    """The sections below one, as nested lists."""
+def _contents(section: nodes.Element, depth: int = 1) -> list[tuple[str, str, Any]]:
+    """The sections below one: name, title and the sections below each."""
     below = [child for child in section.children if isinstance(child, nodes.section)]
-    if not below or depth > _DEEPEST:
-        return
-    yield "<ul>"
-    for child in below:
-        title = child.next_node(nodes.title)
-        assert title is not None  # docutils makes no section without
-        yield f'<li><a href="#{child["ids"][0]}">{html.escape(title.astext())}</a>'
-        yield from _contents(child, depth + 1)
-        yield "</li>"
-    yield "</ul>"
+    return [
+        (child["ids"][0], child.children[0].astext(), _contents(child, depth + 1))
+        for child in (below if depth <= _DEEPEST else ())
+    ]
 
 
 def _add_context(
@@ -121,7 +114,7 @@ def _add_context(
     context["look"] = look.inline(plots=False)
     context["cover"] = json.loads(app.config.guide_cover)
     top = doctree.next_node(nodes.section) if doctree else None
-    context["contents"] = "\n".join(_contents(top)) if top else ""
+    context["contents"] = _contents(top) if top else []
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

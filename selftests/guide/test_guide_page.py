@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evmperf.cli import main as cli
-from evmperf.guide import source
+from evmperf.guide import html, source
 from evmperf.model.exits import ExitStatus
 from selftests.support import runs
 from selftests.support.browser import violations
@@ -152,3 +152,11 @@ def test_without_pango_the_way_to_it_is_named(built, tmp_path, monkeypatch, caps
     told = capsys.readouterr().err
     assert "cannot load libpango" in told
     assert "apt-get install libpango-1.0-0" in told
+
+
+def test_another_page_in_the_folder_is_not_of_the_guide(tmp_path):
+    guide = tmp_path / "guide.rst"
+    guide.write_text("Performance Guide\n=================\n\nFigures.\n")
+    (tmp_path / "notes.rst").write_text("A `reference that ends nowhere\n")
+    cover = html.Cover("Linux 12.00 Performance Guide", "Linux", "12.00")
+    assert "Figures." in html.build(guide, tmp_path / "html", cover).read_text()
