@@ -53,14 +53,7 @@ class VirtualLab:
         self.status: BenchStatus
 
     async def open(self) -> None:
-        """Make everything ready; raises EvmperfError, and then nothing is left behind."""
-        try:
-            await self._open()
-        except BaseException:
-            await self.close()
-            raise
-
-    async def _open(self) -> None:
+        """Make everything ready; raises EvmperfError. `close` removes what was made until then."""
         options, folder = self._options, self._folder
         lock = boards.hold_lock(folder)
         self._stack.callback(os.close, lock)
@@ -230,8 +223,8 @@ async def serve(options: LabOptions, folder: Path, ready: Callable[[BenchStatus]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, bench.stopping.set)
-    await bench.open()
     try:
+        await bench.open()
         # All objects of now stay: later collections need not visit them while a console streams.
         gc.collect()
         gc.freeze()
