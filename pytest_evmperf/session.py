@@ -25,7 +25,6 @@ from evmperf.keeping.wanted import wanted
 from evmperf.measure import addresses, provenance
 from evmperf.measure.signals import Signals
 from evmperf.model import ended, repeats
-from evmperf.model.duration import seconds
 from evmperf.model.ended import Ended, Ending
 from evmperf.model.errors import BoardLost, EvmperfError, LabError, UsageError
 from evmperf.model.facts import Facts
@@ -33,6 +32,7 @@ from evmperf.model.outlets import plain
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
+from evmperf.model.units import seconds
 from evmperf.provision.cache import open_image
 from evmperf.runs.spool import Spool, new_run_id
 from pytest_evmperf.forecast import Forecast

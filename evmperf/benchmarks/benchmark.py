@@ -4,9 +4,9 @@ import enum
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
-from evmperf.benchmarks.step import Command, Measure, Plan, Search, Step
+from evmperf.benchmarks.step import Command, Measure, Plan, SearchStep, Step
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Direction, Metric, ParamValue
@@ -31,21 +31,31 @@ class Profile:
     repeats: int = 1
 
     @classmethod
-    def of(
+    def crossed(
         cls,
-        key: str,
-        labels: Iterable[ParamValue],
-        repeats: int = 1,
+        full: Mapping[str, Iterable[ParamValue]],
+        quick: Mapping[str, Iterable[ParamValue]] | None = None,
         own: Mapping[str, tuple[Metric, ...]] | None = None,
         /,
-        **params: ParamValue,
-    ) -> Self:
-        """A row for each label, which is also its parameter `key`; all rows have `params`. `own` are
-        the metrics of rows that have their own.
+        repeats: tuple[int, int] = (1, 1),
+        **params: ParamValue | tuple[ParamValue, ParamValue],
+    ) -> dict[str, Self]:
+        """The profiles `full` and `quick`: a row for each combination of the parameters `full`, which label
+        it; `quick` has other values of some. All rows have `params`, of a pair of which each profile has one;
+        `own` are the metrics of rows that have their own.
         """
-        metrics = own or {}
-        cases = (Case(str(label), {key: label, **params}, metrics.get(str(label), ())) for label in labels)
-        return cls(tuple(cases), repeats)
+        found, axes = {}, {name: tuple(values) for name, values in full.items()}
+        for n, name in enumerate(("full", "quick")):
+            given = {k: v[n] if isinstance(v, tuple) else v for k, v in params.items()}
+            rows = [dict(zip(axes, row, strict=True)) for row in itertools.product(*axes.values())]
+            labels = ["|".join(map(str, row.values())) for row in rows]
+            cases = (
+                Case(label, {**row, **given}, (own or {}).get(label, ()))
+                for label, row in zip(labels, rows, strict=True)
+            )
+            found[name] = cls(tuple(cases), repeats[n])
+            axes |= {name: tuple(values) for name, values in (quick or {}).items()}
+        return found
 
     @classmethod
     def both(
@@ -55,31 +65,17 @@ class Profile:
         quick: Iterable[ParamValue] = (),
         own: Mapping[str, tuple[Metric, ...]] | None = None,
         /,
-        repeats: tuple[int, int] = (1, 1),
-        **params: ParamValue | tuple[ParamValue, ParamValue],
+        **more: Any,
     ) -> dict[str, Self]:
-        """The profiles `full` and `quick` of these labels; a pair of parameters has one value for each."""
-        labels = {"full": tuple(full), "quick": tuple(quick) or tuple(full)}
-        return {
-            name: cls.of(
-                key,
-                labels[name],
-                repeats[n],
-                own,
-                **{k: v[n] if isinstance(v, tuple) else v for k, v in params.items()},
-            )
-            for n, name in enumerate(labels)
-        }
+        """The same with one parameter, `key`, whose values are the labels; without `quick` in both."""
+        return cls.crossed({key: full}, {key: quick} if quick else {}, own, **more)
 
-    @classmethod
-    def crossed(cls, axes: Mapping[str, Iterable[ParamValue]], /, **params: ParamValue) -> Self:
-        """A row for each combination of the parameters `axes`, which label it; all rows have `params`."""
-        rows = itertools.product(*axes.values())
-        return cls(
-            tuple(
-                Case("|".join(map(str, row)), {**dict(zip(axes, row, strict=True)), **params}) for row in rows
-            )
-        )
+
+def unlisted(board: Board, section: str, key: str, name: str) -> str:
+    """Why the board does not have a row: the list of its file does not name it; "" if it does."""
+    if name in getattr(getattr(board.options, section), key):
+        return ""
+    return f"{board.file_name}: targets.main.options.{section}.{key} does not list {name}"
 
 
 def percentage(name: str, title: str, low: float = 0.0) -> Metric:
@@ -168,12 +164,12 @@ class Benchmark:
         """Programs that `board` must have on its PATH."""
         return (*self.tools, *self.board_tools(board))
 
-    def shared_key(self, step: Command | Search) -> str:
+    def shared_key(self, step: Command | SearchStep) -> str:
         """What the execution of a step is shared under, "" for one of its case alone."""
         shared = step.shared if isinstance(step, Measure) else ""
         return f"{self.driver} {shared}" if shared else ""
 
-    def label(self, case: Case, step: Command | Search) -> str:
+    def label(self, case: Case, step: Command | SearchStep) -> str:
         """The label of a step in messages and LAVA's logs; steps of one execution share it."""
         return self.shared_key(step) or f"{self.name}/{case.label}/{step.name}"
 

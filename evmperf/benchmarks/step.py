@@ -8,6 +8,7 @@ SSH, and inside a LAVA job whose log is read afterwards.
 import enum
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Reading
@@ -32,6 +33,11 @@ def output(outputs: Outputs, name: str) -> str:
 def readings(**values: float) -> list[Reading]:
     """A reading of each metric, by name."""
     return [Reading(metric, value) for metric, value in values.items()]
+
+
+def reading_of(metric: str, file: str, parser: Callable[..., float], *arguments: Any) -> Parse:
+    """The parse of a step with one figure, in one output file: `parser` takes its text and the arguments."""
+    return lambda outputs: [Reading(metric, parser(output(outputs, file), *arguments))]
 
 
 class Where(enum.StrEnum):
@@ -142,10 +148,8 @@ def next_trial(trials: Trials, readings: list[Reading] | None = None) -> tuple[T
 
 
 @dataclass(frozen=True)
-class Search:
-    """A step that finds a value by trials that depend on each other, started by `begin`; the times are of all
-    trials together. A failed trial ends it.
-    """
+class SearchStep:
+    """A step of trials that depend on each other; times are of all together. A failed one ends it."""
 
     name: str
     begin: Callable[[], Trials] = field(compare=False)
@@ -153,5 +157,5 @@ class Search:
     expect_s: float
 
 
-Step = Prepare | Measure | Search | CleanUp
+Step = Prepare | Measure | SearchStep | CleanUp
 """One step of a case. Those of a case have different names, and are done in their order."""

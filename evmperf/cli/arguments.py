@@ -12,9 +12,9 @@ import msgspec
 
 from evmperf.boards import board as boards
 from evmperf.keeping.wanted import coordinator_address
-from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.replies import Remark, Reply
+from evmperf.model.units import seconds
 
 _Request = TypeVar("_Request", bound=msgspec.Struct)
 _Run = TypeVar("_Run", bound=Callable[[argparse.Namespace], int | None])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evmperf.benchmarks.families import latency
+from evmperf.benchmarks.tables import latencies
 from evmperf.guide.layout import Figures
 from evmperf.model.figures import Figure
 from evmperf.model.units import Unit
@@ -48,7 +48,7 @@ def draw(guide: Path, figures: Figures, runs: Iterable[StoredRun]) -> dict[str, 
         (benchmark, entry.run.board): cpus
         for entry in runs
         if entry.folder
-        for benchmark, cpus in latency.histograms(entry.results(), entry.folder)
+        for benchmark, cpus in latencies.histograms(entry.results(), entry.folder)
     }
     for (benchmark, board), cpus in newest.items():
         _histogram(cpus, board, folder / f"{benchmark}-{board}.png")

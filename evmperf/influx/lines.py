@@ -13,9 +13,8 @@ from evmperf.model import anytime
 from evmperf.model.figures import Key
 from evmperf.model.outlets import TEXT_LIMIT, html, tag_value, text_field
 from evmperf.model.records import BootMark, BootRecord, VerdictRecord
-from evmperf.model.results import REPEAT, Result, Sample, Status
+from evmperf.model.results import REPEAT, Result, Sample, SpoolRecord, Status
 from evmperf.model.run import Run
-from evmperf.model.schema import Record
 from evmperf.model.verdict import Outcome
 from evmperf.runs.history import ADDRESSES, BOOT_MARK, GUIDE, RESULT, RUN, SAMPLE, UNKNOWN, VERDICT
 
@@ -82,7 +81,7 @@ class Totals:
     by_status: dict[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Status), 0))
     verdicts: dict[Key, str] = field(default_factory=dict)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: SpoolRecord) -> None:
         """Count one record."""
         if isinstance(record, Result):
             self.cases += 1
@@ -119,7 +118,7 @@ class Lines:
             # Guides have no times: their releases keep them apart.
             self._common = self._of_run
 
-    def of(self, record: Record) -> Iterator[str]:
+    def of(self, record: SpoolRecord) -> Iterator[str]:
         """The lines of one record; kinds that a database has no use for give none."""
         if isinstance(record, Result):
             yield self._result(record)

@@ -18,7 +18,7 @@ from pexpect import TIMEOUT
 from evmperf.boards import prompts
 from evmperf.lab.console import ConsoleLost
 from evmperf.lab.sshlink import SshFiles
-from evmperf.measure.bench import Reply
+from evmperf.measure.bench import ShellReply
 from evmperf.model import limits
 from evmperf.model.errors import BoardError, Interrupted, RefusedOutput, ToolError
 
@@ -222,7 +222,7 @@ class LinuxShell:
         self._driver = driver
         self._check = check
 
-    def run(self, command: str, timeout_s: float) -> Reply:
+    def run(self, command: str, timeout_s: float) -> ShellReply:
         """Run a command in the board's Linux."""
         self._check()
         try:
@@ -233,7 +233,7 @@ class LinuxShell:
             raise Interrupted(str(error)) from error
         except TIMEOUT as error:
             raise BoardError("the board stopped answering on the console") from error
-        return Reply(status, text)
+        return ShellReply(status, text)
 
 
 class UbootShell:
@@ -245,7 +245,7 @@ class UbootShell:
         self._strategy = strategy
         self._check = check
 
-    def run(self, command: str, timeout_s: float) -> Reply:
+    def run(self, command: str, timeout_s: float) -> ShellReply:
         """Run a command at U-Boot's prompt."""
         self._check()
         driver = self._strategy.uboot
@@ -261,7 +261,7 @@ class UbootShell:
             raise Interrupted(str(error)) from error
         except (ValueError, UnicodeDecodeError) as error:
             raise RefusedOutput(f"U-Boot's answer to `{command[:80]}` is garbled") from error
-        return Reply(status, "\n".join(lines))
+        return ShellReply(status, "\n".join(lines))
 
     def _interrupt(self) -> None:
         console, prompt = self._strategy.console, self._strategy.uboot.prompt

@@ -19,7 +19,7 @@ from labgrid.exceptions import NoDriverFoundError
 
 from evmperf.console.marks import ObservedBoot
 from evmperf.lab.tester import CommandTester
-from evmperf.measure.bench import Reply
+from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError
 from evmperf.tools import systemd_analyze
 
@@ -123,7 +123,7 @@ class SshLink:
 class SshShell(CommandTester):
     """evmperf's Shell on the board itself: a connection that is gone is the board's failure."""
 
-    def run(self, command: str, timeout_s: float) -> Reply:
+    def run(self, command: str, timeout_s: float) -> ShellReply:
         """Run a command; raises ToolError when it hangs, BoardError when the board is gone."""
         try:
             return super().run(command, timeout_s)

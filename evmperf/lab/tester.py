@@ -23,7 +23,7 @@ import requests
 
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED
-from evmperf.measure.bench import Reply
+from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import EvmperfError, LabError, ToolError
 
 LOCAL = "local"
@@ -74,7 +74,7 @@ class CommandTester:
         self._running: subprocess.Popen[bytes] | None = None
         self._forbidden: LabError | None = None
 
-    def run(self, command: str, timeout_s: float) -> Reply:
+    def run(self, command: str, timeout_s: float) -> ShellReply:
         """Run a command; raises ToolError when it hangs (killed), LabError without a tester."""
         process = self._running = self._start(command)
         try:
@@ -94,7 +94,7 @@ class CommandTester:
             raise LabError(f"{self.name} cannot be reached: {said[-1]}")
         if process.returncode == _SSH_FAILED:
             raise LabError(f"the connection to {self.name} was lost during `{command[:80]}`")
-        return Reply(process.returncode, text)
+        return ShellReply(process.returncode, text)
 
     def forbid(self, error: LabError) -> None:
         """End the running command, which raises `error`; later ones run. Callable in any thread."""

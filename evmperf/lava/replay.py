@@ -12,7 +12,7 @@ from evmperf.lava import marked
 from evmperf.lava.joblog import LogEntry
 from evmperf.lava.render import JobConsole
 from evmperf.measure import shellstep
-from evmperf.measure.bench import Meter, Reply, Shell, StepOutput
+from evmperf.measure.bench import Meter, Shell, ShellReply, StepOutput
 from evmperf.model.errors import BoardError, EvmperfError, LabError, RefusedOutput, ToolError
 
 _STAMP_NS = 150_000_000
@@ -164,7 +164,7 @@ class _LoggedShell:
 
     files = None
 
-    def run(self, command: str, timeout_s: float) -> Reply:
+    def run(self, command: str, timeout_s: float) -> ShellReply:
         """Nothing but steps can be read from a log; raises LabError."""
         raise LabError(f"`{command[:80]}` is not a step of the job, so its log has no output of it")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place
-from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search, Where
+from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep, Where
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Case
@@ -85,7 +85,7 @@ def steps_of(benchmark: Benchmark, board: Board, case: Case, profile: str) -> li
     return [
         step
         for step in benchmark.declared_steps(board, case, profile)
-        if not isinstance(step, Search) and step.where is Where.BOARD
+        if not isinstance(step, SearchStep) and step.where is Where.BOARD
     ]
 
 
@@ -102,7 +102,7 @@ def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> s
     if fitting is not kind:
         return f"it runs in {benchmark.place}: use --kind {fitting}"
     for step in benchmark.declared_steps(board, cases[0], profile):
-        if isinstance(step, Search):
+        if isinstance(step, SearchStep):
             return "it is a search and its steps depend on results: use --kind host"
         if step.where is Where.TESTER:
             return "it needs the tester beside the board: use --kind host"

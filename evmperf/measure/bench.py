@@ -13,9 +13,7 @@ from evmperf.console.marks import ObservedBoot
 
 @dataclass(frozen=True)
 class StepOutput:
-    """Exit status of a step, its output files, the number of fetches, and the seconds that it kept
-    the board busy (on the board's clock).
-    """
+    """Exit status of a step, its files, how long it kept the board busy (board's clock), and the fetches."""
 
     status: int
     files: dict[str, str]
@@ -24,7 +22,7 @@ class StepOutput:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ShellReply:
     """What a command printed (stdout and stderr together) and its exit status."""
 
     status: int
@@ -48,7 +46,7 @@ class Shell(Protocol):
     def files(self) -> Files | None:
         """A faster way for long outputs and commands, None without one."""
 
-    def run(self, command: str, timeout_s: float) -> Reply:
+    def run(self, command: str, timeout_s: float) -> ShellReply:
         """Run a command; raises ToolError if it hung, BoardError or LabError if the shell is gone."""
 
 

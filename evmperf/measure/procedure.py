@@ -1,8 +1,9 @@
-"""Runs the steps of a case in order."""
+"""Runs the steps of a case in order, and those that several cases share once."""
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from evmperf.benchmarks.step import (
     CleanUp,
@@ -11,21 +12,78 @@ from evmperf.benchmarks.step import (
     MeasurePower,
     Outputs,
     Prepare,
-    Search,
+    SearchStep,
     Step,
     Trial,
     Where,
     next_trial,
 )
-from evmperf.measure.bench import Bench, Clock
-from evmperf.measure.executions import Execution, Executions
+from evmperf.measure.bench import Bench, Clock, Meter
 from evmperf.measure.progress import StepProgress
-from evmperf.model.errors import EvmperfError, RefusedOutput, ToolError
+from evmperf.model.errors import BoardError, EvmperfError, RefusedOutput, ToolError
 from evmperf.model.results import Failure, Reading
 from evmperf.runs.spool import Spool
+from evmperf.tools import meter as log
 
 Perform = Callable[[Command, StepProgress], Outputs]
 """Runs a command on its machine; raises its failure."""
+
+
+_EVERY_S = 0.5
+"""Minimum seconds between two sweeps over the rails: a meter averages over part of that."""
+_AT_MOST = 2
+"""Maximum executions under one key: a refused output is retried once, not once per row."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """The outputs of a step's command, its end (ns since the epoch), and its raw files once stored."""
+
+    outputs: Outputs
+    ended_ns: int
+    raw: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Shared:
+    count: int = 0
+    done: Execution | None = None
+    error: ToolError | BoardError | None = None
+
+
+class Executions:
+    """Executes steps, those with the same key (except "") once, failed ones included."""
+
+    def __init__(self, clock: Clock = time) -> None:
+        self._clock = clock
+        self._shared: dict[str, _Shared] = {}
+
+    def get(self, key: str, perform: Callable[[], Outputs]) -> Execution:
+        """The execution under `key`, once; raises what `perform` raises, later ToolError."""
+        if not key:
+            return Execution(perform(), self._clock.time_ns())
+        shared = self._shared.setdefault(key, _Shared())
+        if shared.done:
+            return shared.done
+        if shared.error:
+            raise ToolError(f"not run again after another case: {shared.error}")
+        shared.count += 1
+        try:
+            shared.done = Execution(perform(), self._clock.time_ns())
+        except (ToolError, BoardError) as error:
+            shared.error = error
+            raise
+        return shared.done
+
+    def may_repeat(self, key: str) -> bool:
+        """Whether `get` will execute again after a refused output."""
+        shared = self._shared.get(key)
+        if shared is None:
+            return True
+        if shared.count >= _AT_MOST:
+            return False
+        shared.done = shared.error = None
+        return True
 
 
 @dataclass(frozen=True)
@@ -65,7 +123,7 @@ class Procedure:
                     self.perform(step, self.progress)
 
     def _do(self, step: Step) -> None:
-        if isinstance(step, Search):
+        if isinstance(step, SearchStep):
             self._search(step)
             return
         done, readings = self._carry_out(step)
@@ -76,7 +134,7 @@ class Procedure:
         self.progress.add(readings, step.repetition, done.ended_ns)
         self._keep_raw(step, done)
 
-    def _search(self, search: Search) -> None:
+    def _search(self, search: SearchStep) -> None:
         trials = search.begin()
         trial, found = next_trial(trials)
         while trial:
@@ -131,3 +189,39 @@ class Procedure:
             with contextlib.suppress(RefusedOutput):  # cleaning up goes on without it
                 raw = self.spool.keep_raw(name, error.raw)
         self.progress.failures.append(Failure.of(error, step, raw))
+
+
+def perform_metered(
+    meter: Meter, step: MeasurePower, run: Callable[[Command], Outputs], clock: Clock
+) -> Outputs:
+    """Perform a step whose two commands `run` runs on the board.
+
+    Queries the meter before the first command. Raises BoardError if the board does not answer
+    afterwards, and the errors of the meter and the commands.
+    """
+    window = step.window
+    meter.check(window.rails)
+    began = clock.monotonic()
+    run(Prepare(step.name, step.command, step.timeout_s))
+    returned = clock.monotonic()
+    samples: list[log.Sweep] = []
+    _wait_until(clock, returned + window.settle_s)
+    while True:
+        now = clock.monotonic()
+        for rail, answers in meter.read(window.rails).items():
+            samples.append((now - returned, rail, *answers))
+        ended = clock.monotonic() - returned
+        if ended >= window.settle_s + window.window_s:
+            break
+        _wait_until(clock, now + _EVERY_S)
+    _wait_until(clock, returned + window.quiet_s)
+    try:
+        outputs = run(replace(step, command=window.check, timeout_s=window.check_s))
+    except BoardError as error:
+        silent = f"the board does not answer {window.quiet_s:g} s after it was sent to sleep"
+        raise BoardError(f"{silent}: {error}") from error
+    return {**outputs, log.JSON_FILE: log.write(returned - began, ended, samples)}
+
+
+def _wait_until(clock: Clock, monotonic_s: float) -> None:
+    clock.sleep(max(0.0, monotonic_s - clock.monotonic()))

@@ -1,13 +1,27 @@
 """A case while it is measured."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import Plan, Trial
+from evmperf.model import anytime
 from evmperf.model.errors import Kind
-from evmperf.model.results import MARKS, VARIANT, Case, Failure, Reading, Result, Sample, Status
+from evmperf.model.repeats import Repeats
+from evmperf.model.results import (
+    MARKS,
+    REPEAT,
+    VARIANT,
+    Case,
+    Direction,
+    Failure,
+    Reading,
+    Result,
+    Sample,
+    Status,
+)
 from evmperf.model.state import State
 from evmperf.state.rules import Finding
 
@@ -57,9 +71,7 @@ class StepProgress:
         self.conditions.setdefault("trials", []).append({"step": trial.name, **values})
 
     def judge(self, findings: Sequence[Finding]) -> bool:
-        """Whether the samples stand; what marks them is noted. Those that do not are dropped: the
-        raw outputs stay.
-        """
+        """Whether the samples stand, which are marked or dropped; the raw outputs stay."""
         refused = [
             Failure(Kind.BOARD, finding.reason, "state", refused=True)
             for finding in findings
@@ -76,6 +88,28 @@ class StepProgress:
     def values(self, metric: str) -> list[float]:
         """The values of one metric so far."""
         return [sample.value for sample in self.samples if sample.metric == metric]
+
+    def enough(self, repeats: Repeats, spent_s: float) -> bool:
+        """Whether it has been repeated often enough; notes the reason in its conditions."""
+        rounds = f"{self.rounds} round{'s' if self.rounds > 1 else ''}"
+        if repeats.within is None:
+            if repeats.rounds > 1:
+                self.conditions[REPEAT] = rounds
+            return self.rounds >= repeats.rounds
+        known = self._widest() <= repeats.within
+        if not known and spent_s * (1 + 1 / self.rounds) < repeats.budget_s:
+            return False
+        why = "" if known else f", not within {repeats.within:.1%} in {repeats.budget_s:g} s"
+        self.conditions[REPEAT] = f"{rounds}{why}"
+        return True
+
+    def _widest(self) -> float:
+        """The largest half width of a confidence interval that allows a check after each round, relative to
+        its mean, of metrics with a direction; infinite for too few values.
+        """
+        metrics = (m for m in self.benchmark.metrics_of(self.case) if m.better is not Direction.NONE)
+        widths = [anytime.half_width(v) for m in metrics if any(v := self.values(m.name))]
+        return max((math.inf if width is None else width for width in widths), default=0.0)
 
     def file_name(self, name: str) -> str:
         """The path for a raw file of this case."""

@@ -9,16 +9,8 @@ from evmperf import __version__
 from evmperf.model.facts import Facts
 
 _VERSION_ARGUMENT = {
-    "mpstat": "-V",
-    "mkfs.ext2": "-V",
-    "mkfs.ext3": "-V",
-    "mkfs.ext4": "-V",
-    "mkfs.vfat": "--help",
-    "cyclictest": "--help",
-    "openssl": "version",
-    "netperf": "-V",
-    "netserver": "-V",
-    "ip": "-V",
+    **dict.fromkeys(["mpstat", "mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "netperf", "netserver", "ip"], "-V"),
+    **{"mkfs.vfat": "--help", "cyclictest": "--help", "openssl": "version"},
 }
 _MUTE = {"bw_mem", "runDhrystone", "runWhetstone", "runLinpack", "runNBench.sh", "stream_c"}
 """Programs that start to measure when called for their version."""
@@ -40,6 +32,7 @@ version() { # PROGRAM [ARGUMENT that makes it tell its version]
 }""".strip()
 """The version of a program, or its checksum if it has none."""
 
+_CARD = ("device", "type", "name", "cid", "sectors_512")
 LABEL = "facts"
 """Name of the step that gathers the facts."""
 
@@ -84,20 +77,14 @@ def script(tools: Iterable[str]) -> str:
 
 def tool_script(tools: Iterable[str]) -> str:
     """The step that gathers the versions of the installed `tools`."""
-    probes = [f"version {tool} {_asked(tool)}".rstrip() for tool in sorted(set(tools))]
+    asked = {tool: "" if tool in _MUTE else _VERSION_ARGUMENT.get(tool, "--version") for tool in set(tools)}
+    probes = [f"version {tool} {argument}".rstrip() for tool, argument in sorted(asked.items())]
     return "\n".join([_VERSION, *probes, "true"])
-
-
-def _asked(tool: str) -> str:
-    return "" if tool in _MUTE else _VERSION_ARGUMENT.get(tool, "--version")
 
 
 def tools(files: Mapping[str, str]) -> dict[str, str]:
     """Versions by tool from the files of `tool_script`."""
-    prefix = "tool_"
-    return {
-        name.removeprefix(prefix): text.strip() for name, text in files.items() if name.startswith(prefix)
-    }
+    return {name.removeprefix("tool_"): v.strip() for name, v in files.items() if name.startswith("tool_")}
 
 
 def parse(files: Mapping[str, str]) -> Facts:
@@ -108,12 +95,13 @@ def parse(files: Mapping[str, str]) -> Facts:
     """
     text = {name: content.strip() for name, content in files.items()}
     os_release = assignments(text.get("os_release", ""))
+    rt = text.get("realtime") == "1" or "PREEMPT_RT" in text.get("kernel_version", "")
     same = ("kernel", "kernel_version", "machine", "model", "serial_number", "command_line", "root")
     return Facts.from_dict(
         {
             **{name: text.get(name, "") for name in same},
             **{name: text.get(name, "").splitlines() for name in ("nvme", "spi_nor")},
-            "os": _os(text),
+            "os": "RT-linux" if rt else "Linux",  # the guides' names
             "root_file_system": os_release.get("PRETTY_NAME", ""),
             "image": assignments(text.get("image_release", "")).get("BUILD_ID", ""),
             "device_tree_sha256": text.get("device_tree", "").split(" ")[0],
@@ -122,7 +110,7 @@ def parse(files: Mapping[str, str]) -> Facts:
             "governor": text.get("scaling_governor", ""),
             "frequency_khz": _number(text.get("scaling_cur_freq", "")),
             "temperatures_millicelsius": _pairs(text.get("temperatures", "")),
-            "cards": [_card(line) for line in text.get("cards", "").splitlines()],
+            "cards": [dict(zip(_CARD, c.split(), strict=False)) for c in text.get("cards", "").splitlines()],
             "tools": tools(files),
         }
     )
@@ -160,12 +148,6 @@ def project() -> Facts:
     return facts
 
 
-def _os(text: Mapping[str, str]) -> str:
-    """`RT-linux` or `Linux`, the guides' names, from the kernel's facts."""
-    rt = text.get("realtime") == "1" or "PREEMPT_RT" in text.get("kernel_version", "")
-    return "RT-linux" if rt else "Linux"
-
-
 def assignments(text: str) -> dict[str, str]:
     """os-release(5): NAME=value, optionally quoted."""
     found = re.findall(r"""^([A-Z_]+)=["']?(.*?)["']?$""", text, re.MULTILINE)
@@ -180,8 +162,3 @@ def _number(text: str) -> int | None:
 def _pairs(text: str) -> dict[str, int]:
     pairs = (line.rsplit(" ", 1) for line in text.splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
-
-
-def _card(line: str) -> dict[str, str]:
-    keys = ("device", "type", "name", "cid", "sectors_512")
-    return dict(zip(keys, line.split(), strict=False))

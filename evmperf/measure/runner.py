@@ -12,13 +12,11 @@ from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Command, MeasurePower, Outputs, Plan, Prepare, Where
 from evmperf.boards.variation import Variation
 from evmperf.console.marks import Phase, last_phase
-from evmperf.measure import documents, metering, provenance, shellstep, steady, varied
+from evmperf.measure import documents, provenance, shellstep, steady, varied
 from evmperf.measure.around import Around
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
-from evmperf.measure.executions import Executions
-from evmperf.measure.procedure import Perform, Procedure
+from evmperf.measure.procedure import Executions, Perform, Procedure, perform_metered
 from evmperf.measure.progress import StepProgress
-from evmperf.measure.repeats import enough
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, Stopped, ToolError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
@@ -109,7 +107,9 @@ class Runner:
         result = progress.result(self.profile, started_ns, self._clock.monotonic() - began)
         self.spool.append(result)
         if self._around:
-            self._note_load()
+            # The highest share of processes that run or wait, a minute's mean, per processor.
+            load, facts = round(os.getloadavg()[0] / (os.cpu_count() or 1), 2), self.spool.run.facts
+            facts.host_load = max(load, facts.host_load or 0.0)
         if lab:
             raise lab
         if result.samples and benchmark.place is not Place.UBOOT:
@@ -174,7 +174,7 @@ class Runner:
             self._measure(progress)
             progress.rounds += 1
             spent_s = self._clock.monotonic() - began
-            done = progress.has_failed() or enough(self._repeats, progress, spent_s)
+            done = progress.has_failed() or progress.enough(self._repeats, spent_s)
 
     def _measure(self, progress: StepProgress) -> None:
         benchmark = progress.benchmark
@@ -289,17 +289,13 @@ class Runner:
         return self._perform_in_linux(self._linux(), step, progress, STEP_FOLDER)
 
     def _perform_metered(self, step: MeasurePower, progress: StepProgress) -> Outputs:
-        meter, shell, window = self.bench.meter(), self._linux(), step.window
-        start = Prepare(step.name, step.command, step.timeout_s)
-        check = replace(step, command=window.check, timeout_s=window.check_s)
+        meter, shell = self.bench.meter(), self._linux()
         began, busy_s = self._clock.monotonic(), progress.tool_s
-        outputs = metering.perform(
-            meter,
-            window,
-            lambda: self._perform_in_linux(shell, start, progress, STEP_FOLDER),
-            lambda: self._perform_in_linux(shell, check, progress, STEP_FOLDER),
-            self._clock,
-        )
+
+        def run(command: Command) -> Outputs:
+            return self._perform_in_linux(shell, command, progress, STEP_FOLDER)
+
+        outputs = perform_metered(meter, step, run, self._clock)
         # The board's busy time is its sleep.
         progress.tool_s = busy_s + self._clock.monotonic() - began
         return outputs
@@ -352,12 +348,6 @@ class Runner:
         self.spool.save()
         if self._around and (result := steady.measured(shell, facts, self._steps, self._clock, self.profile)):
             self.spool.append(result)
-
-    def _note_load(self) -> None:
-        """Keep the lab host's highest load (processes that run or wait, a minute's mean) a processor."""
-        load = round(os.getloadavg()[0] / (os.cpu_count() or 1), 2)
-        facts = self.spool.run.facts
-        facts.host_load = max(load, facts.host_load or 0.0)
 
     def _gather_documents(self, shell: Shell) -> None:
         """Store documents that may explain a later change. No figure depends on them."""

@@ -98,31 +98,27 @@ def mean_interval(values: Sequence[float], alpha: float = ALPHA, floor: float = 
     """The same for the mean of values with near-normal noise, from Student's evidence alone: the
     repetitions of one case, whose mean is what a guide prints.
     """
-    count = len(values)
-    mean = math.fsum(values) / count
+    count, mean = len(values), math.fsum(values) / len(values)
+    squares = max(math.fsum((value - mean) ** 2 for value in values), (count - 1) * floor**2)
+    reach = _reach(count, squares, alpha)
+    return mean - reach, mean + reach
+
+
+def _reach(count: int, squares: float, alpha: float) -> float:
+    """The distance from the mean at which `student` reaches 1/alpha; infinite for too few values."""
     wider = 1 + count * _PRIOR_VARIANCE
-    # Where `student` reaches 1/alpha, solved for the distance from the mean.
     odds = (math.sqrt(wider) / alpha) ** (2 / count)
     if count < 2 or odds >= wider:
-        return -math.inf, math.inf
-    squares = math.fsum((value - mean) ** 2 for value in values)
-    squares = max(squares, (count - 1) * floor**2)
-    reach = math.sqrt((odds - 1) / (1 - odds / wider) * squares / count)
-    return mean - reach, mean + reach
+        return math.inf
+    return math.sqrt((odds - 1) / (1 - odds / wider) * squares / count)
 
 
 def values_needed(spread: float, within: float, alpha: float = ALPHA, most: int = 10_000) -> int:
     """How many values of that standard deviation an interval of half the width `within` takes,
     about, where nothing changed; `most` stands for more than anybody measures.
     """
-    for count in range(FEWEST, most):
-        wider = 1 + count * _PRIOR_VARIANCE
-        odds = (math.sqrt(wider) / alpha) ** (2 / count)
-        if odds < wider:
-            squares = spread**2 * (count - 1) / count
-            if (odds - 1) / (1 - odds / wider) * squares <= within**2:
-                return count
-    return most
+    counts = range(FEWEST, most)
+    return next((n for n in counts if _reach(n, spread**2 * (n - 1), alpha) <= within), most)
 
 
 def half_width(values: Sequence[float]) -> float | None:
@@ -159,13 +155,9 @@ def centre(values: Sequence[float]) -> float:
     which is nearly as sharp as the mean for normal noise (Annals of Mathematical Statistics 34, 1963). Of
     very many, which have as many pairs as that squared, it is their median. Raises ValueError for no values.
     """
-    if not values:
-        raise ValueError("no values to take the centre of")
     if len(values) > _MANY:
         return statistics.median(values)
-    means = sorted((one + two) / 2 for index, one in enumerate(values) for two in values[index:])
-    half = len(means) // 2
-    return means[half] if len(means) % 2 else (means[half - 1] + means[half]) / 2
+    return statistics.median((one + two) / 2 for index, one in enumerate(values) for two in values[index:])
 
 
 def discoveries(evidences: Sequence[float], alpha: float = ALPHA) -> list[bool]:

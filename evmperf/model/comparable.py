@@ -49,13 +49,14 @@ class ComparableCase:
 
 def of_case(run: Run, case: ComparableCase) -> dict[str, str]:
     """The further conditions of one case."""
+    start = "Starting kernel" if case.driver == "boot" else ""
     facets = {
         "profile": case.profile,
         "benchmark version": str(case.version or ""),
         "tool": "+".join(sorted(case.tools)),
         "variant": str(case.conditions.get(VARIANT, "")),
         "medium": str(case.conditions.get("medium", "")),
-        "counted from": _counted_from(case),
+        "counted from": str(case.conditions.get("counted_from", start)),
         "media model": _media_model(run.facts, case.driver),
         "card": _cards(run.facts, case.driver, "cid"),
     }
@@ -84,11 +85,6 @@ def _named(ours: Facets, theirs: Facets, names: Iterable[str]) -> str:
         for name in names
         if name in theirs and ours[name] != theirs[name]
     )
-
-
-def _counted_from(case: ComparableCase) -> str:
-    """The event that a boot time is counted from."""
-    return str(case.conditions.get("counted_from", "Starting kernel" if case.driver == "boot" else ""))
 
 
 def _media_model(facts: Facts, driver: str) -> str:

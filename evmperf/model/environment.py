@@ -14,9 +14,7 @@ LG_HOSTNAME LG_USERNAME LG_PROXY SSH_AUTH_SOCK
 
 
 def for_children(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables by name that a keeper, a stamper or a virtual lab gets, with this evmperf first
-    on Python's path. They outlive the session that starts them, and serve others.
-    """
+    """What a keeper, a stamper or a virtual lab gets, with this evmperf first on Python's path."""
     ours = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [ours, environment.get("PYTHONPATH")]))
     names = set(_HANDED_ON.split())

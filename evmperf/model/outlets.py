@@ -20,9 +20,7 @@ _UNSHOWN = re.compile(
 
 
 def plain(text: str) -> str:
-    """For terminals and XML: text of lines; each character that would do something else there, or
-    that XML 1.0 does not allow, becomes U+FFFD.
-    """
+    """For terminals and XML 1.0: text of lines; characters that would do something there become U+FFFD."""
     return _UNSHOWN.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
@@ -42,12 +40,14 @@ _MARKUP = re.compile(
 
 def markdown(text: str) -> str:
     """For Markdown (GitLab's): text within one line, wherever it stands: also in a table's cell."""
+    return _backslashed(_MARKUP, text)
 
-    def escaped(found: re.Match[str]) -> str:
-        mark = found[0]
-        return f"{mark}\\" if mark[0].isdigit() else f"\\{mark}"
 
-    return _MARKUP.sub(escaped, line(text).strip())
+def _backslashed(marks: re.Pattern[str], text: str) -> str:
+    """A line whose marks have a backslash: before them, after numbers, which begin a list."""
+    return marks.sub(
+        lambda found: f"{found[0]}\\" if found[0][0].isdigit() else f"\\{found[0]}", line(text).strip()
+    )
 
 
 def row(cells: Iterable[str]) -> str:
@@ -88,9 +88,7 @@ _ROLES = re.compile(r"[\\*`|<>@]|_(?!\w)|:(?=\S)|^(?:[-+=.:]|\d+(?=[.)]))")
 
 def rst(text: str) -> str:
     """For reStructuredText: text within one line."""
-    return _ROLES.sub(
-        lambda found: f"{found[0]}\\" if found[0][0].isdigit() else f"\\{found[0]}", line(text).strip()
-    )
+    return _backslashed(_ROLES, text)
 
 
 _SPECIAL = re.compile(r"([,= ])")

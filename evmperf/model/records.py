@@ -1,14 +1,13 @@
 """The records of a run beside its results: boots, verdicts, and what a guide held beyond figures.
 
-docs/data-model.md describes them; `evmperf.model.schema` has their history.
+docs/data-model.md describes them; `evmperf.model.results` has their history.
 """
 
 import msgspec
 
 from evmperf.model.errors import Kind
 from evmperf.model.figures import Key
-from evmperf.model.results import Result
-from evmperf.model.schema import Record
+from evmperf.model.results import Result, SpoolRecord
 
 
 class BootMark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,7 +30,7 @@ class BootFailure(msgspec.Struct, frozen=True):
     phase: str
 
 
-class BootRecord(Record, frozen=True, kw_only=True, tag="boot"):
+class BootRecord(SpoolRecord, frozen=True, kw_only=True, tag="boot"):
     """One attempt to boot to `goal`: `post_mortem` of a failed one, `notes` on one that went on."""
 
     goal: str
@@ -44,7 +43,7 @@ class BootRecord(Record, frozen=True, kw_only=True, tag="boot"):
     notes: tuple[str, ...] = ()
 
 
-class VerdictRecord(Record, frozen=True, tag="verdict"):
+class VerdictRecord(SpoolRecord, frozen=True, tag="verdict"):
     """What comparing said of one figure after the run: the last one about a figure counts.
 
     `baseline` is what it was compared with, as given; `change` is relative, None where it cannot
@@ -76,7 +75,7 @@ class VerdictRecord(Record, frozen=True, tag="verdict"):
         return Key(self.benchmark, self.case, self.metric)
 
 
-class UnknownRecord(Record, frozen=True, tag="unknown"):
+class UnknownRecord(SpoolRecord, frozen=True, tag="unknown"):
     """What an imported guide held beyond its figures: where, why it was not read, and its text."""
 
     line: int
@@ -84,5 +83,5 @@ class UnknownRecord(Record, frozen=True, tag="unknown"):
     text: str
 
 
-KINDS: tuple[type[Record], ...] = (Result, BootRecord, VerdictRecord, UnknownRecord)
+KINDS: tuple[type[SpoolRecord], ...] = (Result, BootRecord, VerdictRecord, UnknownRecord)
 """All there are: a further one is a new version of the schema."""

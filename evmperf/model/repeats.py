@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
+from evmperf.model.units import seconds
 
 _UNTIL = re.compile(r"until:(\d+(?:\.\d+)?)%(?:/(\w+))?")
 _BUDGET_S = 600.0

@@ -1,6 +1,10 @@
 """The vocabulary of evmperf: metric, case, reading, sample, result (see docs/data-model.md).
 
 Everything here is data without behaviour towards the outside world: no file, no board, no clock.
+
+The version of run.json and of the records of results.jsonl is SCHEMA. A field that is added with a default
+needs no new one, anything else does: a reader refuses what is later than it. Whoever raises SCHEMA says in
+HISTORY what changed and keeps a recorded spool of the version before in selftests/data/spool.
 """
 
 from __future__ import annotations
@@ -15,9 +19,31 @@ import msgspec
 
 from evmperf.model import limits
 from evmperf.model.errors import EvmperfError, Kind, RefusedOutput
-from evmperf.model.schema import Record
 from evmperf.model.state import State
 from evmperf.model.units import Unit
+
+HISTORY: Mapping[int, str] = {
+    1: "the first: result, boot, verdict, unknown",
+    2: "a sample may have an error; what has its default is left out; readers ignore fields that "
+    "they do not know",
+}
+"""Version to what changed with it. All of 1 is valid in 2, so nothing is converted."""
+
+SCHEMA = max(HISTORY)
+"""What this evmperf writes; it reads all up to that."""
+
+
+class SpoolRecord(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=True, omit_defaults=True
+):
+    """One line of results.jsonl."""
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What every line begins with, whatever it is."""
+
+    schema: int
+    record: str = ""
 
 
 class Direction(enum.StrEnum):
@@ -61,7 +87,7 @@ ParamValue = str | int | float
 class Case:
     """One row of a benchmark's table: `label` names it, `params` are what is measured.
 
-    `metrics` are those of the row where rows differ in unit or direction (LMBench), else the benchmark's.
+    `metrics` are its own, if any.
     """
 
     label: str
@@ -155,7 +181,7 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
     line: int = 0
 
 
-class Result(Record, frozen=True, tag="result"):
+class Result(SpoolRecord, frozen=True, tag="result"):
     """All samples of one case in one run, with its status and the names of its raw outputs.
 
     `duration_s` is the wall time of the case, `tool_s` the time of the benchmark's commands on the

@@ -7,7 +7,7 @@ import msgspec
 
 from evmperf.model.ended import Ending
 from evmperf.model.facts import Facts
-from evmperf.model.schema import SCHEMA
+from evmperf.model.results import SCHEMA
 
 NIGHT = "night"
 """The fact that says of which `evmperf night` a run is."""

@@ -5,6 +5,9 @@ filesystem_tests print decimal megabytes, U-Boot's figures are KiB per whole mil
 """
 
 import enum
+import re
+
+from evmperf.model.errors import UsageError
 
 
 class Unit(enum.StrEnum):
@@ -54,3 +57,14 @@ def size_bytes(text: str) -> int:
     """Bytes of a size as fio and dd write it: `4k`, `1m`, `1g`, or a plain number of bytes."""
     factor = _SIZES.get(text[-1:].lower())
     return int(text[:-1]) * factor if factor else int(text)
+
+
+_DURATIONS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+
+
+def seconds(text: str) -> float:
+    """The seconds in 90s, 30m, 2h or 1h30m, 0 for ""; raises UsageError for what is no duration."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)([dhms])", text)
+    if "".join(number + unit for number, unit in parts) != text:
+        raise UsageError(f"{text!r} is not a duration: write 90s, 30m, 2h or 1h30m")
+    return sum(float(number) * _DURATIONS[unit] for number, unit in parts)

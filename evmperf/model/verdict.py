@@ -148,7 +148,8 @@ class Judgement:
     def gaps(self) -> list[str]:
         """Figures and tables that only one side has, one line for each kind."""
         lines = [
-            _listed(f"{(n := sum(counts.values()))} figure{'s' * (n != 1)} {what}", counts)
+            f"{(n := sum(counts.values()))} figure{'s' * (n != 1)} {what}: "
+            + ", ".join(f"{name} {count}" for name, count in counts.items())
             for counts, what in ((self.gone, "only in the baseline"), (self.new, "not in the baseline"))
             if counts
         ]
@@ -219,17 +220,9 @@ def by_severity(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     return tuple(sorted(verdicts, key=lambda v: (order[v.outcome], -abs(v.change or 0.0), v.key)))
 
 
-def _listed(what: str, counts: Mapping[str, int]) -> str:
-    named = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return f"{what}: {named}"
-
-
-_DECIMALS = 2
-
-
 def number(value: float | None) -> str:
     """A figure for people, "-" where there is none."""
-    return "-" if value is None else rounded(value, _DECIMALS)
+    return "-" if value is None else rounded(value)
 
 
 def change_text(change: float | None) -> str:

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from evmperf.app.calls import Calls
 from evmperf.app.requests import Check, Checked, Keep, Push, Request, WriteGuide, WriteSite
-from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import SIGNS, ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.records import VerdictRecord
 from evmperf.model.replies import Failed, Remark, Reply
 from evmperf.model.stats import percent
+from evmperf.model.units import seconds
 from evmperf.model.verdict import GoalWord, Outcome
 from evmperf.night.child import measured_in
 from evmperf.night.conductor import NightConductor, Progress

@@ -13,10 +13,10 @@ from evmperf.app.calls import Calls
 from evmperf.boards import board as boards
 from evmperf.keeping.claim import Claim, places
 from evmperf.keeping.wanted import Wanted
-from evmperf.model.duration import seconds
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.run import NIGHT
+from evmperf.model.units import seconds
 from evmperf.night.child import Child, EndedRun, measured_in, why
 from evmperf.night.health import Health, HealthState, Register
 from evmperf.night.journal import Journal, read

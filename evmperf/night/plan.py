@@ -18,8 +18,8 @@ from evmperf.boards import yamlfile
 from evmperf.boards.images import PARTS, by_board, role
 from evmperf.keeping.wanted import GRACE_S, Wanted, wanted
 from evmperf.model import repeats
-from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
+from evmperf.model.units import seconds
 
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 

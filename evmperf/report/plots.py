@@ -8,8 +8,8 @@ from statistics import fmean
 from markupsafe import Markup
 
 from evmperf.benchmarks import wording
-from evmperf.benchmarks.families import latency
 from evmperf.benchmarks.families.boot import SPANS
+from evmperf.benchmarks.tables import latencies
 from evmperf.model.figures import Key
 from evmperf.model.results import ParamValue, Result
 from evmperf.model.units import Unit, size_bytes
@@ -126,7 +126,7 @@ def _trials(result: Result) -> Iterator[Plot]:
 
 def _histograms(title: str, results: Sequence[Result], folder: Path) -> Iterator[Plot]:
     """Latency histograms of cyclictest; one that cannot be read has its link to the raw file."""
-    for _, cpus in latency.histograms(results, folder):
+    for _, cpus in latencies.histograms(results, folder):
         series = [drawing.Series(f"CPU {number}", _steps(counts)) for number, counts in enumerate(cpus)]
         caption = f"{title}: how often each latency was seen"
         if drawn := drawing.histogram(caption, series, "latency in microseconds"):

@@ -5,7 +5,7 @@
     results/<run>/raw/...        raw outputs
     results/<run>/console.log    every byte of the console and its time: evmperf.console.record
 
-Records carry the schema's number (`evmperf.model.schema`); readers never guess.
+Records carry the schema's number (`evmperf.model.results`); readers never guess.
 """
 
 import contextlib
@@ -30,9 +30,8 @@ import msgspec
 from evmperf.model.errors import LabError, RefusedOutput, UsageError
 from evmperf.model.places import is_plain
 from evmperf.model.records import KINDS, BootRecord
-from evmperf.model.results import Result
+from evmperf.model.results import SCHEMA, Header, Result, SpoolRecord
 from evmperf.model.run import Run
-from evmperf.model.schema import SCHEMA, Header, Record
 from evmperf.runs import stamps
 
 RECORDS = "results.jsonl"
@@ -107,11 +106,11 @@ class Spool:
             raise _full(self.folder, error) from error
         self.on_change()
 
-    def append(self, record: Record) -> None:
+    def append(self, record: SpoolRecord) -> None:
         """Append one record and wait until it is on the disk; all of it or nothing."""
         self.append_all([record])
 
-    def append_all(self, records: Iterable[Record]) -> None:
+    def append_all(self, records: Iterable[SpoolRecord]) -> None:
         """Append records as one write and wait until they are on the disk; all or nothing."""
         append_records(self.folder, records)
         self.on_change()
@@ -141,7 +140,7 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def append_records(folder: Path, records: Iterable[Record]) -> None:
+def append_records(folder: Path, records: Iterable[SpoolRecord]) -> None:
     """Append records to a run as one write and wait until they are on the disk.
 
     All or nothing: raises LabError when the disk does not take them. What a crash has left of a
@@ -236,12 +235,12 @@ def _replace(target: Path, data: bytes, sync: bool = True) -> None:
     scratch.replace(target)
 
 
-def line(record: Record) -> bytes:
+def line(record: SpoolRecord) -> bytes:
     """The line of a record."""
     return _BEGIN + _encoded(_ENCODER, record)[1:] + b"\n"
 
 
-def _encoded(encoder: msgspec.json.Encoder, value: Record | dict[str, Any]) -> bytes:
+def _encoded(encoder: msgspec.json.Encoder, value: SpoolRecord | dict[str, Any]) -> bytes:
     try:
         return encoder.encode(value)
     except UnicodeEncodeError:
@@ -302,16 +301,16 @@ def leave_out(reason: str) -> None:
     _log.warning("evmperf: %s: left out", reason)
 
 
-def read_records(folder: Path) -> Iterator[Record]:
+def read_records(folder: Path) -> Iterator[SpoolRecord]:
     """All whole records of a run; damaged lines are named. Raises UsageError for a later evmperf's."""
     return (record for _, record in records_from(folder, 0))
 
 
-def records_from(folder: Path, offset: int) -> Iterator[tuple[int, Record]]:
+def records_from(folder: Path, offset: int) -> Iterator[tuple[int, SpoolRecord]]:
     """The whole records from a byte of results.jsonl on, each with the byte that follows it; those
     of an old run with the errors of their times (`evmperf.runs.stamps`).
     """
-    amend: Callable[[Record], Record] | None = None
+    amend: Callable[[SpoolRecord], SpoolRecord] | None = None
     for end, schema, record in _decoded(folder / RECORDS, offset):
         if schema < stamps.MEASURED_SINCE and amend is None:
             records = (one for _, _, one in _decoded(folder / RECORDS, 0))
@@ -319,7 +318,7 @@ def records_from(folder: Path, offset: int) -> Iterator[tuple[int, Record]]:
         yield end, amend(record) if amend and schema < stamps.MEASURED_SINCE else record
 
 
-def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, Record]]:
+def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, SpoolRecord]]:
     """Each whole record from a byte on, with the byte that follows it and its schema."""
     if not path.exists():
         return

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from evmperf.console import record as console
 from evmperf.model.errors import LabError
 from evmperf.model.records import BootRecord
-from evmperf.model.results import Result, Sample
-from evmperf.model.schema import Record
+from evmperf.model.results import Result, Sample, SpoolRecord
 
 CONSOLE_LOG = "console.log"
 """The console's record in a run's folder."""
@@ -22,7 +21,7 @@ _SAME_S = 1e-6
 """A span of two marks is the sample's when it is its value to the microsecond."""
 
 
-def amending(folder: Path, boots: Sequence[BootRecord]) -> Callable[[Record], Record]:
+def amending(folder: Path, boots: Sequence[BootRecord]) -> Callable[[SpoolRecord], SpoolRecord]:
     """What puts the errors that can be told into the records of an old run, whose boots these all are."""
     bounds_s: dict[int, float] = {}
     with contextlib.suppress(OSError, LabError):
@@ -47,7 +46,7 @@ def amending(folder: Path, boots: Sequence[BootRecord]) -> Callable[[Record], Re
         errors = [error for span, error in spans if abs(span - sample.value) <= _SAME_S]
         return replace(sample, error=max(errors)) if errors else sample
 
-    def amend(record: Record) -> Record:
+    def amend(record: SpoolRecord) -> SpoolRecord:
         if isinstance(record, BootRecord):
             return amended(record)
         if isinstance(record, Result):

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from evmperf.model.records import KINDS
+from evmperf.model.results import SpoolRecord
 from evmperf.model.run import Run
-from evmperf.model.schema import Record
 from evmperf.runs import spool
 
 COLUMNS: Mapping[str, str] = {
@@ -61,7 +61,7 @@ def of_run(folder: Path) -> tuple[Run, Iterator[dict[str, Any]]]:
     return run, itertools.chain([_row(run, {"record": "run"} | _plain(run), 0)], records)
 
 
-def _plain(value: Run | Record) -> dict[str, Any]:
+def _plain(value: Run | SpoolRecord) -> dict[str, Any]:
     said = value.to_dict() if isinstance(value, Run) else value
     found: dict[str, Any] = msgspec.to_builtins(said)
     return found
@@ -89,7 +89,7 @@ def to_run(row: Mapping[str, Any]) -> Run:
     return Run.from_dict(said)
 
 
-def to_record(row: Mapping[str, Any]) -> Record:
+def to_record(row: Mapping[str, Any]) -> SpoolRecord:
     """The record of a row."""
     return msgspec.convert(_said(row) | {"record": row["record"]}, _KINDS[row["record"]])
 

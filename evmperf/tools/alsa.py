@@ -64,12 +64,10 @@ def throughput(said: str, stream: str, rate: int, period: int) -> float:
     _check_said(said, raw)
     parts = stream.split("\n\n")
     refuse(len(parts) != 3 or not stream.endswith("\n"), "the stream's status is not whole", raw)
-    _check_hw_params(parts[0], rate, period, raw)
-    before = _status(parts[1], ("RUNNING",), raw)
-    after = _status(parts[2], ("RUNNING", "DRAINING"), raw)
+    params = _hw_params(parts[0], rate, period, raw)
+    before = _status(parts[1], ("RUNNING",), params, raw)
+    after = _status(parts[2], ("RUNNING", "DRAINING"), params, raw)
     refuse(before["trigger_time"] != after["trigger_time"], "the stream was restarted: data was lost", raw)
-    for status in (before, after):
-        _check_pointers(status, _fields(parts[0], raw), raw)
     frames = int(after["hw_ptr"]) - int(before["hw_ptr"])
     seconds = float(after["tstamp"]) - float(before["tstamp"])
     refuse(frames <= 0 or seconds <= 0, f"the stream moved {frames} frames in {seconds:g} s", raw)
@@ -88,7 +86,7 @@ def _check_said(said: str, raw: str) -> None:
         refuse(not _SAID.fullmatch(line), f"the tool printed something unexpected: {line[:120]!r}", raw)
 
 
-def _check_hw_params(text: str, rate: int, period: int, raw: str) -> None:
+def _hw_params(text: str, rate: int, period: int, raw: str) -> dict[str, str]:
     fields = _fields(text, raw)
     wanted = {"access": "RW_INTERLEAVED", "format": "S16_LE", "channels": str(CHANNELS)}
     for key, value in {**wanted, "period_size": str(period)}.items():
@@ -96,28 +94,26 @@ def _check_hw_params(text: str, rate: int, period: int, raw: str) -> None:
     match = _RATE.fullmatch(fields.get("rate", ""))
     other = not match or int(match[1]) != rate
     refuse(other, f"the device runs at {fields.get('rate')} Hz instead of {rate} Hz", raw)
+    return fields
 
 
-def _status(text: str, states: tuple[str, ...], raw: str) -> dict[str, str]:
+def _status(text: str, states: tuple[str, ...], params: dict[str, str], raw: str) -> dict[str, str]:
+    """A look at the stream, with the kernel's available frames checked against its two pointers, which are
+    read a moment later.
+    """
     fields = _fields(text.replace("-----\n", ""), raw)
     refuse(fields.get("state") not in states, f"the stream's state was {fields.get('state')}", raw)
     times = fields.get("trigger_time", ""), fields.get("tstamp", "")
     whole = all(map(_TIME.fullmatch, times)) and fields.get("hw_ptr", "").isdigit()
     refuse(not whole, "the stream's status is not whole", raw)
-    refuse("appl_ptr" not in fields, "the stream's status has lost its last line", raw)
-    return fields
-
-
-def _check_pointers(status: dict[str, str], params: dict[str, str], raw: str) -> None:
-    """Check the kernel's available frames against its two pointers, which are read a moment later."""
     with refusing("the stream's status is not whole", raw):
-        lost = int(status.get("xrun_counter", "0"))
-        ahead = int(status["hw_ptr"]) - int(status["appl_ptr"])
-        avail, size = int(status["avail"]), int(params["buffer_size"])
-        period = int(params["period_size"])
+        lost = int(fields.get("xrun_counter", "0"))
+        ahead, avail = int(fields["hw_ptr"]) - int(fields["appl_ptr"]), int(fields["avail"])
+        size, period = int(params["buffer_size"]), int(params["period_size"])
     refuse(lost, f"data was lost: {lost} XRUNs", raw)
     fits = any(abs(ahead + room - avail) <= period for room in (size, 0))
     refuse(not fits, "the stream's pointers contradict its available frames", raw)
+    return fields
 
 
 def _fields(text: str, raw: str) -> dict[str, str]:

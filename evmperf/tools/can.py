@@ -6,7 +6,6 @@ and prints the first and the last frame with the kernel's receive time stamps.
 """
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 
 from evmperf.tools._checks import refuse, whole
@@ -60,14 +59,6 @@ _TEXT = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Transfer:
-    """Frames received a second, and the percentage of those sent that were lost."""
-
-    per_second: float
-    loss: float
-
-
 def command(interface: str, *, frames: int, size: int, fd: bool, echo: bool, around: str = "{send}") -> str:
     """Shell text that sends `frames` frames of `size` bytes as fast as they go, and counts what comes back
     into `$OUT/can.txt`.
@@ -97,8 +88,8 @@ def count(log: str, size: int) -> str:
     return f"awk -v digits={2 * size} '{_COUNT}' {log}"
 
 
-def transfer(text: str, frames: int) -> Transfer:
-    """Rate and loss of `frames` frames; raises RefusedOutput for candump's own drops or disorder."""
+def transfer(text: str, frames: int) -> tuple[float, float]:
+    """Frames received a second, and the percentage lost of the `frames` sent; raises RefusedOutput."""
     match = whole(_TEXT, text, "this is not the count of candump's log")
     number = {name: int(match[name]) for name in ("sent", "received", "lost", "first", "last")}
     for name in ("dropped", "disordered", "unknown"):
@@ -111,4 +102,4 @@ def transfer(text: str, frames: int) -> Transfer:
     took_s = float(Decimal(match["last_s"]) - Decimal(match["first_s"]))
     fits = 0 < took_s <= float(match["ended"]) - float(match["began"]) + _CLOCK_S
     refuse(not fits, f"{took_s:.6f} s between two frames: was the clock set?", text)
-    return Transfer((received - 1) / took_s, 100.0 * (frames - received) / frames)
+    return (received - 1) / took_s, 100.0 * (frames - received) / frames

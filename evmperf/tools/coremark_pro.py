@@ -44,9 +44,7 @@ _LOGGED = re.compile(r"^\d+ +MLT (\S+) +\d+ +\d+ +(\d+) ")
 
 
 def rate(text: str, name: str, column: str) -> float:
-    """Workloads a second, or the score (`CoreMark-PRO`), in the column `SingleCore` or `MultiCore`; raises
-    RefusedOutput unless both tables are whole, without errors, and agree.
-    """
+    """Workloads a second, or the score (`CoreMark-PRO`), in the column `SingleCore` or `MultiCore`."""
     return float(_printed(text, name, column))
 
 

@@ -47,11 +47,6 @@ def latencies(text: str, statistic: str, seconds: int | None = None) -> list[flo
     return [float(thread[statistic]) for thread in _threads(text, seconds)]
 
 
-def by_cpu(text: str, statistic: str, seconds: int | None = None) -> dict[int, float]:
-    """The same by the number of the CPU."""
-    return dict(zip(cpus(text), latencies(text, statistic, seconds), strict=True))
-
-
 def cpus(text: str) -> list[int]:
     """The CPUs that were measured, in rising order; raises RefusedOutput."""
     return [thread["cpu"] for thread in _threads(text)]
@@ -59,9 +54,7 @@ def cpus(text: str) -> list[int]:
 
 def histograms(text: str) -> list[dict[int, int]]:
     """Wake-ups by latency (microseconds) for every CPU, within the range; raises RefusedOutput."""
-    return [
-        {int(latency): count for latency, count in thread["histogram"].items()} for thread in _threads(text)
-    ]
+    return [thread["histogram"] for thread in _threads(text)]
 
 
 def _threads(text: str, seconds: int | None = None) -> list[dict[str, Any]]:
@@ -69,6 +62,8 @@ def _threads(text: str, seconds: int | None = None) -> list[dict[str, Any]]:
         document = json.loads(text)
         threads = [document["thread"][str(n)] for n in range(document["num_threads"])]
         whole = document["return_code"] == 0 and len(document["thread"]) == len(threads) > 0
+        for thread in threads:
+            thread["histogram"] = {int(us): count for us, count in thread["histogram"].items()}
         right = [_is_right(thread) for thread in threads]
         numbers = [thread["cpu"] for thread in threads]
         in_us = document.get("resolution_in_ns", 0) == 0
@@ -94,7 +89,7 @@ def _lasted_s(thread: dict[str, Any], interval_us: int) -> tuple[float, float]:
     """How long a thread measured at least and at most: a cycle takes an interval, and a wake-up
     that is later than the next one's time leaves that out (cyclictest.c, timerthread).
     """
-    steps = {int(latency): count for latency, count in thread["histogram"].items()}
+    steps = thread["histogram"]
     beyond_us = thread["avg"] * thread["cycles"] - sum(us * n for us, n in steps.items())
     left_out = sum((us + 1) // interval_us * n for us, n in steps.items())
     error_us = _ROUNDING * thread["cycles"]
@@ -103,7 +98,7 @@ def _lasted_s(thread: dict[str, Any], interval_us: int) -> tuple[float, float]:
 
 
 def _is_right(thread: dict[str, Any]) -> bool:
-    steps = {int(latency): count for latency, count in thread["histogram"].items()}
+    steps = thread["histogram"]
     counts = list(steps.values())
     numbers = [thread[key] for key in (*STATISTICS, "cycles")]
     if not all(type(number) in (int, float) for number in numbers):

@@ -34,9 +34,7 @@ def watched(command: str) -> str:
 
 
 def per_second(text: str) -> float:
-    """Dhrystones a second; raises RefusedOutput unless one line has it, the microseconds of a run agree, and
-    all variables have their values.
-    """
+    """Dhrystones a second, from a run whose time and variables are right; raises RefusedOutput."""
     none = "Dhrystone printed no rate, or more than one, or was cut"
     refuse(not text.endswith("\n"), none, text)
     (printed,), (each,) = only(_RATE, text, none), only(_MICROSECONDS, text, none)
@@ -54,9 +52,7 @@ def per_second(text: str) -> float:
 
 
 def clock_mhz(cpufreq: str, text: str) -> float:
-    """The clock in MHz, the highest of cpufreq, else the program's; raises RefusedOutput without any, or if
-    they differ (AM62L's guides publish 400 MHz for 1.4 GHz).
-    """
+    """The clock in MHz, the highest of cpufreq, else the program's; raises RefusedOutput if they differ."""
     lines = cpufreq.splitlines()
     if not all(line.isdigit() and int(line) in _KILOHERTZ for line in lines) or (
         lines and not cpufreq.endswith("\n")

@@ -30,9 +30,7 @@ def command(*, target: str, rw: str, block_size: str, size: str, runtime_s: int,
 
 
 def fill_command(*, target: str, size: str, name: str) -> str:
-    """Shell text that fills all of `size`, so that reads access the medium: a timed write of small blocks
-    leaves unwritten extents, which read as zeros.
-    """
+    """Shell text that fills all of `size`: a timed write leaves unwritten extents, which read as zeros."""
     return (
         f"fio --name={name} {target} --size={size} --rw=write --blocksize=1m --ioengine=psync "
         f"--fallocate=none --end_fsync=1 --eta=never"

@@ -70,22 +70,15 @@ class Drawing:
 _KNOWN = (_SCORE, _RENDERER, _SCENE, _SIZE, _CONFIG, _BOUND, _OTHER)
 
 
-@dataclass(frozen=True)
-class _Scene:
-    name: str
-    frames: int | None
-    """Frames a second; None for a scene that the GPU does not support."""
-
-
 def command(backend: str, scenes: str) -> str:
     """Shell text that runs glmark2 on `drm` or `wayland`, all scenes or `scenes` (its `-b` options)."""
     words = " ".join([f"glmark2-es2-{backend}", *scenes.split()])
     return f'{words} >"$OUT/{TEXT_FILE}"'
 
 
-def drawing(text: str, scenes: str = "") -> Drawing:
+def drawing(text: str, scenes: str = "", software: bool = False) -> Drawing:
     """What glmark2 prints of `scenes` (its `-b` options; all without); raises RefusedOutput for missing
-    scenes, another score than theirs, and unknown lines.
+    scenes, another score than theirs, unknown lines, and a renderer on the CPU unless `software`.
     """
     lines = _NOISE.sub("", text).splitlines()
     for line in lines:
@@ -105,43 +98,33 @@ def drawing(text: str, scenes: str = "") -> Drawing:
     refuse(len(scores) != 1, f"glmark2 printed {len(scores)} scores instead of one", text)
     drawn = _drawn(lines, text)
     wanted = [word.partition(":")[0] for word in scenes.split() if word != "-b"] or list(_SCENES)
-    others = [scene.name for scene in drawn] != wanted
+    others = [name for name, _ in drawn] != wanted
     refuse(others, f"glmark2 drew {len(drawn)} scenes, not the {len(wanted)} wanted", text)
-    frames = [scene.frames for scene in drawn if scene.frames is not None]
+    frames = [rate for _, rate in drawn if rate is not None]
     value = int(scores[0])
     refuse(not frames or value <= 0, f"{len(frames)} scenes scored {value}", text)
     # Frames per second are rounded for print, the score is their mean before that.
     mean = sum(frames) / len(frames)
     refuse(abs(value - mean) > 2, f"a score of {value} is not the mean of the scenes, {mean:.1f}", text)
-    missing = [scene.name for scene in drawn if scene.frames is None]
-    return Drawing(float(value), renderers[0], missing, "".join(sizes), bool(bounds))
+    missing = [name for name, rate in drawn if rate is None]
+    found = Drawing(float(value), renderers[0], missing, "".join(sizes), bool(bounds))
+    on_cpu = f"{found.renderer} draws on the CPU: check that the GPU's driver is loaded"
+    refuse(found.software and not software, on_cpu, text)
+    return found
 
 
-def score(text: str, scenes: str = "", software: bool = False) -> float:
-    """The score of a drawing; raises RefusedOutput as well for one on the CPU unless `software`."""
-    drawn = drawing(text, scenes)
-    on_cpu = f"{drawn.renderer} draws on the CPU: check that the GPU's driver is loaded"
-    refuse(drawn.software and not software, on_cpu, text)
-    return drawn.score
-
-
-def variant(text: str, scenes: str = "") -> str:
-    """The conditions of a comparison with other scores; raises RefusedOutput as `drawing` does."""
-    return drawing(text, scenes).variant
-
-
-def _drawn(lines: list[str], text: str) -> list[_Scene]:
-    scenes = []
+def _drawn(lines: list[str], text: str) -> list[tuple[str, int | None]]:
+    """The scenes with their frames a second; None for one that the GPU does not support."""
+    scenes: list[tuple[str, int | None]] = []
     for match in filter(None, map(_SCENE.fullmatch, lines)):
         name, _, printed, took, missing = match.groups()
         if not missing:
             fps = float(printed)
             # A frame that takes longer than a second counts as one a second.
-            same = (
-                agree(over(1000.0, span(took)), (fps - 1, max(fps + 1, 1.0))) or fps == 1 < float(took) / 1000
-            )
+            near = agree(over(1000.0, span(took)), (fps - 1, max(fps + 1, 1.0)))
+            same = near or fps == 1 < float(took) / 1000
             refuse(not same, f"glmark2's {name} of {printed} FPS does not take {took} ms", text)
-        scenes.append(_Scene(name, None if missing else int(printed)))
+        scenes.append((name, None if missing else int(printed)))
     return scenes
 
 

@@ -99,9 +99,7 @@ def _with_tail(sent: int, seen: int, lost: int, seconds: int) -> int:
 
 
 def _in_one_sum(end: dict[str, Any], text: str, seconds: int, size: int) -> Datagrams:
-    """The same of iperf3 3.9 and 3.10, whose one sum has the sender's bytes and rate with the
-    receiver's datagrams and seconds (iperf_api.c, iperf_print_results).
-    """
+    """Of iperf3 3.9 and 3.10: one sum of the sender's bytes and rate, the other's datagrams and seconds."""
     _check_time(end, text, "sum", seconds)
     moved, seen, lost = (_count(end, text, "sum", k) for k in ("bytes", "packets", "lost_packets"))
     rate, took = (_number(end, text, "sum", key) for key in ("bits_per_second", "seconds"))

@@ -15,10 +15,7 @@ _ROWS = 4
 
 
 def kflops(text: str, precision: str = "single") -> float:
-    """Thousands of floating-point operations a second, of unrolled loops in that precision.
-
-    Raises RefusedOutput for another build of the program, and unless the result is that of its tables.
-    """
+    """Thousands of operations a second (unrolled loops) in that precision; raises RefusedOutput."""
     loops, made, printed = only(_LAST, text, "Linpack printed no rate, or more than one, or was cut")
     refuse(int(printed) <= 0, f"Linpack measured nothing: {printed} Kflops", text)
     refuse(loops != "Unrolled", "Linpack's loops are rolled, which is slower: build it with -DUNROLL", text)

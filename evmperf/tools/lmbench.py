@@ -35,25 +35,17 @@ def command(published: str, *, hasty: bool) -> str:
         arguments = f"-N 1 {re.sub(r'-N [0-9]+ ', '', arguments)}"
     call = f'{f"{program} {arguments}".strip()} >"$OUT/{TEXT_FILE}" 2>&1'
     if published.startswith("lat_sig prot"):
-        call = _until_it_prints(call)
+        # It takes one of its times off another and, when noise makes the difference negative, prints nothing.
+        call = (
+            f"( for n in 1 2 3 4 5 6; do {call} || exit 1; "
+            f'[ ! -s "$OUT/{TEXT_FILE}" ] || break; '
+            f'echo "attempt $n printed nothing" >>"$OUT/attempts.txt"; done )'
+        )
     return f"{_HASTY}; {call}" if hasty else call
 
 
-def _until_it_prints(call: str) -> str:
-    """Shell text for a program that takes one of its times off another and, when noise makes the
-    difference negative, prints nothing. Each such attempt leaves a line in `$OUT/attempts.txt`.
-    """
-    return (
-        f"( for n in 1 2 3 4 5 6; do {call} || exit 1; "
-        f'[ ! -s "$OUT/{TEXT_FILE}" ] || break; '
-        f'echo "attempt $n printed nothing" >>"$OUT/attempts.txt"; done )'
-    )
-
-
 def labelled(text: str, label: str, unit: str, lines: int = 1) -> float:
-    """The value of `LABEL: VALUE UNIT` (microseconds, nanoseconds, MB/sec), one of exactly `lines` such
-    lines; raises RefusedOutput for anything else, and zero.
-    """
+    """The value of `LABEL: VALUE UNIT`, one of exactly `lines` such lines; raises RefusedOutput."""
     found = [_LABELLED.fullmatch(line) for line in _whole_lines(text)]
     refuse(len(found) != lines or not all(found), f"LMBench printed other output than {lines} results", text)
     values = {match[1]: (match[2], match[3]) for match in found if match}

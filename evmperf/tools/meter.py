@@ -82,16 +82,6 @@ def parse(text: str) -> Log:
     return Log(times[0], samples[0][0], times[1], volts, milliwatts, text)
 
 
-def voltage(text: str, rail: str) -> float:
-    """Mean voltage of a rail in V; raises RefusedOutput."""
-    return parse(text).voltage(rail)
-
-
-def power(text: str, rail: str) -> float:
-    """Mean power of a rail in mW; raises RefusedOutput."""
-    return parse(text).power(rail)
-
-
 def _number(rail: str, answer: str, units: dict[str, float], text: str) -> float:
     match = _ANSWER.fullmatch(answer)
     if not match or match.group(2) not in units:

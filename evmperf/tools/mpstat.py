@@ -6,7 +6,6 @@ Load is 100 - %iowait - %idle over all CPUs, as the guides' tables have it (inve
 import json
 import re
 from decimal import Decimal
-from typing import Any
 
 from evmperf.tools._checks import refuse, refusing
 
@@ -47,16 +46,15 @@ def load(text: str) -> float:
         columns = [[row[name] for name in _COLUMNS] for row in rows]
     one = len(rows) == len(hosts) == 1
     refuse(not one, f"mpstat's output has {len(rows)} intervals instead of one", text)
-    percentages = all(map(_is_percentage, columns[0]))
+    percentages = all(
+        isinstance(value, Decimal) and value.as_tuple().exponent == -2 and 0 <= value <= 100
+        for value in columns[0]
+    )
     refuse(not percentages, "mpstat's columns are not percentages with two decimals", text)
     whole = float(sum(columns[0]))
     off = abs(whole - 100) > _HALF_CENT * len(_COLUMNS) + 1e-9
     refuse(off, f"mpstat's columns add up to {whole:.2f} %, not 100 %", text)
     return _percent(float(rows[0]["idle"]), float(rows[0]["iowait"]), 100.0, text)
-
-
-def _is_percentage(value: Any) -> bool:
-    return isinstance(value, Decimal) and value.as_tuple().exponent == -2 and 0 <= value <= 100
 
 
 def stat_load(before: str, after: str) -> float:

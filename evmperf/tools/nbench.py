@@ -3,7 +3,6 @@ with two indices over a Pentium 90 and an AMD K6/233 (nbench0.h).
 """
 
 import re
-from typing import NamedTuple
 
 from evmperf.tools._checks import refuse
 from evmperf.tools._rounding import agree, over, span
@@ -30,35 +29,16 @@ _ROW = re.compile(
 )
 
 
-def iterations_per_second(text: str, kernel: str) -> float:
-    """The rate of a kernel (in capitals); raises RefusedOutput unless all ten rows and their indices are
-    right.
-    """
-    return float(_rows(text)[kernel].rate)
-
-
-def is_certain(text: str, kernel: str) -> bool:
-    """Whether NBench does not warn of a kernel's result as "NOT 95 % statistically certain"."""
-    return not _rows(text)[kernel].warned
-
-
-class _Row(NamedTuple):
-    warned: bool
-    rate: str
-    indices: list[str]
-
-
-def _rows(text: str) -> dict[str, _Row]:
-    matches = list(_ROW.finditer(text))
-    rows = {
-        name.strip(): _Row(bool(warned), rate.strip(), [index.strip() for index in indices])
-        for name, warned, rate, *indices in (match.groups() for match in matches)
-    }
+def iterations_per_second(text: str, kernel: str) -> tuple[float, bool]:
+    """The rate of a kernel (in capitals), and whether NBench is 95 % certain of it."""
+    matches = [match.groups() for match in _ROW.finditer(text)]
+    rows = {name.strip(): [word and word.strip() for word in row] for name, *row in matches}
     ten = tuple(rows) == tuple(_PENTIUM_AND_K6) and len(rows) == len(matches) and text[-1:] == "\n"
     refuse(not ten, "NBench's table does not have its ten rows", text)
-    for name, row in rows.items():
-        refuse(float(row.rate) <= 0, "NBench measured nothing: zero", text)
-        for index, unit in zip(row.indices, _PENTIUM_AND_K6[name], strict=True):
-            same = agree(over(span(row.rate), (unit, unit)), span(index))
-            refuse(not same, f"NBench's {name} of {row.rate} does not match the index {index}", text)
-    return rows
+    for name, (_, rate, *indices) in rows.items():
+        refuse(float(rate) <= 0, "NBench measured nothing: zero", text)
+        for index, unit in zip(indices, _PENTIUM_AND_K6[name], strict=True):
+            same = agree(over(span(rate), (unit, unit)), span(index))
+            refuse(not same, f"NBench's {name} of {rate} does not match the index {index}", text)
+    warned, rate, *_ = rows[kernel]
+    return float(rate), not warned

@@ -65,9 +65,7 @@ def command(test: str, address: str, port: int, seconds: int, *, cpu: str, name:
 
 
 def outcome(text: str, test: str, seconds: int) -> NetperfResult:
-    """Read the keyed output of a test; raises RefusedOutput for other keys or kinds of values, another
-    direction, or a shorter test.
-    """
+    """Read the keyed output of a test of so many seconds; raises RefusedOutput."""
     lines = text.splitlines()
     for line, key in zip(lines, KEYS, strict=False):
         other = not line.startswith(f"{key}=")

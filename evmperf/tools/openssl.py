@@ -1,9 +1,10 @@
 """openssl speed: command line, parser of its machine output (`-mr`), and the process's CPU load."""
 
+import math
 import re
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools._checks import read_twice, refuse, refusing, twice, whole
+from evmperf.tools._checks import read_twice, refuse, twice, whole
 
 TEXT_FILE = "openssl.txt"
 UPTIME_FILE = "uptime.txt"
@@ -84,15 +85,12 @@ def throughput(text: str, size: int, seconds: int) -> float:
     elapsed time counts. Raises RefusedOutput if it is twice the nominal time, for an unfinished
     run, and for lines that openssl does not print.
     """
-    sizes, blocks, times = _measurements(text, seconds)
-    refuse(size not in sizes, f"openssl did not measure blocks of {size} bytes", text)
-    at = sizes.index(size)
-    took = times[at]
+    done = _measurements(text, seconds)
+    refuse(size not in done, f"openssl did not measure blocks of {size} bytes", text)
+    blocks, took = done[size]
     refuse(not seconds / 2 < took < seconds * 2, f"openssl ran for {took} s instead of {seconds} s", text)
-    if abs(took - seconds) <= _RESOLUTION_S:
-        took = seconds
-    refuse(not blocks[at], f"openssl did not get through one block of {size} bytes", text)
-    return blocks[at] * size / took / _KILOBYTE
+    refuse(not blocks, f"openssl did not get through one block of {size} bytes", text)
+    return blocks * size / (seconds if abs(took - seconds) <= _RESOLUTION_S else took) / _KILOBYTE
 
 
 def computed_by(about: str, algorithm: str) -> str:
@@ -119,9 +117,7 @@ def computed_by(about: str, algorithm: str) -> str:
 
 
 def cpu_load(times: str, uptimes: str) -> float:
-    """CPU load in percent of a shell's children: by its builtin `times`, whose second line is theirs, over
-    the time between two readings of /proc/uptime.
-    """
+    """CPU load in percent of a shell's children, by its builtin `times`, between two /proc/uptime."""
     garbled, raw = "the process's times are garbled", times + uptimes
     own, _, children = times.rstrip("\n").partition("\n")
     whole(_TIMES, own, garbled, raw)
@@ -135,28 +131,25 @@ def cpu_load(times: str, uptimes: str) -> float:
     return min(100.0 * busy / took, 100.0)
 
 
-def _measurements(text: str, seconds: int) -> tuple[list[int], list[int], list[float]]:
-    """Block sizes, blocks done and elapsed seconds, in openssl's order."""
-    sizes: list[int] = []
-    blocks: list[int] = []
-    times: list[float] = []
+def _measurements(text: str, seconds: int) -> dict[int, tuple[int, float]]:
+    """Blocks done and elapsed seconds by block size, in openssl's order."""
+    found: dict[int, tuple[int, float]] = {}
     lines = _SET.sub("", text, count=1).splitlines()
     refuse(len(lines) < 4 or not text.endswith("\n") or len(lines) % 2, "openssl's output is not whole", text)
     for begin, result in zip(lines[:-2:2], lines[1:-2:2], strict=True):
         begun, done = _BEGIN.fullmatch(begin), _RESULT.fullmatch(result)
-        if not begun or not done or begun.group(1) != done.group(2):
+        if not begun or not done or begun[1] != done[2] or int(begun[3]) in found:
             raise RefusedOutput(f"openssl printed something unexpected: {begin[:120]!r}", text)
-        refuse(int(begun.group(2)) != seconds, f"openssl was to run for {begun.group(2)} s", text)
-        sizes.append(int(begun.group(3)))
-        blocks.append(int(done.group(1)))
-        times.append(float(done.group(3)))
+        refuse(int(begun[2]) != seconds, f"openssl was to run for {begun[2]} s", text)
+        found[int(begun[3])] = int(done[1]), float(done[3])
     missing = "openssl's last two lines are missing"
     head, rates = whole(_SIZES, lines[-2], missing, text), whole(_RATES, lines[-1], missing, text)
-    other = [int(size) for size in head[1].split(":")[1:]] != sizes
+    other = [int(size) for size in head[1].split(":")[1:]] != list(found)
     refuse(other, "openssl's summary has other block sizes", text)
     summary = [float(rate) for rate in rates[2].split(":")[1:]]
-    own = [b * s / t if t else 0.0 for s, b, t in zip(sizes, blocks, times, strict=True)]
-    with refusing("openssl's summary does not match its measurements", text):
-        if any(abs(a - b) > 0.001 * b + 0.01 for a, b in zip(summary, own, strict=True)):
-            raise ValueError
-    return sizes, blocks, times
+    own = [count * size / took if took else 0.0 for size, (count, took) in found.items()]
+    same = len(own) == len(summary) and all(
+        math.isclose(*p, rel_tol=0.001, abs_tol=0.01) for p in zip(summary, own, strict=True)
+    )
+    refuse(not same, "openssl's summary does not match its measurements", text)
+    return found

@@ -3,7 +3,6 @@
 """
 
 import re
-from dataclasses import dataclass
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.tools._checks import refuse
@@ -23,14 +22,6 @@ _EXIT = re.compile(r"\[ *\d+\.\d{6}\] PM: suspend exit")
 _ROUNDING_MS = 0.1
 
 
-@dataclass(frozen=True)
-class Phases:
-    """Milliseconds for which devices were suspended and resumed."""
-
-    suspend_ms: float
-    resume_ms: float
-
-
 def command(sleep_command: str) -> str:
     """Shell text: `sleep_command` and the kernel's messages of it in TEXT_FILE; fails without them."""
     return (
@@ -46,8 +37,8 @@ def command(sleep_command: str) -> str:
     )
 
 
-def parse(text: str) -> Phases:
-    """The phases of one sleep; raises RefusedOutput for none, several, or an aborted one."""
+def latencies(text: str) -> tuple[float, float]:
+    """Milliseconds for which devices were suspended and resumed in one sleep; raises RefusedOutput."""
     lines = text.splitlines()
     refuse(lines[-1:] != ["end"] or text[-1] != "\n", "the record of the sleep is not whole", text)
     one = all(sum(map(bool, map(end.fullmatch, lines))) == 1 for end in (_ENTRY, _EXIT))
@@ -72,5 +63,5 @@ def parse(text: str) -> Phases:
     # "start" is the first phase together with what comes before it, and so no shorter.
     longer = took.get("start suspend", took["suspend"]) < took["suspend"]
     refuse(longer, "a phase took longer than the sum that contains it", text)
-    down, up = (sum(took[phase] for phase in side) for side in (_DOWN, _UP))
-    return Phases(round(down, 3), round(up, 3))
+    down, up = (round(sum(took[phase] for phase in side), 3) for side in (_DOWN, _UP))
+    return down, up

@@ -33,9 +33,7 @@ def command(processor: int, messages: int, size: int) -> str:
 
 
 def latencies(text: str, histogram: str, processor: int, messages: int) -> tuple[float, float]:
-    """Mean and longest round trip in microseconds; raises RefusedOutput for another or failed test, and for a
-    histogram with other messages, mean or longest round trip.
-    """
+    """Mean and longest round trip in microseconds, which the histogram bears out; raises RefusedOutput."""
     match = _TEXT.search(text)
     lines = [_LINE.fullmatch(line) for line in histogram.splitlines()]
     if not match or not lines or not histogram.endswith("\n"):

@@ -27,9 +27,7 @@ _TIMES = 4
 
 
 def cached(text: str, caches: str) -> str:
-    """The influence of caches on the rates in words, "" for large arrays or unknown caches; raises
-    RefusedOutput if the arrays fit into the last cache.
-    """
+    """The influence of caches in words, "" for large arrays; arrays that fit into the last are refused."""
     best_rate(text, "Copy")  # which the arrays' size makes
     array = _array_bytes(text)
     last = max((int(size) * KIBIBYTE for size in _CACHE.findall(read_twice(caches))), default=0)
@@ -51,9 +49,7 @@ def _array_bytes(text: str) -> int:
 
 
 def best_rate(text: str, kernel: str) -> float:
-    """The column "Best Rate MB/s" (10^6 bytes) of a kernel; raises RefusedOutput unless all four rows are
-    there and agree with size and time, and STREAM confirms its arrays.
-    """
+    """The column "Best Rate MB/s" (10^6 bytes) of a kernel, one of four; raises RefusedOutput."""
     found = _ROW.findall(text)
     names = tuple(name for name, *_ in found)
     refuse(names != tuple(_ARRAYS), "STREAM's table does not have its four rows", text)

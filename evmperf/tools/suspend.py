@@ -103,8 +103,3 @@ def parse(text: str, wanted_s: int) -> Sleep:
     jumped = asleep > wanted_s + _LATE_S or min(abs(by_kernel - asleep), by_kernel) > _APART_S
     refuse(jumped, f"{said}: one of them jumped", text)
     return Sleep(float(up1) - float(up0), asleep - 1.0)
-
-
-def asleep_s(text: str, wanted_s: int) -> float:
-    """How long the board slept at least, in s; raises RefusedOutput."""
-    return parse(text, wanted_s).asleep_s

@@ -42,9 +42,7 @@ def _read_back(time: str, offset: int, size: int) -> str:
 
 
 def rate(text: str, operation: str, offset: int, size: int, unit: int) -> float:
-    """Throughput of one `timed_write` or `timed_read` in `unit` bytes/s, by whole milliseconds; raises
-    RefusedOutput for another operation, place or size, failed comparison, or no time.
-    """
+    """Throughput of one `timed_write` or `timed_read` in `unit` bytes/s; raises RefusedOutput."""
     done = _DONE.findall(text)
     verbs = [verb for _, _, verb, _ in done]
     said = f"U-Boot's sf did not {operation} as asked: it says {', '.join(verbs) or 'nothing'}"
@@ -55,4 +53,4 @@ def rate(text: str, operation: str, offset: int, size: int, unit: int) -> float:
         refuse(other, f"{asked}, but {verb} {moved} at {place}: {verdict}", text)
     same = _SAME.findall(text) == [str(size)]
     refuse(not same, "U-Boot did not confirm that it read what it wrote", text)
-    return size / unit / uboot_time.above_zero(text)
+    return size / unit / uboot_time.seconds(text)

@@ -12,8 +12,11 @@ SCSI_BLOCK_BYTES = 4096
 
 _TIME = re.compile(r"time: (?:(\d+) minutes, )?(\d+)\.(\d{3}) seconds")
 _BLOCKS = r"block # (\d+), count (\d+) \.\.\. (\d+) blocks (?:read|written): (\S+)"
-_MMC = re.compile(r"MMC (read|write): dev # (\d+), " + _BLOCKS)
-_SCSI = re.compile(r"scsi (read|write): device (\d+) " + _BLOCKS)
+_DISKS = {
+    "mmc": (re.compile(r"MMC (read|write): dev # (\d+), " + _BLOCKS), SECTOR_BYTES),
+    "scsi": (re.compile(r"scsi (read|write): device (\d+) " + _BLOCKS), SCSI_BLOCK_BYTES),
+}
+"""The line of U-Boot's command, and the bytes of a block."""
 _FILE = re.compile(
     r"^(\d+) bytes (read|written) in (\d+) ms(?: \((\d+(?:\.\d)?) (Bytes|[KMG]iB)/s\))?$", re.MULTILINE
 )
@@ -24,29 +27,23 @@ _UNITS = {"Bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def seconds(text: str) -> float:
-    """Seconds of exactly one `time:` line (cmd/time.c prints whole milliseconds)."""
+    """Seconds of exactly one `time:` line (cmd/time.c prints whole milliseconds), more than zero."""
     minutes, whole, milli = only(_TIME, text, "U-Boot printed {} time lines instead of one")
     refuse(int(whole) >= 60, f"U-Boot does not print times as {whole}.{milli} seconds", text)
-    return int(minutes or 0) * 60 + int(whole) + int(milli) / 1000
-
-
-def above_zero(text: str) -> float:
-    """The same; raises RefusedOutput for zero, too."""
-    took = seconds(text)
+    took = int(minutes or 0) * 60 + int(whole) + int(milli) / 1000
     refuse(took <= 0, "U-Boot measured a time of zero", text)
     return took
 
 
-def mmc_rate(text: str, operation: str, sectors: int) -> float:
-    """KiB/s of one timed `mmc` access of `sectors` x 512 bytes; raises RefusedOutput for any other."""
-    _check_blocks("mmc", _MMC, operation, sectors, text)
-    return _rate(sectors * SECTOR_BYTES, text)
-
-
-def scsi_rate(text: str, operation: str, blocks: int) -> float:
-    """KiB/s of one timed `scsi` access of `blocks` x 4096 bytes; raises RefusedOutput for any other."""
-    _check_blocks("scsi", _SCSI, operation, blocks, text)
-    return _rate(blocks * SCSI_BLOCK_BYTES, text)
+def disk_rate(text: str, operation: str, count: int, command: str) -> float:
+    """KiB/s of one access of `count` blocks by `mmc` (512 bytes) or `scsi` (4096); raises RefusedOutput."""
+    form, block_bytes = _DISKS[command]
+    found = only(form, text, f"U-Boot printed {{}} {command.upper()} lines instead of one")
+    done, _, _, asked, moved, verdict = found
+    other = (done, verdict) != (operation, "OK")
+    refuse(other, f"U-Boot's {command} {operation} ended as {done}: {verdict}", text)
+    refuse(int(asked) != count or int(moved) != count, f"U-Boot moved {moved} of {count} sectors", text)
+    return count * block_bytes / KIBIBYTE / seconds(text)
 
 
 def file_rate(text: str, operation: str, size: int) -> float:
@@ -63,20 +60,9 @@ def file_rate(text: str, operation: str, size: int) -> float:
         rate = times(span(printed, units=1.0), float(_UNITS[unit]))
         same = agree(over(1000 * size, (milliseconds - 0.5, milliseconds + 1.0)), rate)
         refuse(not same, f"U-Boot's rate does not match {size} bytes in {took_ms} ms", text)
-    beside_ms = 1000 * seconds(text) - milliseconds
+    took_s = seconds(text)
+    beside_ms = 1000 * took_s - milliseconds
     refuse(beside_ms < -1, f"U-Boot's time is shorter than the {took_ms} ms of the file", text)
     late = beside_ms > _BESIDE_MS + _BESIDE * milliseconds
     refuse(late, f"U-Boot's time is much longer than the {took_ms} ms of the file", text)
-    return _rate(size, text)
-
-
-def _check_blocks(name: str, form: re.Pattern[str], operation: str, blocks: int, text: str) -> None:
-    found = only(form, text, f"U-Boot printed {{}} {name.upper()} lines instead of one")
-    done, _, _, asked, moved, verdict = found
-    other = (done, verdict) != (operation, "OK")
-    refuse(other, f"U-Boot's {name} {operation} ended as {done}: {verdict}", text)
-    refuse(int(asked) != blocks or int(moved) != blocks, f"U-Boot moved {moved} of {blocks} sectors", text)
-
-
-def _rate(size: int, text: str) -> float:
-    return size / KIBIBYTE / above_zero(text)
+    return size / KIBIBYTE / took_s

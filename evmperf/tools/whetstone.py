@@ -13,9 +13,7 @@ _LINES = re.compile(
 
 
 def mwips(text: str) -> float:
-    """Millions of Whetstone instructions a second, checked against loops of 100 000 and whole seconds, which
-    some ports cut or round; raises RefusedOutput for less than one.
-    """
+    """Millions of Whetstone instructions a second, whose seconds some ports cut or round."""
     found = only(_LINES, text, "Whetstone printed no rate, or more than one, or was cut")
     loops, iterations, seconds, rate, unit = found
     refuse(not int(seconds), "Whetstone took less than a second", text)

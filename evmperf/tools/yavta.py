@@ -32,9 +32,7 @@ def command(device: str, width: int, height: int, code: str, frames: int) -> str
 
 
 def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> float:
-    """Frames a second including the wait for the first, dropped frames lowering it; raises RefusedOutput for
-    another format, short, faulty or disordered frames, or other sums.
-    """
+    """Frames a second including the wait for the first; dropped frames lower it. Raises RefusedOutput."""
     name, bits = _FORMATS[code]
     lines = text.splitlines()
     refuse(not lines or not _RELEASED.fullmatch(lines[-1]), "yavta's output is not whole", text)

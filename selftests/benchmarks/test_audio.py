@@ -3,7 +3,7 @@
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.tables.audio import RATES
+from evmperf.benchmarks.tables.media import RATES
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.tools.alsa import FRAME_BITS
 from selftests.support.boardfiles import fake_board

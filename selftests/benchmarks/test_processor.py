@@ -48,30 +48,30 @@ def policies(tmp_path, monkeypatch):
 
 
 def test_the_governor_is_set_and_put_back(policies):
-    assert policies(processor.prepare()) == 0
+    assert policies(processor.PREPARE) == 0
     assert policies.governors() == ["performance", "performance"]
-    assert policies(processor.put_back()) == 0
+    assert policies(processor.PUT_BACK) == 0
     assert policies.governors() == ["ondemand", "schedutil"]
 
 
 def test_what_an_interrupted_run_left_is_not_taken_for_the_boards_own(policies):
-    assert policies(processor.prepare()) == policies(processor.prepare()) == 0
-    assert policies(processor.put_back()) == policies(processor.put_back()) == 0
+    assert policies(processor.PREPARE) == policies(processor.PREPARE) == 0
+    assert policies(processor.PUT_BACK) == policies(processor.PUT_BACK) == 0
     assert policies.governors() == ["ondemand", "schedutil"]
 
 
 def test_a_kernel_without_the_governor_is_a_failure_and_is_put_back(policies):
     policies.file.unlink()
     policies.file.symlink_to("/dev/null")
-    assert policies(processor.prepare()) == 3
-    assert policies(processor.put_back()) == 0
+    assert policies(processor.PREPARE) == 3
+    assert policies(processor.PUT_BACK) == 0
     assert policies.governors()[0] == "ondemand"
 
 
 def test_a_board_without_cpufreq_is_measured_as_it_is(tmp_path, policies):
     for file in (tmp_path / "cpufreq").glob("*/*"):
         file.unlink()
-    assert policies(processor.prepare()) == policies(processor.put_back()) == 0
+    assert policies(processor.PREPARE) == policies(processor.PUT_BACK) == 0
 
 
 def test_what_runs_pinned_may_use_one_cpu_only(tmp_path):
@@ -86,7 +86,7 @@ def test_single_threaded_programs_are_pinned_under_the_performance_governor(name
     benchmark = catalogue.benchmark(name)
     case = benchmark.cases("full")[0]
     before, measure, after = benchmark.steps(AM64X, case, Plan())
-    assert (before, after) == (processor.prepare(), processor.put_back())
+    assert (before, after) == (processor.PREPARE, processor.PUT_BACK)
     assert "taskset -c 0 " in measure.command
     assert benchmark.conditions(AM64X)["variant"].startswith("CPU 0, performance governor")
 

@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evmperf.benchmarks.families import rfc2544
+from evmperf.benchmarks.step import readings
 
 rates = st.floats(1e-3, 1e6)
 resolutions = st.floats(0.001, 2.0)
@@ -16,14 +17,22 @@ def run(maximum, resolution, threshold, sender=math.inf):
     """The outcome, and all rates tried, with a board that loses nothing up to `threshold` and a
     tester that cannot send faster than `sender`.
     """
-    search = rfc2544.search(maximum, resolution)
-    tried = [next(search)]
+    tried = []
+
+    def trial(number, rate):
+        tried.append(rate)
+        assert number == len(tried)
+        return rate
+
+    search = rfc2544.search(maximum, resolution, trial)
+    next(search)
     while True:
         offered = min(tried[-1], sender)
+        found = readings(rate=tried[-1], offered=offered, lost=float(offered > threshold))
         try:
-            tried.append(search.send(rfc2544.RateTrial(offered, offered <= threshold)))
+            search.send(found)
         except StopIteration as end:
-            return end.value, tried
+            return end.value.get("rate"), tried
 
 
 @given(rates, resolutions, st.floats(0.0, 2.0), st.floats(0.0, 2.0))

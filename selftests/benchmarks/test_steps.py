@@ -12,7 +12,7 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
-from evmperf.benchmarks.step import Measure, MeasurePower, Plan, Search, Trial, next_trial
+from evmperf.benchmarks.step import Measure, MeasurePower, Plan, SearchStep, Trial, next_trial
 from evmperf.boards import board as boards
 from evmperf.model.errors import RefusedOutput
 from evmperf.tools import meter
@@ -57,7 +57,7 @@ def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile):
             continue
         names = [step.name for step in steps]
         assert len(set(names)) == len(names)
-        assert any(isinstance(step, Measure | Search) for step in steps)
+        assert any(isinstance(step, Measure | SearchStep) for step in steps)
         assert wanted
         for step in steps:
             assert 0 <= step.expect_s < step.timeout_s
@@ -71,7 +71,7 @@ def test_steps_are_whole_and_their_shell_text_is_right(benchmark, profile):
 
 def commands(steps):
     """What has a command: a step, or for a search its first trial."""
-    return [next_trial(s.begin())[0] if isinstance(s, Search) else s for s in steps]
+    return [next_trial(s.begin())[0] if isinstance(s, SearchStep) else s for s in steps]
 
 
 def shell_texts(step):

@@ -222,7 +222,7 @@ def test_multibench_finds_a_workload_whatever_its_capitals(shell, tmp_path):
 
 
 def test_the_histogram_is_found_once_for_all_rows(tmp_path):
-    from evmperf.benchmarks.families import latency
+    from evmperf.benchmarks.tables import latencies
 
     shutil.copy(HISTOGRAM, tmp_path / "run.cyclictest.json")
     (tmp_path / "cut.cyclictest.json").write_text(HISTOGRAM.read_text()[:100])
@@ -230,7 +230,7 @@ def test_the_histogram_is_found_once_for_all_rows(tmp_path):
         SimpleNamespace(benchmark="cyclictest_stress", samples=(1,), raw=(f"{name}.cyclictest.json",))
         for name in ("run", "run", "cut", "gone")
     ]
-    ((benchmark, cpus),) = latency.histograms(rows, tmp_path)
+    ((benchmark, cpus),) = latencies.histograms(rows, tmp_path)
     document = json.loads(HISTOGRAM.read_text())
     assert benchmark == "cyclictest_stress"
     assert sum(cpus[1].values()) == sum(document["thread"]["1"]["histogram"].values())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.step import Plan, Search, next_trial
+from evmperf.benchmarks.step import Plan, SearchStep, next_trial
 from evmperf.boards import board as boards
 from evmperf.model import comparable
 from evmperf.model.results import VARIANT, Status
@@ -67,7 +67,7 @@ def test_published_figures_of_other_tools_are_not_compared(name, ours, published
 def texts(way):
     """Names and commands of a way's steps; of a search, those of its first trial."""
     steps = way.benchmark.steps(BOARD, way.case, Plan(3))
-    found = [next_trial(s.begin())[0] if isinstance(s, Search) else s for s in steps]
+    found = [next_trial(s.begin())[0] if isinstance(s, SearchStep) else s for s in steps]
     return [(step.name, step.command) for step in found]
 
 
@@ -76,7 +76,7 @@ def test_a_row_is_measured_as_the_catalogue_does_and_otherwise(name):
     row = ROWS[name]()
     benchmark = catalogue.benchmark(row.own.benchmark.name)
     plain = [
-        next_trial(s.begin())[0] if isinstance(s, Search) else s
+        next_trial(s.begin())[0] if isinstance(s, SearchStep) else s
         for s in benchmark.steps(BOARD, row.own.case, Plan(3))
     ]
     assert texts(row.own) == [(step.name, step.command) for step in plain]

@@ -12,7 +12,7 @@ import yaml
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
-from evmperf.benchmarks.step import Prepare, Search, Where
+from evmperf.benchmarks.step import Prepare, SearchStep, Where
 from evmperf.boards import board as boards
 from evmperf.boards import prompts
 from evmperf.lab.shell import EvmShellDriver
@@ -333,7 +333,7 @@ def test_a_job_asks_for_the_programs_that_the_board_file_names():
 
 
 def search(board, case, plan):
-    return [Search("look", lambda: iter(()), 10, 1)]
+    return [SearchStep("look", lambda: iter(()), 10, 1)]
 
 
 def lazy(board, case, plan):

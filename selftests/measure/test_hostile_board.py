@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 
 from evmperf.measure import documents, shellstep
-from evmperf.measure.bench import Reply
+from evmperf.measure.bench import ShellReply
 from evmperf.model import limits
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Status
@@ -18,7 +18,7 @@ FINE_FILE = hostile.member("./x", b"12.5\n")
 
 def says(text):
     """What the board answers to a step in place of the truth."""
-    return lambda reply: Reply(0, text)
+    return lambda reply: ShellReply(0, text)
 
 
 @pytest.mark.parametrize("name", hostile.ESCAPES)
@@ -169,7 +169,7 @@ def test_an_archive_beside_that_is_too_large_is_not_fetched():
             self.fetched += 1
 
         def run(self, command, timeout_s):
-            return Reply(0, f"{hostile.HEAD}beside {1 << 40}\n")
+            return ShellReply(0, f"{hostile.HEAD}beside {1 << 40}\n")
 
     shell = Shell()
     with pytest.raises(RefusedOutput, match="1099511627776 bytes"):

@@ -6,7 +6,7 @@ import pytest
 
 from evmperf.benchmarks.benchmark import Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare
-from evmperf.measure.bench import Reply
+from evmperf.measure.bench import ShellReply
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import BoardError, Interrupted, Kind, LabError, ToolError
 from evmperf.model.results import Direction, Metric, Reading, Status
@@ -151,7 +151,7 @@ def test_a_console_that_was_away_costs_one_repetition_of_the_step(lab):
 
 
 def test_a_damaged_answer_is_noted_as_a_condition(lab):
-    runner = lab([None, lambda reply: Reply(0, reply.text[:60])])
+    runner = lab([None, lambda reply: ShellReply(0, reply.text[:60])])
     result = runner.measure(FINE, CASE)
     assert result.status is Status.MEASURED
     assert result.conditions["fetched_again"] == 1
@@ -224,18 +224,18 @@ def uboot_benchmark():
 
 
 def test_a_uboot_step_gives_its_console_text(lab):
-    result = lab(shell=Uboot(Reply(0, "42"))).measure(uboot_benchmark(), CASE)
+    result = lab(shell=Uboot(ShellReply(0, "42"))).measure(uboot_benchmark(), CASE)
     assert result.values("rate") == [42.0]
 
 
 def test_a_uboot_step_takes_the_time_of_the_runners_clock(board, tmp_path):
     spool = Spool(tmp_path, Run("fake-1", "fake-evm", "quick"))
-    bench = LocalBench(board, Uboot(Reply(0, "42")))
+    bench = LocalBench(board, Uboot(ShellReply(0, "42")))
     runner = Runner(bench, spool, "quick", [], clock=SteppingClock(7.0))
     assert runner.measure(uboot_benchmark(), CASE).tool_s == 7.0
 
 
 def test_a_failed_uboot_command_is_named_with_its_last_line(lab):
-    runner = lab(shell=Uboot(Reply(1, "switch to partitions #0, ERROR\nno card present")))
+    runner = lab(shell=Uboot(ShellReply(1, "switch to partitions #0, ERROR\nno card present")))
     result = runner.measure(uboot_benchmark(), CASE)
     assert messages(result) == ["tool: read ended with status 1: no card present"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search, Trial, Where
+from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep, Trial, Where
 from evmperf.lab.tester import CommandTester
 from evmperf.model import places
 from evmperf.model.errors import BoardError, LabError
@@ -52,7 +52,7 @@ def test_a_board_that_is_gone_leaves_a_clean_tester_behind(lab, tmp_path, error,
         yield Trial("try", "echo gone", 10, parse=parse)
         raise AssertionError("a board that is gone ends the search")
 
-    measure = {"measure": measuring("echo gone"), "search": Search("search", trials, 30, 3)}[way]
+    measure = {"measure": measuring("echo gone"), "search": SearchStep("search", trials, 30, 3)}[way]
     steps = [
         Prepare("start", f"touch {marker}", 10, where=Where.TESTER),
         measure,

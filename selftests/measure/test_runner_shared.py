@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from evmperf.benchmarks.benchmark import Profile
-from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Prepare, Search, Trial, Where
+from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Prepare, SearchStep, Trial, Where
 from evmperf.model.errors import BoardError, Kind, LabError, RefusedOutput
 from evmperf.model.results import Case, Reading, Status
 from selftests.support.fakes import LocalShell
@@ -121,7 +121,7 @@ def trial(value):
 
 def searching(trials, *after):
     """A benchmark that is one search, and what follows it."""
-    return make_rows(lambda case: [Search("search", trials, 30, 3), *after])
+    return make_rows(lambda case: [SearchStep("search", trials, 30, 3), *after])
 
 
 def test_a_search_is_sent_what_it_tried_and_its_trials_are_no_samples(lab):
@@ -188,7 +188,7 @@ def test_a_failed_preparation_leaves_of_a_search_its_cleaning_up_only(lab, tmp_p
     def steps(case):
         return [
             Prepare("prepare", "exit 1", 10),
-            Search("search", trials, 30, 3),
+            SearchStep("search", trials, 30, 3),
             CleanUp("clean-up", f"touch {tmp_path}/cleaned", 10),
         ]
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.measure import shellstep
-from evmperf.measure.bench import Reply
+from evmperf.measure.bench import ShellReply
 from evmperf.model import places
 from evmperf.model.errors import RefusedOutput, ToolError
 from selftests.support.fakes import LocalShell
@@ -156,7 +156,7 @@ class Garbling:
         reply = self.shell.run(command, timeout_s)
         if f". {places.STEP_FOLDER}/step" in command and self.left:
             self.left -= 1
-            return Reply(reply.status, self.damage(reply.text))
+            return ShellReply(reply.status, self.damage(reply.text))
         return reply
 
     def damage(self, text):

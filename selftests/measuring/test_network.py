@@ -16,7 +16,7 @@ from evmperf.benchmarks.step import Plan, Prepare, Step
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.tester import SshTester
-from evmperf.measure.bench import Reply, Shell
+from evmperf.measure.bench import Shell, ShellReply
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind
 from evmperf.model.results import Case, Result, Status
@@ -209,7 +209,7 @@ class FarShell:
     def __init__(self, shell) -> None:
         self.shell = shell
 
-    def run(self, command: str, timeout_s: float) -> Reply:
+    def run(self, command: str, timeout_s: float) -> ShellReply:
         return self.shell.run(f"ip netns exec {FAR} sh -c {shlex.quote(command)}", timeout_s)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from evmperf.model.duration import seconds
 from evmperf.model.errors import UsageError
+from evmperf.model.units import seconds
 
 
 @pytest.mark.parametrize(

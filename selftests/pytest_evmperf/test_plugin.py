@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
-from evmperf.benchmarks.step import CleanUp, Measure, Prepare, Search
+from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep
 from evmperf.boards.board import ENV_DIR
 from evmperf.model.errors import Kind, UsageError
 from evmperf.model.exits import ExitStatus
@@ -120,7 +120,7 @@ def test_what_another_benchmark_has_measured_is_expected_no_more():
 
 
 def test_a_search_is_expected_to_take_all_its_trials():
-    steps = [Prepare("prepare", "", 9, 1), Search("search", list, 45, 10), CleanUp("clean up", "", 9, 1)]
+    steps = [Prepare("prepare", "", 9, 1), SearchStep("search", list, 45, 10), CleanUp("clean up", "", 9, 1)]
     assert expected(lambda: steps) == [12]
 
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from evmperf.model.errors import Kind, LabError, UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.records import BootMark, BootRecord
-from evmperf.model.results import Failure, Result, Sample, Status
+from evmperf.model.results import HISTORY, SCHEMA, Failure, Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.model.schema import HISTORY, SCHEMA
 from evmperf.runs.spool import (
     RECORDS,
     Spool,

@@ -10,7 +10,7 @@ from evmperf.console import powering
 from evmperf.console.marks import Phase
 from evmperf.console.person import Person
 from evmperf.lab.shell import UbootShell
-from evmperf.measure.bench import Reply
+from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, Kind, LabError, Stopped, UsageError
 
 HAND = {"NetworkPowerDriver": None, "ManualPowerDriver": {}}
@@ -88,7 +88,7 @@ def test_the_person_may_say_that_it_is_enough(open_bench, fake):
         bench.cold_boot("")
     assert [boot.goal for boot in bench.boots()] == ["booted"]
     # and goes on with the board as it is
-    assert bench.shell().run("echo hello", 5) == Reply(0, "hello\n")
+    assert bench.shell().run("echo hello", 5) == ShellReply(0, "hello\n")
 
 
 def test_a_person_who_does_nothing_is_a_lab_failure_that_says_how_long(open_bench, fake):
@@ -161,9 +161,9 @@ def test_without_power_linux_is_taken_as_it_is_found(open_bench, fake):
     fake.switch(True)
     fake._come_up()
     bench = open_bench(**NO_POWER)
-    assert bench.shell().run("echo hello", 5) == Reply(0, "hello\n")
+    assert bench.shell().run("echo hello", 5) == ShellReply(0, "hello\n")
     bench.abandon()
-    assert bench.shell().run("echo hello", 5) == Reply(0, "hello\n")
+    assert bench.shell().run("echo hello", 5) == ShellReply(0, "hello\n")
     assert bench.boots() == []
     assert fake.switched == [True]
     with pytest.raises(UsageError, match="ManualPowerDriver"):

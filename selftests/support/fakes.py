@@ -5,7 +5,7 @@ import subprocess
 from evmperf.boards.board import Board
 from evmperf.console.marks import ObservedBoot, find
 from evmperf.console.record import POWER_ON, ConsoleRecord
-from evmperf.measure.bench import Reply
+from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import LabError, ToolError
 from selftests.support.texts import BOOT, LOGIN
 
@@ -33,7 +33,7 @@ class SteppingClock:
 class LocalShell:
     """evmperf's Shell that runs commands here, below a folder of its own instead of /tmp/evmperf.
 
-    `scripted` are exceptions or functions of a Reply, used up one a command that holds `when`.
+    `scripted` are exceptions or functions of a ShellReply, used up one a command that holds `when`.
     """
 
     def __init__(self, folder, scripted=(), when=f". {ON_BOARD}/step"):
@@ -51,7 +51,7 @@ class LocalShell:
         if isinstance(act, Exception):
             raise act
         if "kill " in command and not self.hanging:
-            return Reply(1, "no such process")  # what is not ours is never killed
+            return ShellReply(1, "no such process")  # what is not ours is never killed
         process = subprocess.Popen(
             ["sh", "-c", command.replace(ON_BOARD, str(self.folder))],
             stdin=subprocess.DEVNULL,
@@ -64,7 +64,7 @@ class LocalShell:
         except subprocess.TimeoutExpired:
             self.hanging = process  # it ignores Ctrl-C
             raise ToolError(f"`{command}` did not end within {timeout_s} s") from None
-        reply = Reply(process.returncode, output.decode("utf-8", "replace"))
+        reply = ShellReply(process.returncode, output.decode("utf-8", "replace"))
         return act(reply) if act else reply
 
 

@@ -1,6 +1,7 @@
 """Recorded tool outputs (`data/<tool>/<name>.txt`) and what is expected of them (`.json`).
 
-A `.json` names the parser (and an attribute of what it gives), its further arguments, and either the
+A `.json` names the parser (and an attribute or item of what it gives, which is called with `of`, if
+any), its further arguments, and either the
 `expected` value (an object where the parser gives a dataclass) or what the message of the refusal
 must match. `texts` are the recordings, by default the one of the same name;
 `edit` damages the last of them at each place in `at`: `cut` keeps so many characters, `kernel line`
@@ -33,13 +34,16 @@ class Recording:
     expected: float | str | dict | list | None
     refused: str
     edited: bool
+    of: tuple = ()
 
     def parse(self, *texts):
         """Call the parser, on other texts if some are given."""
         module, function = self.parser.split(":")
         function, _, attribute = function.partition(".")
         value = getattr(importlib.import_module(module), function)(*(texts or self.texts), *self.arguments)
-        value = getattr(value, attribute) if attribute else value
+        if attribute:
+            value = value[int(attribute)] if attribute.isdigit() else getattr(value, attribute)
+        value = value(*self.of) if self.of else value
         if dataclasses.is_dataclass(value):
             return dataclasses.asdict(value)
         return list(value) if isinstance(value, tuple) else value
@@ -99,4 +103,5 @@ def _load(path):
             expected=data.get("expected"),
             refused=data.get("refused", ""),
             edited=at is not None,
+            of=tuple(data.get("of", ())),
         )

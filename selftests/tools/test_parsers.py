@@ -27,7 +27,7 @@ ALSA = good_recordings("evmperf.tools.alsa:throughput")
 ALSA_WHOLE = [r for r in ALSA if r.name != "alsa/no-overrun"]
 OPENSSL = good_recordings("evmperf.tools.openssl:throughput")
 OPENSSL_LOAD = good_recordings("evmperf.tools.openssl:cpu_load")
-GLMARK2 = good_recordings("evmperf.tools.glmark2:score")
+GLMARK2 = good_recordings("evmperf.tools.glmark2:drawing.score")
 
 lines = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
 console_lines = st.one_of(

@@ -108,4 +108,4 @@ def test_a_run_of_cyclictest_that_did_not_end_well_is_refused(change):
 )
 def test_what_bounds_a_score_is_part_of_it(name, scenes, said):
     text = (DATA / "glmark2" / f"{name}.txt").read_text()
-    assert glmark2.variant(text, scenes) == said
+    assert glmark2.drawing(text, scenes).variant == said

@@ -47,7 +47,9 @@ def readings(boot: ObservedBoot) -> list[Reading]:
         return [Reading("boot_time", sum(spans.values())), *(Reading(*span) for span in spans.items())]
     marks = dict(boot.marks)
     start = _start(marks)
-    late = {mark.phase for mark in marks.values() if _is_late(mark)} if boot.measured else set()
+    # The power switch's own time is its matter; no published figure has it.
+    timed = (mark for mark in marks.values() if boot.measured and mark.phase is not Phase.POWER_ON)
+    late = {mark.phase for mark in timed if mark.error_s > ALLOWED_S}
     found = [
         Reading(name, value, max(marks[begin].error_s, marks[end].error_s))
         for name, phase, end, _, required in SPANS
@@ -85,11 +87,6 @@ def condition(boot: ObservedBoot) -> str:
 def _start(marks: Mapping[Phase, Mark]) -> Phase:
     stub = Phase.EFI_STUB in marks and Phase.STARTING_KERNEL not in marks
     return Phase.EFI_STUB if stub else Phase.STARTING_KERNEL
-
-
-def _is_late(mark: Mark) -> bool:
-    # The power switch's own time is its matter; no published figure has it.
-    return mark.phase is not Phase.POWER_ON and mark.error_s > ALLOWED_S
 
 
 def record(boot: ObservedBoot) -> BootRecord:

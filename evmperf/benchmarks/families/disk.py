@@ -1,6 +1,7 @@
 """Tables of disks and cards under Linux: file systems through dd, and fio."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted, percentage
 from evmperf.benchmarks.families import processor, scratch
@@ -42,24 +43,24 @@ def _readings(side: str, rate: float, load: float) -> list[Reading]:
 
 
 def file_system_benchmark(
+    kind: str | scratch.FileSystem,
     *,
-    name: str,
     driver: str,
-    title: str,
-    section: tuple[str, ...],
-    file_system: str | scratch.FileSystem,
     heading: str = "",
-    profiles: Mapping[str, Profile] | None = None,
+    full_bytes: int = 100 << 20,
+    quick_bytes: int = 5 << 20,
+    buffer_sizes: Sequence[int] = BUFFER_SIZES,
+    **guide: Any,
 ) -> Benchmark:
-    """A file system table; `heading` is how the guide heads its columns where that is not the file
-    system's name.
+    """A table of a file system, one for block devices by its name or any other: a file written five times and
+    read once, as published, and a smaller one for a first look. `heading` is how the guide heads its columns
+    where that is not the file system's name; `guide` are name, title and section.
 
-    `file_system` is one for block devices by its name, or any other. dd stands in for LTP-DDT's
-    filesystem_tests, with the same bytes, buffers, fsync inside the timed part, and cold cache; it
-    is recorded as the tool, so the two are never compared. As there, only the first of the writes
-    makes the file: the others write over it, without truncating.
+    dd stands in for LTP-DDT's filesystem_tests, with the same bytes, buffers, fsync inside the timed part,
+    and cold cache; it is recorded as the tool, so the two are never compared. As there, only the first of
+    the writes makes the file: the others write over it, without truncating.
     """
-    kind = scratch.on_block_device(file_system, driver) if isinstance(file_system, str) else file_system
+    system = scratch.on_block_device(kind, driver) if isinstance(kind, str) else kind
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
         partition = board.text(driver, "scratch")
@@ -80,71 +81,66 @@ def file_system_benchmark(
         source = f"head -c {size} /dev/urandom >{SOURCE}"
         if size > _LARGE:
             source = f"mount -o remount,size={size + _LARGE} /dev/shm && {source}"
-        mount = f"umount {scratch.MOUNT_POINT} && {kind.mount(partition)}"
+        mount = f"umount {scratch.MOUNT_POINT} && {system.mount(partition)}"
         cold = f"{mount} && echo 3 >/proc/sys/vm/drop_caches && "
-        release = f" && {kind.release(partition)}" if kind.release else ""
+        release = f" && {system.release(partition)}" if system.release else ""
         to_file = f"if={SOURCE} of={_FILE} conv=fsync,notrunc"
         return [
-            scratch.prepare(f"{source} && {{ {kind.fresh(partition)}; }}"),
+            scratch.prepare(f"{source} && {{ {system.fresh(partition)}; }}"),
             *(measure("write", "", to_file, 2 + size / 50e6, number) for number in range(plan.repeats)),
             measure("read", cold, f"if={_FILE} of=/dev/null", 2),
             scratch.clean_up(f" && rm -f {SOURCE}{release}"),
         ]
 
-    return Benchmark(
-        name=name,
-        driver=driver,
-        title=title,
-        section=section,
-        metrics=_metrics(heading or kind.name.upper()),
-        profiles=profiles or file_system_profiles(),
+    return _table(
+        driver,
+        heading or system.name.upper(),
+        "dd from memory, over the same file",
+        profiles=Profile.both(
+            "buffer_size", buffer_sizes, repeats=(5, 1), file_bytes=(full_bytes, quick_bytes)
+        ),
         steps=steps,
-        tools=("dd", *kind.tools),
-        options=((driver, "scratch"),),
+        tools=("dd", *system.tools),
         version=2,
-        conditions=noted(driver, "scratch", **{VARIANT: "dd from memory, over the same file"}),
+        **guide,
     )
 
 
-def file_system_profiles(
-    full_bytes: int = 100 << 20, quick_bytes: int = 5 << 20, buffer_sizes: Sequence[int] = BUFFER_SIZES
-) -> dict[str, Profile]:
-    """A file written five times and read once, as published; a smaller one for a first look."""
-    return Profile.both("buffer_size", buffer_sizes, repeats=(5, 1), file_bytes=(full_bytes, quick_bytes))
+def _table(driver: str, heading: str, variant: str, **more: Any) -> Benchmark:
+    return Benchmark(
+        driver=driver,
+        metrics=_metrics(heading),
+        options=((driver, "scratch"),),
+        conditions=noted(driver, "scratch", **{VARIANT: variant}),
+        **more,
+    )
 
 
-def fio_benchmark(
-    *, name: str, driver: str, title: str, section: tuple[str, ...], file_system: str | None, size: str = "1g"
-) -> Benchmark:
-    """A fio table on the driver's scratch partition, on a file system or raw: direct, asynchronous writes and
-    reads of four block sizes, in `size` bytes.
+def fio_benchmark(kind: str, *, driver: str, size: str = "1g", **guide: Any) -> Benchmark:
+    """A fio table on the driver's scratch partition, on a file system or "raw": direct, asynchronous writes
+    and reads of four block sizes, in `size` bytes; `guide` are name, title and section.
     """
 
     def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         partition = board.text(driver, "scratch")
-        if file_system is None:
+        if kind == "raw":
             target = f"--filename={partition}"
             return [scratch.prepare(scratch.guard(partition, driver)), *_fio_steps(driver, target, case)]
-        target = f"--directory={scratch.MOUNT_POINT}"
         return [
-            scratch.prepare(scratch.on_block_device(file_system, driver).fresh(partition)),
-            *_fio_steps(driver, target, case),
+            scratch.prepare(scratch.on_block_device(kind, driver).fresh(partition)),
+            *_fio_steps(driver, f"--directory={scratch.MOUNT_POINT}", case),
             scratch.clean_up(),
         ]
 
-    return Benchmark(
-        name=name,
-        driver=driver,
-        title=title,
-        section=section,
-        metrics=_metrics(file_system.upper() if file_system else "Raw"),
-        profiles=Profile.both(
-            "block_size", _BLOCK_SIZES, size=(size, "16m"), runtime_s=(60, 3), settle_s=(5, 1)
-        ),
+    sizes: Any = {"size": (size, "16m"), "runtime_s": (60, 3), "settle_s": (5, 1)}
+    return _table(
+        driver,
+        "Raw" if kind == "raw" else kind.upper(),
+        _FILLED,
+        profiles=Profile.both("block_size", _BLOCK_SIZES, **sizes),
         steps=steps,
         tools=("fio", "mpstat"),
-        options=((driver, "scratch"),),
-        conditions=noted(driver, "scratch", **{VARIANT: _FILLED}),
+        **guide,
     )
 
 

@@ -10,9 +10,10 @@ import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evmperf.benchmarks.benchmark import Option, percentage
+from evmperf.benchmarks.benchmark import Option
 from evmperf.benchmarks.step import CleanUp, Prepare, Step, Where
 from evmperf.boards.board import Board
+from evmperf.boards.options import Cable
 from evmperf.model.results import Direction, Metric
 from evmperf.model.units import Unit
 
@@ -38,31 +39,15 @@ _PUT_BACK = (
 _SERVERS = {"netserver": "netserver -D -N -p {port}", "iperf3": "iperf3 -s -p {port}"}
 
 
-@dataclass(frozen=True)
-class EthernetLink:
-    """A cable of the board file: the board's `address` with its prefix length, required `mbit` or 0."""
+def board_ip(cable: Cable) -> str:
+    """The board's address without its prefix length."""
+    return str(ipaddress.ip_interface(cable.board_address).ip)
 
-    section: str
-    interface: str
-    address: str
-    tester: str
-    mbit: int
 
-    @classmethod
-    def of(cls, board: Board, section: str) -> EthernetLink:
-        """Read the link from the options of `section`."""
-        cable = board.options.cable(section)
-        return cls(section, cable.interface, cable.board_address, cable.tester_address, cable.link_mbit)
-
-    @property
-    def board(self) -> str:
-        """The board's address without its prefix length."""
-        return str(ipaddress.ip_interface(self.address).ip)
-
-    @property
-    def conditions(self) -> dict[str, str]:
-        """What to note with each result."""
-        return {"interface": self.interface, "link_mbit": str(self.mbit or "unknown")}
+def conditions(board: Board, section: str) -> dict[str, str]:
+    """What to note of a section's cable with each result."""
+    cable = board.options.cable(section)
+    return {"interface": cable.interface, "link_mbit": str(cable.link_mbit or "unknown")}
 
 
 def options(section: str, prefix: str = "") -> tuple[Option, ...]:
@@ -82,10 +67,10 @@ def put_back(where: Where = Where.BOARD) -> CleanUp:
 
 
 def over_link(
-    link: EthernetLink, server: NetworkServer, step: Step, before: Sequence[Step] = ()
+    board: Board, section: str, server: NetworkServer, step: Step, before: Sequence[Step] = ()
 ) -> list[Step]:
-    """A measurement over a link, beside a server; `before` are steps before the server's start."""
-    return [prepare(link), *before, server.start(), step, server.stop(), put_back()]
+    """A measurement over a section's cable, beside a server; `before` are steps before the server's start."""
+    return [prepare(board, section), *before, server.start(), step, server.stop(), put_back()]
 
 
 def throughput(title: str, name: str = "throughput", high: float = 400_000) -> Metric:
@@ -98,24 +83,20 @@ def kpps(title: str, low: float = 0.001, high: float = 300_000) -> Metric:
     return Metric("kpps", Unit.KILOPACKET_PER_SECOND, Direction.HIGHER, title, low, high)
 
 
-def cpu_load(title: str) -> Metric:
-    """The column of the board's CPU load, which tables head differently."""
-    return percentage("cpu_load", title)
-
-
-def prepare(link: EthernetLink) -> Prepare:
+def prepare(board: Board, section: str) -> Prepare:
     """Bring up the board's interface; fails with the reason unless the tester answers through it."""
-    i, device = link.interface, f"/sys/class/net/{link.interface}"
+    cable = board.options.cable(section)
+    i, device = cable.interface, f"/sys/class/net/{cable.interface}"
     speed = (
-        f's=$(cat {device}/speed); [ "$s" = {link.mbit} ] || '
-        f'no "{i} runs at $s instead of {link.mbit} Mbit/s: check the cable and its other end"; '
-        if link.mbit
+        f's=$(cat {device}/speed); [ "$s" = {cable.link_mbit} ] || '
+        f'no "{i} runs at $s instead of {cable.link_mbit} Mbit/s: check the cable and its other end"; '
+        if cable.link_mbit
         else ""
     )
     return changing(
         "prepare",
         f'[ -e {device} ] || no "the board has no network interface {i}: '
-        f'correct options.{link.section} in the board file"; '
+        f'correct options.{section} in the board file"; '
         f"[ $(($(cat {device}/flags) & 1)) = 1 ] || "
         f'{{ ip link set {i} up || exit 3; undo "ip link set {i} down"; }}; '
         f'n=0; until [ "$(cat {device}/carrier)" = 1 ]; do [ $n -lt {_CARRIER_S * 5} ] || '
@@ -124,15 +105,15 @@ def prepare(link: EthernetLink) -> Prepare:
         f"m=$(cat {device}/mtu); [ $m = {_MTU} ] || {{ ip link set {i} mtu {_MTU} || exit 3; "
         f'undo "ip link set {i} mtu $m"; }}; '
         f"{speed}"
-        f'ip -o addr show dev {i} | grep -qF " {link.address} " || '
-        f"{{ ip addr add {link.address} dev {i} || exit 3; "
-        f'undo "ip addr del {link.address} dev {i}"; }}; '
-        f'case "$(ip -o route get {link.tester})" in *" dev {i} "*) ;; '
-        f'*) no "the route to {link.tester} does not use {i}: another interface of the board '
+        f'ip -o addr show dev {i} | grep -qF " {cable.board_address} " || '
+        f"{{ ip addr add {cable.board_address} dev {i} || exit 3; "
+        f'undo "ip addr del {cable.board_address} dev {i}"; }}; '
+        f'case "$(ip -o route get {cable.tester_address})" in *" dev {i} "*) ;; '
+        f'*) no "the route to {cable.tester_address} does not use {i}: another interface of the board '
         f'has an address in that network";; esac; '
         # The first packet after a link came up may get lost.
-        f"p='ping -q -W 2 {link.tester}'; $p -c 1 >/dev/null || $p -c 5 >/dev/null || "
-        f'no "the tester does not answer at {link.tester} over {i}: check its address and cable"',
+        f"p='ping -q -W 2 {cable.tester_address}'; $p -c 1 >/dev/null || $p -c 5 >/dev/null || "
+        f'no "the tester does not answer at {cable.tester_address} over {i}: check its address and cable"',
         timeout_s=_CARRIER_S + 60,
     )
 

@@ -29,20 +29,18 @@ def perf(unit: Unit, better: Direction, low: float, high: float) -> Metric:
     return Metric("perf", unit, better, "perf", low, high)
 
 
-def prepare() -> Prepare:
-    """The step that sets every CPU's governor, after putting back an interrupted run's."""
-    command = (
-        f"{_PUT_BACK}; for p in {_POLICIES}; do f=$p/scaling_governor; [ -w $f ] || continue; "
-        f'read -r governor <$f && echo "$f $governor" >>{_SAVED} && echo {GOVERNOR} >$f && '
-        f'read -r set <$f && [ "$set" = {GOVERNOR} ] || {{ '
-        f'echo "$f does not take {GOVERNOR}: enable that governor in the kernel"; exit 3; }}; done'
-    )
-    return Prepare("governor", command, 30, 0.2)
-
-
-def put_back() -> CleanUp:
-    """The step that gives every CPU its governor again, whatever happened."""
-    return CleanUp("governor-back", _PUT_BACK, 30, 0.2)
+PREPARE = Prepare(
+    "governor",
+    f"{_PUT_BACK}; for p in {_POLICIES}; do f=$p/scaling_governor; [ -w $f ] || continue; "
+    f'read -r governor <$f && echo "$f $governor" >>{_SAVED} && echo {GOVERNOR} >$f && '
+    f'read -r set <$f && [ "$set" = {GOVERNOR} ] || {{ '
+    f'echo "$f does not take {GOVERNOR}: enable that governor in the kernel"; exit 3; }}; done',
+    30,
+    0.2,
+)
+"""The step that sets every CPU's governor, after putting back an interrupted run's."""
+PUT_BACK = CleanUp("governor-back", _PUT_BACK, 30, 0.2)
+"""The step that gives every CPU its governor again, whatever happened."""
 
 
 def pinned(command: str) -> str:

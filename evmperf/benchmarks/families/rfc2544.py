@@ -2,9 +2,12 @@
 logarithmic scale from a floor to the maximum.
 """
 
+import itertools
 import math
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
+
+from evmperf.benchmarks.step import Trial
+from evmperf.model.results import Reading
 
 FLOOR = 1e-4
 """The lowest rate tried, as a part of the maximum."""
@@ -15,36 +18,36 @@ METHOD = (
 )
 
 
-@dataclass(frozen=True)
-class RateTrial:
-    """One trial: the rate that the sender really offered, and whether nothing was lost."""
-
-    offered: float
-    passed: bool
-
-
-def search(maximum: float, resolution: float) -> Generator[float, RateTrial, float | None]:
-    """Yield the rates to try, be sent what became of each, and return the highest that passed.
+def search(
+    maximum: float, resolution: float, trial: Callable[[int, float], Trial]
+) -> Generator[Trial, list[Reading], dict[str, float]]:
+    """Yield the trials (of a number and a rate), be sent their readings, `offered` and `lost` among them, and
+    return those of the highest rate that passed by metric, {} if not even `maximum` * FLOOR passed.
 
     Rates are in any unit. Stops when a rate passed and one at most `resolution` (0.01 is 1 %) higher did not,
-    when `maximum` passed, or, with None, when not even `maximum` * FLOOR passed. A sender slower than asked
-    lowers the upper end to what it offered. Never takes more than `most_trials(resolution)`.
+    or when `maximum` passed. A sender slower than asked lowers the upper end to what it offered. Never takes
+    more than `most_trials(resolution)`.
     """
-    first = yield maximum
-    if first.passed:
-        return maximum
-    passed, low = None, maximum * FLOOR
-    high = min(maximum, max(first.offered, low))
+    numbers = itertools.count(1)
+
+    def tried(rate: float) -> Generator[Trial, list[Reading], dict[str, float]]:
+        readings = yield trial(next(numbers), rate)
+        return {reading.metric: reading.value for reading in readings}
+
+    found = yield from tried(maximum)
+    best, low = found if not found["lost"] else {}, maximum * FLOOR
+    high = low if best else min(maximum, max(found["offered"], low))
     while high > low * (1 + resolution):
         rate = math.sqrt(low * high)
-        trial = yield rate
-        if trial.passed:
-            low = passed = rate
+        found = yield from tried(rate)
+        if found["lost"]:
+            high = min(rate, max(found["offered"], low))
         else:
-            high = min(rate, max(trial.offered, low))
-    if passed is None and (yield low).passed:
-        passed = low
-    return passed
+            low, best = rate, found
+    if not best:
+        found = yield from tried(low)
+        best = found if not found["lost"] else {}
+    return best
 
 
 def most_trials(resolution: float) -> int:

@@ -6,7 +6,7 @@ has the kernel's vcan, which has no bit rate. The table is in no published guide
 There is no latency: the kernel stamps a frame when it is received, and neither tool says when it was sent.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
 from evmperf.benchmarks.families import processor
@@ -22,6 +22,7 @@ _CONTROLLER = "can0"
 _VIRTUAL = "evmperf-can"
 _BITRATE, _DATA_BITRATE = 1_000_000, 5_000_000
 """Bit/s, the latter in the data of CAN FD frames."""
+_RATES = {"bitrate": str(_BITRATE), "data_bitrate": str(_DATA_BITRATE)}
 
 _CONTROLLER_UP = (
     f'd=/sys/class/net/{_CONTROLLER}; [ -e $d ] || no "the board has no {_CONTROLLER}: '
@@ -45,9 +46,8 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     send = can.command(_interface(board), frames=frames, size=size, fd=size > 8, echo=echo, around=around)
 
     def parse(outputs: Outputs) -> list[Reading]:
-        found = can.transfer(output(outputs, can.TEXT_FILE), frames)
-        load = processor.load(outputs)
-        return readings(frame_rate=found.per_second, frame_loss=found.loss, cpu_load=load)
+        rate, loss = can.transfer(output(outputs, can.TEXT_FILE), frames)
+        return readings(frame_rate=rate, frame_loss=loss, cpu_load=processor.load(outputs))
 
     return [
         changing("prepare", _VIRTUAL_UP if _is_virtual(board) else _CONTROLLER_UP),
@@ -63,11 +63,6 @@ def _is_virtual(board: Board) -> bool:
 
 def _interface(board: Board) -> str:
     return _VIRTUAL if _is_virtual(board) else _CONTROLLER
-
-
-def _conditions(board: Board) -> Mapping[str, str]:
-    rates = {} if _is_virtual(board) else {"bitrate": _BITRATE, "data_bitrate": _DATA_BITRATE}
-    return {"interface": _interface(board), **{name: str(rate) for name, rate in rates.items()}}
 
 
 def _profile(frames: int) -> Profile:
@@ -88,5 +83,5 @@ BENCHMARK = Benchmark(
     profiles={"full": _profile(50_000), "quick": _profile(10_000)},
     steps=_steps,
     tools=("cangen", "candump", "ip"),
-    conditions=_conditions,
+    conditions=lambda board: {"interface": _interface(board), **({} if _is_virtual(board) else _RATES)},
 )

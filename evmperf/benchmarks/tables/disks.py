@@ -1,12 +1,14 @@
 """Disks and cards: file systems and fio in Linux, and U-Boot's own timed reads and writes."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted
-from evmperf.benchmarks.families.disk import file_system_benchmark, file_system_profiles, fio_benchmark
-from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Plan, Prepare, Step, output
+from evmperf.benchmarks.families.disk import file_system_benchmark, fio_benchmark
+from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Plan, Prepare, Step, reading_of
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.units import Unit
 from evmperf.tools import uboot_time
 
@@ -18,46 +20,27 @@ _PATTERN = "5aa5c33c"
 _SECOND = "setexpr evmperf_second ${loadaddr} + 4000000"
 
 
-def _file_systems(
-    driver: str,
-    name: str,
-    title: str,
-    section: tuple[str, ...],
-    *,
-    kinds: str = "ext2 ext4 vfat",
-    heading: str = "",
-    full_bytes: int = 100 << 20,
+def _tables(
+    make: Callable[..., Benchmark], kinds: str, driver: str, name: str, *guide: Any, **more: Any
 ) -> list[Benchmark]:
-    """A table for each file system, whose name goes into the others."""
+    """A table for each of the `kinds` of file system, or `raw`, which goes into name, title and section."""
+    title, section = guide
     return [
-        file_system_benchmark(
-            name=name.format(kind),
+        make(
+            kind,
             driver=driver,
+            name=name.format(kind),
             title=title.format(kind.upper()),
-            section=tuple(word.format(kind.upper()) for word in section),
-            file_system=kind,
-            heading="" if kind == "vfat" else heading,
-            profiles=file_system_profiles(full_bytes),
+            section=tuple(word.format(kind.upper(), BOARD="{BOARD}") for word in section),
+            **more,
         )
         for kind in kinds.split()
     ]
 
 
-def _fio(
-    driver: str, name: str, title: str, section: tuple[str, ...], *, raw: bool = True, **more: str
-) -> list[Benchmark]:
-    """A table of fio on ext4 and, with `raw`, one on the raw partition."""
-    return [
-        fio_benchmark(
-            name=name.format(on),
-            driver=driver,
-            title=title.format(on.upper()),
-            section=tuple(word.format(on.upper()) for word in section),
-            file_system=None if on == "raw" else on,
-            **more,
-        )
-        for on in (("ext4", "raw") if raw else ("ext4",))
-    ]
+_file_systems = partial(_tables, file_system_benchmark)
+_fio = partial(_tables, fio_benchmark)
+_THREE = "ext2 ext4 vfat"
 
 
 def _uboot_mmc(board: Board, driver: str, size: int) -> Sequence[Step]:
@@ -67,8 +50,8 @@ def _uboot_mmc(board: Board, driver: str, size: int) -> Sequence[Step]:
     find = _find(board, driver, "mmc", count)
     return [
         Prepare("prepare", f"mmc dev {board.text(driver, 'uboot_device')} && {find}", 30),
-        _timed("read", f"mmc read {place}", size, uboot_time.mmc_rate, count),
-        _timed("write", f"mmc write {place}", size, uboot_time.mmc_rate, count),
+        _timed("read", f"mmc read {place}", size, uboot_time.disk_rate, count, "mmc"),
+        _timed("write", f"mmc write {place}", size, uboot_time.disk_rate, count, "mmc"),
     ]
 
 
@@ -81,8 +64,8 @@ def _uboot_ufs(board: Board, driver: str, size: int) -> Sequence[Step]:
     back = f"scsi read ${{evmperf_second}} {place} && {_compare(size)}"
     return [
         Prepare("prepare", f"{start} && {find} && scsi read ${{loadaddr}} {place}", _slow_s(size)),
-        _timed("write", f"scsi write ${{loadaddr}} {place}", size, uboot_time.scsi_rate, count),
-        _timed("read", back, size, uboot_time.scsi_rate, count),
+        _timed("write", f"scsi write ${{loadaddr}} {place}", size, uboot_time.disk_rate, count, "scsi"),
+        _timed("read", back, size, uboot_time.disk_rate, count, "scsi"),
     ]
 
 
@@ -149,14 +132,14 @@ def _find(board: Board, driver: str, interface: str, blocks: int) -> str:
     )
 
 
-def _timed(side: str, command: str, size: int, rate: Callable[[str, str, int], float], count: int) -> Measure:
-    """A timed command that moves `size` bytes; `rate` takes its text, the side and the count of units."""
+def _timed(side: str, command: str, size: int, rate: Callable[..., float], *asked: int | str) -> Measure:
+    """A timed command that moves `size` bytes; `rate` takes its text, the side and what was `asked`."""
     return Measure(
         side,
         f"time {command}",
         _slow_s(size),
         size / 3e6,
-        parse=lambda outputs: [Reading(f"{side}_throughput", rate(output(outputs, CONSOLE), side, count))],
+        parse=reading_of(f"{side}_throughput", CONSOLE, rate, side, *asked),
     )
 
 
@@ -166,10 +149,11 @@ def _compare(size: int) -> str:
 
 
 _USB = ("USB Driver", "USB Host Controller")
+_NVME = ("PCIe Driver", "PCIe-NVMe-SSD")
 
 BENCHMARKS = (
-    *_file_systems("emmc", "emmc_{}", "EMMC {}", ("EMMC Driver", "EMMC {}")),
-    *_fio("emmc", "emmc_{}_fio_1g", "EMMC {} FIO 1G", ("EMMC Driver", "EMMC {} FIO 1G")),
+    *_file_systems(_THREE, "emmc", "emmc_{}", "EMMC {}", ("EMMC Driver", "EMMC {}")),
+    *_fio("ext4 raw", "emmc", "emmc_{}_fio_1g", "EMMC {} FIO 1G", ("EMMC Driver", "EMMC {} FIO 1G")),
     _uboot(
         "emmc",
         "uboot_emmc_raw",
@@ -178,10 +162,9 @@ BENCHMARKS = (
         _uboot_mmc,
         sizes=(("2000000", "4000000"), ("200000", "400000")),
     ),
-    *_file_systems(
-        "mmcsd", "mmcsd_{}", "MMC {}", ("MMCSD", "MMC {}"), kinds="ext2 ext3 ext4 vfat", heading="Raw"
-    ),
-    *_fio("mmcsd", "mmcsd_{}_fio_1g", "MMC {} FIO 1G", ("MMCSD", "MMC {} FIO 1G")),
+    *_file_systems("ext2 ext3 ext4", "mmcsd", "mmcsd_{}", "MMC {}", ("MMCSD", "MMC {}"), heading="Raw"),
+    *_file_systems("vfat", "mmcsd", "mmcsd_{}", "MMC {}", ("MMCSD", "MMC {}")),
+    *_fio("ext4 raw", "mmcsd", "mmcsd_{}_fio_1g", "MMC {} FIO 1G", ("MMCSD", "MMC {} FIO 1G")),
     _uboot(
         "mmcsd",
         "uboot_mmcsd_fat",
@@ -190,31 +173,16 @@ BENCHMARKS = (
         _uboot_fat,
         option="uboot_fat_partition",
     ),
-    *_file_systems("sata", "sata_{}_1g", "SATA {} 1G", ("SATA Driver",), full_bytes=1 << 30),
-    *_fio("sata", "sata_{}_fio_1g", "SATA {} FIO 1G", ("SATA Driver", "SATA {} FIO 1G"), raw=False),
+    *_file_systems(_THREE, "sata", "sata_{}_1g", "SATA {} 1G", ("SATA Driver",), full_bytes=1 << 30),
+    *_fio("ext4", "sata", "sata_{}_fio_1g", "SATA {} FIO 1G", ("SATA Driver", "SATA {} FIO 1G")),
     *_file_systems(
-        "msata", "msata_{}_1g", "mSATA {} SSD 1G", ("SATA Driver", "mSATA Driver"), full_bytes=1 << 30
+        _THREE, "msata", "msata_{}_1g", "mSATA {} SSD 1G", ("SATA Driver", "mSATA Driver"), full_bytes=1 << 30
     ),
-    *_fio("ufs", "ufs_{}_fio", "UFS {} FIO", ("UFS Driver",)),
+    *_fio("ext4 raw", "ufs", "ufs_{}_fio", "UFS {} FIO", ("UFS Driver",)),
     _uboot("ufs", "uboot_ufs", "U-Boot UFS", ("UBoot UFS Driver", "{BOARD}"), _uboot_ufs),
-    *_file_systems("pcie", "pcie_nvme_{}", "PCIe NVMe {}", ("PCIe Driver", "PCIe-NVMe-SSD")),
-    *_file_systems("usb", "usbhost_msc_{}", "USBHOST MSC {}", _USB),
-    fio_benchmark(
-        name="usbhost_msc_ext4_fio",
-        driver="usb",
-        title="USB host mass storage EXT4 FIO",
-        section=(*_USB, "{BOARD}"),
-        file_system="ext4",
-    ),
-    fio_benchmark(
-        name="usbhost_msc_raw_fio", driver="usb", title="USBHOST MSC RAW FIO", section=_USB, file_system=None
-    ),
-    fio_benchmark(
-        name="pcie_nvme_ext4_fio_10g",
-        driver="pcie",
-        title="PCIE SSD EXT4 FIO 10G",
-        section=("PCIe Driver", "PCIe-NVMe-SSD", "{BOARD}"),
-        file_system="ext4",
-        size="10g",
-    ),
+    *_file_systems(_THREE, "pcie", "pcie_nvme_{}", "PCIe NVMe {}", _NVME),
+    *_file_systems(_THREE, "usb", "usbhost_msc_{}", "USBHOST MSC {}", _USB),
+    *_fio("ext4", "usb", "usbhost_msc_{}_fio", "USB host mass storage {} FIO", (*_USB, "{BOARD}")),
+    *_fio("raw", "usb", "usbhost_msc_{}_fio", "USBHOST MSC {} FIO", _USB),
+    *_fio("ext4", "pcie", "pcie_nvme_{}_fio_10g", "PCIE SSD {} FIO 10G", (*_NVME, "{BOARD}"), size="10g"),
 )

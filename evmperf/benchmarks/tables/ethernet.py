@@ -1,22 +1,22 @@
 """Ethernet: TCP in both directions, UDP without loss, UDP as fast as it can, and a card in PCIe."""
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
 from evmperf.benchmarks.families import network, processor, rfc2544
-from evmperf.benchmarks.families.network import EthernetLink, NetworkServer, over_link
+from evmperf.benchmarks.families.network import NetworkServer, over_link
 from evmperf.benchmarks.step import (
     Measure,
     Outputs,
     Plan,
-    Search,
+    SearchStep,
     Step,
     Trial,
     Trials,
     Where,
     output,
+    reading_of,
     readings,
 )
 from evmperf.boards.board import Board
@@ -50,7 +50,7 @@ _DATAGRAM_SIZE = Metric(
 
 def _udp_metrics(load: str) -> tuple[Metric, ...]:
     packets = network.kpps("Packets Per Second")
-    return (_DATAGRAM_SIZE, network.throughput("THROUGHPUT"), packets, network.cpu_load(load))
+    return (_DATAGRAM_SIZE, network.throughput("THROUGHPUT"), packets, percentage("cpu_load", load))
 
 
 def _udp_readings(size: int, rate: float, load: float) -> list[Reading]:
@@ -78,7 +78,7 @@ def _benchmark(
         _SECTIONS[driver],
         tester_tools=(tester_tool,),
         options=network.options(driver),
-        conditions=lambda board: {**EthernetLink.of(board, driver).conditions, **conditions(board)},
+        conditions=lambda board: {**network.conditions(board, driver), **conditions(board)},
         **more,
     )
 
@@ -97,10 +97,10 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
         return int(board.text(driver, "rx_usecs"))
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        link, server = (EthernetLink.of(board, driver), NetworkServer("netserver", Where.TESTER, plan.port))
+        cable, server = board.options.cable(driver), NetworkServer("netserver", Where.TESTER, plan.port)
         seconds = int(case.params["seconds"])
         stream, maerts = (
-            netperf.command(test, link.tester, server.port, seconds, cpu="-c", name=file)
+            netperf.command(test, cable.tester_address, server.port, seconds, cpu="-c", name=file)
             for test, file in tests.items()
         )
 
@@ -111,14 +111,16 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
 
         command = f"{stream} & {maerts}; r=$?; wait $! && exit $r"
         measure = Measure("measure", command, *_times_s(seconds), parse=parse)
-        return over_link(link, server, measure, [_pace(link, rx_usecs(board))] if pacing else [])
+        return over_link(
+            board, driver, server, measure, [_pace(cable.interface, rx_usecs(board))] if pacing else []
+        )
 
     return _benchmark(
         driver,
         f"tcp_bidir{'_pacing' if pacing else ''}",
         f"TCP Bidirectional Throughput{' Interrupt Pacing' if pacing else ''}",
         "netserver",
-        metrics=(network.throughput("THROUGHPUT"), network.cpu_load(_CPU_LOAD)),
+        metrics=(network.throughput("THROUGHPUT"), percentage("cpu_load", _CPU_LOAD)),
         profiles=Profile.both("command", [row], seconds=(60, 2)),
         steps=steps,
         tools=("netperf", "ethtool") if pacing else ("netperf",),
@@ -126,8 +128,7 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
     )
 
 
-def _pace(link: EthernetLink, rx_usecs: int) -> Step:
-    i = link.interface
+def _pace(i: str, rx_usecs: int) -> Step:
     cannot = f"the driver of {i} cannot pace interrupts"
     return network.changing(
         "pace interrupts",
@@ -147,14 +148,14 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
     """
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        link, server = (EthernetLink.of(board, driver), NetworkServer("iperf3", Where.TESTER, plan.port))
+        cable, server = board.options.cable(driver), NetworkServer("iperf3", Where.TESTER, plan.port)
         size, seconds = int(case.params["datagram_size"]), int(case.params["seconds"])
         resolution = float(case.params["resolution_percent"]) / 100
         timeout_s, expect_s = _times_s(seconds)
 
         def trial(number: int, rate: float) -> Trial:
             way = f"-u -b {round(rate * 1e6)} -l {size} {'-R' if ingress else ''}"
-            test = iperf3.command(link.tester, server.port, seconds, way, _IPERF)
+            test = iperf3.command(cable.tester_address, server.port, seconds, way, _IPERF)
 
             def parse(outputs: Outputs) -> list[Reading]:
                 moved = iperf3.datagrams(output(outputs, _IPERF), seconds, size)
@@ -167,24 +168,17 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
 
         def trials() -> Trials:
             """What the best trial measured; refused if none passed."""
-            maximum = (link.mbit or _LINK_MBIT) * size / (size + _OVERHEAD + _GAP)
-            search = rfc2544.search(maximum, resolution)
-            rate, best = next(search), dict[str, float]()
-            for number in itertools.count(1):
-                readings = yield trial(number, rate)
-                values = {reading.metric: reading.value for reading in readings}
-                if values["lost"] == 0:
-                    best = values  # the search never goes below what has passed
-                try:
-                    rate = search.send(rfc2544.RateTrial(values["offered"], values["lost"] == 0))
-                except StopIteration:
-                    break
+            maximum = (cable.link_mbit or _LINK_MBIT) * size / (size + _OVERHEAD + _GAP)
+            best = yield from rfc2544.search(maximum, resolution, trial)
             if not best:
-                raise RefusedOutput(f"datagrams were lost even at {rate:.3g} Mbit/s, the lowest rate tried")
+                lowest = maximum * rfc2544.FLOOR
+                raise RefusedOutput(f"datagrams were lost even at {lowest:.3g} Mbit/s, the lowest rate tried")
             return _udp_readings(size, best["throughput"], best["cpu_load"])
 
         most = rfc2544.most_trials(resolution)
-        return over_link(link, server, Search("search", trials, most * timeout_s, most * expect_s))
+        return over_link(
+            board, driver, server, SearchStep("search", trials, most * timeout_s, most * expect_s)
+        )
 
     return _benchmark(
         driver,
@@ -211,15 +205,12 @@ def _udp_profile(frames: Sequence[int], seconds: int, **params: int) -> Profile:
 
 
 def _udp_flood(driver: str) -> Benchmark:
-    """netperf's UDP_STREAM from the tester, as fast as it can: what the board receives of it.
-
-    The CPU load is the board's, which is the remote one for the netperf that runs on the tester.
-    """
+    """netperf's UDP_STREAM from the tester, as fast as it can; the CPU load is the remote board's."""
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        link, server = (EthernetLink.of(board, driver), NetworkServer("netserver", Where.BOARD, plan.port))
+        cable, server = board.options.cable(driver), NetworkServer("netserver", Where.BOARD, plan.port)
         size, seconds = int(case.params["datagram_size"]), int(case.params["seconds"])
-        way = (link.board, server.port, seconds)
+        way = (network.board_ip(cable), server.port, seconds)
         command = netperf.command("UDP_STREAM", *way, cpu="-C", size=size, name=_UDP)
 
         def parse(outputs: Outputs) -> list[Reading]:
@@ -233,7 +224,7 @@ def _udp_flood(driver: str) -> Benchmark:
             return [*_udp_readings(size, found.throughput, found.remote_cpu_load), loss]
 
         measure = Measure("measure", command, *_times_s(seconds), parse=parse, where=Where.TESTER)
-        return over_link(link, server, measure)
+        return over_link(board, driver, server, measure)
 
     return _benchmark(
         driver,
@@ -249,16 +240,16 @@ def _udp_flood(driver: str) -> Benchmark:
 
 def _card_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
     """iperf3 in both directions at the same time."""
-    link, server = EthernetLink.of(board, "pcie"), NetworkServer("iperf3", Where.TESTER, plan.port)
+    cable, server = board.options.cable("pcie"), NetworkServer("iperf3", Where.TESTER, plan.port)
     seconds, window = int(case.params["seconds"]), str(case.params["tcp_window_kb"])
     # LTP-DDT, which the guides' figures come from, limits segments for the smallest window only.
     segment = "-M 1500 " if window == "8" else ""
-    test = iperf3.command(link.tester, server.port, seconds, f"--bidir {segment}-w {window}K", _IPERF)
+    test = iperf3.command(
+        cable.tester_address, server.port, seconds, f"--bidir {segment}-w {window}K", _IPERF
+    )
 
-    def parse(outputs: Outputs) -> list[Reading]:
-        return [Reading("bandwidth", iperf3.bidirectional(output(outputs, _IPERF), seconds))]
-
-    return over_link(link, server, Measure("measure", test, *_times_s(seconds), parse=parse))
+    parse = reading_of("bandwidth", _IPERF, iperf3.bidirectional, seconds)
+    return over_link(board, "pcie", server, Measure("measure", test, *_times_s(seconds), parse=parse))
 
 
 _WINDOWS_KB = ("8", "16", "32", "64", "128", "256")
@@ -285,6 +276,6 @@ BENCHMARKS = (
         tools=("iperf3",),
         tester_tools=("iperf3",),
         options=network.options("pcie", "eth_"),
-        conditions=lambda board: EthernetLink.of(board, "pcie").conditions,
+        conditions=lambda board: network.conditions(board, "pcie"),
     ),
 )

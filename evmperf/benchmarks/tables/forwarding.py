@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
 from evmperf.benchmarks.families import network, processor
-from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output, reading_of
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Case, Reading
@@ -67,10 +67,8 @@ def _at(end: str) -> str:
 
 
 def _ends(kind: str, interfaces: Sequence[str], port: int) -> Prepare:
-    """Make the tester both ends, a server at the second, and wait until the first reaches it.
-
-    A process holds each namespace: names would not outlive a step where the tester is a namespace.
-    """
+    """Make the tester both ends, a server at the second, and wait until the first reaches it."""
+    # A process holds each namespace: names would not outlive a step where the tester is a namespace.
     ring = (
         "at ip link add open type veth peer name end && at ip link set open up; "
         'm=$(at ip link add ring type hsr slave1 $i slave2 open version 1 2>&1) || no "the kernel '
@@ -124,9 +122,7 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
             forwarding.received_mbit(output(outputs, forwarding.TEXT_FILE))
             return [Reading("forwarding_load", processor.load(outputs))]
 
-        def rate(outputs: Outputs) -> list[Reading]:
-            return [Reading("throughput", iperf3.received(output(outputs, _JSON), seconds))]
-
+        rate = reading_of("throughput", _JSON, iperf3.received, seconds)
         client = iperf3.command(_ADDRESSES[1], plan.port, seconds, "", _JSON)
         test = f"{_at(_ENDS[0])} {client}"
         return [

@@ -26,16 +26,13 @@ _FIND_COMPOSITOR = (
 )
 
 
+def _has_none(board: Board) -> bool:
+    return board.options.graphics.compositor == _NO_COMPOSITOR
+
+
 def _lacks(board: Board, case: Case) -> str:
-    without = board.options.graphics.compositor == _NO_COMPOSITOR
-    if without and case.label == "Glmark2-Wayland":
-        return f"{board.file_name} says that the board has no compositor"
-    return ""
-
-
-def _tools(board: Board) -> tuple[str, ...]:
-    both = ("glmark2-es2-drm", "glmark2-es2-wayland")
-    return both[:1] if board.options.graphics.compositor == _NO_COMPOSITOR else both
+    lost = _has_none(board) and case.label == "Glmark2-Wayland"
+    return f"{board.file_name} says that the board has no compositor" if lost else ""
 
 
 def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
@@ -46,12 +43,12 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         command = _FIND_COMPOSITOR + command
 
     def parse(outputs: Outputs) -> list[Reading]:
-        text = output(outputs, glmark2.TEXT_FILE)
-        score = glmark2.score(text, scenes, software=board.options.graphics.renderer == "software")
-        return [Reading("score", score, variant=glmark2.variant(text, scenes))]
+        on_cpu = board.options.graphics.renderer == "software"
+        drawn = glmark2.drawing(output(outputs, glmark2.TEXT_FILE), scenes, on_cpu)
+        return [Reading("score", drawn.score, variant=drawn.variant)]
 
     measure = Measure("measure", command, 1800, expect_s, parse=parse)
-    if backend == "wayland" or service == _NO_COMPOSITOR:
+    if backend == "wayland" or _has_none(board):
         return [measure]
     stop = f"if systemctl is-active -q {service}; then : >{_STOPPED} && systemctl stop {service}; fi"
     start = f"if [ -e {_STOPPED} ]; then systemctl start {service} && rm {_STOPPED}; fi"
@@ -69,7 +66,8 @@ BENCHMARK = Benchmark(
     metrics=(Metric("score", Unit.SCORE, Direction.HIGHER, "Score", 1.0, 100_000.0),),
     profiles=Profile.both("backend", _BACKENDS, scenes=("", _FEW_SCENES), expect_s=(340, 6)),
     steps=_steps,
-    board_tools=_tools,
+    tools=("glmark2-es2-drm",),
+    board_tools=lambda board: () if _has_none(board) else ("glmark2-es2-wayland",),
     lacks=_lacks,
     options=(("graphics", "compositor"),),
 )

@@ -6,9 +6,9 @@ import functools
 import struct
 from collections.abc import Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Profile
+from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
 from evmperf.benchmarks.families import network
-from evmperf.benchmarks.families.network import EthernetLink, NetworkServer
+from evmperf.benchmarks.families.network import NetworkServer
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
@@ -84,20 +84,24 @@ def _computed_by(accelerator: str, cipher: str, *, accelerated: bool) -> Prepare
 
 
 def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequence[Step]:
-    link, server = (EthernetLink.of(board, "ipsec"), NetworkServer("netserver", Where.TESTER, plan.port))
+    cable, server = board.options.cable("ipsec"), NetworkServer("netserver", Where.TESTER, plan.port)
+    ours, theirs = network.board_ip(cable), cable.tester_address
     cipher, key_bytes = _CIPHERS[str(case.params["algorithm"])]
     seconds = int(case.params["seconds"])
     there, back = _spis(plan.secret[:8])
     authentication, encryption = plan.secret[8:28], plan.secret[28 : 28 + key_bytes]
     keys = f"auth-trunc '{_AUTHENTICATION}' 0x{authentication.hex()} 96 enc '{cipher}' 0x{encryption.hex()}"
     accelerator = board.options.ipsec.accelerator
-    test = netperf.command("TCP_STREAM", link.tester, server.port, seconds, cpu="-c", name=_FILE)
+    test = netperf.command("TCP_STREAM", theirs, server.port, seconds, cpu="-c", name=_FILE)
     timed = f"{xfrm.command(_BEFORE)} && {test} && {xfrm.command(_AFTER)}"
 
     def parse(outputs: Outputs) -> list[Reading]:
         found = netperf.outcome(output(outputs, _FILE), "TCP_STREAM", seconds)
         before, after = output(outputs, _BEFORE), output(outputs, _AFTER)
-        (sent, packets), (received, _) = (_carried(before, after, spi) for spi in (there, back))
+        (sent, packets), (received, _) = (
+            [b - a for a, b in zip(xfrm.carried(before, spi), xfrm.carried(after, spi), strict=True)]
+            for spi in (there, back)
+        )
         if sent < found.sent or received <= 0:
             said = f"netperf sent {found.sent} bytes, but ESP carried {sent} there and {received} back"
             raise RefusedOutput(said, before + after)
@@ -105,11 +109,11 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
         return readings(throughput=found.throughput, kpps=kpps, cpu_load=found.local_cpu_load)
 
     return [
-        network.prepare(link),
+        network.prepare(board, "ipsec"),
         server.start(),
         *_driver(board, accelerated=accelerated),
-        _tunnel(Where.TESTER, link.tester, link.board, (back, there), keys),
-        _tunnel(Where.BOARD, link.board, link.tester, (there, back), keys),
+        _tunnel(Where.TESTER, theirs, ours, (back, there), keys),
+        _tunnel(Where.BOARD, ours, theirs, (there, back), keys),
         *([_computed_by(accelerator, cipher, accelerated=accelerated)] if accelerator else []),
         Measure("measure", timed, seconds * 2 + 120, seconds + 2, parse=parse),
         network.put_back(),
@@ -124,11 +128,6 @@ def _spis(secret: bytes) -> tuple[int, int]:
     return there, back if back != there else back + 1
 
 
-def _carried(before: str, after: str, spi: int) -> tuple[int, int]:
-    first, last = xfrm.carried(before, spi), xfrm.carried(after, spi)
-    return last[0] - first[0], last[1] - first[1]
-
-
 def _benchmark(name: str, title: str, *, accelerated: bool) -> Benchmark:
     """A table of ciphers; with `accelerated`, the board's accelerator must be at work."""
 
@@ -141,7 +140,7 @@ def _benchmark(name: str, title: str, *, accelerated: bool) -> Benchmark:
     def conditions(board: Board) -> dict[str, str]:
         accelerator = board.text("ipsec", "accelerator")
         return {
-            **EthernetLink.of(board, "ipsec").conditions,
+            **network.conditions(board, "ipsec"),
             "esp": f"tunnel mode, {_AUTHENTICATION}",
             **({"accelerator": accelerator} if accelerated else {}),
         }
@@ -154,7 +153,7 @@ def _benchmark(name: str, title: str, *, accelerated: bool) -> Benchmark:
         metrics=(
             network.throughput("Throughput", high=100_000),
             network.kpps("Packets/Sec", 0.0001, 10_000),
-            network.cpu_load("CPU Load"),
+            percentage("cpu_load", "CPU Load"),
         ),
         profiles=Profile.both("algorithm", _CIPHERS, seconds=(60, 2)),
         steps=functools.partial(_steps, accelerated=accelerated),

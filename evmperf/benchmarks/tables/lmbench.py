@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.families.processor import perf
-from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, output, readings
+from evmperf.benchmarks.step import CleanUp, Measure, Plan, Prepare, Step, reading_of
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.units import Unit
 from evmperf.tools import lmbench
 
@@ -143,9 +143,7 @@ def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
         # Its folder, if it was interrupted: tempnam(3) takes five letters of its prefix.
         after = "rm -rf /tmp/lat_f*"
 
-    def parse(outputs: Outputs) -> list[Reading]:
-        return readings(perf=row.parser(output(outputs, lmbench.TEXT_FILE), *row.arguments))
-
+    parse = reading_of("perf", lmbench.TEXT_FILE, row.parser, *row.arguments)
     times_s = (60, 1) if hasty else (900, 30)
     measure = Measure("measure", command, *times_s, parse=parse, shared=row.command)
     clean_up = [CleanUp("clean-up", after, 30, 0.5)] if after else []

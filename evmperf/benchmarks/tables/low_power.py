@@ -3,9 +3,10 @@ to suspend and resume.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted, unlisted
 from evmperf.benchmarks.step import Measure, MeasurePower, MeterWindow, Outputs, Plan, Step, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput, UsageError
@@ -37,9 +38,6 @@ def _power_benchmark(mode: str, title: str, *off: str) -> Benchmark:
     rails = (*RAILS, *_OTHER_RAILS)
     own = {**{rail: () if rail in off else _METRICS for rail in rails}, TOTAL: (_POWER,)}
 
-    def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
-        return [_sleep(board, case, board.text("power", command), name, off)]
-
     def conditions(board: Board) -> Mapping[str, Any]:
         return {
             "sleep_command": board.text("power", command),
@@ -55,7 +53,7 @@ def _power_benchmark(mode: str, title: str, *off: str) -> Benchmark:
         metrics=_METRICS_OF_OFF,
         profiles=Profile.both("rail", own, (), own, window_s=(30, 2)),
         place=Place.SLEEP,
-        steps=steps,
+        steps=lambda board, case, _: [_sleep(board, case, board.text("power", command), name, off)],
         options=(("power", "rails"), ("power", command)),
         conditions=conditions,
         lacks=_unread,
@@ -64,23 +62,14 @@ def _power_benchmark(mode: str, title: str, *off: str) -> Benchmark:
 
 def _unread(board: Board, case: Case) -> str:
     """Why a row is not measured: the board has no such rail."""
-    if case.label in (*board.options.power.rails, TOTAL):
-        return ""
-    return f"{board.file_name}: targets.main.options.power.rails does not list {case.label}"
+    return "" if case.label == TOTAL else unlisted(board, "power", "rails", case.label)
 
 
-def _voltage(low: float) -> Metric:
-    return Metric("rail_voltage", Unit.VOLT, Direction.NONE, "Rail voltage", low, 20.0)
-
-
-def _power(low: float) -> Metric:
-    return Metric("power", Unit.MILLIWATT, Direction.LOWER, "Power", low, 20_000.0)
-
-
+_VOLTAGE = Metric("rail_voltage", Unit.VOLT, Direction.NONE, "Rail voltage", 0.1, 20.0)
+_POWER = Metric("power", Unit.MILLIWATT, Direction.LOWER, "Power", 1e-6, 20_000.0)
+_METRICS = (_VOLTAGE, _POWER)
 # A meter that reads nothing has an offset, which may be negative.
-_METRICS_OF_OFF = (_voltage(-0.1), _power(-1.0))
-_POWER = _power(1e-6)
-_METRICS = (_voltage(0.1), _POWER)
+_METRICS_OF_OFF = (replace(_VOLTAGE, low=-0.1), replace(_POWER, low=-1.0))
 
 
 def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[str]) -> MeasurePower:
@@ -122,9 +111,7 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
 
 
 def check_window(slept: suspend.Sleep, log: meter.Log) -> None:
-    """Raise RefusedOutput unless the board slept from the first reading to the last, with the `started_s`
-    between the two clocks taken at its worst.
-    """
+    """Raise RefusedOutput unless the board slept during all readings, with its clocks at their worst."""
     if log.first_s < slept.lead_s + _ENTRY_S:
         said = f"the meter read from {log.first_s:.1f} s on, but the board went to sleep after"
         raise RefusedOutput(f"{said} {slept.lead_s:.1f} s only", log.raw)
@@ -156,8 +143,8 @@ def _resume_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
     command = board.text("power", _MODES[case.label]).replace("{seconds}", str(sleep_s))
 
     def parse(outputs: Outputs) -> list[Reading]:
-        found = pm_phases.parse(output(outputs, pm_phases.TEXT_FILE))
-        return readings(suspend_latency=found.suspend_ms, resume_latency=found.resume_ms)
+        down_ms, up_ms = pm_phases.latencies(output(outputs, pm_phases.TEXT_FILE))
+        return readings(suspend_latency=down_ms, resume_latency=up_ms)
 
     sleep = pm_phases.command(command)
     return [

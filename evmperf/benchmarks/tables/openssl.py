@@ -59,8 +59,9 @@ def _speed(case: Case, way: str = "") -> Measure:
     return Measure(way or "speed", command, 12 * seconds + 60, 7 * seconds, parse=parse, shared=shared)
 
 
-def _throughput(algorithms: Iterable[str], seconds: int) -> Profile:
-    return Profile.crossed({"algorithm": algorithms, "buffer_size": _BLOCK_SIZES}, seconds=seconds)
+def _throughput(algorithms: Iterable[str], quick: Iterable[str]) -> dict[str, Profile]:
+    axes = {"algorithm": algorithms, "buffer_size": _BLOCK_SIZES}
+    return Profile.crossed(axes, {"algorithm": quick}, seconds=(3, 1))
 
 
 _benchmark = partial(Benchmark, driver="crypto", tools=("openssl",))
@@ -81,7 +82,7 @@ BENCHMARKS = (
         metrics=(
             Metric("throughput", Unit.KILOBYTE_PER_SECOND, Direction.HIGHER, "throughput", 10.0, 100_000_000),
         ),
-        profiles={"full": _throughput(_ALGORITHMS, 3), "quick": _throughput(_QUICK_ALGORITHMS, 1)},
+        profiles=_throughput(_ALGORITHMS, _QUICK_ALGORITHMS),
     ),
     _one_way(
         name="openssl_cpu_load",
@@ -96,7 +97,7 @@ BENCHMARKS = (
             Metric(way, Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, title, 0.01, 100_000, way == "arm")
             for way, title in _WAYS.items()
         ),
-        profiles={"full": _throughput(_COMPARED, 3), "quick": _throughput(("aes-128-cbc", "sha2-256"), 1)},
+        profiles=_throughput(_COMPARED, ("aes-128-cbc", "sha2-256")),
     ),
     _three_ways(
         name="crypto_comparison_load",

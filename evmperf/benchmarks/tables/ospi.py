@@ -1,22 +1,19 @@
 """Flash: UBIFS; of OSPI and QSPI the MTD's character device, and U-Boot."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from evmperf.benchmarks.benchmark import Benchmark, Option, Place, Profile, noted
 from evmperf.benchmarks.families import flash
-from evmperf.benchmarks.families.disk import BUFFER_SIZES, SOURCE, file_system_benchmark, file_system_profiles
-from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Outputs, Plan, Prepare, Step, output
+from evmperf.benchmarks.families.disk import BUFFER_SIZES, SOURCE, file_system_benchmark
+from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Parse, Plan, Prepare, Step, reading_of
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.units import KIBIBYTE, MEBIBYTE, MEGABYTE, Unit
 from evmperf.tools import dd, uboot_sf
 
 
 def _raw_read_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
-    """Read an MTD partition with dd, the recorded tool: its time has six digits, the guides' `time -p` counts
-    in steps of 10 ms.
-    """
+    """Read an MTD partition with dd, whose time has six digits (`time -p` of the guides: 10 ms)."""
     size = int(case.params["file_size_mb"]) << 20
     find = flash.find(board.options.ospi.device, size, "ospi.device")
     return [_read(find, size, 60 + size / 100_000, MEBIBYTE)]
@@ -29,10 +26,9 @@ def _raw_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         f"{flash.guard(scratch, size, 'ospi')}; flash_erase -q $m 0 $((({size} + e - 1) / e)) && "
         f'dd if={SOURCE} of=$m bs=1M 2>"$OUT/{dd.TEXT_FILE}" && head -c {size} $m | cmp - {SOURCE}'
     )
-    parse = partial(_dd_readings, "write", size, MEGABYTE)
     return [
         Prepare("prepare", f"head -c {size} /dev/urandom >{SOURCE}", 120, size / 20e6),
-        Measure("write", write, _slow_s(size), size / 0.3e6, parse=parse),
+        Measure("write", write, _slow_s(size), size / 0.3e6, parse=_dd("write", size, MEGABYTE)),
         _read(flash.find(scratch, size, "ospi.scratch"), size, _slow_s(size), MEGABYTE),
         CleanUp("clean-up", f"rm -f {SOURCE}", 30, 0.1),
     ]
@@ -41,11 +37,11 @@ def _raw_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
 def _read(find: str, size: int, timeout_s: float, unit: int) -> Measure:
     """Read `size` bytes of what `find` finds in one go, as raw_perf.sh does; the rate is in `unit`."""
     command = f'{find}; dd if=$m of=/dev/null bs={size} count=1 2>"$OUT/{dd.TEXT_FILE}"'
-    return Measure("read", command, timeout_s, size / 5e6, parse=partial(_dd_readings, "read", size, unit))
+    return Measure("read", command, timeout_s, size / 5e6, parse=_dd("read", size, unit))
 
 
-def _dd_readings(side: str, size: int, unit: int, outputs: Outputs) -> list[Reading]:
-    return [Reading(f"{side}_throughput", dd.throughput(output(outputs, dd.TEXT_FILE), size, unit))]
+def _dd(side: str, size: int, unit: int) -> Parse:
+    return reading_of(f"{side}_throughput", dd.TEXT_FILE, dd.throughput, size, unit)
 
 
 def _slow_s(size: int) -> float:
@@ -61,10 +57,9 @@ def _metrics(unit: Unit, *sides: str, title: str = "{} Throughput") -> tuple[Met
 
 
 # 50 MB is 0x3200000 bytes (inventory, uboot_flash_summary).
-_SUMMARY_PROFILES = {
-    name: Profile.crossed({"flash": ("OSPI NOR", "QSPI NAND"), "file_size": (f"{mib} MB",)})
-    for name, mib in (("full", 50), ("quick", 1))
-}
+_SUMMARY_PROFILES = Profile.crossed(
+    {"flash": ("OSPI NOR", "QSPI NAND"), "file_size": ("50 MB",)}, {"file_size": ("1 MB",)}
+)
 """The rows of the summaries in Linux and U-Boot."""
 
 
@@ -97,16 +92,15 @@ def _uboot(
     def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         size, offset = size_of(case), board.options.ospi.uboot_offset
 
-        def parse(operation: str, outputs: Outputs) -> list[Reading]:
-            value = uboot_sf.rate(output(outputs, CONSOLE), operation, offset, size, unit)
-            return [Reading(f"{operation}_throughput", value)]
+        def parse(side: str) -> Parse:
+            return reading_of(f"{side}_throughput", CONSOLE, uboot_sf.rate, side, offset, size, unit)
 
         write, read = uboot_sf.timed_write(offset, size), uboot_sf.timed_read(offset, size)
         fill = f"sf probe {board.options.ospi.uboot_bus} && {uboot_sf.fill(size)}"
         return [
             Prepare("prepare", fill, 60, 0.5),
-            Measure("write", write, _slow_s(size), size / 0.3e6, parse=partial(parse, "write")),
-            Measure("read", read, _slow_s(size), size / 2e6, parse=partial(parse, "read")),
+            Measure("write", write, _slow_s(size), size / 0.3e6, parse=parse("write")),
+            Measure("read", read, _slow_s(size), size / 2e6, parse=parse("read")),
         ]
 
     def too_large(board: Board, case: Case) -> str:
@@ -139,14 +133,15 @@ def _uboot(
 
 def _ubifs(driver: str, title: str, section: tuple[str, ...], size: int = 2 << 20) -> Benchmark:
     """UBIFS with a file of `size` bytes, in buffers that are no larger."""
-    sizes = [buffer for buffer in BUFFER_SIZES if buffer <= size]
     return file_system_benchmark(
-        name=f"{driver}_ubifs",
+        flash.ubifs(driver),
         driver=driver,
+        full_bytes=size,
+        quick_bytes=1 << 20,
+        buffer_sizes=[buffer for buffer in BUFFER_SIZES if buffer <= size],
+        name=f"{driver}_ubifs",
         title=title,
         section=section,
-        file_system=flash.ubifs(driver),
-        profiles=file_system_profiles(size, 1 << 20, sizes),
     )
 
 

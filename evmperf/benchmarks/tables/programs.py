@@ -6,7 +6,7 @@ from dataclasses import replace
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.families import processor
 from evmperf.benchmarks.families.processor import perf
-from evmperf.benchmarks.step import Measure, Outputs, output
+from evmperf.benchmarks.step import Measure, Outputs, output, reading_of
 from evmperf.boards.board import Board
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
@@ -36,7 +36,7 @@ def _benchmark(
         section=("System Benchmarks", section or title),
         metrics=next(iter(metrics.values())),
         profiles=Profile.both("benchmark", rows, (), own, seconds=(10, seconds)),
-        steps=lambda board, case, _: [processor.prepare(), measure(board, case), processor.put_back()],
+        steps=lambda board, case, _: [processor.PREPARE, measure(board, case), processor.PUT_BACK],
         tools=tools,
         board_tools=board_tools,
         version=2,
@@ -103,26 +103,21 @@ _DHRYSTONES = "dhrystone_per_second"
 
 
 def _dhrystone(rate: float, label: str, text: str, outputs: Outputs) -> Reading:
-    """DMIPS/MHz comes from the rate and the clock, which is checked against cpufreq: guides publish a
-    clock of 400 MHz for AM62L, and with it three times the true figure.
-    """
+    """By the clock that cpufreq confirms: guides publish 400 MHz for AM62L, and three times its DMIPS/MHz."""
     clock = dhrystone.clock_mhz(output(outputs, dhrystone.CLOCK_FILE), text)
     per_mhz = rate / dhrystone.VAX_DHRYSTONES / clock
     return Reading("perf", {"cpu_clock": clock, "dhrystone_per_mhz": per_mhz, _DHRYSTONES: rate}[label])
 
 
 def _precision(board: Board) -> str:
-    """Of Linpack. TI's definition reads "Unrolled Single Precision" although the guides' text says
-    double; a board with the other program says so, and the two are not compared.
-    """
+    """Of Linpack: single by TI's definition, although the guides' text says double; a board may differ."""
     is_standin = board.options.system.linpack.startswith(standin.PREFIX)
     return "double" if is_standin else board.options.system.linpack_precision
 
 
 def _nbench(text: str, label: str, _: Board) -> Reading:
-    kernel = label.upper().replace("_", " ")
-    mark = "" if nbench.is_certain(text, kernel) else "not 95 % certain, says NBench"
-    return Reading("perf", nbench.iterations_per_second(text, kernel), mark=mark)
+    rate, certain = nbench.iterations_per_second(text, label.upper().replace("_", " "))
+    return Reading("perf", rate, mark="" if certain else "not 95 % certain, says NBench")
 
 
 def _stream(value: float, _: str, text: str, outputs: Outputs) -> Reading:
@@ -203,9 +198,7 @@ def _multibench(board: Board, case: Case) -> Measure:
     run = f'"./$e" -v0 >"$OUT/{mith.TEXT_FILE}" 2>&1'
     enters = _enter(board.options.system.multibench, "MultiBench", "multibench")
 
-    def parse(outputs: Outputs) -> list[Reading]:
-        return [Reading("perf", mith.workloads_per_second(output(outputs, mith.TEXT_FILE), case.label))]
-
+    parse = reading_of("perf", mith.TEXT_FILE, mith.workloads_per_second, case.label)
     return Measure("measure", f"{enters} && {{ {find} || {missing}; }} && {run}", 1800, 60, parse=parse)
 
 

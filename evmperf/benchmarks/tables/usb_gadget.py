@@ -8,9 +8,9 @@ where its controller is `dummy_hcd`'s pair.
 from collections.abc import Callable, Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted
-from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, Where, output, readings
+from evmperf.benchmarks.step import CleanUp, Measure, Plan, Prepare, Step, Where, reading_of
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.units import Unit
 from evmperf.tools import dd
 
@@ -29,9 +29,7 @@ _WAIT_S = 30
 def _benchmark(
     speed: str, side: str, transfer: Callable[[str, int], str], before: Callable[[str, int], str]
 ) -> Benchmark:
-    """A table of one row, read or written at a speed; `before` and `transfer` are the host's shell text for a
-    file and a number of MiB: what prepares, and what is measured with dd.
-    """
+    """A table of one row; `before` and `transfer` are the host's shell text for a file and its MiB."""
 
     def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         blocks = int(case.params["blocks"])
@@ -50,9 +48,7 @@ def _benchmark(
         mount = f"{find}; mkdir -p {folder}; mount -t vfat /dev/$disk {folder}"
         timed = f'{transfer(file, blocks)} 2>"$OUT/{dd.TEXT_FILE}"'
 
-        def parse(outputs: Outputs) -> list[Reading]:
-            return readings(throughput=dd.throughput(output(outputs, dd.TEXT_FILE), blocks << 20))
-
+        parse = reading_of("throughput", dd.TEXT_FILE, dd.throughput, blocks << 20)
         return [
             # A killed run may have left its disk plugged in, and mounted.
             Prepare("forget", forget, 60, 0.5, where=host),

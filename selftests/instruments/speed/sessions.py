@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evmperf.model.records import BootRecord
-from evmperf.model.results import Result
-from evmperf.model.schema import Record
+from evmperf.model.results import Result, SpoolRecord
 from evmperf.runs import spool
 from selftests.instruments.speed.boards import virtual_board
 from selftests.instruments.speed.figures import ROOT, Row, met, python, ratio, seconds, usual
@@ -67,7 +66,7 @@ def _phases(command: Sequence[str]) -> float:
     return timed(lambda: _call([*command, "--collect-only"], ROOT))
 
 
-def _account(wall: float, began_ns: int, records: list[Record], start_up: float) -> list[Row]:
+def _account(wall: float, began_ns: int, records: list[SpoolRecord], start_up: float) -> list[Row]:
     results = [record for record in records if isinstance(record, Result)]
     boots = [record for record in records if isinstance(record, BootRecord)]
     tools = sum(result.tool_s for result in results)

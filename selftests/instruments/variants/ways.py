@@ -19,7 +19,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.families import scratch
 from evmperf.benchmarks.families.disk import SOURCE
-from evmperf.benchmarks.step import Measure, Plan, Prepare, Search, Step, Trials, next_trial
+from evmperf.benchmarks.step import Measure, Plan, Prepare, SearchStep, Step, Trials, next_trial
 from evmperf.boards.board import Board
 from evmperf.model.places import project
 from evmperf.model.results import Case
@@ -106,14 +106,14 @@ def reworded(pattern: str, new: str) -> Change:
         return re.sub(pattern, new, command)
 
     def change(step: Step) -> list[Step]:
-        if isinstance(step, Search):
+        if isinstance(step, SearchStep):
             return [replace(step, begin=lambda: _trials(step, reword))]
         return [replace(step, command=reword(step.command))]
 
     return change
 
 
-def _trials(search: Search, reword: Callable[[str], str]) -> Trials:
+def _trials(search: SearchStep, reword: Callable[[str], str]) -> Trials:
     trials = search.begin()
     trial, samples = next_trial(trials)
     while trial:

@@ -1,21 +1,23 @@
-"""Audio: capture and playback at each sampling rate.
+"""Media: audio captured and played at each sampling rate, and frames of a camera's sensor captured.
 
 alsa-utils stands in for LTP-DDT's alsa_perf_tests, with the same access, format, channels and
 period; it is recorded as the tool, so the two are never compared. Throughput has a target, not a
 direction: each row accepts its own rate only, and refuses a device that runs at another.
+
+The board file's own command sets up the path between sensor and memory.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
+from evmperf.benchmarks.benchmark import Benchmark, Profile, noted, percentage
 from evmperf.benchmarks.families import processor
-from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output, readings
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output, reading_of, readings
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
-from evmperf.tools import alsa
+from evmperf.tools import alsa, yavta
 
 RATES = (8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000)
 """Hz."""
@@ -92,7 +94,43 @@ def _folder(board: Board, device: str, direction: str) -> str:
     return f"/proc/asound/{name}/pcm{number or 0}{direction}/sub0"
 
 
+_SLOWEST = 1.0
+"""Frames a second; with fewer, a camera counts as hung."""
+
+
+def _capture_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+    width, height = map(int, str(case.params["resolution"]).split("x"))
+    code, frames = str(case.params["format"]), int(case.params["frames"])
+    camera = board.options.camera
+    set_up = camera.setup
+    for name, value in (("width", width), ("height", height), ("format", code.upper())):
+        set_up = set_up.replace(f"{{{name}}}", str(value))
+
+    parse = reading_of("frame_rate", yavta.TEXT_FILE, yavta.frame_rate, width, height, code, frames)
+    capture = yavta.command(camera.device, width, height, code, frames)
+    return [
+        *([Prepare("set up", set_up, 30)] if set_up else []),
+        Measure("measure", capture, 30 + frames / _SLOWEST, 1 + frames / 30, parse=parse),
+    ]
+
+
+_FRAMES = {"resolution": ("1280x800", "320x240"), "format": ("nv12", "rgb4")}
+
+_CAMERA = Benchmark(
+    name="sensor_capture",
+    driver="camera",
+    title="Sensor Capture",
+    section=("Sensor Capture",),
+    metrics=(Metric("frame_rate", Unit.PER_SECOND, Direction.HIGHER, "Fps", 0.1, 1000.0),),
+    profiles=Profile.crossed(_FRAMES, {"resolution": ("320x240",)}, frames=(1000, 60)),
+    steps=_capture_steps,
+    tools=("yavta",),
+    options=(("camera", "device"), ("camera", "sensor")),
+    conditions=noted("camera", "sensor", "device", "setup"),
+)
+
 BENCHMARKS = (
     _benchmark("audio_capture", "Audio Capture", capture=True),
     _benchmark("audio_playback", "Audio Playback", capture=False),
+    _CAMERA,
 )
