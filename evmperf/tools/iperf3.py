@@ -16,6 +16,7 @@ _ROUNDING = 1e-3
 """Relative tolerance of a rate: iperf3 prints the time of one side with the rate of the other."""
 _SIDES = 5e-3
 """Relative tolerance between the times of both sides."""
+_PACKETS = ("packets", "lost_packets")
 _TAIL_S = 0.25
 """Seconds by which a receiving client may stop before the sender."""
 
@@ -52,12 +53,11 @@ def again_if_refused(test: str, name: str) -> str:
 def received(text: str, seconds: int, ways: Sequence[str] = ("",)) -> float:
     """Mbit/s (10^6) received in all directions; raises RefusedOutput for one without data."""
     end = _end(text, seconds, "TCP")
+    rates = [_rate(_side(end, text, f"sum_received{way}", seconds), text) for way in ways]
     for way in ways:
-        _check_time(end, text, f"sum_received{way}", seconds)
-        _check_time(end, text, f"sum_sent{way}", seconds)
-    rates = [_rate(end, text, f"sum_received{way}") for way in ways]
+        _side(end, text, f"sum_sent{way}", seconds)
     refuse(min(rates) <= 0, "iperf3 moved no data in one direction", text)
-    return sum(rates) / _MEGA
+    return sum(rates)
 
 
 def bidirectional(text: str, seconds: int) -> float:
@@ -69,27 +69,20 @@ def datagrams(text: str, seconds: int, size: int) -> Datagrams:
     """A UDP test with datagrams of `size` bytes; raises RefusedOutput if both ends disagree."""
     end = _end(text, seconds, "UDP", size)
     if "sum_received" not in end:
-        return _in_one_sum(end, text, seconds, size)
-    _check_time(end, text, "sum_received", seconds)
-    sent, seen = (_count(end, text, side, "packets") for side in ("sum_sent", "sum_received"))
+        return _in_one_sum(_side(end, text, "sum", seconds, *_PACKETS, "lost_percent"), text, seconds, size)
+    here = _side(end, text, "sum_sent", seconds, "packets")
+    there = _side(end, text, "sum_received", seconds, *_PACKETS)
+    seen, lost, arrived = there["packets"], there["lost_packets"], there["bytes"]
     # With -R, some releases do not count what the server sent; its bytes are there.
-    if not sent and seen:
-        sent = _count(end, text, "sum_sent", "bytes") // size
-    lost = _count(end, text, "sum_received", "lost_packets")
-    arrived = _count(end, text, "sum_received", "bytes")
+    sent = here["packets"] or (seen and here["bytes"] // size)
     odd = sent <= 0 or seen > sent or lost > seen
     refuse(odd, f"iperf3 counts {sent} sent, {seen} seen, {lost} lost", text)
-    other = _count(end, text, "sum_sent", "bytes") != sent * size
+    other = here["bytes"] != sent * size
     refuse(other, f"iperf3's {sent} datagrams are not the bytes that it sent", text)
     # Datagrams out of order were counted as lost when their place was passed.
     other = not 0 <= arrived - (seen - lost) * size <= lost * size
     refuse(other, f"iperf3's {arrived} bytes are not {seen - lost} datagrams", text)
-    return Datagrams(
-        offered=_rate(end, text, "sum_sent") / _MEGA,
-        received=_rate(end, text, "sum_received") / _MEGA,
-        sent=sent,
-        lost=_with_tail(sent, seen, lost, seconds),
-    )
+    return Datagrams(_rate(here, text), _rate(there, text), sent, _with_tail(sent, seen, lost, seconds))
 
 
 def _with_tail(sent: int, seen: int, lost: int, seconds: int) -> int:
@@ -98,25 +91,17 @@ def _with_tail(sent: int, seen: int, lost: int, seconds: int) -> int:
     return lost + tail if tail > sent * _TAIL_S / seconds else lost
 
 
-def _in_one_sum(end: dict[str, Any], text: str, seconds: int, size: int) -> Datagrams:
+def _in_one_sum(found: dict[str, Any], text: str, seconds: int, size: int) -> Datagrams:
     """Of iperf3 3.9 and 3.10: one sum of the sender's bytes and rate, the other's datagrams and seconds."""
-    _check_time(end, text, "sum", seconds)
-    moved, seen, lost = (_count(end, text, "sum", k) for k in ("bytes", "packets", "lost_packets"))
-    rate, took = (_number(end, text, "sum", key) for key in ("bits_per_second", "seconds"))
-    sent = moved // size
+    # iperf_api.c, iperf_print_results.
+    moved, seen, lost = found["bytes"], found["packets"], found["lost_packets"]
+    sent, share = moved // size, found["lost_percent"]
     odd = sent <= 0 or moved % size or seen > sent or lost > seen
     refuse(odd, f"iperf3 counts {moved} bytes sent, {seen} seen, {lost} lost", text)
-    share = _number(end, text, "sum", "lost_percent")
     other = abs(share - 100 * lost / seen if seen else share) > _ROUNDING
     refuse(other, f"iperf3's {lost} of {seen} datagrams are not {share:g} % lost", text)
-    other = abs(rate * took - 8 * moved) > 8 * moved * _SIDES
-    refuse(other, f"iperf3's {rate:.4g} bit/s is not {moved} bytes in {took:g} s", text)
-    return Datagrams(
-        offered=rate / _MEGA,
-        received=rate * (seen - lost) / sent / _MEGA,
-        sent=sent,
-        lost=_with_tail(sent, seen, lost, seconds),
-    )
+    rate = _rate(found, text, _SIDES)
+    return Datagrams(rate, rate * (seen - lost) / sent, sent, _with_tail(sent, seen, lost, seconds))
 
 
 def _end(text: str, seconds: int, protocol: str, size: int | None = None) -> dict[str, Any]:
@@ -132,29 +117,22 @@ def _end(text: str, seconds: int, protocol: str, size: int | None = None) -> dic
     return dict(end)
 
 
-def _check_time(end: Any, text: str, side: str, seconds: int) -> None:
-    ran = _number(end, text, side, "seconds")
-    refuse(ran < _SHORTEST * seconds, f"iperf3's {side} has {ran:g} s instead of {seconds} s", text)
+def _side(end: Any, text: str, name: str, seconds: int, *more: str) -> dict[str, Any]:
+    """The numbers of one side, those of every test and `more`; bytes and datagrams are whole."""
+    with refusing(f"iperf3's output has no whole {name}", text):
+        side = {key: end[name][key] for key in ("seconds", "bytes", "bits_per_second", *more)}
+    for key, value in side.items():
+        number = type(value) in (int, float) and 0 <= value < math.inf
+        number = number and (type(value) is int or key not in ("bytes", *_PACKETS))
+        refuse(not number, f"iperf3's {name}.{key} is not a number: {str(value)[:40]!r}", text)
+    short = side["seconds"] < _SHORTEST * seconds
+    refuse(short, f"iperf3's {name} has {side['seconds']:g} s instead of {seconds} s", text)
+    return side
 
 
-def _number(end: Any, text: str, side: str, key: str) -> float:
-    with refusing(f"iperf3's output has no {side}.{key}", text):
-        value = end[side][key]
-    number = type(value) in (int, float) and 0 <= value < math.inf
-    refuse(not number, f"iperf3's {side}.{key} is not a number: {str(value)[:40]!r}", text)
-    return float(value)
-
-
-def _rate(end: Any, text: str, side: str) -> float:
-    """Bits per second of one side, checked against its bytes and seconds."""
-    rate = _number(end, text, side, "bits_per_second")
-    moved, seconds = _number(end, text, side, "bytes"), _number(end, text, side, "seconds")
-    other = abs(rate * seconds - 8 * moved) > 8 * moved * _ROUNDING
-    refuse(other, f"iperf3's {side} of {rate:.4g} bit/s is not {moved:g} bytes in {seconds:g} s", text)
-    return rate
-
-
-def _count(end: Any, text: str, side: str, key: str) -> int:
-    value = _number(end, text, side, key)
-    refuse(not value.is_integer(), f"iperf3's {side}.{key} is not a whole number: {value:g}", text)
-    return int(value)
+def _rate(side: dict[str, Any], text: str, tolerance: float = _ROUNDING) -> float:
+    """Mbit/s of one side, checked against its bytes and seconds."""
+    rate, moved = float(side["bits_per_second"]), side["bytes"]
+    other = abs(rate * side["seconds"] - 8 * moved) > 8 * moved * tolerance
+    refuse(other, f"iperf3's {rate:.4g} bit/s is not {moved} bytes in {side['seconds']:g} s", text)
+    return rate / _MEGA

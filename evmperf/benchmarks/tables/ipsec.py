@@ -88,7 +88,9 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
     ours, theirs = network.board_ip(cable), cable.tester_address
     cipher, key_bytes = _CIPHERS[str(case.params["algorithm"])]
     seconds = int(case.params["seconds"])
-    there, back = _spis(plan.secret[:8])
+    # Of 31 bits, above those that are reserved (RFC 4303, section 2.1).
+    there, back = (0x1000 + (number >> 1) for number in struct.unpack(">II", plan.secret[:8]))
+    back += back == there
     authentication, encryption = plan.secret[8:28], plan.secret[28 : 28 + key_bytes]
     keys = f"auth-trunc '{_AUTHENTICATION}' 0x{authentication.hex()} 96 enc '{cipher}' 0x{encryption.hex()}"
     accelerator = board.options.ipsec.accelerator
@@ -120,12 +122,6 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
         network.put_back(Where.TESTER),
         server.stop(),
     ]
-
-
-def _spis(secret: bytes) -> tuple[int, int]:
-    """Two numbers of tunnels of 31 bits, above those that are reserved (RFC 4303, section 2.1)."""
-    there, back = (0x1000 + (number >> 1) for number in struct.unpack(">II", secret))
-    return there, back if back != there else back + 1
 
 
 def _benchmark(name: str, title: str, *, accelerated: bool) -> Benchmark:
