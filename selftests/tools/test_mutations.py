@@ -11,7 +11,7 @@ _PLACES = 12
 
 
 def test_no_damage_makes_another_number(capsys):
-    status = mutations.main(["--places", str(_PLACES)])
+    status = mutations.outputs(["--places", str(_PLACES)])
     printed = capsys.readouterr().out
     assert status == 0, printed
     total = next(line.split() for line in printed.splitlines() if line.startswith("all "))
@@ -34,7 +34,7 @@ def test_a_wrong_number_is_counted_and_ends_the_program_with_1(monkeypatch, caps
     (recording,) = [r for r in all_recordings() if r.name == "lmbench/memory-1m"]
     monkeypatch.setattr(mutations, "subjects", lambda: [recording])
     monkeypatch.setattr(mutations, "ONCE", {})
-    assert mutations.main([]) == 1
+    assert mutations.outputs([]) == 1
     assert "lmbench/memory-1m: character lost at" in capsys.readouterr().out
 
 
@@ -52,5 +52,5 @@ def test_what_real_outputs_give_is_counted(monkeypatch, capsys):
     assert (read.files, read.right, read.refused) == ({right.name, "b", "c", "d"}, 1, 1)
     assert [line.partition(":")[0] for line in read.wrong] == ["c", "d"]
     monkeypatch.setattr(mutations, "subjects", lambda: [])
-    assert mutations.main([]) == 1
+    assert mutations.outputs([]) == 1
     assert "every tool" in capsys.readouterr().out
