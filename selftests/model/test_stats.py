@@ -44,7 +44,7 @@ def test_a_summary_counts_all_and_its_mean_lies_between_its_bounds(values):
 
 
 def test_nothing_cannot_be_summarised():
-    with pytest.raises(ValueError, match="no values"):
+    with pytest.raises(ValueError, match="at least one"):
         summarise([])
 
 
