@@ -31,9 +31,9 @@ from evmperf.model.verdict import (
 )
 from evmperf.published import artefacts, declared, steady
 from evmperf.published.declared import tables
-from evmperf.regress import accepted, beside, pasts, shift
+from evmperf.regress import accepted, beside, shift
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import EarlierNight, unlike
+from evmperf.regress.nights import EarlierNight, pasts, unlike
 
 LEVEL = 0.12
 """Share of false alarms of a comparison with single figures, where nobody says otherwise."""
@@ -174,7 +174,7 @@ def _series(subject: Subject, history: Iterable[EarlierNight]) -> tuple[list[Jud
     verdicts: list[Verdict] = []
     series: list[JudgedSeries] = []
     shown = _shown_only((subject.run, subject.figures))
-    for key, past in pasts.pasts(subject.run, subject.figures, subject.marks, history).items():
+    for key, past in pasts(subject.run, subject.figures, subject.marks, history).items():
         if why := not_judged(key, shown):
             verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
         elif len(past.values) < shift.FEWEST:

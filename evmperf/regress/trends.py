@@ -14,8 +14,7 @@ from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome, Verdict
 from evmperf.regress import judge, shift, steps
 from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import EarlierNight, Past, Told, likeness
-from evmperf.regress.pasts import ANOTHER, twin_ratios
+from evmperf.regress.nights import ANOTHER, EarlierNight, Past, Told, likeness, twin_ratios
 
 _RECENT = 30
 """Points whose most common conditions are those that a trend is about."""

@@ -11,7 +11,7 @@ from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
 from evmperf.published import source
 from evmperf.regress import judge, shift
-from evmperf.regress.pasts import ANOTHER
+from evmperf.regress.nights import ANOTHER
 from evmperf.regress.trends import Point, Trend
 from evmperf.site.pages import Folder, is_published, slug
 from evmperf.state import buses
