@@ -61,15 +61,17 @@ class LoginConsole:
             env={"PATH": os.environ["PATH"], "TERM": "dumb"},
         )
         self._ends = {inside: outside, outside: inside}
-        self._closed = threading.Event()
+        self._closed, self._asked = threading.Event(), threading.Event()
         self._carrier = threading.Thread(target=self._carry, daemon=True)
         self._carrier.start()
+        assert self._asked.wait(60), "login asks for no name"
 
     def _carry(self):
         with contextlib.suppress(OSError):
             while not self._closed.is_set():
                 for end in select.select([*self._ends], [], [], 0.1)[0]:
                     os.write(self._ends[end], os.read(end, 4096))
+                    self._asked.set()
 
     def close(self):
         """Hang up, which ends the login and what runs in it."""
