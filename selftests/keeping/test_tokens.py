@@ -83,7 +83,7 @@ def test_the_stamper_inherits_no_token(secrets):
 @pytest.mark.virtual_evm
 def test_the_virtual_lab_inherits_no_token(secrets):
     with running("virtual", "tokens") as bench:
-        assert no_secret_in(inherited(bench._record().pid))
+        assert no_secret_in(inherited(bench.record.pid))
 
 
 def test_what_is_not_named_is_not_handed_on():
