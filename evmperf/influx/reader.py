@@ -1,17 +1,18 @@
 """Earlier runs out of InfluxDB, as they went in."""
 
-import functools
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from evmperf.influx.client import Store
 from evmperf.model.facts import Facts
+from evmperf.model.figures import Key
 from evmperf.model.results import Failure, Published, Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.runs.history import GUIDE, RESULT, RUN, SAMPLE, UNKNOWN, StoredRun, by_age
+from evmperf.runs.history import GUIDE, RESULT, RUN, SAMPLE, UNKNOWN, KeySamples, StoredRun, by_age
 
 _ROWS = """
 from(bucket: params.bucket) |> range({span})
@@ -21,6 +22,7 @@ from(bucket: params.bucket) |> range({span})
 |> map(fn: (r) => ({{r with time_ns: int(v: r._time)}}))
 """
 
+_HOUR_NS = 3_600_000_000_000
 _Key = tuple[str, str, int]
 """Benchmark, case, and when the case began."""
 
@@ -39,7 +41,15 @@ class InfluxRuns:
         mine = f' and r.board == params.board and r.kind != "{GUIDE}"' if board is not None else ""
         rows = self._points("start: 0", f'r._measurement == "{RUN}"{mine}', "|> group()", board=board or "")
         runs = sorted(map(_run, rows), key=by_age)
-        return [StoredRun(run, functools.partial(self._results, run)) for run in runs]
+        return [
+            StoredRun(run, partial(self._results, run), narrow=partial(self._samples, run)) for run in runs
+        ]
+
+    def _samples(self, run: Run, benchmark: str, case: str) -> Iterator[KeySamples]:
+        which = "and r.benchmark == params.benchmark" + (" and r.case == params.case" if case else "")
+        for row in self._rows(SAMPLE, run, which, benchmark=benchmark, case=case):
+            key = Key(row["benchmark"], row.get("case") or "", row["metric"])
+            yield key, row.get("unit") or "", (row["value"],)
 
     def _results(self, run: Run) -> list[Result]:
         rows = {_key(row, row["time_ns"]): row for row in self._rows(RESULT, run)}
@@ -60,11 +70,15 @@ class InfluxRuns:
             for key, row in sorted(rows.items(), key=lambda item: item[0][-1])
         ]
 
-    def _rows(self, measurement: str, run: Run) -> Iterator[Mapping[str, Any]]:
-        which = f'r._measurement == "{measurement}" and r.board == params.board'
+    def _rows(
+        self, measurement: str, run: Run, which: str = "", **values: str
+    ) -> Iterator[Mapping[str, Any]]:
+        which = f'r._measurement == "{measurement}" and r.board == params.board {which}'
         of_run = "|> filter(fn: (r) => r.run == params.run)"
-        span = f"start: time(v: {run.started_ns})"
-        return self._points(span, which, of_run, board=run.board, run=run.id)
+        # Without an end the database would put the fields of all later runs side by side, too.
+        end = f", stop: time(v: {run.ended_ns + _HOUR_NS})" if run.ended_ns else ""
+        span = f"start: time(v: {run.started_ns}){end}"
+        return self._points(span, which, of_run, board=run.board, run=run.id, **values)
 
     def _points(self, span: str, which: str, then: str, **values: str) -> Iterator[Mapping[str, Any]]:
         """Points with their fields side by side."""

@@ -36,6 +36,9 @@ class Taken(NamedTuple):
     under: comparable.ComparableCase
 
 
+KeySamples = tuple[Key, str, tuple[float, ...]]
+
+
 @dataclass(frozen=True)
 class StoredRun:
     """A run, with a way to read its results: there may be many, and few of them wanted."""
@@ -46,6 +49,8 @@ class StoredRun:
     """Where its raw files are; None in a database."""
     brief: Callable[[], Iterable[Taken] | None] | None = None
     """All its figures if they are quick to read, else None; raises as reading does."""
+    narrow: Callable[[str, str], Iterable[KeySamples]] | None = None
+    """The samples of a benchmark, and of a case if one is named, where a database picks them."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ def measured(runs: Iterable[StoredRun], benchmark: str, case: str = "") -> dict[
     found: dict[str, list[Measured]] = {}
     for entry in runs:
         values: dict[tuple[str, str, str], list[float]] = {}
-        for key, unit, samples in _samples(entry):
+        for key, unit, samples in entry.narrow(benchmark, case) if entry.narrow else _samples(entry):
             if key.benchmark == benchmark and case in ("", key.case):
                 values.setdefault((key.metric, key.case, unit), []).extend(samples)
         for (metric, label, unit), numbers in values.items():
@@ -78,7 +83,7 @@ def measured(runs: Iterable[StoredRun], benchmark: str, case: str = "") -> dict[
     return found
 
 
-def _samples(entry: StoredRun) -> Iterator[tuple[Key, str, tuple[float, ...]]]:
+def _samples(entry: StoredRun) -> Iterator[KeySamples]:
     if brief := entry.brief and entry.brief():
         yield from (taken[:3] for taken in brief)
         return
