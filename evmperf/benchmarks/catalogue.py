@@ -105,7 +105,7 @@ def benchmark(name: str) -> Benchmark:
     except KeyError:
         near = difflib.get_close_matches(name, benchmarks(), n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else "; `evmperf list` names them"
-        raise UsageError(f"there is no benchmark {name!r}{hint}") from None
+        raise UsageError(f"unknown benchmark {name!r}{hint}") from None
 
 
 def board(file: Path, tester: str = "") -> Board:

@@ -25,7 +25,7 @@ may be) ends after the current case.
 def _who(options: argparse.Namespace) -> None:
     records = holders(coordinator(options))
     if not records:
-        print("nobody holds a board here")
+        print("no board is held here")
         return
     heads = ("place", "holder", "run", "since", "until", "measures")
     rows = [

@@ -149,7 +149,7 @@ def _health(options: argparse.Namespace) -> None:
     if not options.place:
         raise UsageError("health clear: which board? `evmperf health` lists them")
     if options.place not in known:
-        raise UsageError(f"{options.place} is well already, or there is no board of that name")
+        raise UsageError(f"no failures of {options.place}: `evmperf health` lists boards with failures")
     local = register.of(Wanted(options.place)) != Health()
     register.keep(Wanted(options.place, "" if local else address), Health())
     print(f"{options.place} is cleared: nights use it again")

@@ -187,7 +187,7 @@ def remarks(marks: Mapping[Phase, Mark]) -> list[str]:
     init, root = marks.get(Phase.INIT_STARTED), marks.get(Phase.ROOT_MOUNTED)
     if init and root and init.mono_ns < root.mono_ns:
         found.append(
-            "an initial RAM disk was the first program: what ran before its root is in the time after"
+            "an initial RAM disk was the first program: the time after it includes the work before its root"
         )
     started = marks.get(Phase.STARTING_KERNEL) or marks.get(Phase.EFI_STUB)
     first = marks.get(Phase.FIRST_KERNEL_LINE)

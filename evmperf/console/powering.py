@@ -151,7 +151,7 @@ class Hand:
     def _check(self, began: float, wanted: str) -> None:
         if time.monotonic() - began > self._patience_s:
             raise LabError(
-                f"nobody switched the board {wanted} within {self._patience_s:g} s, or its console "
+                f"the board was not switched {wanted} within {self._patience_s:g} s, or its console "
                 f"did not show it: `hand_timeout` of the strategy is the limit"
             )
 

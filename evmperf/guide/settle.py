@@ -189,7 +189,7 @@ class Witness:
                 printed += [row] if all(self._printed(found, case, *one) for one in figures.items()) else []
                 loads = [(b, f.mean) for b, each in figures.items() for f in each if f.metric == _LOAD]
                 possible += [row] if all(load <= _LIKE * highest[board] for board, load in loads) else []
-        for readings, how in ((printed, "as another guide of the release has them"), (possible, "by loads")):
+        for readings, how in ((printed, "as in another guide of the release"), (possible, "by loads")):
             if len(readings) == 1:
                 return readings[0], how
         return [], ""

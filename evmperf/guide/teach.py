@@ -57,12 +57,12 @@ def draft(source: SourceTable) -> str:
     known = next((table for table in near if _fits(table, source)), None)
     boards = {split_header(text)[0] for text in source.header} - {""}
     lines = [
-        "# Drafted by `evmperf import-guide --teach`: check what is marked, then add the name to",
+        "# Drafted by `evmperf import-guide --teach`: check the marked lines, then add the name to",
         "# outline.yaml where the table belongs.",
         *([f"like: {known.benchmark}"] if known else []),
         f"title: {_flow(source.name or source.section[-1])}",
         f"section: {_flow(_section(source.section, boards))}",
-        f"about: {_flow(about)}  # check: what headings and captions must say",
+        f"about: {_flow(about)}  # check: required words of headings and captions",
         f"driver: {known.driver if known else next(iter(about.values()), 'system')}  # check",
     ]
     if not known:

@@ -205,7 +205,7 @@ class Keeper:
                 self._tell(hold, message)
                 return {"told": str(hold.holder)}
         if not coordinator:
-            raise UsageError(f"nobody on this host holds a board {place!r}: see `evmperf who`")
+            raise UsageError(f"no one on this host holds a board {place!r}: see `evmperf who`")
         async with self._taking.visit(coordinator) as connection:
             found = connection.find(place)
             if not found.acquired:
@@ -271,7 +271,7 @@ class Keeper:
         if now:
             hold.lose(f"{place} was taken by {Holder.named(now)} at {clock(time.time())}")
         elif not hold.lost:
-            why = f"{place} was released by somebody else at {clock(time.time())}"
+            why = f"{place} was released by another user at {clock(time.time())}"
             hold.lose(why, taken=False)
 
     @staticmethod

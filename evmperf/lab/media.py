@@ -88,8 +88,8 @@ class CardSwitch:
             raise LabError(f"the card switch does not go to {mode}: {said}") from None
         if found != mode:
             raise LabError(
-                f"the card switch was told {mode} and is at {found}: is it stuck, or does somebody "
-                f"else hold it?"
+                f"the card switch was set to {mode} and is at {found}: is it stuck, or does another "
+                f"process use it?"
             )
 
     def medium(self) -> str:

@@ -70,6 +70,6 @@ def _check(what: str, asked: str, found: str) -> None:
     asked, found = " ".join(asked.split()), " ".join(found.split())
     if asked and found and asked != found:
         raise LabError(
-            f"the board does not run what it was given over the network: its {what} is {found!r} "
+            f"the board does not run the system sent over the network: its {what} is {found!r} "
             f"and not {asked!r}"
         )

@@ -54,7 +54,7 @@ class InstallationRecord(msgspec.Struct, frozen=True):
         if not 0 <= mounts - self.mounts <= self.starts:
             return (
                 f"its root was mounted {mounts} times and not at most {self.mounts + self.starts}: "
-                f"somebody else has started the board, or had its medium"
+                f"someone else has started the board or used its medium"
             )
         return ""
 

@@ -52,5 +52,5 @@ def rate(text: str, operation: str, offset: int, size: int, unit: int) -> float:
         asked = f"U-Boot's sf was to move {size} bytes at {offset:#x}"
         refuse(other, f"{asked}, but {verb} {moved} at {place}: {verdict}", text)
     same = _SAME.findall(text) == [str(size)]
-    refuse(not same, "U-Boot did not confirm that it read what it wrote", text)
+    refuse(not same, "U-Boot did not confirm the comparison of read and written data", text)
     return size / unit / uboot_time.seconds(text)

@@ -73,7 +73,7 @@ def test_a_kicked_holder_knows_at_once_and_by_whom(lab, place):
         claim.on_lost = lambda sentence: lost.set()
         lab.client("one", "release", "--kick", user="bob")
         assert lost.wait(NOTICE_S)
-        with pytest.raises(BoardLost, match="released by somebody else"):
+        with pytest.raises(BoardLost, match="released by another user"):
             claim.check()
         lab.client("one", "acquire", user="bob")
         until(lambda: "bob" in claim.lost)

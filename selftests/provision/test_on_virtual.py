@@ -149,7 +149,7 @@ def test_a_card_that_was_mounted_elsewhere_is_made_equal_again(lab, install, rel
         imagelab.run("umount", tmp_path / "mnt")
     again = work.install(str(releases[0]))
     assert not again.left_alone
-    assert any("somebody else has started the board, or had its medium" in t for t in work.told)
+    assert any("someone else has started the board or used its medium" in t for t in work.told)
     assert 0 < again.facts["write"]["written"] < first.facts["write"]["written"] // 10
     assert work.bench.shell().run("ls /etc/by-somebody", 10).status
 

@@ -48,7 +48,7 @@ def test_starts_are_counted_from_the_last_look_at_the_medium(book):
     [
         ("cid1", 9, ""),
         ("cid1", 8, ""),  # one start got no further than U-Boot
-        ("cid1", 10, "mounted 10 times and not at most 9: somebody else"),
+        ("cid1", 10, "mounted 10 times and not at most 9: someone else"),
         ("cid1", 1, "mounted 1 times"),  # counted anew: checked or made again
         ("cid2", 9, "its medium is another: cid2 and not cid1"),
         ("", 9, "its medium is another: none and not cid1"),
