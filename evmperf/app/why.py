@@ -20,6 +20,7 @@ from evmperf.model.state import State
 from evmperf.published import identity, releases, source
 from evmperf.report import boots, page
 from evmperf.runs.history import in_folder
+from evmperf.runs.spool import results_in
 from evmperf.state import buses, contrast, prices, rules
 from evmperf.state.answers import Answer, Cause
 from evmperf.state.rules import Finding
@@ -83,11 +84,10 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
 
     Raises UsageError for a case that the run does not have, or a guide that has not this board.
     """
-    entry = in_folder(Path(request.folder))
-    run, results = entry.run, entry.results()
-    chosen = [r for r in results if request.case in f"{r.benchmark} {r.case}"]
-    if not chosen:
-        known = ", ".join(sorted({result.benchmark for result in results})) or "none"
+    folder = Path(request.folder)
+    run, states = in_folder(folder).run, _states(results_in(folder))
+    if not any(_asked(request, result) for result in results_in(folder)):
+        known = ", ".join(sorted({result.benchmark for result in results_in(folder)})) or "none"
         raise UsageError(f"{run.id} has no case {request.case!r}; it has: {known}")
     published = source.baseline(run)
     guides = source.guides(identity.board(run.board), run.os) if published else []
@@ -102,18 +102,21 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
         there = importer.stored(Path(guide), run.board) if named else in_folder(Path(guide))
         well = Baseline(run, there.run, figures(there.results()))
         other = _Other(well, other.history, _states(there.results()))
-    states = _states(results)
     answers: list[Answer] = []
-    for result in chosen:
+    for result in (result for result in results_in(folder) if _asked(request, result)):
         found = _answers(run, result, _state(states, result), other, asked=bool(request.case))
-        answers += boots.told(Path(request.folder), result, list(found)) if result.driver == "boot" else found
+        answers += boots.told(folder, result, list(found)) if result.driver == "boot" else found
     against = Path(request.against).name or (f"the published figures of {run.board}" if published else "")
     return Explained(run=run.id, board=run.board, answers=tuple(answers), against=against)
 
 
+def _asked(request: Why, result: Result) -> bool:
+    return request.case in f"{result.benchmark} {result.case}"
+
+
 def report(folder: Path) -> Path:
     """Write the report with the causes of its figures; returns its path. Raises UsageError or LabError."""
-    answers = explain(Why(folder=str(folder))).answers if in_folder(folder).results() else ()
+    answers = explain(Why(folder=str(folder))).answers if any(results_in(folder)) else ()
     return page.write(folder, answers)
 
 

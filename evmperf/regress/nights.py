@@ -127,7 +127,8 @@ def _taken(lines: Iterable[_Line]) -> Iterator[Taken]:
     for line in lines:
         if line.record != "result" or not line.samples:
             continue
-        told = tuple(map(bytes, msgspec.structs.astuple(line.conditions)))
+        given = line.conditions
+        told = (bytes(given.medium), bytes(given.variant), bytes(given.counted_from))
         alike = (line.driver, line.profile, line.version, tuple(line.tools), told)
         case = shared.get(alike)
         if case is None:

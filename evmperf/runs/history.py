@@ -87,7 +87,7 @@ def _samples(entry: StoredRun) -> Iterator[KeySamples]:
     if brief := entry.brief and entry.brief():
         yield from (taken[:3] for taken in brief)
         return
-    for result in entry.results():
+    for result in spool.results_in(entry.folder) if entry.folder else entry.results():
         for sample in result.samples:
             yield Key(result.benchmark, result.case, sample.metric), sample.unit, (sample.value,)
 

@@ -346,9 +346,14 @@ def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, SpoolRecord]]:
         leave_out(f"{path}: is damaged: {damaged - _NAMED} more lines")
 
 
+def results_in(folder: Path) -> Iterator[Result]:
+    """The results of a run one by one: there may be more than memory holds."""
+    return (record for record in read_records(folder) if isinstance(record, Result))
+
+
 def read_results(folder: Path) -> list[Result]:
     """All results of a run."""
-    return [record for record in read_records(folder) if isinstance(record, Result)]
+    return list(results_in(folder))
 
 
 def header(where: str, text: str) -> Header:

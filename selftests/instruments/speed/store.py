@@ -119,26 +119,27 @@ def memory() -> list[Row]:
                 for name in ("url", "token", "org", "bucket")
             }
             shown = ["history", "made-up", "emmc_ext4", "write_throughput", "--case=case 7"]
-            named["EVMPERF_HISTORY"] = str(base / "store")
+            store = {"EVMPERF_HISTORY": str(base / "store")}
             rows = [
-                _resident("push", ["push", str(run)], named),
+                # DuckDB takes up to 256 MB of its own (store/files.py).
+                _resident("push, and into the store", ["push", str(run)], named | store, 450),
                 _resident("report", ["report", str(run)], {}),
                 _resident("history from InfluxDB", [*shown, "--from=influx"], named),
                 _resident("history from spools", [*shown, f"--from={run.parent}"], {}),
-                _resident("history from the store", [*shown, "--from=history"], named),
+                _resident("history from the store", [*shown, "--from=history"], store, 450),
             ]
             assert points(config, "result") == _RESULTS
     return rows
 
 
-def _resident(what: str, arguments: list[str], named: dict[str, str]) -> Row:
+def _resident(what: str, arguments: list[str], named: dict[str, str], most_mib: float = 150) -> Row:
     need = used([sys.executable, "-m", "evmperf", *arguments], **named)
     return Row(
         f"10^6 results: {what}",
         f"{need.peak_mib:.0f} MiB",
         figure=seconds(need.wall_s),
-        goal="< 150 MiB",
-        met=met(need.peak_mib, 150),
+        goal=f"< {most_mib:g} MiB",
+        met=met(need.peak_mib, most_mib),
     )
 
 
