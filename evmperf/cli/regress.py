@@ -208,4 +208,4 @@ def _known(pattern: str) -> None:
     if not fnmatch.filter(tables(), benchmark):
         near = difflib.get_close_matches(benchmark, tables(), n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"there is no benchmark {benchmark!r}{hint}")
+        raise UsageError(f"unknown benchmark {benchmark!r}{hint}")

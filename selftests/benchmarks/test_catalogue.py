@@ -211,7 +211,7 @@ def test_a_missing_tester_is_named_and_no_hindrance_to_others(tmp_path, monkeypa
 
 
 def test_an_unknown_benchmark_gets_a_suggestion():
-    with pytest.raises(UsageError, match="no benchmark 'emmc_ext5'; did you mean emmc_ext"):
+    with pytest.raises(UsageError, match="unknown benchmark 'emmc_ext5'; did you mean emmc_ext"):
         catalogue.benchmark("emmc_ext5")
     with pytest.raises(UsageError, match="evmperf list"):
         catalogue.benchmark("zzz")

@@ -201,7 +201,7 @@ def test_an_old_boot_loader_in_front_of_a_new_image_is_found(lab, install, relea
 def test_a_switch_that_is_stuck_ends_it_before_anything_is_written(lab, install, releases):
     bench, file = lab(card_stuck="dut")
     work = install(file)
-    with pytest.raises(LabError, match="was told host and is at dut"):
+    with pytest.raises(LabError, match="was set to host and is at dut"):
         work.install(str(releases[0]))
     assert not work.book.read().writing, "nothing was begun: the card is what it was"
     assert not any(bench.folder.joinpath("disks/sd.img").read_bytes()[: 1 << 20])
@@ -210,7 +210,7 @@ def test_a_switch_that_is_stuck_ends_it_before_anything_is_written(lab, install,
 
 def test_a_card_that_stays_at_the_host_leaves_the_board_off(lab, install, releases):
     bench, file = lab(card_stuck="host")
-    with pytest.raises(LabError, match="was told dut and is at host"):
+    with pytest.raises(LabError, match="was set to dut and is at host"):
         install(file).install(str(releases[0]))
     assert not bench.status().power
 

@@ -131,7 +131,7 @@ def test_a_link_that_is_cut_in_mid_write_leaves_a_card_that_nobody_boots(target,
 
 def test_a_switch_that_is_stuck_at_the_board_is_said_so(target, image, card, tmp_path):
     Path(f"{tmp_path}/control.stuck").touch()
-    with pytest.raises(LabError, match="was told host and is at dut: is it stuck"):
+    with pytest.raises(LabError, match="was set to host and is at dut: is it stuck"):
         CardWay(CardSwitch.of(target)).put(image, lambda *_: None)
     assert set(card.read_bytes()) == {0xA5}
 
