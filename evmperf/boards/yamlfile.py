@@ -8,7 +8,7 @@ import yaml
 
 from evmperf.model.errors import UsageError
 
-NESTING_SAFE_CHARS = 16_000
+NESTING_SAFE_CHARS = 8_000
 """libyaml overflows its stack, which ends the process, from some 20 000 levels of nesting on: a
 longer text is read in Python, ten times as slow.
 """

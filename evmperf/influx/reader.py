@@ -22,7 +22,7 @@ from(bucket: params.bucket) |> range({span})
 |> map(fn: (r) => ({{r with time_ns: int(v: r._time)}}))
 """
 
-_HOUR_NS = 3_600_000_000_000
+_DAY_NS = 86_400_000_000_000
 _Key = tuple[str, str, int]
 """Benchmark, case, and when the case began."""
 
@@ -75,8 +75,10 @@ class InfluxRuns:
     ) -> Iterator[Mapping[str, Any]]:
         which = f'r._measurement == "{measurement}" and r.board == params.board {which}'
         of_run = "|> filter(fn: (r) => r.run == params.run)"
-        # Without an end the database would put the fields of all later runs side by side, too.
-        end = f", stop: time(v: {run.ended_ns + _HOUR_NS})" if run.ended_ns else ""
+        # Without an end the database would put the fields of all later runs side by side, too. The clock
+        # of a host may have been set back during the run.
+        last = max(run.started_ns, run.ended_ns) + _DAY_NS
+        end = f", stop: time(v: {last})" if run.ended_ns else ""
         span = f"start: time(v: {run.started_ns}){end}"
         return self._points(span, which, of_run, board=run.board, run=run.id, **values)
 
