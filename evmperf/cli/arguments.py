@@ -143,7 +143,7 @@ def board_name(given: str) -> str:
 def count(text: str) -> int:
     """A number from 1 on; for argparse."""
     if not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of repetitions: write 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on: write 1 or more")
     return int(text)
 
 

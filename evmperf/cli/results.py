@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evmperf.app import sources, why
 from evmperf.benchmarks import catalogue
-from evmperf.cli.arguments import RESULTS, RUN, SOURCE, arg, board_name, command, flag
+from evmperf.cli.arguments import RESULTS, RUN, SOURCE, arg, board_name, command, count, flag
 from evmperf.cli.terminal import width
 from evmperf.model.errors import UsageError
 from evmperf.model.stats import rounded
@@ -38,7 +38,7 @@ Writes report.html of a run again from the run's files, also for a run at work o
     RESULTS,
     SOURCE,
     arg("--board", "only runs of this board (name or file)", type=board_name),
-    arg("--last=N", "how many (default: 20)", type=int, default=20),
+    arg("--last=N", "how many (default: 20)", type=count, default=20),
 )
 def _runs(options: argparse.Namespace) -> None:
     named = ("", sources.INFLUX, sources.HISTORY, sources.PUBLISHED, "baselines")
@@ -114,7 +114,7 @@ def _report(options: argparse.Namespace) -> None:
     arg("benchmark?", "`evmperf list` names them (default: list what was measured)"),
     arg("metric?", "e.g. write_throughput (default: all of the benchmark)"),
     arg("--case", "one row of the benchmark (default: all)"),
-    arg("--last=N", "runs (default: 20)", type=int, default=20),
+    arg("--last=N", "runs (default: 20)", type=count, default=20),
     RESULTS,
     SOURCE,
     flag("--published", "of TI's published figures, over their releases"),
