@@ -5,6 +5,7 @@
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.shelltext import ShellTexts
 from evmperf.tools import mpstat
 from evmperf.tools._checks import refuse, refusing
 
@@ -16,6 +17,7 @@ CHANNELS = 2
 FRAME_BITS = CHANNELS * 16
 """Bits of one frame: two channels of S16_LE."""
 
+_SHELL = ShellTexts(__file__)
 _SAID = re.compile(
     r"(?:Playing|Recording) raw data '[^']*' : Signed 16 bit Little Endian, Rate \d+ Hz, Stereo"
     r"|Hardware PCM card \d+ .*|Its setup is:|  \w[\w ]*: .*"
@@ -37,20 +39,11 @@ def command(
     `period` is in frames. The first look is after `settle_s` seconds, the second `window_s` seconds later.
     """
     program, file = ("arecord", "/dev/null") if capture else ("aplay", "/dev/zero")
-    frames = rate * (settle_s + window_s + 2)
-    look = (
-        f"sleep {settle_s}; cat {folder}/hw_params; echo; cat {folder}/status; echo; "
-        f"{mpstat.snapshot(mpstat.STAT_BEFORE)}; sleep {window_s}; "
-        f"{mpstat.snapshot(mpstat.STAT_AFTER)}; cat {folder}/status"
-    )
-    # The tool stays in the foreground, so that Ctrl-C reaches it.
-    return (
-        f'({look}) >"$OUT/{STREAM_FILE}" & look=$!; '
-        f"{program} -D {device} -t raw -f S16_LE -c {CHANNELS} -r {rate} "
-        # The kernel notes the time of a status only with -v.
-        f'--period-size={period} -s {frames} -v {file} 2>"$OUT/{TEXT_FILE}"; r=$?; '
-        f'[ $r = 0 ] || cat "$OUT/{TEXT_FILE}"; kill $look 2>/dev/null; wait; exit $r'
-    )
+    times = {"settle_s": settle_s, "window_s": window_s, "frames": rate * (settle_s + window_s + 2)}
+    looks = {"before": mpstat.snapshot(mpstat.STAT_BEFORE), "after": mpstat.snapshot(mpstat.STAT_AFTER)}
+    about = {"program": program, "device": device, "from_to": file, "folder": folder, **looks}
+    about |= {"stream_file": STREAM_FILE, "text_file": TEXT_FILE}
+    return _SHELL("stream", **about, **times, rate=rate, period=period, channels=CHANNELS)
 
 
 def throughput(said: str, stream: str, rate: int, period: int) -> float:

@@ -8,6 +8,7 @@ and prints the first and the last frame with the kernel's receive time stamps.
 import re
 from decimal import Decimal
 
+from evmperf.model.shelltext import ShellTexts
 from evmperf.tools._checks import refuse, whole
 
 TEXT_FILE = "can.txt"
@@ -22,30 +23,7 @@ _FRAME_MEMORY = 1024
 _CLOCK_S = 0.02
 """/proc/uptime has hundredths of a second, and is read twice."""
 
-_COUNT = r"""
-BEGIN { hex = "0123456789ABCDEF"; before = -1 }
-/^DROPCOUNT: dropped / { dropped += $3; next }
-NF != 3 { unknown++; next }
-{
-  at = index($3, "##"); data = substr($3, at ? at + 3 : index($3, "#") + 1)
-  number = 0
-  for (i = 7; i > 0; i -= 2)
-    number = number * 256 + 16 * (index(hex, substr(data, i, 1)) - 1) \
-      + index(hex, substr(data, i + 1, 1)) - 1
-  if (length(data) != digits) unknown++
-  if (number <= before) disordered++
-  else lost += number - before - 1
-  before = number
-  if (!received++) first = $1 " " number
-  last = $1 " " number
-}
-END {
-  print "received", received + 0; print "lost", lost + 0; print "dropped", dropped + 0
-  print "disordered", disordered + 0; print "unknown", unknown + 0
-  print "first", first; print "last", last
-}
-"""
-
+_SHELL = ShellTexts(__file__)
 _TEXT = re.compile(
     r"sent (?P<sent>\d+)\n"
     r"uptime (?P<began>\d+\.\d\d) (?P<ended>\d+\.\d\d)\n"
@@ -68,24 +46,14 @@ def command(interface: str, *, frames: int, size: int, fd: bool, echo: bool, aro
     """
     options = f"-g 0 -p 1000 -n {frames} -I {_IDENTIFIER} -L {size} -D i"
     send = " ".join(["cangen", interface, options, *(["-f", "-b"] if fd else []), *([] if echo else ["-x"])])
-    sent = f"/sys/class/net/{interface}/statistics/tx_packets"
-    listens = f"grep -qsw {interface} /proc/net/can/rcvlist_all"
-    return (
-        f"rm -f {LOG}; candump -L -d -r {frames * _FRAME_MEMORY} -n {frames} -T {_QUIET_MS} "
-        f"{interface} >{LOG} & p=$!; n=0; until {listens}; do "
-        f'kill -0 $p && [ $n -lt 50 ] || {{ echo "candump does not listen"; exit 1; }}; '
-        f"n=$((n + 1)); sleep 0.1; done; "
-        f"read before <{sent}; read began x </proc/uptime; "
-        f"( {around.replace('{send}', send)} ) || {{ kill $p; exit 1; }}; "
-        f"wait $p || exit; read after <{sent}; read ended x </proc/uptime; "
-        f'{{ echo "sent $((after - before))"; echo "uptime $began $ended"; '
-        f'{count(LOG, size)}; }} >"$OUT/{TEXT_FILE}"'
-    )
+    about = {"i": interface, "log": LOG, "sent": f"/sys/class/net/{interface}/statistics/tx_packets"}
+    counts = {"memory": frames * _FRAME_MEMORY, "frames": frames, "digits": 2 * size, "quiet_ms": _QUIET_MS}
+    return _SHELL("send", **about, **counts, around=around.replace("{send}", send), text_file=TEXT_FILE)
 
 
 def count(log: str, size: int) -> str:
     """Shell text that prints what is in candump's log of frames of `size` bytes."""
-    return f"awk -v digits={2 * size} '{_COUNT}' {log}"
+    return _SHELL("count", digits=2 * size, log=log)
 
 
 def transfer(text: str, frames: int) -> tuple[float, float]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.places import STEP_FOLDER
+from evmperf.model.shelltext import ShellTexts
 from evmperf.tools._checks import refuse, refusing
 
 JSON_FILE = "cyclictest.json"
@@ -21,21 +22,16 @@ _START_S = 0.2
 _MISSING = 1e-3
 """Part of the requested time that a thread may miss because of rounding."""
 
+_SHELL = ShellTexts(__file__)
 _PID = f"{STEP_FOLDER}/stress-ng.pid"
 
 
 def under_stress(duration: str) -> str:
     """Shell text: `duration` (6h, 3s) under stress-ng's load, into `$OUT/cyclictest.json`."""
-    return (
-        f"stress-ng --cpu-method=all -c 4 >/dev/null 2>&1 & p=$!; echo $p >{_PID}; "
-        f"cyclictest -m -Sp80 -D{duration} -h400 -i200 -M -q "
-        f'--json="$OUT/{JSON_FILE}" >/dev/null; r=$?; '
-        f'kill $p || {{ echo "stress-ng ended before cyclictest did"; r=1; }}; '
-        f"wait $p; rm -f {_PID}; exit $r"
-    )
+    return _SHELL("under_stress", pid=_PID, duration=duration, json_file=JSON_FILE)
 
 
-END_STRESS = f"if [ -e {_PID} ]; then kill $(cat {_PID}); rm -f {_PID}; fi; true"
+END_STRESS = _SHELL("end", pid=_PID)
 """Shell text that ends the stress-ng of a measurement that was interrupted."""
 
 

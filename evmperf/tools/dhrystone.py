@@ -5,6 +5,7 @@ that Weicker's dhry_1.c prints, and its clock.
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.shelltext import ShellTexts
 from evmperf.tools._checks import only, refuse
 from evmperf.tools._rounding import agree, over, span
 
@@ -21,16 +22,12 @@ _CLOCK = re.compile(r"^[A-Za-z][^\d\n]* (\d+(?:\.\d+)?) ?MHz *$", re.MULTILINE)
 _KILOHERTZ = range(10_000, 10_000_001)
 """Plausible CPU clocks."""
 
-_CUR_FREQ = "/sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq"
+_SHELL = ShellTexts(__file__)
 
 
 def watched(command: str) -> str:
     """Shell text that runs `command` and notes cpufreq's clocks (kHz) under its load every second."""
-    return (
-        f"{{ n=0; while [ $n -lt 900 ]; do cat {_CUR_FREQ}; sleep 1; n=$((n+1)); done; }} "
-        f'>"$OUT/{CLOCK_FILE}" 2>/dev/null & w=$!; {command}; r=$?; '
-        f"kill $w; wait $w 2>/dev/null; exit $r"
-    )
+    return _SHELL("watched", command=command, clock_file=CLOCK_FILE)
 
 
 def per_second(text: str) -> float:

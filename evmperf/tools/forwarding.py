@@ -5,11 +5,13 @@ within the tester's test if frames came at both ends as in its middle.
 import re
 
 from evmperf.model.places import STEP_FOLDER
+from evmperf.model.shelltext import ShellTexts
 from evmperf.tools import mpstat
 from evmperf.tools._checks import read_twice, refuse, twice, whole
 
 TEXT_FILE = "frames.txt"
 _STATE = f"{STEP_FOLDER}/forwarding"
+_SHELL = ShellTexts(__file__)
 _LINE = re.compile(r"(\d+\.\d\d) (\d+)\n" * 4)
 _END_S = 0.3
 """Seconds of a look at either end of the window."""
@@ -21,23 +23,16 @@ def watch(interface: str, settle_s: int, window_s: int) -> str:
     """Shell text that watches in the background what an interface receives, and the processors'
     load: after `settle_s` seconds for `window_s`, with a look of _END_S at either end.
     """
-    look = f"read u x </proc/uptime; read b </sys/class/net/{interface}/statistics/rx_bytes; echo $u $b"
-    before, after = mpstat.snapshot(mpstat.STAT_BEFORE), mpstat.snapshot(mpstat.STAT_AFTER)
-    window = f"{look}; {before}; sleep {_END_S}; {look}; sleep {window_s - 2 * _END_S:g}; {look}; "
-    return (
-        f"rm -rf {_STATE}; mkdir {_STATE} && cd {_STATE} && OUT=.; ( sleep {settle_s}; "
-        f"{{ {window}sleep {_END_S}; {after}; {look}; }} >{TEXT_FILE}; touch done ) >/dev/null 2>&1 &"
-    )
+    looks = {"before": mpstat.snapshot(mpstat.STAT_BEFORE), "after": mpstat.snapshot(mpstat.STAT_AFTER)}
+    about = {"interface": interface, "state": _STATE, "text_file": TEXT_FILE, **looks}
+    within_s = f"{window_s - 2 * _END_S:g}"
+    return _SHELL("watch", **about, settle_s=settle_s, end_s=_END_S, within_s=within_s)
 
 
 def collect() -> str:
     """Shell text that leaves what `watch` saw as outputs; repeated, the same."""
-    copies = "; ".join(f'cp {name} "$OUT/{name}"' for name in (mpstat.STAT_BEFORE, mpstat.STAT_AFTER))
-    frames = twice(f"cat {TEXT_FILE}", TEXT_FILE)
-    return (
-        f'n=0; until [ -e {_STATE}/done ]; do [ $n -lt 60 ] || {{ echo "the watch does not end"; exit 3; }}; '
-        f"n=$((n + 1)); sleep 1; done; cd {_STATE} && {copies}; {frames}"
-    )
+    about = {"stat_before": mpstat.STAT_BEFORE, "stat_after": mpstat.STAT_AFTER, "state": _STATE}
+    return _SHELL("collect", **about, frames=twice(f"cat {TEXT_FILE}", TEXT_FILE))
 
 
 def received_mbit(text: str) -> float:

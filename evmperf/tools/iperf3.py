@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.shelltext import ShellTexts
 from evmperf.tools._checks import refuse, refusing
 
+_SHELL = ShellTexts(__file__)
 _MEGA = 1e6
 _SHORTEST = 0.9
 """Minimum part of the requested time that a test must run."""
@@ -42,12 +44,7 @@ def again_if_refused(test: str, name: str) -> str:
     """Shell text that repeats `test` while the server refuses the connection, four times at most: between
     two tests the server closes its port for a moment. Failed, it prints the error in `$OUT/NAME`.
     """
-    refused = f'grep -qs "Connection refused" "$OUT/{name}"'
-    error = 's/.*"error":[[:space:]]*//p'
-    return (
-        f"n=0; until ({test}); do r=$?; {refused} && [ $n -lt 3 ] || {{ sed -n '{error}' \"$OUT/{name}\"; "
-        f"exit $r; }}; n=$((n + 1)); sleep 0.3; done"
-    )
+    return _SHELL("again", test=test, name=name)
 
 
 def received(text: str, seconds: int, ways: Sequence[str] = ("",)) -> float:

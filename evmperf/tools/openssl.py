@@ -4,6 +4,7 @@ import math
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.shelltext import ShellTexts
 from evmperf.tools._checks import read_twice, refuse, twice, whole
 
 TEXT_FILE = "openssl.txt"
@@ -27,9 +28,7 @@ _SET = re.compile(r'Engine "\w+" set\.\n')
 _DRIVER = re.compile(r"^name +: (\S+)\ndriver +: (\S+)\npriority +: (\d+)$", re.MULTILINE)
 _UPTIMES = re.compile(r"(\d+\.\d\d) (\d+\.\d\d)\n")
 
-
-_DES = 'l=; ! openssl list -providers >/dev/null 2>&1 || l="-provider default -provider legacy"; '
-"""Since 3.0, DES is in a provider of its own."""
+_SHELL = ShellTexts(__file__)
 ALONE = "export OPENSSL_CONF=/dev/null; "
 """Shell text before `command`: without the engines that a configuration loads."""
 INSTRUCTIONS = f"{ALONE}grep -qsw aes /proc/cpuinfo || exit 0; "
@@ -41,11 +40,7 @@ IN_CRYPTO = "grep -E '^(name|driver|priority) ' /proc/crypto"
 
 def in_kernel(algorithm: str) -> str:
     """Shell text before `command` for the engine devcrypto or afalg; ends where neither can."""
-    return (
-        f"{ALONE}modprobe -aq cryptodev af_alg algif_skcipher algif_hash; for e in devcrypto afalg ''; do "
-        f'openssl engine -c $e 2>/dev/null | grep -qiw "{algorithm}" && break; done; [ "$e" ] || exit 0; '
-        f'l="-engine $e"; '
-    )
+    return f"{_SHELL('in_kernel', algorithm=algorithm)}; "
 
 
 def kernel_driver(text: str, crypto: str, algorithm: str) -> str:
@@ -66,15 +61,10 @@ def command(algorithm: str, seconds: int, before: str = "", about: str = _ABOUT)
 
     /proc/uptime and the shell's `times` stand in for GNU time, which not every board has.
     """
-    return (
-        f"l=; {before}{_DES if algorithm.startswith('des-') else ''}read began x </proc/uptime; "
-        # In a shell of its own, whose times are those of this run alone.
-        f"( openssl speed -elapsed -mr -seconds {seconds} $l "
-        f'-evp {algorithm} >"$OUT/{TEXT_FILE}" 2>&1; r=$?; times >"$OUT/{TIMES_FILE}"; exit $r ); r=$?; '
-        f'read ended x </proc/uptime; echo "$began $ended" >"$OUT/{UPTIME_FILE}"; '
-        f"{twice(about, ABOUT_FILE)}; "
-        f'[ $r = 0 ] || cat "$OUT/{TEXT_FILE}"; exit $r'
-    )
+    files = {"text_file": TEXT_FILE, "times_file": TIMES_FILE, "uptime_file": UPTIME_FILE}
+    chosen = before + (f"{_SHELL('des')}; " if algorithm.startswith("des-") else "")
+    told = {"twice": twice(about, ABOUT_FILE), "chosen": chosen}
+    return _SHELL("speed", **files, **told, algorithm=algorithm, seconds=seconds)
 
 
 def throughput(text: str, size: int, seconds: int) -> float:

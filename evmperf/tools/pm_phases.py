@@ -5,10 +5,12 @@
 import re
 
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.shelltext import ShellTexts
 from evmperf.tools._checks import refuse
 
 TEXT_FILE = "pm_phases.txt"
 
+_SHELL = ShellTexts(__file__)
 _DEBUG = "/sys/power/pm_debug_messages"
 _MARK = "evmperf: sleeping"
 _DOWN = ("suspend", "late suspend", "noirq suspend")
@@ -24,17 +26,8 @@ _ROUNDING_MS = 0.1
 
 def command(sleep_command: str) -> str:
     """Shell text: `sleep_command` and the kernel's messages of it in TEXT_FILE; fails without them."""
-    return (
-        f"[ -w {_DEBUG} ] || {{ echo '{_DEBUG} is missing: this kernel does not report the "
-        f"durations of its phases'; exit 3; }}; "
-        f"read -r evmperf_was <{_DEBUG}; echo 1 >{_DEBUG}; echo '{_MARK}' >/dev/kmsg; "
-        f'( {sleep_command} ) >"$OUT/said" 2>&1; evmperf_status=$?; echo $evmperf_was >{_DEBUG}; '
-        f'[ $evmperf_status = 0 ] || {{ tail -n 2 "$OUT/said"; exit $evmperf_status; }}; '
-        # From the last mark on: an earlier measurement's is in the log as well.
-        f'dmesg | awk \'index($0, "{_MARK}") {{ t = ""; next }} '
-        f'/ PM: / {{ t = t $0 "\\n" }} END {{ printf "%send\\n", t }}\' '
-        f'>"$OUT/{TEXT_FILE}"; rm "$OUT/said"'
-    )
+    about = {"debug": _DEBUG, "mark": _MARK, "text_file": TEXT_FILE}
+    return _SHELL("sleep", **about, sleep_command=sleep_command)
 
 
 def latencies(text: str) -> tuple[float, float]:

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 
 from evmperf.model.places import STEP_FOLDER
+from evmperf.model.shelltext import ShellTexts
 from evmperf.tools._checks import refuse, whole
 
 TEXT_FILE = "suspend.txt"
 LEAD_S = 2
 """Seconds between starting the command and the sleep, in which the prompt must come back."""
 
+_SHELL = ShellTexts(__file__)
 _STATE = f"{STEP_FOLDER}/sleep"
 END_S = 60
 """Seconds that a sleep command may take to end once the board answers again."""
@@ -19,44 +21,13 @@ END_S = 60
 
 def start(sleep_command: str) -> str:
     """Shell text: `sleep_command` in the background; fails on a board without proof of sleep."""
-    return f"""\
-for f in /sys/class/rtc/rtc0/since_epoch /sys/power/suspend_stats/success; do
-  [ -r $f ] || {{ echo "$f is missing: this kernel does not report whether it slept"; exit 3; }}
-done
-rm -rf {_STATE}; mkdir {_STATE} && cd {_STATE} || exit 3
-state() {{
-  read -r up x </proc/uptime; read -r rtc </sys/class/rtc/rtc0/since_epoch
-  read -r good </sys/power/suspend_stats/success; read -r bad </sys/power/suspend_stats/fail
-  echo "$1 $up rtc $rtc success $good fail $bad"
-}}
-state start >state
-(
-  sleep {LEAD_S}
-  state before >>state
-  ( {sleep_command}
-  ) >said 2>&1
-  r=$?
-  echo >>said  # whose last line may be unfinished
-  state after >>state
-  echo "status $r" >>state
-  mv state done
-) >/dev/null 2>&1 &"""
+    # on a line of its own, as it may end with a comment.
+    return _SHELL("start", state=_STATE, lead_s=LEAD_S, sleep_command=f"{sleep_command}\n")
 
 
 def check() -> str:
     """Shell text for the board after its wake-up: writes `$OUT/suspend.txt`."""
-    return f"""\
-cd {_STATE} || exit 3
-i=0
-while [ ! -e done ]; do
-  i=$((i+1)); [ $i -le {END_S} ] || {{ echo "the sleep command has not ended"; exit 4; }}
-  sleep 1
-done
-{{
-  cat done; sed 's/^/said /' said
-  for f in dev step; do echo "failed $f $(cat /sys/power/suspend_stats/last_failed_$f)"; done
-  echo end
-}} >"$OUT/{TEXT_FILE}" """.rstrip()
+    return _SHELL("check", state=_STATE, end_s=END_S, text_file=TEXT_FILE)
 
 
 _LATE_S = 30

@@ -18,7 +18,9 @@ WORD = "can: has a CAN controller\n"
 VOCABULARY = "evmperf/boards/features.yaml"
 FILES = (
     "evmperf/benchmarks/tables/can_loopback.py",
+    "evmperf/benchmarks/tables/can_loopback.sh",
     "evmperf/tools/can.py",
+    "evmperf/tools/can.sh",
     "selftests/data/can",
     "selftests/tools/test_can.py",
     "tests/test_can.py",

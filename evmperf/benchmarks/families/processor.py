@@ -6,6 +6,7 @@ TI's test definitions pin single-threaded programs to CPU 0 and set the performa
 from evmperf.benchmarks.step import CleanUp, Outputs, Prepare, output
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Direction, Metric
+from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
 from evmperf.tools import mpstat
 
@@ -16,31 +17,17 @@ PINNED = f"CPU {CPU}, {GOVERNOR} governor"
 UNPINNED = f"all CPUs, {GOVERNOR} governor"
 """Variants of a result; boards without cpufreq have but one clock, which is its performance."""
 
-_POLICIES = "/sys/devices/system/cpu/cpufreq/policy*"
+_SHELL = ShellTexts(__file__)
 _SAVED = f"{STEP_FOLDER}/governors"
-_PUT_BACK = (
-    f"if [ -e {_SAVED} ]; then while read -r file governor; do "
-    f"echo $governor >$file || exit 3; done <{_SAVED} && rm {_SAVED}; fi"
-)
+PREPARE = Prepare("governor", _SHELL("prepare", saved=_SAVED, governor=GOVERNOR), 30, 0.2)
+"""The step that sets every CPU's governor, after putting back an interrupted run's."""
+PUT_BACK = CleanUp("governor-back", _SHELL("put_back", saved=_SAVED), 30, 0.2)
+"""The step that gives every CPU its governor again, whatever happened."""
 
 
 def perf(unit: Unit, better: Direction, low: float, high: float) -> Metric:
     """The column `perf` of a system benchmark, which all of them have."""
     return Metric("perf", unit, better, "perf", low, high)
-
-
-PREPARE = Prepare(
-    "governor",
-    f"{_PUT_BACK}; for p in {_POLICIES}; do f=$p/scaling_governor; [ -w $f ] || continue; "
-    f'read -r governor <$f && echo "$f $governor" >>{_SAVED} && echo {GOVERNOR} >$f && '
-    f'read -r set <$f && [ "$set" = {GOVERNOR} ] || {{ '
-    f'echo "$f does not take {GOVERNOR}: enable that governor in the kernel"; exit 3; }}; done',
-    30,
-    0.2,
-)
-"""The step that sets every CPU's governor, after putting back an interrupted run's."""
-PUT_BACK = CleanUp("governor-back", _PUT_BACK, 30, 0.2)
-"""The step that gives every CPU its governor again, whatever happened."""
 
 
 def pinned(command: str) -> str:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from evmperf.benchmarks.step import CleanUp, Prepare
 from evmperf.model.places import STEP_FOLDER
+from evmperf.model.shelltext import ShellTexts
+
+_SHELL = ShellTexts(__file__)
 
 MOUNT_POINT = f"{STEP_FOLDER}/mnt"
 
@@ -30,40 +33,16 @@ _KIND = {
 }
 
 
-def _of_kind(partition: str, driver: str) -> str:
-    """Shell text that fails unless `partition` (`$s` in sysfs) is on the driver's kind of disk."""
-    if driver not in _KIND:
-        return ""
-    what, holds = _KIND[driver]
-    return (
-        "k=$s; [ ! -e $k/partition ] || k=${k%/*}; "
-        f'{{ {holds}; }} 2>/dev/null || no "{partition} (${{k##*/}}) is not on {what}"; '
-    )
-
-
-def fits(partition: str, driver: str) -> str:
+def fits(partition: str, driver: str, text: str = "fits") -> str:
     """Shell text that fails unless `partition` may be overwritten and is the driver's kind of disk."""
-    return (
-        'no() { echo "$*: name another scratch partition in the board file"; exit 3; }; '
-        f'd=$(readlink -f {partition}); [ -b "$d" ] || no "{partition} does not exist"; '
-        "s=$(readlink -f /sys/class/block/${d##*/}); "
-        f"{_of_kind(partition, driver)}"
-        "r=$(readlink -f /sys/dev/block/$(mountpoint -d /)); "
-        f'case "$r/" in "$s"/*) no "{partition} holds the mounted root";; esac; '
-        'p="${d##*/} $(cd "$s" && ls -d */partition 2>/dev/null | cut -d/ -f1)"; '
-        # A device that others are built on (LVM, RAID, encryption) may hold the root indirectly.
-        f'for n in $p; do [ -z "$(ls /sys/class/block/$n/holders)" ] || '
-        f'no "{partition} is in use by another"; done'
-    )
+    what, holds = _KIND.get(driver, ("", ""))
+    kind = f"{_SHELL('kind', partition=partition, what=what, holds=holds)};" if what else ""
+    return _SHELL(text, partition=partition, kind=kind)
 
 
 def guard(partition: str, driver: str) -> str:
     """Shell text that fails like `fits`, and unmounts the partition."""
-    return (
-        f"{fits(partition, driver)}; "
-        'for n in $p; do while grep -q "^/dev/$n " /proc/mounts; do '
-        "umount /dev/$n || exit 3; done; done"
-    )
+    return fits(partition, driver, "guard")
 
 
 @dataclass(frozen=True)

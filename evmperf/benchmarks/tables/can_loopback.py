@@ -14,6 +14,7 @@ from evmperf.benchmarks.families.network import changing, put_back
 from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Step, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
 from evmperf.tools import can, mpstat
 
@@ -23,21 +24,7 @@ _VIRTUAL = "evmperf-can"
 _BITRATE, _DATA_BITRATE = 1_000_000, 5_000_000
 """Bit/s, the latter in the data of CAN FD frames."""
 _RATES = {"bitrate": str(_BITRATE), "data_bitrate": str(_DATA_BITRATE)}
-
-_CONTROLLER_UP = (
-    f'd=/sys/class/net/{_CONTROLLER}; [ -e $d ] || no "the board has no {_CONTROLLER}: '
-    'enable a CAN controller in its device tree"; '
-    f'[ $(($(cat $d/flags) & 1)) = 0 ] || no "{_CONTROLLER} is up: somebody uses it"; '
-    f"ip link set {_CONTROLLER} type can bitrate {_BITRATE} dbitrate {_DATA_BITRATE} fd on "
-    f'loopback on || no "{_CONTROLLER} cannot do CAN FD or loopback"; '
-    f'undo "ip link set {_CONTROLLER} type can fd off loopback off"; '
-    f'ip link set {_CONTROLLER} up || exit 3; undo "ip link set {_CONTROLLER} down"'
-)
-_VIRTUAL_UP = (
-    f"[ ! -e /sys/class/net/{_VIRTUAL} ] || ip link del {_VIRTUAL}; modprobe -aq vcan can-raw; "
-    f'ip link add {_VIRTUAL} type vcan || exit 3; undo "ip link del {_VIRTUAL}"; '
-    f"ip link set {_VIRTUAL} mtu 72 up"
-)
+_SHELL = ShellTexts(__file__)
 
 
 def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
@@ -50,7 +37,7 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         return readings(frame_rate=rate, frame_loss=loss, cpu_load=processor.load(outputs))
 
     return [
-        changing("prepare", _VIRTUAL_UP if _is_virtual(board) else _CONTROLLER_UP),
+        changing("prepare", _SHELL("virtual" if echo else "controller", i=_interface(board), **_RATES)),
         Measure("measure", send, 60 + frames / 100, 2 + frames / 4000, parse=parse),
         CleanUp("clean-up", f"rm -f {can.LOG}", 30, 0.1),
         put_back(),

@@ -22,9 +22,11 @@ from evmperf.benchmarks.step import (
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
+from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
 from evmperf.tools import iperf3, mpstat, netperf
 
+_SHELL = ShellTexts(__file__)
 _UDP = "udp.txt"
 _IPERF = "iperf3.json"
 
@@ -111,9 +113,9 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
 
         command = f"{stream} & {maerts}; r=$?; wait $! && exit $r"
         measure = Measure("measure", command, *_times_s(seconds), parse=parse)
-        return over_link(
-            board, driver, server, measure, [_pace(cable.interface, rx_usecs(board))] if pacing else []
-        )
+        pace = _SHELL("pace", i=cable.interface, rx_usecs=rx_usecs(board))
+        before = [network.changing("pace interrupts", pace)] if pacing else []
+        return over_link(board, driver, server, measure, before)
 
     return _benchmark(
         driver,
@@ -125,17 +127,6 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
         steps=steps,
         tools=("netperf", "ethtool") if pacing else ("netperf",),
         conditions=lambda board: {VARIANT: f"rx-usecs {rx_usecs(board)}"} if pacing else {},
-    )
-
-
-def _pace(i: str, rx_usecs: int) -> Step:
-    cannot = f"the driver of {i} cannot pace interrupts"
-    return network.changing(
-        "pace interrupts",
-        f"v=$(ethtool -c {i} | sed -n 's/^rx-usecs:[[:space:]]*//p'); "
-        f'case "$v" in "" | *[!0-9]*) no "{cannot}: ethtool -c shows no rx-usecs";; esac; '
-        f"[ $v = {rx_usecs} ] || {{ m=$(ethtool -C {i} rx-usecs {rx_usecs} 2>&1) || "
-        f'no "{cannot}: $m"; undo "ethtool -C {i} rx-usecs $v"; }}',
     )
 
 

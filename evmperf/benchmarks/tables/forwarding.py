@@ -14,6 +14,7 @@ from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Case, Reading
+from evmperf.model.shelltext import ShellTexts
 from evmperf.tools import forwarding, iperf3
 
 _JSON = "iperf3.json"
@@ -24,7 +25,7 @@ _SETTLE_S = 6
 """Seconds from the watch's start to its window, in which the test begins."""
 _HARDWARE = "with HW"
 _KINDS = {"switch": "Switch", "hsr": "HSR"}
-_OFFLOADS = "hsr-fwd-offload", "hsr-dup-offload", "hsr-tag-ins-offload", "hsr-tag-rm-offload"
+_SHELL = ShellTexts(__file__)
 
 _LOADS = tuple(
     # The guides' ends are boards as well; the tester's loads say nothing of one.
@@ -34,72 +35,25 @@ _LOADS = tuple(
 
 
 def _node(kind: str, ports: Sequence[str], *, offload: bool) -> Prepare:
-    first, second = ports
-    hardware = (
-        '[ -n "$(cat /sys/class/net/$p/phys_switch_id 2>/dev/null)" ] || '
-        'no "$p does not forward in hardware: its driver is no switch"'
-        if kind == "switch"
-        else "; ".join(
-            f'm=$(ethtool -K $p {feature} on 2>&1) || no "$p has no {feature} ($m)"; '
-            f'undo "ethtool -K $p {feature} off"'
-            for feature in _OFFLOADS
-        )
+    about = {"first": ports[0], "second": ports[1], "node_name": _NODE}
+    make, hardware = _SHELL(f"make_{kind}", **about), _SHELL(f"hardware_{kind}") if offload else ":"
+    return network.changing("node", _SHELL("node", **about, make=make, hardware=hardware))
+
+
+def _ends(kind: str, interfaces: Sequence[str], port: int) -> Prepare:
+    ring = f"{_SHELL('ring')}; " if kind == "hsr" else ""
+    lend = "; ".join(
+        _SHELL("lend", end=end, interface=interface, address=address, ring=ring)
+        for end, interface, address in zip(_ENDS, interfaces, _ADDRESSES, strict=True)
     )
-    make = (
-        f"type bridge && ip link set {first} master {_NODE} && ip link set {second} master {_NODE}"
-        if kind == "switch"
-        else f"type hsr slave1 {first} slave2 {second} version 1"
-    )
-    return network.changing(
-        "node",
-        f"modprobe -aq bridge hsr; for p in {first} {second}; do d=/sys/class/net/$p; "
-        '[ -e $d ] || no "the board has no network interface $p: correct the board file"; '
-        f"{hardware if offload else ':'}; "
-        '[ $(($(cat $d/flags) & 1)) = 1 ] || { ip link set $p up || exit 3; undo "ip link set $p down"; }; '
-        f"done; [ ! -e /sys/class/net/{_NODE} ] || ip link del {_NODE}; "
-        f'{{ ip link add {_NODE} {make}; }} || exit 3; undo "ip link del {_NODE}"; ip link set {_NODE} up',
-    )
+    here, there = map(_at, _ENDS)
+    command = _SHELL("ends", lend=f"{lend};", here=here, there=there, port=port, server=_ADDRESSES[1])
+    return network.changing("ends", command, where=Where.TESTER, timeout_s=90)
 
 
 def _at(end: str) -> str:
     """Shell text in front of a command that is to run at one end."""
     return f'nsenter -n -t "$(cat ${{OUT%/*}}/{end})"'
-
-
-def _ends(kind: str, interfaces: Sequence[str], port: int) -> Prepare:
-    """Make the tester both ends, a server at the second, and wait until the first reaches it."""
-    # A process holds each namespace: names would not outlive a step where the tester is a namespace.
-    ring = (
-        "at ip link add open type veth peer name end && at ip link set open up; "
-        'm=$(at ip link add ring type hsr slave1 $i slave2 open version 1 2>&1) || no "the kernel '
-        'of the tester cannot do HSR ($m)"; i=ring; '
-    )
-    lend = "".join(
-        f"i={interface}; "
-        '[ -e /sys/class/net/$i ] || no "the tester has no network interface $i"; '
-        "had=$(ip -o -4 addr show dev $i | while read -r _ _ _ net _; do "
-        'printf "%s" "ip addr add $net dev $i; "; done); '
-        "setsid unshare -n sleep 7200 </dev/null >/dev/null 2>&1 & p=$!; "
-        f'echo $p >${{OUT%/*}}/{end}; undo "kill $p"; '
-        "until [ $(readlink /proc/$p/ns/net) != $(readlink /proc/$$/ns/net) ]; do sleep 0.1; done; "
-        r'ip link set $i netns $p || exit 3; undo "nsenter -n -t $p ip link set $i netns \$\$; ${had}'
-        'ip link set $i up"; at ip link set $i up; '
-        f"{ring if kind == 'hsr' else ''}"
-        f"at ip addr add {address}/24 dev $i && at ip link set $i up || exit 3; "
-        for end, interface, address in zip(_ENDS, interfaces, _ADDRESSES, strict=True)
-    )
-    here, there = map(_at, _ENDS)
-    return network.changing(
-        "ends",
-        f'modprobe -aq hsr veth; at() {{ nsenter -n -t $p "$@"; }}; {lend}'
-        f'setsid {there} iperf3 -s -p {port} </dev/null >/dev/null 2>&1 & undo "kill $!"; '
-        f"k=0; until {here} iperf3 -c {_ADDRESSES[1]} -p {port} -n 1K --connect-timeout 1000 "
-        ">/dev/null 2>&1; do "
-        '[ $k -lt 20 ] || no "no traffic passes the board: check both cables"; k=$((k + 1)); '
-        "sleep 0.5; done",
-        where=Where.TESTER,
-        timeout_s=90,
-    )
 
 
 def _benchmark(driver: str, kind: str) -> Benchmark:

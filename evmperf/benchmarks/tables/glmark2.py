@@ -10,6 +10,7 @@ from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, St
 from evmperf.boards.board import Board
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
 from evmperf.tools import glmark2
 
@@ -17,13 +18,7 @@ _NO_COMPOSITOR = "none"
 """The board file's word for a board without a compositor."""
 
 _STOPPED = f"{STEP_FOLDER}/compositor-stopped"
-
-_FIND_COMPOSITOR = (
-    "for socket in /run/wayland-? /run/user/*/wayland-?; do "
-    '[ ! -S "$socket" ] || { export XDG_RUNTIME_DIR="${socket%/*}" '
-    'WAYLAND_DISPLAY="${socket##*/}"; break; }; done; '
-    '[ -n "$WAYLAND_DISPLAY" ] || { echo "no Wayland compositor runs: start it"; exit 3; }; '
-)
+_SHELL = ShellTexts(__file__)
 
 
 def _has_none(board: Board) -> bool:
@@ -40,7 +35,7 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     backend = case.label.removeprefix("Glmark2-").lower()
     command, service = glmark2.command(backend, scenes), board.options.graphics.compositor
     if backend == "wayland":
-        command = _FIND_COMPOSITOR + command
+        command = f"{_SHELL('find')}; {command}"
 
     def parse(outputs: Outputs) -> list[Reading]:
         on_cpu = board.options.graphics.renderer == "software"
@@ -50,8 +45,7 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     measure = Measure("measure", command, 1800, expect_s, parse=parse)
     if backend == "wayland" or _has_none(board):
         return [measure]
-    stop = f"if systemctl is-active -q {service}; then : >{_STOPPED} && systemctl stop {service}; fi"
-    start = f"if [ -e {_STOPPED} ]; then systemctl start {service} && rm {_STOPPED}; fi"
+    stop, start = (_SHELL(name, service=service, stopped=_STOPPED) for name in ("stop", "start"))
     return [Prepare("prepare", stop, 60, 2), measure, CleanUp("clean-up", start, 60, 2)]
 
 

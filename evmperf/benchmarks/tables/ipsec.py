@@ -13,8 +13,10 @@ from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Reading
+from evmperf.model.shelltext import ShellTexts
 from evmperf.tools import netperf, xfrm
 
+_SHELL = ShellTexts(__file__)
 _FILE = "netperf.txt"
 _BEFORE, _AFTER = "xfrm.before", "xfrm.after"
 _AUTHENTICATION = "hmac(sha1)"
@@ -31,56 +33,11 @@ _CIPHERS = {
 def _tunnel(where: Where, ours: str, theirs: str, spis: tuple[int, int], keys: str) -> Prepare:
     """Set up one side; `spis` are the numbers of its outgoing and its incoming tunnel."""
     ways = ((ours, theirs, spis[0], "out"), (theirs, ours, spis[1], "in"))
-    commands = []
-    for source, target, spi, direction in ways:
-        state = f"src {source} dst {target} proto esp spi {spi:#x}"
-        policy = f"src {source}/32 dst {target}/32 dir {direction}"
-        commands += [
-            f'm=$(ip xfrm state add {state} mode tunnel {keys} 2>&1) || no "the kernel of the '
-            f'{where} cannot do this kind of ESP ($m): it needs esp4 and the cipher"; '
-            f'undo "ip xfrm state delete {state}"',
-            f"m=$(ip xfrm policy add {policy} tmpl src {source} dst {target} proto esp "
-            f'mode tunnel 2>&1) || no "the {where} has an IPsec policy of its own ($m)"; '
-            f'undo "ip xfrm policy delete {policy}"',
-        ]
+    commands = (
+        _SHELL("way", where=where, keys=keys, source=source, target=target, spi=f"{spi:#x}", direction=way)
+        for source, target, spi, way in ways
+    )
     return network.changing(f"tunnel on {where}", "; ".join(commands), where=where)
-
-
-def _driver(board: Board, *, accelerated: bool) -> list[Prepare]:
-    """The step that loads the accelerator's module, or takes it out, until things are put back."""
-    module = board.options.ipsec.accelerator_module
-    if not module:
-        return []
-    there, load = f"[ -d /sys/module/{module} ]", f"modprobe {module}"
-    # The kernel lets go of a tunnel's ciphers some time after the tunnel is gone.
-    unload = (
-        f"for n in 1 2 3 4 5 6 7 8 9; do ! rmmod {module} 2>/dev/null || exit 0; sleep 0.3; done; "
-        f"rmmod {module}"
-    )
-    do, back = (load, unload) if accelerated else (unload, load)
-    is_right = there if accelerated else f"! {there}"
-    command = f'{is_right} || {{ m=$({do} 2>&1) || no "$m"; undo "{back}"; }}'
-    return [network.changing("accelerator's driver", command)]
-
-
-def _computed_by(accelerator: str, cipher: str, *, accelerated: bool) -> Prepare:
-    """Fail unless the kernel's use of that cipher driver for the tunnels is `accelerated`."""
-    # A transformation that is in use counts one reference more (crypto/proc.c).
-    in_use = (
-        f"awk -v want='{accelerator}' '/^driver/ {{ d = $3 }} "
-        "/^refcnt/ && index(d, want) && $3 > 1 { found = 1 } END { exit !found }' /proc/crypto"
-    )
-    if accelerated:
-        wrong, remedy = f"does not use {accelerator}", "check that its driver is loaded"
-    else:
-        in_use = f"! {in_use}"
-        wrong = f"uses {accelerator}"
-        remedy = "name its module as options.ipsec.accelerator_module in the board file"
-    return Prepare(
-        "accelerator",
-        f"{in_use} || {{ echo 'the kernel {wrong} for {cipher} (/proc/crypto): {remedy}'; exit 3; }}",
-        30,
-    )
 
 
 def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequence[Step]:
@@ -93,7 +50,10 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
     back += back == there
     authentication, encryption = plan.secret[8:28], plan.secret[28 : 28 + key_bytes]
     keys = f"auth-trunc '{_AUTHENTICATION}' 0x{authentication.hex()} 96 enc '{cipher}' 0x{encryption.hex()}"
-    accelerator = board.options.ipsec.accelerator
+    accelerator, module = board.options.ipsec.accelerator, board.options.ipsec.accelerator_module
+    driver = _SHELL("loaded" if accelerated else "unloaded", module=module)
+    used = "accelerated" if accelerated else "not_accelerated"
+    computed_by = _SHELL(used, accelerator=accelerator, cipher=cipher)
     test = netperf.command("TCP_STREAM", theirs, server.port, seconds, cpu="-c", name=_FILE)
     timed = f"{xfrm.command(_BEFORE)} && {test} && {xfrm.command(_AFTER)}"
 
@@ -113,10 +73,10 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
     return [
         network.prepare(board, "ipsec"),
         server.start(),
-        *_driver(board, accelerated=accelerated),
+        *([network.changing("accelerator's driver", driver)] if module else []),
         _tunnel(Where.TESTER, theirs, ours, (back, there), keys),
         _tunnel(Where.BOARD, ours, theirs, (there, back), keys),
-        *([_computed_by(accelerator, cipher, accelerated=accelerated)] if accelerator else []),
+        *([Prepare("accelerator", computed_by, 30)] if accelerator else []),
         Measure("measure", timed, seconds * 2 + 120, seconds + 2, parse=parse),
         network.put_back(),
         network.put_back(Where.TESTER),

@@ -14,9 +14,11 @@ from evmperf.benchmarks.families.processor import perf
 from evmperf.benchmarks.step import CleanUp, Measure, Plan, Prepare, Step, reading_of
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric
+from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
 from evmperf.tools import lmbench
 
+_SHELL = ShellTexts(__file__)
 _FOLDER = "/opt/evmperf-lmbench"
 """On the root file system, as where the guides' test suite ran."""
 _FILE = "test1.txt"
@@ -137,7 +139,8 @@ def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
         command = f"cd {_FOLDER} && {command}"
         after = f"rm -rf {_FOLDER}"
     elif program in _TCP_PORTS:
-        command = _with_server(program, command)
+        port = f"{_TCP_PORTS[program]:04X}"
+        command = _SHELL("with_server", program=program, command=command, port=port)
         after = f"{program} -S localhost || true"
     elif program == "lat_fs":
         # Its folder, if it was interrupted: tempnam(3) takes five letters of its prefix.
@@ -148,17 +151,6 @@ def _steps(_: Board, case: Case, __: Plan) -> list[Step]:
     measure = Measure("measure", command, *times_s, parse=parse, shared=row.command)
     clean_up = [CleanUp("clean-up", after, 30, 0.5)] if after else []
     return [*before, measure, *clean_up]
-
-
-def _with_server(program: str, command: str) -> str:
-    """Start the program's server, and check that it listens before and after the command."""
-    listens = f'grep -q ":{_TCP_PORTS[program]:04X} 00000000:0000 0A" /proc/net/tcp'
-    return (
-        f"{program} -s; n=0; until {listens}; do n=$((n+1)); "
-        f'[ $n -lt 50 ] || {{ echo "the server of {program} does not listen"; exit 1; }}; '
-        f"sleep 0.1; done; {command}; r=$?; "
-        f'{listens} || {{ echo "the server of {program} is gone"; exit 1; }}; exit $r'
-    )
 
 
 _METRICS = {label: (row.metric,) for label, row in _ROWS.items()}

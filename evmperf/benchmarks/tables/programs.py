@@ -9,6 +9,7 @@ from evmperf.benchmarks.families.processor import perf
 from evmperf.benchmarks.step import Measure, Outputs, output, reading_of
 from evmperf.boards.board import Board
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
+from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
 from evmperf.tools import coremark_pro, dhrystone, linpack, mith, nbench, standin, stream, whetstone
 
@@ -126,12 +127,7 @@ def _stream(value: float, _: str, text: str, outputs: Outputs) -> Reading:
     return Reading("perf", value, variant=stream.cached(text, known) if known else "")
 
 
-def _enter(folder: str, suite: str, key: str) -> str:
-    """Shell text that goes to where a suite of EEMBC's is, or says what to do about it."""
-    remedy = f"install it, or set options.system.{key} or options.absent in the board file"
-    return f'{{ cd {folder} || {{ echo "no {suite} in {folder}: {remedy}"; exit 1; }}; }}'
-
-
+_SHELL = ShellTexts(__file__)
 _RATE = perf(Unit.WORKLOADS_PER_SECOND, Direction.HIGHER, 1e-4, 1e6)
 _SCORE = "coremark-pro"
 
@@ -142,12 +138,6 @@ def _coremark_pro(cores: str, title: str, contexts: int) -> Benchmark:
     file, log_file = coremark_pro.TEXT_FILE, coremark_pro.LOG_FILE
 
     def measure(board: Board, case: Case) -> Measure:
-        make = (
-            f'make -s TARGET=linux64 XCMD=-c{max(contexts, 2)} certify-all >"$OUT/{file}" 2>&1 && '
-            # Earlier runs' logs stay there.
-            f'find builds -path "*/cert/*" -name "*.log" -newer "$OUT/began" -exec cat {{}} + '
-            f'>"$OUT/{log_file}"'
-        )
         printed = "CoreMark-PRO" if case.label == _SCORE else case.label
 
         def parse(outputs: Outputs) -> list[Reading]:
@@ -157,8 +147,9 @@ def _coremark_pro(cores: str, title: str, contexts: int) -> Benchmark:
             value = coremark_pro.rate(text, printed, column)
             return [Reading("perf", value, variant="two decimals: no log in builds/*/*/cert")]
 
-        enters = _enter(board.options.system.coremark_pro, "CoreMark-PRO", "coremark_pro")
-        command = f'{enters} && : >"$OUT/began" && {make}'
+        about = {"folder": board.options.system.coremark_pro, "suite": "CoreMark-PRO", "key": "coremark_pro"}
+        about |= {"file": file, "log_file": log_file, "contexts": str(max(contexts, 2))}
+        command = _SHELL("coremark_pro", **about)
         return Measure("measure", command, 3600.0, 900, parse=parse, shared=f"{_SCORE} {max(contexts, 2)}")
 
     rows = {
@@ -192,14 +183,10 @@ _WORKLOADS = """
 
 def _multibench(board: Board, case: Case) -> Measure:
     """Each workload of the suite by itself, with the suite's settings: the guides' are unknown."""
-    # The guides write all names in small letters, EEMBC does not.
-    find = f'e=$(ls builds/*/*/bin/*.exe | grep -i "/{case.label}[.]exe$")'
-    missing = f'{{ echo "no {case.label}.exe below builds/: build MultiBench"; exit 1; }}'
-    run = f'"./$e" -v0 >"$OUT/{mith.TEXT_FILE}" 2>&1'
-    enters = _enter(board.options.system.multibench, "MultiBench", "multibench")
-
+    about = {"folder": board.options.system.multibench, "suite": "MultiBench", "key": "multibench"}
+    run = _SHELL("multibench", **about, workload=case.label, file=mith.TEXT_FILE)
     parse = reading_of("perf", mith.TEXT_FILE, mith.workloads_per_second, case.label)
-    return Measure("measure", f"{enters} && {{ {find} || {missing}; }} && {run}", 1800, 60, parse=parse)
+    return Measure("measure", run, 1800, 60, parse=parse)
 
 
 _KERNELS = """
