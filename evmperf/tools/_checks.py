@@ -1,8 +1,11 @@
-"""What all parsers do with a text: check it, and refuse it with the reason."""
+"""What all parsers do with a text: check it, and refuse it with the reason; and intervals of numbers before
+rounding, to check that two printed numbers agree.
+"""
 
 import contextlib
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 
 from evmperf.model.errors import RefusedOutput
 
@@ -47,3 +50,40 @@ def read_twice(text: str) -> str:
     half = len(text) // 2
     refuse(text[:half] != text[half:], "the board's facts beside the figures are damaged", text)
     return text[:half]
+
+
+def above_zero(printed: str, program: str, text: str) -> float:
+    """A printed number; raises RefusedOutput for zero and less."""
+    refuse(float(printed) <= 0, f"{program} measured nothing: zero", text)
+    return float(printed)
+
+
+Span = tuple[float, float]
+"""Smallest and largest value."""
+
+_BINARY = 1e-9
+"""Relative error that floating point adds to rounding."""
+
+
+def span(printed: str, units: float = 0.5) -> Span:
+    """The interval of a printed number: that many units of its last place to either side."""
+    number = Decimal(printed)
+    error = Decimal(units).scaleb(int(number.as_tuple().exponent))
+    return float(number - error), float(number + error)
+
+
+def times(a: Span, b: Span | float) -> Span:
+    """The product of two numbers above zero."""
+    low, high = b if isinstance(b, tuple) else (b, b)
+    return a[0] * low, a[1] * high
+
+
+def over(a: Span | float, b: Span) -> Span:
+    """The quotient of two numbers above zero."""
+    low, high = a if isinstance(a, tuple) else (a, a)
+    return low / b[1] if b[1] > 0 else float("inf"), high / b[0] if b[0] > 0 else float("inf")
+
+
+def agree(a: Span, b: Span) -> bool:
+    """Whether both intervals may hold the same number."""
+    return a[0] <= b[1] + abs(b[1]) * _BINARY and b[0] <= a[1] + abs(a[1]) * _BINARY

@@ -10,8 +10,7 @@ import math
 import re
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools._checks import refuse
-from evmperf.tools._rounding import agree, over, span
+from evmperf.tools._checks import agree, over, refuse, span
 
 TEXT_FILE = "coremark-pro.txt"
 LOG_FILE = "certificate.log"

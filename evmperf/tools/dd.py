@@ -3,8 +3,7 @@
 import re
 
 from evmperf.model.units import MEGABYTE
-from evmperf.tools._checks import refuse, whole
-from evmperf.tools._rounding import agree, over, span, times
+from evmperf.tools._checks import agree, over, refuse, span, times, whole
 
 TEXT_FILE = "dd.txt"
 

@@ -4,8 +4,7 @@ import re
 from dataclasses import dataclass
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools._checks import refuse
-from evmperf.tools._rounding import agree, over, span
+from evmperf.tools._checks import agree, over, refuse, span
 
 TEXT_FILE = "glmark2.txt"
 

@@ -5,7 +5,7 @@ error, and end with status 0 even without a result.
 import re
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools._checks import refuse
+from evmperf.tools._checks import above_zero, refuse
 
 TEXT_FILE = "lmbench.txt"
 
@@ -52,7 +52,7 @@ def labelled(text: str, label: str, unit: str, lines: int = 1) -> float:
     refuse(label not in values, f"LMBench printed no {label!r}", text)
     value, printed_unit = values[label]
     refuse(printed_unit != unit, f"LMBench printed {printed_unit}, not {unit}", text)
-    return _above_zero(value, text)
+    return above_zero(value, "LMBench", text)
 
 
 def value_of_size(text: str, size: float) -> float:
@@ -65,7 +65,7 @@ def value_of_size(text: str, size: float) -> float:
         raise RefusedOutput("LMBench printed other output than one size and its value", text)
     printed, value = filter(None, match.groups())
     refuse(float(printed) != size, f"LMBench measured {printed} MB, not {size:g} MB", text)
-    return _above_zero(value, text)
+    return above_zero(value, "LMBench", text)
 
 
 def context_switch(text: str, kilobytes: int, processes: int) -> float:
@@ -76,7 +76,7 @@ def context_switch(text: str, kilobytes: int, processes: int) -> float:
     if not head or not match or match[1] != str(processes):
         said = f"LMBench printed other output than {processes} processes of {kilobytes} KiB"
         raise RefusedOutput(said, text)
-    return _above_zero(match[2], text)
+    return above_zero(match[2], "LMBench", text)
 
 
 def memory_latency(text: str, megabytes: str, last: str) -> float:
@@ -90,7 +90,7 @@ def memory_latency(text: str, megabytes: str, last: str) -> float:
     rises = rows and list(values)[-1] == last and len(values) == len(rows) and sizes == sorted(sizes)
     refuse(not rises, f"LMBench's table does not rise to {last} MB", text)
     refuse(megabytes not in values, f"LMBench's table has no row of {megabytes} MB", text)
-    return _above_zero(values[megabytes], text)
+    return above_zero(values[megabytes], "LMBench", text)
 
 
 def files(text: str, kilobytes: int) -> float:
@@ -100,16 +100,10 @@ def files(text: str, kilobytes: int) -> float:
     refuse(sizes != _FILE_SIZES, "LMBench printed other output than a line for each size", text)
     values = {int(row[1]): row[2] for row in rows if row}
     refuse(kilobytes not in values, f"LMBench made no files of {kilobytes} KiB", text)
-    return _above_zero(values[kilobytes], text)
+    return above_zero(values[kilobytes], "LMBench", text)
 
 
 def _whole_lines(text: str) -> list[str]:
     """The lines; raises RefusedOutput if the last one has no end, as a digit may be missing."""
     refuse(not text.endswith("\n"), "LMBench's output is cut", text)
     return text.splitlines()
-
-
-def _above_zero(value: str, text: str) -> float:
-    number = float(value)
-    refuse(number <= 0, "LMBench measured nothing: zero", text)
-    return number

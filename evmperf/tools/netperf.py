@@ -5,8 +5,7 @@ netperf without rate control, which sends as fast as it can.
 import re
 from dataclasses import dataclass
 
-from evmperf.tools._checks import refuse
-from evmperf.tools._rounding import agree, over, span
+from evmperf.tools._checks import agree, over, refuse, span
 
 _ASKED = """
     DIRECTION THROUGHPUT THROUGHPUT_UNITS ELAPSED_TIME MEAN_LATENCY LOCAL_CPU_UTIL REMOTE_CPU_UTIL

@@ -3,8 +3,7 @@
 import re
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools._checks import refuse
-from evmperf.tools._rounding import agree, over, span
+from evmperf.tools._checks import agree, over, refuse, span
 
 TEXT_FILE = "yavta.txt"
 

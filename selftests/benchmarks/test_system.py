@@ -15,7 +15,7 @@ from evmperf.benchmarks.step import CleanUp
 from evmperf.boards import board as boards
 from evmperf.measure import provenance, shellstep
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import cyclictest, standin
+from evmperf.tools import cyclictest, programs
 from evmperf.virtual.recipe import Recipe
 from selftests.support.fakes import LocalShell
 from selftests.support.recordings import DATA
@@ -85,7 +85,7 @@ def test_a_stand_in_prints_what_its_parser_reads(name, tmp_path):
     subprocess.run(["gcc", *strict, "-o", program, source, "-lm"], check=True)
     run = subprocess.run([program, "0.1"], capture_output=True, text=True, check=True)
     for figure in figures:
-        assert standin.figure(run.stdout, program.name, figure, unit) > 0
+        assert programs.standin(run.stdout, program.name, figure, unit) > 0
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith(f"{program.name} 1 (gcc ")
     assert subprocess.run([program, "0"], capture_output=True, check=False).returncode == 2

@@ -15,7 +15,7 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Shell
 from evmperf.runs import spool
-from evmperf.tools import uboot_sf
+from evmperf.tools import uboot
 from evmperf.virtual import client
 from selftests.measuring.session import Pytest
 from selftests.support import virtualbench
@@ -147,10 +147,10 @@ def test_somebody_elses_ubi_is_refused_and_our_own_is_detached(shell: Shell, gua
 def test_a_flash_that_does_not_keep_what_is_written_gives_no_figure(lab: LabgridBench) -> None:
     prompt = lab.uboot()
     offset, size = 0x800000, 0x40000
-    assert prompt.run(f"sf probe 0:0 && {uboot_sf.fill(size)}", 30).status == 0
-    assert prompt.run(uboot_sf.timed_write(offset, size), 60).status == 0
-    assert prompt.run(f"mw.b ${{loadaddr}} 0 1 && {uboot_sf.timed_read(offset, size)}", 60).status
+    assert prompt.run(f"sf probe 0:0 && {uboot.sf_fill(size)}", 30).status == 0
+    assert prompt.run(uboot.sf_write(offset, size), 60).status == 0
+    assert prompt.run(f"mw.b ${{loadaddr}} 0 1 && {uboot.sf_read(offset, size)}", 60).status
     # Beyond the flash U-Boot itself refuses, before anything is written.
-    reply = prompt.run(uboot_sf.timed_write(0x4000000 - size, 2 * size), 60)
+    reply = prompt.run(uboot.sf_write(0x4000000 - size, 2 * size), 60)
     assert reply.status
     assert "attempting erase past flash size" in reply.text

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import uboot_sf
+from evmperf.tools import uboot
 from selftests.support.recordings import good_recordings
 
 FIO = good_recordings("evmperf.tools.fio:throughput")
@@ -20,7 +20,7 @@ JSON_ONLY = [r for r in FIO if r.name != "fio/text-around"]
 YAVTA = good_recordings("evmperf.tools.yavta:frame_rate")
 MPSTAT = good_recordings("evmperf.tools.mpstat:load")
 DD = good_recordings("evmperf.tools.dd:throughput")
-SF = good_recordings("evmperf.tools.uboot_sf:rate")
+SF = good_recordings("evmperf.tools.uboot:sf_rate")
 STAT = good_recordings("evmperf.tools.mpstat:stat_load")
 ALSA = good_recordings("evmperf.tools.alsa:throughput")
 # Its last line is one that not every kernel prints.
@@ -128,7 +128,7 @@ def test_sf_of_another_region_is_refused(recording, offset, size):
     operation, *region, unit = recording.arguments
     if [offset, size] != region:
         with pytest.raises(RefusedOutput, match="was to move"):
-            uboot_sf.rate(recording.texts[0], operation, offset, size, unit)
+            uboot.sf_rate(recording.texts[0], operation, offset, size, unit)
 
 
 counters = st.lists(st.integers(0, 10**9), min_size=10, max_size=10)

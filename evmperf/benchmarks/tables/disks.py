@@ -10,7 +10,7 @@ from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Plan, Prepare, St
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.units import Unit
-from evmperf.tools import uboot_time
+from evmperf.tools import uboot
 
 # U-Boot's clock has milliseconds: less than this takes none on a fast device.
 _SMALL_SIZES = (("400000", "800000", "1000000"), ("400000", "800000"))
@@ -45,27 +45,27 @@ _THREE = "ext2 ext4 vfat"
 
 def _uboot_mmc(board: Board, driver: str, size: int) -> Sequence[Step]:
     """Raw read and write of the scratch partition; the write puts back what was read."""
-    count = size // uboot_time.SECTOR_BYTES
+    count = size // uboot.SECTOR_BYTES
     place = f"${{loadaddr}} ${{evmperf_start}} {count:x}"
     find = _find(board, driver, "mmc", count)
     return [
         Prepare("prepare", f"mmc dev {board.text(driver, 'uboot_device')} && {find}", 30),
-        _timed("read", f"mmc read {place}", size, uboot_time.disk_rate, count, "mmc"),
-        _timed("write", f"mmc write {place}", size, uboot_time.disk_rate, count, "mmc"),
+        _timed("read", f"mmc read {place}", size, uboot.disk_rate, count, "mmc"),
+        _timed("write", f"mmc write {place}", size, uboot.disk_rate, count, "mmc"),
     ]
 
 
 def _uboot_ufs(board: Board, driver: str, size: int) -> Sequence[Step]:
     """Raw write and read of a disk's scratch partition, 4096-byte blocks; its content is put back."""
-    count = size // uboot_time.SCSI_BLOCK_BYTES
+    count = size // uboot.SCSI_BLOCK_BYTES
     place = f"${{evmperf_start}} {count:x}"
     start = f"ufs init; scsi scan; scsi device {board.text(driver, 'uboot_device')}"
     find = f"{_find(board, driver, 'scsi', count)} && {_SECOND}"
     back = f"scsi read ${{evmperf_second}} {place} && {_compare(size)}"
     return [
         Prepare("prepare", f"{start} && {find} && scsi read ${{loadaddr}} {place}", _slow_s(size)),
-        _timed("write", f"scsi write ${{loadaddr}} {place}", size, uboot_time.disk_rate, count, "scsi"),
-        _timed("read", back, size, uboot_time.disk_rate, count, "scsi"),
+        _timed("write", f"scsi write ${{loadaddr}} {place}", size, uboot.disk_rate, count, "scsi"),
+        _timed("read", back, size, uboot.disk_rate, count, "scsi"),
     ]
 
 
@@ -79,8 +79,8 @@ def _uboot_fat(board: Board, driver: str, size: int) -> Sequence[Step]:
     back = f"fatload {place} ${{evmperf_second}} {_FILE} && {_compare(size)}"
     return [
         Prepare("prepare", f"{remove}; mmc dev {device} && {_SECOND} && {fill}", _slow_s(size)),
-        _timed("write", f"fatwrite {place} ${{loadaddr}} {_FILE} {size:x}", size, uboot_time.file_rate, size),
-        _timed("read", back, size, uboot_time.file_rate, size),
+        _timed("write", f"fatwrite {place} ${{loadaddr}} {_FILE} {size:x}", size, uboot.file_rate, size),
+        _timed("read", back, size, uboot.file_rate, size),
         CleanUp("clean-up", remove, 30),
     ]
 

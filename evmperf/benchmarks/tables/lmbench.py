@@ -12,6 +12,7 @@ from typing import NamedTuple
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.families.processor import perf
 from evmperf.benchmarks.step import CleanUp, Measure, Plan, Prepare, Step, reading_of
+from evmperf.boards import yamlfile
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.shelltext import ShellTexts
@@ -30,51 +31,7 @@ _NANOSECONDS = perf(Unit.NANOSECOND, Direction.LOWER, 0.01, 1e5)
 _MEGABYTES = perf(Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, 0.1, 1e6)
 _FILES = perf(Unit.FILES, Direction.HIGHER, 1, 1e7)
 
-_ALIASES = {
-    "af_unix_sock_stream_latency": "lat_unix",
-    "af_unix_socket_stream_bandwidth": "bw_unix",
-    "latency_for_0.50_mb_block_size": "lat_mem_rd-stride128-sz500k",
-    "latency_for_1.00_mb_block_size": "lat_mem_rd-stride128-sz1000k",
-    "pipe_bandwidth": "bw_pipe",
-    "pipe_latency": "lat_pipe",
-    "procedure_call": "lat_proc-proccall",
-    "select_on_200_tcp_fds": "lat_select",
-    "semaphore_latency": "lat_sem",
-    "signal_handler_latency": "lat_sig-install",
-    "signal_handler_overhead": "lat_sig-catch",
-    "tcp_ip_connection_cost_to_localhost": "lat_connect",
-    "tcp_latency_using_localhost": "lat_tcp",
-}
-"""Second names of rows."""
-
-_READS = {
-    "bw_file_rd-io-1mb": "bw_file_rd 1M io_only",
-    "bw_file_rd-o2c-1mb": "bw_file_rd 1M open2close",
-    "bw_mmap_rd-mo-1mb": "bw_mmap_rd 1M mmap_only",
-    "bw_mmap_rd-o2c-1mb": "bw_mmap_rd 1M open2close",
-}
-_LATENCIES = {
-    "lat_connect": ("lat_connect localhost", "TCP/IP connection cost to localhost"),
-    "lat_pagefault": (f"lat_pagefault {_FILE}", f"Pagefaults on {_FILE}"),
-    "lat_pipe": ("lat_pipe", "Pipe latency"),
-    "lat_proc-exec": ("lat_proc exec", "Process fork+execve"),
-    "lat_proc-fork": ("lat_proc fork", "Process fork+exit"),
-    "lat_proc-proccall": ("lat_proc procedure", "Procedure call"),
-    "lat_select": ("lat_select tcp", "Select on 200 tcp fd's"),
-    "lat_sem": ("lat_sem", "Semaphore latency"),
-    "lat_sig-catch": ("lat_sig catch", "Signal handler overhead"),
-    "lat_sig-install": ("lat_sig install", "Signal handler installation"),
-    "lat_sig-prot": (f"lat_sig prot {_FILE}", "Protection fault"),
-    "lat_syscall-fstat": (f"lat_syscall fstat {_FILE}", "Simple fstat"),
-    "lat_syscall-null": ("lat_syscall null", "Simple syscall"),
-    "lat_syscall-open": (f"lat_syscall open {_FILE}", "Simple open/close"),
-    "lat_syscall-read": ("lat_syscall read", "Simple read"),
-    "lat_syscall-stat": (f"lat_syscall stat {_FILE}", "Simple stat"),
-    "lat_syscall-write": ("lat_syscall write", "Simple write"),
-    "lat_tcp": ("lat_tcp localhost", "TCP latency using localhost"),
-    "lat_unix": ("lat_unix", "AF_UNIX sock stream latency"),
-}
-"""Rows of one labelled line: the guides' command, and the label."""
+_DECLARED = yamlfile.own("benchmarks/tables/lmbench.yaml")
 
 
 class _Row(NamedTuple):
@@ -90,9 +47,9 @@ def _rows() -> dict[str, _Row]:
     labelled, of_size = lmbench.labelled, lmbench.value_of_size
     rows = {
         name: _Row(command, _MICROSECONDS, labelled, (label, "microseconds"))
-        for name, (command, label) in _LATENCIES.items()
+        for name, (command, label) in _DECLARED["labelled"].items()
     }
-    rows |= {name: _Row(f"{command} {_FILE}", _MEGABYTES, of_size, (1,)) for name, command in _READS.items()}
+    rows |= {name: _Row(read, _MEGABYTES, of_size, (1,)) for name, read in _DECLARED["reads"].items()}
     rows["bw_pipe"] = _Row("bw_pipe", _MEGABYTES, labelled, ("Pipe bandwidth", "MB/sec"))
     rows["bw_unix"] = _Row("bw_unix", _MEGABYTES, labelled, ("AF_UNIX sock stream bandwidth", "MB/sec"))
     rows["lat_mmap-1m"] = _Row(f"lat_mmap 1M {_FILE}", _MICROSECONDS, of_size, (1,))
@@ -121,7 +78,7 @@ def _rows() -> dict[str, _Row]:
             # lat_ops prints 18 lines, two of which the guides leave out.
             label = (f"{printed} {name}", "nanoseconds", 18)
             rows[f"lat_ops-{kind}-{name}"] = _Row("lat_ops", _NANOSECONDS, labelled, label)
-    rows |= {alias: rows[name] for alias, name in _ALIASES.items()}
+    rows |= {alias: rows[name] for alias, name in _DECLARED["aliases"].items()}
     return dict(sorted(rows.items()))
 
 

@@ -9,7 +9,7 @@ from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Parse, Plan, Prep
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.units import KIBIBYTE, MEBIBYTE, MEGABYTE, Unit
-from evmperf.tools import dd, uboot_sf
+from evmperf.tools import dd, uboot
 
 
 def _raw_read_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
@@ -93,10 +93,10 @@ def _uboot(
         size, offset = size_of(case), board.options.ospi.uboot_offset
 
         def parse(side: str) -> Parse:
-            return reading_of(f"{side}_throughput", CONSOLE, uboot_sf.rate, side, offset, size, unit)
+            return reading_of(f"{side}_throughput", CONSOLE, uboot.sf_rate, side, offset, size, unit)
 
-        write, read = uboot_sf.timed_write(offset, size), uboot_sf.timed_read(offset, size)
-        fill = f"sf probe {board.options.ospi.uboot_bus} && {uboot_sf.fill(size)}"
+        write, read = uboot.sf_write(offset, size), uboot.sf_read(offset, size)
+        fill = f"sf probe {board.options.ospi.uboot_bus} && {uboot.sf_fill(size)}"
         return [
             Prepare("prepare", fill, 60, 0.5),
             Measure("write", write, _slow_s(size), size / 0.3e6, parse=parse("write")),

@@ -11,7 +11,7 @@ from evmperf.boards.board import Board
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
-from evmperf.tools import coremark_pro, dhrystone, linpack, mith, nbench, standin, stream, whetstone
+from evmperf.tools import coremark_pro, mith, programs
 
 
 def _benchmark(
@@ -70,7 +70,7 @@ def _program(
         program, label = board.text("system", name), case.label
         call: str = program
         expect_s: float = 30
-        is_standin = program.startswith(standin.PREFIX)
+        is_standin = program.startswith(programs.PREFIX)
         if is_standin:
             # The guides' programs know themselves how long they measure.
             call = f"{program} {case.params['seconds']}"
@@ -80,7 +80,7 @@ def _program(
             text, wanted = output(outputs, file), figure or label
             value: float | Reading
             if is_standin:
-                value = standin.figure(text, program, wanted, str(rows[wanted].unit))
+                value = programs.standin(text, program, wanted, str(rows[wanted].unit))
             else:
                 value = read(text, wanted, board)
             return [value if isinstance(value, Reading) else finish(value, label, text, outputs)]
@@ -105,26 +105,26 @@ _DHRYSTONES = "dhrystone_per_second"
 
 def _dhrystone(rate: float, label: str, text: str, outputs: Outputs) -> Reading:
     """By the clock that cpufreq confirms: guides publish 400 MHz for AM62L, and three times its DMIPS/MHz."""
-    clock = dhrystone.clock_mhz(output(outputs, dhrystone.CLOCK_FILE), text)
-    per_mhz = rate / dhrystone.VAX_DHRYSTONES / clock
+    clock = programs.dhrystone_clock(output(outputs, programs.CLOCK_FILE), text)
+    per_mhz = rate / programs.VAX_DHRYSTONES / clock
     return Reading("perf", {"cpu_clock": clock, "dhrystone_per_mhz": per_mhz, _DHRYSTONES: rate}[label])
 
 
 def _precision(board: Board) -> str:
     """Of Linpack: single by TI's definition, although the guides' text says double; a board may differ."""
-    is_standin = board.options.system.linpack.startswith(standin.PREFIX)
+    is_standin = board.options.system.linpack.startswith(programs.PREFIX)
     return "double" if is_standin else board.options.system.linpack_precision
 
 
 def _nbench(text: str, label: str, _: Board) -> Reading:
-    rate, certain = nbench.iterations_per_second(text, label.upper().replace("_", " "))
+    rate, certain = programs.nbench(text, label.upper().replace("_", " "))
     return Reading("perf", rate, mark="" if certain else "not 95 % certain, says NBench")
 
 
 def _stream(value: float, _: str, text: str, outputs: Outputs) -> Reading:
     # A stand-in says nothing of its arrays.
-    known = outputs.get(stream.CACHES_FILE, "") if "STREAM version" in text else ""
-    return Reading("perf", value, variant=stream.cached(text, known) if known else "")
+    known = outputs.get(programs.CACHES_FILE, "") if "STREAM version" in text else ""
+    return Reading("perf", value, variant=programs.stream_cached(text, known) if known else "")
 
 
 _SHELL = ShellTexts(__file__)
@@ -203,22 +203,22 @@ BENCHMARKS = (
             "dhrystone_per_mhz": perf(Unit.DMIPS_PER_MEGAHERTZ, Direction.HIGHER, 0.05, 20),
             _DHRYSTONES: perf(Unit.DHRYSTONES_PER_SECOND, Direction.HIGHER, 1e4, 1e9),
         },
-        read=lambda text, *_: dhrystone.per_second(text),
+        read=lambda text, *_: programs.dhrystone(text),
         figure=_DHRYSTONES,
         finish=_dhrystone,
-        around=dhrystone.watched,
+        around=programs.dhrystone_watched,
     ),
     _program(
         name="whetstone",
         title="Whetstone",
         rows={"whetstone": perf(Unit.MWIPS, Direction.HIGHER, 1, 1e6)},
-        read=lambda text, *_: whetstone.mwips(text),
+        read=lambda text, *_: programs.whetstone(text),
     ),
     _program(
         name="linpack",
         title="Linpack",
         rows={"linpack": perf(Unit.KILOFLOPS, Direction.HIGHER, 100, 1e9)},
-        read=lambda text, _, board: linpack.kflops(text, _precision(board)),
+        read=lambda text, _, board: programs.linpack(text, _precision(board)),
         variant=lambda board: f"{_precision(board)} precision",
     ),
     _program(
@@ -234,9 +234,9 @@ BENCHMARKS = (
         rows=dict.fromkeys(
             ("add", "copy", "scale", "triad"), perf(Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, 1, 1e6)
         ),
-        read=lambda text, label, _: stream.best_rate(text, label.capitalize()),
+        read=lambda text, label, _: programs.stream(text, label.capitalize()),
         finish=_stream,
-        around=lambda call: f"{call} && {{ {stream.CACHES}; }}",
+        around=lambda call: f"{call} && {{ {programs.CACHES}; }}",
     ),
     _coremark_pro("", "CoreMarkPro", 1),
     _coremark_pro("_two_core", "CoreMarkPro for Two Cores", 2),
