@@ -26,7 +26,6 @@ _RATE_WARNING = re.compile(r"Warning: rate is not accurate \(requested = (\d+)Hz
 _CLOCK_ERROR = 0.25
 """Relative tolerance of a stream's rate: emulated devices are far off."""
 _LOST = re.compile(r"(?:under|over)run!!!")
-_RATE = re.compile(r"(\d+) \(\d+/\d+\)")
 _TIME = re.compile(r"\d+\.\d{9}")
 
 
@@ -49,15 +48,25 @@ def command(
 def throughput(said: str, stream: str, rate: int, period: int) -> float:
     """Throughput in bit/s of a stream between two looks at its status.
 
-    `said` is what the tool printed. Raises RefusedOutput when the device ran at another rate or
-    period (frames) than asked for, when data was lost (an XRUN stops and restarts the stream),
-    when the stream was not running, or for text that neither the tool nor the kernel prints.
+    `said` is what the tool printed. Raises RefusedOutput for another rate or period (frames) than asked for,
+    lost data (an XRUN restarts the stream), a stream that was not running, and unknown text.
     """
     raw = said + stream
-    _check_said(said, raw)
+    if warning := _RATE_WARNING.search(said):
+        raise RefusedOutput(f"the device runs at {warning[2]} Hz instead of {warning[1]} Hz", raw)
+    refuse(_LOST.search(said), f"data was lost: {said.count('run!!!')} XRUNs", raw)
+    refuse(not said.endswith("\n"), "the tool's output is not whole", raw)
+    for line in said.splitlines():
+        refuse(not _SAID.fullmatch(line), f"the tool printed something unexpected: {line[:120]!r}", raw)
     parts = stream.split("\n\n")
     refuse(len(parts) != 3 or not stream.endswith("\n"), "the stream's status is not whole", raw)
-    params = _hw_params(parts[0], rate, period, raw)
+    params = _fields(parts[0], raw)
+    wanted = {"access": "RW_INTERLEAVED", "format": "S16_LE", "channels": str(CHANNELS)}
+    for key, value in {**wanted, "period_size": str(period)}.items():
+        refuse(params.get(key) != value, f"the stream has {key} {params.get(key)} instead of {value}", raw)
+    runs_at = params.get("rate", "")
+    other = f"the device runs at {runs_at or None} Hz instead of {rate} Hz"
+    refuse(not re.fullmatch(rf"{rate} \(\d+/\d+\)", runs_at), other, raw)
     before = _status(parts[1], ("RUNNING",), params, raw)
     after = _status(parts[2], ("RUNNING", "DRAINING"), params, raw)
     refuse(before["trigger_time"] != after["trigger_time"], "the stream was restarted: data was lost", raw)
@@ -69,31 +78,8 @@ def throughput(said: str, stream: str, rate: int, period: int) -> float:
     return frames * FRAME_BITS / seconds
 
 
-def _check_said(said: str, raw: str) -> None:
-    if warning := _RATE_WARNING.search(said):
-        asked, got = warning.groups()
-        raise RefusedOutput(f"the device runs at {got} Hz instead of {asked} Hz", raw)
-    refuse(_LOST.search(said), f"data was lost: {said.count('run!!!')} XRUNs", raw)
-    refuse(not said.endswith("\n"), "the tool's output is not whole", raw)
-    for line in said.splitlines():
-        refuse(not _SAID.fullmatch(line), f"the tool printed something unexpected: {line[:120]!r}", raw)
-
-
-def _hw_params(text: str, rate: int, period: int, raw: str) -> dict[str, str]:
-    fields = _fields(text, raw)
-    wanted = {"access": "RW_INTERLEAVED", "format": "S16_LE", "channels": str(CHANNELS)}
-    for key, value in {**wanted, "period_size": str(period)}.items():
-        refuse(fields.get(key) != value, f"the stream has {key} {fields.get(key)} instead of {value}", raw)
-    match = _RATE.fullmatch(fields.get("rate", ""))
-    other = not match or int(match[1]) != rate
-    refuse(other, f"the device runs at {fields.get('rate')} Hz instead of {rate} Hz", raw)
-    return fields
-
-
 def _status(text: str, states: tuple[str, ...], params: dict[str, str], raw: str) -> dict[str, str]:
-    """A look at the stream, with the kernel's available frames checked against its two pointers, which are
-    read a moment later.
-    """
+    """A look at the stream; its available frames must fit its two pointers, which are read a moment later."""
     fields = _fields(text.replace("-----\n", ""), raw)
     refuse(fields.get("state") not in states, f"the stream's state was {fields.get('state')}", raw)
     times = fields.get("trigger_time", ""), fields.get("tstamp", "")

@@ -1,8 +1,7 @@
 """CAN frames sent by cangen and received by candump (can-utils), on one board.
 
-cangen counts up in its frames' data (`-D i`), so candump's log (`-L`) shows missing, doubled and
-disordered frames. The log of ten thousand frames is too long for a console: awk counts on the board
-and prints the first and the last frame with the kernel's receive time stamps.
+cangen counts up in its frames' data (`-D i`). candump's log (`-L`) is too long for a console: awk counts on
+the board, and prints the first and the last frame with the kernel's receive time stamps.
 """
 
 import re
@@ -38,11 +37,10 @@ _TEXT = re.compile(
 
 
 def command(interface: str, *, frames: int, size: int, fd: bool, echo: bool, around: str = "{send}") -> str:
-    """Shell text that sends `frames` frames of `size` bytes as fast as they go, and counts what comes back
-    into `$OUT/can.txt`.
+    """Shell text that sends `frames` frames of `size` bytes as fast as they go, and counts what comes back.
 
-    `echo` is for an interface on which the kernel hands what is sent to the other programs (vcan); a
-    controller in loopback mode receives it itself. `around` may put something around the sending ({send}).
+    `echo` is for an interface on which the kernel hands what is sent to other programs (vcan); a controller
+    in loopback mode receives it itself. `around` may put something around the sending ({send}).
     """
     options = f"-g 0 -p 1000 -n {frames} -I {_IDENTIFIER} -L {size} -D i"
     send = " ".join(["cangen", interface, options, *(["-f", "-b"] if fd else []), *([] if echo else ["-x"])])

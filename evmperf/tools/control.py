@@ -1,8 +1,5 @@
-"""The control loop: a program that counts 2^27 down, and what it prints.
-
-It comes with evmperf and runs without libraries, so that nothing on the board's image changes it: what
-changes it is the board's clock, or who else uses the processor. It prints clock_gettime(2) of
-CLOCK_MONOTONIC before and after the loop as struct timespec.
+"""The control loop: a program that counts 2^27 down, without libraries, so that only the board's clock and
+other users of the processor change it. It prints CLOCK_MONOTONIC before and after as struct timespec.
 """
 
 import re

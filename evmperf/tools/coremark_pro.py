@@ -1,16 +1,14 @@
-"""CoreMark-PRO: the two final tables of `make certify-all`, and the log behind them.
+"""CoreMark-PRO: the two final tables of `make certify-all`, and the log behind them, which has more digits.
 
-The tables have two decimals, which is two digits of a slow board's `core`. The log has
-iterations and seconds. EEMBC's cert_median.pl marks one row for one context (`median single`), and
-one for the requested number (`median best`). The score is the geometric mean of the workloads'
-rates over those of a reference (cert_mark.pl).
+EEMBC's cert_median.pl marks one row for one context (`median single`), and one for the requested number
+(`median best`). The score is the geometric mean of the rates over those of a reference (cert_mark.pl).
 """
 
 import math
 import re
 
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools._checks import agree, over, refuse, span
+from evmperf.tools._checks import Span, agree, over, refuse, span
 
 TEXT_FILE = "coremark-pro.txt"
 LOG_FILE = "certificate.log"
@@ -54,10 +52,7 @@ def logged(log: str, text: str, name: str, column: str) -> float:
     if name == _SCORE:
         value = _score(rates)
         # Its table is of rates with the log's two decimals.
-        low, high = (
-            _score({key: span(f"{rate:.2f}")[side] for key, rate in rates.items()}) for side in (0, 1)
-        )
-        same = agree((low, high), span(printed))
+        same = agree(_score_span({key: f"{rate:.2f}" for key, rate in rates.items()}), span(printed))
     else:
         value = rates[name]
         same = agree((value * (1 - 1e-6), value * (1 + 1e-6)), span(printed))
@@ -80,8 +75,7 @@ def _printed(text: str, name: str, column: str) -> str:
         refuse(not scales, f"CoreMark-PRO's {row} does not scale by {scaling}", text)
     columns = {name: {row[0]: row[n] for row in found} for n, name in enumerate(_COLUMNS, 1)}
     for values in columns.values():
-        low, high = (_score({key: span(values[key])[side] for key in _REFERENCE}) for side in (0, 1))
-        same = agree((low, high), span(values[_SCORE]))
+        same = agree(_score_span(values), span(values[_SCORE]))
         refuse(not same, "CoreMark-PRO's score does not match its workloads", text)
     return columns[column][name]
 
@@ -89,6 +83,11 @@ def _printed(text: str, name: str, column: str) -> str:
 def _score(rates: dict[str, float]) -> float:
     logarithms = [math.log(max(rates[name], 1e-9) / _REFERENCE[name]) for name in _REFERENCE]
     return 1000 * math.exp(sum(logarithms) / len(logarithms))
+
+
+def _score_span(printed: dict[str, str]) -> Span:
+    low, high = (_score({name: span(printed[name])[side] for name in _REFERENCE}) for side in (0, 1))
+    return low, high
 
 
 def _medians(log: str, which: str) -> dict[str, float]:

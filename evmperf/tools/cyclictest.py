@@ -37,8 +37,7 @@ END_STRESS = _SHELL("end", pid=_PID)
 
 def latencies(text: str, statistic: str, seconds: int | None = None) -> list[float]:
     """The `min`, `avg` or `max` latency of every CPU in microseconds, in the order of `cpus`; raises
-    RefusedOutput unless each measured for the whole time, which was `seconds`: cyclictest ends early with
-    status 0.
+    RefusedOutput unless each measured for the whole time, `seconds`: cyclictest ends early with status 0.
     """
     return [float(thread[statistic]) for thread in _threads(text, seconds)]
 
@@ -97,15 +96,13 @@ def _is_right(thread: dict[str, Any]) -> bool:
     steps = thread["histogram"]
     counts = list(steps.values())
     numbers = [thread[key] for key in (*STATISTICS, "cycles")]
-    if not all(type(number) in (int, float) for number in numbers):
-        return False
-    if not all(type(count) is int and count > 0 for count in counts):
+    whole = all(type(count) is int and count > 0 for count in counts)
+    if not whole or not all(type(number) in (int, float) for number in numbers):
         return False
     low, average, high, cycles = numbers
-    beyond = cycles - sum(counts)
+    beyond, widest = cycles - sum(counts), max(steps, default=0)
     if not (counts and 0 <= low <= average <= high and beyond >= 0):
         return False
-    widest = max(steps)
     # Each latency beyond the histogram is at most the maximum, and one equals it.
     rest = average * cycles - sum(latency * count for latency, count in steps.items())
     error = _ROUNDING * cycles

@@ -15,12 +15,10 @@ _RECORDS = re.compile(r"(\d+)\+(\d+) records (in|out)")
 
 
 def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
-    """Throughput of a dd that copied exactly `expected_bytes`, in MB/s (10^6 bytes) or, with
-    another `unit`, in so many bytes per second.
+    """Throughput of a dd that copied exactly `expected_bytes`, in MB/s (10^6 bytes) or in `unit` bytes/s.
 
-    dd prints seconds with 6 significant digits, and a rate with 2 or 3. Raises RefusedOutput for
-    a short copy, a zero time, an error message, a rate that does not follow from bytes and
-    seconds, or any line that dd does not print.
+    Raises RefusedOutput for a short copy, a zero time, a rate that does not follow from bytes and seconds, or
+    any line that dd does not print.
     """
     lines = text.splitlines()
     begin = next((n for n, line in enumerate(lines) if _RECORDS.fullmatch(line)), 0)

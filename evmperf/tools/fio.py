@@ -39,10 +39,8 @@ def fill_command(*, target: str, size: str, name: str) -> str:
 
 def throughput(text: str, direction: str, seconds: int | None = None) -> float:
     """Mean throughput of one job in MB/s (10^6 bytes); `direction` is `read` or `write`, `seconds` how long a
-    timed job must have run.
-
-    fio prints the rate in bytes and in KiB a second, and bytes and milliseconds besides. Raises RefusedOutput
-    for anything but a finished job without errors that moved data, and unless all of them agree.
+    timed job must have run. Raises RefusedOutput for anything but a finished job without errors that moved
+    data, and unless fio's rates in bytes and KiB, bytes and milliseconds agree.
     """
     job = _job(text)
     refuse(job.get("error") != 0, f"fio reports error {job.get('error')}", text)

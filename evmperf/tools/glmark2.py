@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 
-from evmperf.model.errors import RefusedOutput
 from evmperf.tools._checks import agree, over, refuse, span
 
 TEXT_FILE = "glmark2.txt"
@@ -66,9 +65,6 @@ class Drawing:
         return "; ".join(words)
 
 
-_KNOWN = (_SCORE, _RENDERER, _SCENE, _SIZE, _CONFIG, _BOUND, _OTHER)
-
-
 def command(backend: str, scenes: str) -> str:
     """Shell text that runs glmark2 on `drm` or `wayland`, all scenes or `scenes` (its `-b` options)."""
     words = " ".join([f"glmark2-es2-{backend}", *scenes.split()])
@@ -81,18 +77,19 @@ def drawing(text: str, scenes: str = "", software: bool = False) -> Drawing:
     """
     lines = _NOISE.sub("", text).splitlines()
     for line in lines:
-        known = any(pattern.fullmatch(line) for pattern in _KNOWN)
+        forms = (_SCORE, _RENDERER, _SCENE, _SIZE, _CONFIG, _BOUND, _OTHER)
+        known = any(pattern.fullmatch(line) for pattern in forms)
         refuse(not known, f"glmark2 printed something unexpected: {line[:120]!r}", text)
     renderers = _matches(_RENDERER, lines)
     refuse(len(renderers) != 1, "glmark2 does not name the renderer", text)
     sizes, bounds = _matches(_SIZE, lines), _matches(_BOUND, lines)
     once = len(sizes) < 2 and len(sizes) == len(_matches(_CONFIG, lines))
     refuse(not once, "glmark2 does not print its surface and size exactly once", text)
-    # A rule opens and closes the output.
     while lines and _BOUND.fullmatch(lines[0]):
         lines = lines[1:]
-    if len(lines) < 2 or lines[-1] != lines[0] or not _RULE.fullmatch(lines[0]) or text[-1] != "\n":
-        raise RefusedOutput("glmark2's output is not whole", text)
+    # A rule opens and closes the output.
+    whole = len(lines) > 1 and lines[-1] == lines[0] and _RULE.fullmatch(lines[0]) and text[-1] == "\n"
+    refuse(not whole, "glmark2's output is not whole", text)
     scores = _matches(_SCORE, lines)
     refuse(len(scores) != 1, f"glmark2 printed {len(scores)} scores instead of one", text)
     drawn = _drawn(lines, text)
