@@ -12,22 +12,24 @@ from typing import Any
 import msgspec
 import pytest
 
+from evmperf.app.measuring import MeasuringSession
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards import board as boards
 from evmperf.boards.vocabulary import FEATURES
+from evmperf.cli.arguments import requested
 from evmperf.console.person import Person
 from evmperf.influx.config import variable
 from evmperf.keeping.claim import JOIN
 from evmperf.measure import boardfile
-from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError, was_ctrl_c
+from evmperf.model.ended import cause
+from evmperf.model.errors import EvmperfError, Kind, LabError, UsageError, was_ctrl_c
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import plain
 from evmperf.model.places import project
-from evmperf.model.replies import Failed, Reply, SessionEnded
+from evmperf.model.replies import Failed, Reply, SessionEnded, WantedSession
 from evmperf.model.results import Case, Status
 from pytest_evmperf import options
-from pytest_evmperf.session import SESSION, Session, cause
 from pytest_evmperf.ticker import aside, teller
 
 TESTS = project("tests")
@@ -35,6 +37,8 @@ TESTS = project("tests")
 
 Measure = Callable[[Benchmark, Case], None]
 
+SESSION: pytest.StashKey[MeasuringSession] = pytest.StashKey()
+RESULT: pytest.StashKey[Any] = pytest.StashKey()
 _SIGNALS: pytest.StashKey[contextlib.ExitStack] = pytest.StashKey()
 
 
@@ -80,7 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         board = boardfile.named(given)
         boardfile.check_variables(board.file)
-        session = Session.create(board, config.option)
+        wanted = requested(WantedSession, config.option, board=given, select=config.option.keyword)
+        session = MeasuringSession(board, wanted)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(board.file)
@@ -107,7 +112,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     driver = _driver(metafunc.definition)
     session = metafunc.config.stash.get(SESSION, None)
-    profile = session.profile if session else metafunc.config.option.profile or "full"
+    profile = session.run.profile if session else metafunc.config.option.profile or "full"
     pairs = [
         (benchmark, case)
         for benchmark in catalogue.benchmarks().values()
@@ -185,12 +190,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         _write_nothing(session.config)
         raise pytest.UsageError(str(error)) from None
     except LabError as error:
-        measuring.lab_failure = str(error)
+        measuring.fail(error)
         _write_nothing(session.config)
         raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
 
 
-def _switch_off(measuring: Session, config: pytest.Config) -> None:
+def _switch_off(measuring: MeasuringSession, config: pytest.Config) -> None:
     """Switch off a board that is held for us and has nothing left to measure: an earlier session
     had to leave it on when it was taken.
     """
@@ -246,7 +251,7 @@ def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
 
 
 @pytest.fixture(scope="session")
-def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
+def measuring(request: pytest.FixtureRequest) -> Iterator[MeasuringSession]:
     """The session with its bench ready; the board is off again afterwards."""
     session = request.config.stash[SESSION]
     try:
@@ -256,7 +261,7 @@ def measuring(request: pytest.FixtureRequest) -> Iterator[Session]:
                 session.bench.force(state)
         yield session
     finally:
-        session.close(keep_on=request.config.option.keep_on)
+        session.close()
 
 
 def _target(request: pytest.FixtureRequest) -> Any:
@@ -272,7 +277,7 @@ def _target(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture
-def measure(request: pytest.FixtureRequest, measuring: Session) -> Measure:
+def measure(request: pytest.FixtureRequest, measuring: MeasuringSession) -> Measure:
     """A function that measures one case and fails the test when that did not work out."""
 
     def measure_case(benchmark: Benchmark, case: Case) -> None:
@@ -288,25 +293,13 @@ def measure(request: pytest.FixtureRequest, measuring: Session) -> Measure:
     return measure_case
 
 
-RESULT: pytest.StashKey[Any] = pytest.StashKey()
-
-
 @contextlib.contextmanager
-def _ending(session: pytest.Session, measuring: Session) -> Iterator[None]:
+def _ending(session: pytest.Session, measuring: MeasuringSession) -> Iterator[None]:
     """End the whole session on LabError: every further figure would be a guess."""
     try:
         yield
-    except BoardLost as error:
-        session.shouldstop = f"the board was lost: {error}"
-        raise pytest.fail.Exception(str(error), pytrace=False) from None
-    except LabError as error:
-        measuring.lab_failure = str(error)
-        session.shouldstop = f"the lab is broken: {error}"
-        raise pytest.fail.Exception(str(error), pytrace=False) from None
     except EvmperfError as error:
-        # Measuring records what boards and tools do wrong: this is of the image for the board.
-        measuring.not_begun, measuring.wrong_call = str(error), error.kind is Kind.USAGE
-        session.shouldstop = f"there is nothing to measure: {error}"
+        session.shouldstop = measuring.fail(error)
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
@@ -326,21 +319,17 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     measuring = session.config.stash.get(SESSION, None)
     if measuring is None:
         return (yield)
-    ours = not (measuring.lab_failure or measuring.lost)
-    if ours and exitstatus == pytest.ExitCode.INTERNAL_ERROR:  # the number of a broken lab
+    if not measuring.status and exitstatus == pytest.ExitCode.INTERNAL_ERROR:  # the number of a broken lab
         session.exitstatus = ExitStatus.INTERNAL
     if session.config.option.collectonly:
         return (yield)
     measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
     with measuring.signals.held():
         # After Ctrl-C fixtures are torn down later than this, and the board is what cannot wait.
-        measuring.close(keep_on=session.config.option.keep_on)
-        if measuring.lab_failure or measuring.lost:
-            session.exitstatus = ExitStatus.LAB_BROKEN
-        elif measuring.wrong_call:
-            session.exitstatus = ExitStatus.USAGE
-        elif exitstatus == ExitStatus.OK and session.items and all(map(_skips, session.items)):
+        measuring.close()
+        if exitstatus == ExitStatus.OK and session.items and all(map(_skips, session.items)):
             session.exitstatus = ExitStatus.NOTHING
+        session.exitstatus = measuring.status or session.exitstatus
         measuring.await_taker()
         measuring.finish(int(session.exitstatus))
         try:
@@ -351,7 +340,4 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
             measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
         finally:
             measuring.let_go()
-        if measuring.lab_failure:
-            session.exitstatus = ExitStatus.LAB_BROKEN
-        elif measuring.wrong_call:
-            session.exitstatus = ExitStatus.USAGE
+        session.exitstatus = measuring.status or session.exitstatus

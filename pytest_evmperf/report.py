@@ -11,8 +11,7 @@ import pytest
 from evmperf.model.outlets import html, plain
 from evmperf.model.results import Result
 from evmperf.report.table import result_rows
-from pytest_evmperf.plugin import RESULT
-from pytest_evmperf.session import SESSION
+from pytest_evmperf.plugin import RESULT, SESSION
 
 _FACTS = ("release", "os", "kernel", "uboot", "root_file_system", "model", "evmperf_revision")
 

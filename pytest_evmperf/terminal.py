@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from evmperf.app.measuring import MeasuringSession
 from evmperf.benchmarks import control
 from evmperf.keeping.wanted import clock
+from evmperf.model.ended import cause
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result, Status
 from evmperf.report.table import result_rows, text_table
-from pytest_evmperf.plugin import RESULT, what_is_measured
-from pytest_evmperf.session import SESSION, Session, cause
+from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 from pytest_evmperf.ticker import Ticker
 
 REPORTER = "terminalreporter"
@@ -30,12 +31,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.getplugin(REPORTER)
     if measuring is None or reporter is None or measuring.claim is None:
         return
-    image = measuring.image or "the installed one"
+    image = measuring.wanted.image or "the installed one"
     rest_s = measuring.forecast.rest_s()
     reporter.ensure_newline()
     reporter.write_line(
         plain(
-            f"{measuring.board.name} ({measuring.board.file_name}), profile {measuring.profile}, "
+            f"{measuring.board.name} ({measuring.board.file_name}), profile {measuring.run.profile}, "
             f"image: {image}"
         )
     )
@@ -114,7 +115,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     session = config.stash.get(SESSION, None)
     if session is None or config.option.collectonly or session.claim is None:
         return
-    terminalreporter.section(f"measured on {session.board.name}, profile {session.profile}")
+    terminalreporter.section(f"measured on {session.board.name}, profile {session.run.profile}")
     if session.results:
         from evmperf.published import source  # noqa: PLC0415  # slow to import, for the end only
 
@@ -128,7 +129,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     terminalreporter.write_line(plain(session.ended().sentence), bold=True)
 
 
-def _shell_share(terminalreporter: Any, session: Session) -> None:
+def _shell_share(terminalreporter: Any, session: MeasuringSession) -> None:
     busy = session.busy_s()
     wall = sum(result.duration_s for result in session.results)
     if wall:

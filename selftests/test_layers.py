@@ -71,26 +71,26 @@ ROOMS = {
         "finding the board on a desk: serial ports, SSH, what it is and its file",
         "lab measure benchmarks boards tools console runs model",
     ),
+    "doctor": (
+        "the checks of day one: the lab and the board, step by step",
+        "lab keeping influx measure state benchmarks boards tools console runs virtual model",
+    ),
     "app": (
         "use cases: typed requests to typed replies, and the processes that work on them",
-        "desk lava site report influx guide regress keeping provision published measure state benchmarks "
-        "boards store runs model",
+        "doctor desk lava site report influx guide regress keeping provision published lab measure state "
+        "benchmarks boards console store runs virtual model",
     ),
     "night": (
         "many boards side by side: plan, journal, health of boards, status, the night's page",
         "app keeping pages runs benchmarks boards model",
     ),
     "gitlab": ("pipelines and notes", "night measure pages benchmarks boards runs model"),
-    "doctor": (
-        "the checks of day one: the lab and the board, step by step",
-        "lab keeping influx measure state benchmarks boards tools console runs virtual model",
-    ),
     "cli": ("every subcommand's arguments, loaded when called", "*"),
 }
 """docs/architecture.md shows this table. Lazy and type-only imports count."""
 
-MEASURING = ("evmperf/app/desk.py", "evmperf/night/child.py", "evmperf/regress/rounds.py")
-"""What measures in a process of its own, which is a pytest."""
+MEASURING = ("evmperf/model/replies.py",)
+"""What names the process that measures, which is a pytest."""
 
 PURE = ("model", "boards", "tools", "benchmarks", "state")
 """Rooms that compute the same whenever and wherever they are called."""

@@ -2,8 +2,7 @@
 
 import re
 import subprocess
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -18,7 +17,7 @@ from evmperf.desk.identity import SshAddress
 from evmperf.desk.ports import Port, Voice
 from evmperf.measure import boardfile as boardfiles
 from evmperf.model.errors import LabError, UsageError
-from evmperf.model.replies import Remark
+from evmperf.model.replies import Remark, WantedSession
 
 _ADDRESS = re.compile(r"(?:([\w][\w.-]*)@)?(\[[0-9a-fA-F:.]+\]|[\w][\w.-]*)(?::(\d{1,5}))?")
 _POWER = {
@@ -132,10 +131,10 @@ def named(given: str) -> FoundBoard:
     )
 
 
-def measure(file: str, results: str, words: Iterable[str] = ()) -> int:
+def measure(file: str, results: str, select: str = "") -> int:
     """Measure what the file can, on this terminal; returns pytest's exit status."""
-    command = [sys.executable, "-m", "pytest", "--lg-env", file, "--profile", "quick"]
-    return subprocess.run([*command, f"--results={results}", *words], check=False).returncode
+    command = WantedSession(board=file, results=results, select=select, profile="quick").command()
+    return subprocess.run(command, check=False).returncode
 
 
 def _address(request: FindBoard) -> SshAddress:

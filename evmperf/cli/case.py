@@ -11,9 +11,10 @@ from evmperf.benchmarks import catalogue
 from evmperf.cli.arguments import RESULTS, RUN, arg, command
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import line
+from evmperf.model.replies import WantedSession
 from evmperf.model.stats import rounded
 from evmperf.regress import against
-from evmperf.regress.rounds import Sessions, WantedSession
+from evmperf.regress.rounds import Sessions
 from evmperf.runs import casefile, history, spool
 from evmperf.runs.history import run_folder
 
@@ -125,8 +126,10 @@ def _reproduce(options: argparse.Namespace) -> int:
     }
     options.results.mkdir(parents=True, exist_ok=True)
     others.discard(f"{wanted.benchmark}/{wanted.case}")
-    what = (options.board, (), wanted.benchmark, wanted.profile)
-    session = Sessions(options.results).measure(WantedSession(*what, kind="desk", leave_out=others))
+    what = WantedSession(
+        board=options.board, select=wanted.benchmark, profile=wanted.profile, leave_out=tuple(sorted(others))
+    )
+    session = Sessions(options.results).measure(what)
     if not session.run:
         raise LabError(
             f"nothing was measured (exit status {session.status}): see {options.results / 'rounds.log'}"

@@ -71,8 +71,7 @@ def _desk(options: argparse.Namespace) -> int:
     if not options.yes and not (sys.stdin.isatty() and input(question).strip().lower() in ("", "y", "yes")):
         print(f"Nothing was measured. Later: evmperf desk --lg-env {found.file} --yes")
         return 0
-    words = ["-k", options.keyword] if options.keyword else []
-    return desk.measure(found.file, options.results, words)
+    return desk.measure(found.file, options.results, options.keyword)
 
 
 def _find(options: argparse.Namespace) -> FoundBoard:

@@ -17,7 +17,6 @@ from evmperf.model import ended
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.facts import Facts
-from evmperf.model.results import Status
 from evmperf.model.run import Run
 from evmperf.runs.spool import Spool, new_folder, read_results, read_run
 
@@ -130,20 +129,15 @@ def _replay(
     run = spool.run
     steps, what = replay.LoggedSteps(blocks, clock, failure), (selection.profile, selection.tools)
     runner = Runner(bench, spool, *what, run.release, steps=steps, clock=clock)
-    lab = ""
+    cut = None
     try:
         for benchmark, case in selection.cases:
             runner.measure(benchmark, case)
     except LabError as error:
         if error is not failure:
             raise  # not the job's lab but ours: the disk
-        lab = str(error)
-    measured = sum(result.status is Status.MEASURED for result in read_results(spool.folder))
-    counts = (board.name, measured, len(selection.cases))
-    if lab:
-        end = ended.cut_short(Ending.LAB, "The lab is broken", lab, ended.cases(*counts))
-    else:
-        end = ended.of_cases(*counts, str(failure or ""))
+        cut = (Ending.LAB, "The lab is broken", str(error))
+    end = ended.of(board.name, read_results(spool.folder), len(selection.cases), cut)
     run.exit_status, run.ending, run.outcome = end.status, end.ending, end.sentence
     spool.save()
 

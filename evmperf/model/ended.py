@@ -1,9 +1,12 @@
 """How a session ended: for its run, for the process that started it, and for a night."""
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evmperf.model.exits import ExitStatus
+from evmperf.model.outlets import plain
+from evmperf.model.results import Result, Status
 
 
 class Ending(enum.StrEnum):
@@ -46,19 +49,27 @@ class Ended:
         }.get(self.ending, ExitStatus.LAB_BROKEN)
 
 
-def of_cases(board: str, measured: int, planned: int, first: str = "") -> Ended:
-    """The end of a complete session; `first` is the reason of the first failure."""
-    whole = cases(board, measured, planned)
-    if measured < planned:
-        return Ended(Ending.FAILED, f"Only {whole}{first and f'; first: {first}'}.")
-    return Ended(Ending.MEASURED, f"All measured: {whole}.")
+def of(
+    board: str, results: Sequence[Result], planned: int, cut: tuple[Ending, str, str] | None = None
+) -> Ended:
+    """The end of a session that planned so many cases; `cut` is what ended it before, and why, if
+    anything did.
+    """
+    failed = [result for result in results if result.status is not Status.MEASURED]
+    measured = len(results) - len(failed)
+    whole = f"{measured} of {planned} cases measured on {board}"
+    if cut:
+        ending, what, why = cut
+        return Ended(ending, f"{what}: {why} ({whole})." if why else f"{what}: {whole}.")
+    if measured == planned:
+        return Ended(Ending.MEASURED, f"All measured: {whole}.")
+    first = f"; first: {failed[0].benchmark} {failed[0].case}: {cause(failed[0])}" if failed else ""
+    return Ended(Ending.FAILED, f"Only {whole}{first}.")
 
 
-def cut_short(ending: Ending, what: str, why: str, whole: str) -> Ended:
-    """The end of an incomplete session: `what` happened and `why`; `whole` is from `cases`."""
-    return Ended(ending, f"{what}: {why} ({whole})." if why else f"{what}: {whole}.")
-
-
-def cases(board: str, measured: int, planned: int) -> str:
-    """How many cases were measured, of how many, in words."""
-    return f"{measured} of {planned} cases measured on {board}"
+def cause(result: Result) -> str:
+    """The reason that matters most for a result that is not whole."""
+    lasting = [f for f in result.failures if not f.refused] or list(result.failures)
+    if not lasting:
+        return "some samples are missing"
+    return plain(f"{lasting[-1].message} ({lasting[-1].kind})")

@@ -1,9 +1,10 @@
-"""Replies of evmperf's processes to the process that started them, as JSON.
+"""What a process asks of a session that it starts, and the replies of evmperf's processes, as JSON.
 
 `python -m evmperf.app` writes its replies a line each to its standard output; a pytest that
 measures writes its one reply into the file of `--answer`.
 """
 
+import sys
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,45 @@ import msgspec
 from evmperf.model.ended import Ending
 from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
+
+
+class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A measuring session, by pytest's options of these names (`pytest --help` describes them); `select`
+    is -k, `board` a board file.
+    """
+
+    board: str
+    select: str = ""
+    results: str = "results"
+    answer: str = ""
+    run_id: str = ""
+    run_kind: str = "desk"
+    profile: str = ""
+    image: str = ""
+    kernel: str = ""
+    dtb: str = ""
+    ramdisk: str = ""
+    release: str = ""
+    repeat: str = "1"
+    boots: int = 0
+    vary: tuple[str, ...] = ()
+    fact: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
+    wait: str = ""
+    grace: str = "10m"
+    give_way: bool = False
+    keep_on: bool = False
+
+    def command(self) -> list[str]:
+        """The process that measures."""
+        words = [sys.executable, "-m", "pytest", "--lg-env", self.board]
+        words += ["-k", self.select] if self.select else []
+        for field in msgspec.structs.fields(self)[2:]:
+            value, option = getattr(self, field.name), f"--{field.name.replace('_', '-')}"
+            if value != field.default:
+                given = value if isinstance(value, tuple) else (value,)
+                words += [option] if value is True else [f"{option}={one}" for one in given]
+        return words
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="reply", tag=True):

@@ -16,7 +16,7 @@ from evmperf.keeping.claim import JOIN, Claim
 from evmperf.model.ended import Ended, Ending
 from evmperf.model.errors import EvmperfError, Kind, UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.model.replies import answer
+from evmperf.model.replies import WantedSession, answer
 from evmperf.model.results import Result, Status
 from evmperf.runs import spool
 
@@ -60,10 +60,15 @@ class Child:
         `options` are pytest's; `but` are cases that are left out, as BENCHMARK/CASE.
         """
         said = self._log.with_suffix(".json")
-        words = [sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid()), sys.executable, "-m", "pytest"]
-        words += ["--lg-env", str(self._board_file), f"--results={self._results}", "--run-id", run]
-        words += ["-p", "no:cacheprovider", f"--answer={said}", *options]
-        words += [word for case in but for word in ("--leave-out", case)]
+        wanted = WantedSession(
+            board=str(self._board_file),
+            results=str(self._results),
+            run_id=run,
+            answer=str(said),
+            leave_out=tuple(but),
+        )
+        words = [sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid())]
+        words += [*wanted.command(), "-p", "no:cacheprovider", *options]
         environment = {**os.environ, JOIN: claim.token, "LG_PLACE": claim.wanted.place}
         if claim.wanted.coordinator:
             environment["LG_COORDINATOR"] = claim.wanted.coordinator

@@ -4,17 +4,18 @@ of one round of each side in random order, for A/B, confirmation and bisection.
 
 import fnmatch
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import structs
 
 from evmperf.measure.signals import leave
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures
-from evmperf.model.replies import answer
+from evmperf.model.replies import WantedSession, answer
 from evmperf.regress.experiment import INTERRUPTED, NOTHING, Experiment, Round
 from evmperf.runs import spool
 
@@ -26,21 +27,6 @@ _STILL_S = 600.0
 """How long a session of an earlier, killed call may go on before we give up waiting for it."""
 _FRUITLESS = 3
 """Blocks in a row without both compared sides after which the board is what is broken."""
-
-
-@dataclass(frozen=True)
-class WantedSession:
-    """What one session measures: pytest's `select`, and which cases (`benchmark/case`) not."""
-
-    board: str
-    words: Sequence[str]
-    select: str = ""
-    profile: str = ""
-    kind: str = "ab"
-    facts: Sequence[str] = ()
-    leave_out: Iterable[str] = ()
-    boots: int = 0
-    """Cold boots of a case of boot times, 0 those of the profile."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +51,15 @@ class Sessions:
         Raises UsageError for a call that pytest refuses.
         """
         before = self._runs()
+        file = self.folder / _ANSWER
+        asked = structs.replace(wanted, results=str(self.folder), answer=str(file))
         began = time.monotonic()
         with (self.folder / LOG).open("ab") as log:
-            log.write(f"\n=== {' '.join(wanted.facts)} {' '.join(wanted.words)}\n".encode())
+            log.write(f"\n=== {' '.join((*wanted.fact, *wanted.vary))}\n".encode())
             log.flush()
             process = subprocess.Popen(
-                _command(wanted, self.folder),
+                # Started in the background of a script, we inherit an ignored Ctrl-C.
+                ["env", "--default-signal=INT", *asked.command(), "-p", "no:cacheprovider"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -82,7 +71,7 @@ class Sessions:
             except BaseException:
                 leave(process, _LEAVE_S)
                 raise
-        sentence = answer(self.folder / _ANSWER, status).sentence
+        sentence = answer(file, status).sentence
         if status in (ExitStatus.USAGE, ExitStatus.NOTHING):
             raise UsageError(sentence)
         new = max(self._runs() - before, default="")
@@ -103,30 +92,6 @@ class Sessions:
         return {file.parent.name for file in self.folder.glob("*/run.json")}
 
 
-def _command(wanted: WantedSession, folder: Path) -> list[str]:
-    return [
-        # Started in the background of a script, we inherit an ignored Ctrl-C.
-        "env",
-        "--default-signal=INT",
-        sys.executable,
-        "-m",
-        "pytest",
-        "--lg-env",
-        wanted.board,
-        f"--results={folder}",
-        f"--answer={folder / _ANSWER}",
-        f"--run-kind={wanted.kind}",
-        "-p",
-        "no:cacheprovider",
-        *([f"--boots={wanted.boots}"] if wanted.boots else []),
-        *(["-k", wanted.select] if wanted.select else []),
-        *([f"--profile={wanted.profile}"] if wanted.profile else []),
-        *(word for fact in wanted.facts for word in ("--fact", fact)),
-        *(word for given in wanted.words for word in ("--vary", given)),
-        *(word for case in sorted(wanted.leave_out) for word in ("--leave-out", case)),
-    ]
-
-
 MeasureRound = Callable[[Experiment, Round, Sequence[str]], None]
 """Fills in what a round gave, without some cases; raises LabError, or KeyboardInterrupt."""
 
@@ -139,14 +104,14 @@ def on_a_board(sessions: Sessions, have: Callable[[str], None] = lambda board: N
         name = f"{experiment.word}={experiment.id} block {entry.block} side {entry.side} {entry.version}"
         session = sessions.measure(
             WantedSession(
-                experiment.board,
-                experiment.words(entry),
-                experiment.select,
-                experiment.profile,
-                kind=experiment.word,
-                facts=(name.rstrip(),),
+                board=experiment.board,
+                vary=tuple(experiment.words(entry)),
+                select=experiment.select,
+                profile=experiment.profile,
+                run_kind=experiment.word,
+                fact=(name.rstrip(),),
                 boots=experiment.boots,
-                leave_out=[*experiment.leave_out, *leave_out],
+                leave_out=(*experiment.leave_out, *leave_out),
             )
         )
         entry.status, entry.seconds = session.status, session.seconds

@@ -7,13 +7,15 @@ import pytest
 from labgrid.driver import TFTPProviderDriver
 from labgrid.resource.provider import TFTPProvider
 from labgrid.target import Target
+from msgspec.structs import replace
 
+from evmperf.app.measuring import MeasuringSession
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.lab.tester import CommandTester
 from evmperf.model.errors import BoardError, LabError, UsageError
+from evmperf.model.replies import WantedSession
 from evmperf.provision import netboot
-from pytest_evmperf.session import Session
 from selftests.provision import imagelab
 
 
@@ -129,12 +131,13 @@ def test_what_cannot_be_is_said(variant, word, said):
 
 def test_no_ethernet_is_measured_on_a_board_that_was_booted_over_it(tmp_path):
     board = catalogue.board(boards.find("virtual"))
-    session = Session(board, "full", tmp_path, run=None)
+    wanted = WantedSession(board="virtual", results=str(tmp_path))
+    session = MeasuringSession(board, wanted)
     known = catalogue.benchmarks().values()
     ethernet = [(b, c) for b in known if b.driver in ("cpsw", "icssg", "ipsec") for c in b.cases("full")]
     measured = [pair for pair in ethernet if not session.unsupported(*pair)]
     assert measured
-    session.netboot = {"kernel": "Image"}
+    session = MeasuringSession(board, replace(wanted, kernel="Image"))
     assert all("booted over the network" in session.unsupported(*pair) for pair in measured)
     (boot, *_) = (b for b in known if b.driver == "emmc")
     assert not session.unsupported(boot, boot.cases("full")[0])

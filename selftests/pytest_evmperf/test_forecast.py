@@ -8,11 +8,11 @@ import termios
 
 import pytest
 
+from evmperf.app.forecast import Forecast
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import Measure
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case
-from pytest_evmperf.forecast import Forecast
 
 TICKING = """\
 import time

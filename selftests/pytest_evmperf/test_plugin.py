@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from evmperf.app.forecast import expected_s
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep
 from evmperf.boards.board import ENV_DIR
@@ -13,7 +14,6 @@ from evmperf.model.errors import Kind, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import Failed, answer
 from evmperf.model.results import Case
-from pytest_evmperf.forecast import expected_s
 from pytest_evmperf.plugin import TESTS
 
 NO_CATALOGUE = """

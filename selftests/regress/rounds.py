@@ -9,9 +9,10 @@ from pathlib import Path
 
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
+from evmperf.model.replies import WantedSession
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.regress.rounds import Session, Sessions, WantedSession
+from evmperf.regress.rounds import Session, Sessions
 from evmperf.runs.spool import Spool
 
 BENCHMARK = "emmc_ext4"
@@ -40,7 +41,7 @@ class FakeSessions(Sessions):
         if failure is not None:
             return Session("", failure, 60.0, "The lab is broken: the power switch does not answer.")
         name = f"run-{len(list(self.folder.glob('*/run.json'))):03}"
-        spool = Spool(self.folder, Run(name, "evm", "quick", facts=Facts(variation=list(wanted.words))))
+        spool = Spool(self.folder, Run(name, "evm", "quick", facts=Facts(variation=list(wanted.vary))))
         for case, metrics in self.figures(wanted).items():
             if f"{BENCHMARK}/{case}" not in wanted.leave_out:
                 spool.append(_result(case, metrics))
@@ -59,7 +60,7 @@ def noisy(changes: Mapping[str, float], seed: int = 1) -> Callable[[WantedSessio
     def figures(wanted: WantedSession) -> Figures:
         found = {}
         for case, change in changes.items():
-            factor = 1 + change if wanted.words else 1.0
+            factor = 1 + change if wanted.vary else 1.0
             found[case] = {
                 "write_throughput": 50 * factor * source.gauss(1, 0.01),
                 "write_cpu_load": 30 + source.gauss(0, 5),

@@ -1,8 +1,7 @@
 """Alarms checked again: which A/B is asked for, and what it makes of the verdicts."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from evmperf.cli.main import main
 from evmperf.model.errors import UsageError
@@ -80,7 +79,7 @@ def test_an_ab_confirms_an_alarm_or_takes_it_back(judged, budget_s, expected):
     figures = noisy({"102400": -0.10, "1048576": 0.0})
 
     def by_image(wanted):
-        return figures(replace(wanted, words=wanted.words if "b.wic" in wanted.words[0] else ()))
+        return figures(structs.replace(wanted, vary=wanted.vary if "b.wic" in wanted.vary[0] else ()))
 
     sessions = FakeSessions(place, by_image)
     settled = confirm.settled(judgement, ab.go_on(place, asked, sessions), images.since, "here/evm.yaml")

@@ -22,6 +22,7 @@ from evmperf.influx import lines
 from evmperf.lava.selection import figure_name, unit_name
 from evmperf.model import outlets
 from evmperf.model.change import Change, Comparison, Decision, Quantity
+from evmperf.model.ended import cause
 from evmperf.model.errors import Kind, LabError
 from evmperf.model.figures import Key
 from evmperf.model.records import VerdictRecord
@@ -35,7 +36,6 @@ from evmperf.report import ab, page, verdicts
 from evmperf.runs import differences
 from evmperf.runs.history import SpoolFolder
 from evmperf.runs.spool import append_records
-from pytest_evmperf.session import cause
 from pytest_evmperf.ticker import Ticker
 from selftests.support import spools
 

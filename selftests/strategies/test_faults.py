@@ -6,7 +6,7 @@ from labgrid.step import steps
 
 from evmperf.model.errors import BoardError, Interrupted, LabError, RefusedOutput, ToolError, was_ctrl_c
 from pytest_evmperf import plugin
-from pytest_evmperf.session import SESSION
+from pytest_evmperf.plugin import SESSION
 
 # A lab that fails
 
