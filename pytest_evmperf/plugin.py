@@ -17,7 +17,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards import board as boards
 from evmperf.boards.vocabulary import FEATURES
-from evmperf.cli.arguments import requested
+from evmperf.cli import arguments
 from evmperf.console.person import Person
 from evmperf.influx.config import variable
 from evmperf.keeping.claim import JOIN
@@ -29,7 +29,6 @@ from evmperf.model.outlets import plain
 from evmperf.model.places import project
 from evmperf.model.replies import Failed, Reply, SessionEnded, WantedSession
 from evmperf.model.results import Case, Status
-from pytest_evmperf import options
 from pytest_evmperf.ticker import aside, teller
 
 TESTS = project("tests")
@@ -44,7 +43,9 @@ _SIGNALS: pytest.StashKey[contextlib.ExitStack] = pytest.StashKey()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add evmperf's options."""
-    options.add(parser)
+    group = parser.getgroup("evmperf", "measuring boards")
+    for names, words in arguments.of_file("pytest"):
+        group.addoption(*names, **words)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -84,7 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         board = boardfile.named(given)
         boardfile.check_variables(board.file)
-        wanted = requested(WantedSession, config.option, board=given, select=config.option.keyword)
+        wanted = arguments.requested(WantedSession, config.option, board=given, select=config.option.keyword)
         session = MeasuringSession(board, wanted)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None

@@ -13,15 +13,19 @@ from evmperf.guide.layout import Figures, Layout
 from evmperf.influx import config as configs
 from evmperf.influx.client import Store
 from evmperf.influx.push import RunPush, waiting
+from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.replies import Remark
 from evmperf.published import dialect, releases, steady
 from evmperf.published import source as published
 from evmperf.runs.history import GUIDE, StoredRun
 
+_EXTRAS = ("counts", "delta", "outliers")
+"""What may stand beside the figures of a guide."""
+
 
 def guide(request: WriteGuide, hear: Hear) -> Produced:
-    """Write a guide; raises UsageError for an unknown release."""
+    """Write a guide; raises UsageError for an unknown release or extra."""
     rendered(request)
     return Produced(sentence=request.output)
 
@@ -30,6 +34,8 @@ def rendered(request: WriteGuide) -> tuple[str, Cover, Layout]:
     """The text of a guide, its cover and its layout; with an `output` they are written, and the figures'
     conditions beside them. Raises UsageError for an unknown release.
     """
+    if wrong := sorted(set(request.extras) - set(_EXTRAS)):
+        raise UsageError(f"{wrong[0]!r} is not one of {', '.join(_EXTRAS)}")
     with sources.opened(request.source, samples=False) as source:
         there = releases.stored(source)
         chosen = releases.of_release(there, request.release, request.os, request.board)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from evmperf.boards import variation
-from evmperf.cli.arguments import A_BOARD, arg, command, duration, flag, rounds, several, tell
+from evmperf.cli.arguments import command, tell
 from evmperf.cli.terminal import note, own, width
 from evmperf.keeping.claim import Holding
 from evmperf.measure import boardfile
@@ -28,64 +27,11 @@ from evmperf.runs import differences
 from evmperf.runs.differences import Difference
 from evmperf.runs.spool import new_run_id
 
-_WHAT = """\
-A side is the board with these changes (one side may have several):
-  as-is                 nothing changed (the default of both sides)
-  args:TEXT             words that join the kernel's command line
-  uboot:NAME=VALUE      a U-Boot variable, set before each boot and never saved
-  run:COMMAND           shell text, run in Linux after each boot, before anything is measured
-  image:FILE            an image or release, put on the board by provisioning
-  kernel:FILE dtb:FILE  a kernel, a device tree alone
-  FILE.yaml             a list of such words
-
-  evmperf ab virtual.yaml --b args:mitigations=off -k "boot_time or emmc_raw" --rounds 12
-  evmperf ab am64x.yaml --a image:11.01 --b image:12.00 -k emmc --budget 2h
-  evmperf ab --resume results/ab-...      goes on after Ctrl-C, kill -9, or a broken lab
-
-Each round is an ordinary run on a cold boot; the two rounds of a block are in random order. Exit
-status: 0 all requested metrics are decided, none is worse; 1 a metric is worse, 3 the lab is
-broken, 5 nothing comparable, 6 not decided.
-"""
 _BLOCKS = 20
 """Most blocks, where nobody says otherwise."""
 
 
-def share(text: str) -> float:
-    """The share that `2%` or `0.02` is; for argparse."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text)
-    value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share: write 2% or 0.02")
-    return value
-
-
-@command(
-    "ab",
-    "Measure two variations of one board in turn, and judge each metric: B is better, worse or "
-    "the same. The false-alarm rate stays at 5 % although the result is checked after each block "
-    "(docs/ab.md).",
-    arg("board?", A_BOARD),
-    several("--a", "WHAT", "side A (repeatable)"),
-    several("--b", "WHAT", "side B (repeatable)"),
-    arg("--rounds=N", "most blocks to measure (default: 20)", type=int),
-    arg("--budget=TIME", "most time: 90m, 2h", type=duration, default=0.0),
-    arg(
-        "--within=SHARE",
-        "a change of at most this counts as the same (default: 2%%)",
-        type=share,
-        default=0.02,
-    ),
-    several(
-        "--metric",
-        "BENCHMARK/CASE/METRIC",
-        "go on until these are decided (* stands for anything; default: all but loads)",
-    ),
-    *rounds("(as for pytest)", "an A/B, or look at it again"),
-    flag("--all", "show every metric"),
-    flag("--json", "print ab.json at the end"),
-    flag("--markdown", "print ab.md at the end"),
-    epilog=_WHAT,
-)
+@command("ab")
 def _ab(options: argparse.Namespace) -> int:
     if options.resume:
         folder = options.resume

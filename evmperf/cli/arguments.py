@@ -1,8 +1,15 @@
-"""How commands declare their arguments, and the arguments and news that several share."""
+"""How commands get their arguments, which a YAML file beside each module declares, and their news.
+
+An argument is `NAMES=METAVAR` and its help, or the words of argparse's add_argument: `flag` and `several`
+are the help of an option without a value, or with several; `variable` has an option's value if nobody
+gives it. A positional one may end in `?`, `*` or `+`, as argparse's nargs; a text that is not given is "".
+"""
 
 import argparse
 import contextlib
+import functools
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from evmperf.boards import board as boards
+from evmperf.boards import yamlfile
+from evmperf.boards.vocabulary import FEATURES
 from evmperf.keeping.wanted import coordinator_address
 from evmperf.model.errors import UsageError
 from evmperf.model.replies import Remark, Reply
@@ -18,6 +27,8 @@ from evmperf.model.units import seconds
 
 _Request = TypeVar("_Request", bound=msgspec.Struct)
 _Run = TypeVar("_Run", bound=Callable[[argparse.Namespace], int | None])
+_Entry = str | dict[str, Any]
+"""A name of shared arguments, an argument, or `either`: options that exclude each other."""
 
 
 class Argument(NamedTuple):
@@ -27,88 +38,97 @@ class Argument(NamedTuple):
     words: dict[str, Any]
 
 
-class OneOf(NamedTuple):
-    """Options that exclude each other."""
+class _Declared(msgspec.Struct, forbid_unknown_fields=True):
+    """A command, or the `group` of those whose names begin with its own.
 
-    options: tuple[Argument, ...]
-    required: bool = False
-
-
-def arg(names: str, text: str = "", /, **words: Any) -> Argument:
-    """An argument `NAMES=METAVAR` with its help. A positional one may end in `?`, `*` or `+`, as
-    argparse's nargs; a text that is not given is "".
+    Texts with line breaks are shown as they are, other texts are filled. `help` is a command's line in the
+    list of its group.
     """
-    names, _, metavar = names.partition("=")
-    name, many = names.rstrip("?*+"), names[-1]
-    if name != names:
-        words = {"nargs": many, **words}
-    if (names.startswith("-") or many == "?") and not words.keys() & {"type", "action", "required"}:
-        words = {"default": "", **words}
-    if metavar:
-        words = {"metavar": metavar, **words}
-    return Argument(name.split(), {"help": text or None, **words})
+
+    group: str = ""
+    about: str = ""
+    help: str | None = None
+    epilog: str | None = None
+    arguments: list[_Entry] = []
 
 
-def flag(names: str, text: str) -> Argument:
-    """An option without a value."""
-    return Argument(names.split(), {"action": "store_true", "help": text})
+_RUNS: dict[str, Callable[[argparse.Namespace], int | None]] = {}
 
 
-def several(names: str, metavar: str, text: str, **words: Any) -> Argument:
-    """An option that may be given several times."""
-    words |= {"action": "append", "default": [], "metavar": metavar, "help": text}
-    return Argument(names.split(), words)
-
-
-class _Command(NamedTuple):
-    run: Callable[[argparse.Namespace], int | None]
-    name: str
-    about: str
-    arguments: tuple[Argument | OneOf, ...]
-    words: dict[str, Any]
-
-
-_COMMANDS: list[_Command] = []
-_GROUPS: dict[str, str] = {}
-
-
-def group(name: str, about: str) -> None:
-    """Declare a command that consists of sub-commands, each `name SUB-COMMAND`."""
-    _GROUPS[name] = about
-
-
-def command(name: str, about: str, *arguments: Argument | OneOf, **words: Any) -> Callable[[_Run], _Run]:
-    """Declare what a command does, whose None is the exit status 0.
-
-    Texts with line breaks are shown as they are, other texts are filled. In a group of commands
-    `help` is the line for the list, which is also the description where `about` is "".
-    """
+def command(name: str) -> Callable[[_Run], _Run]:
+    """Declare what a command does, whose None is the exit status 0."""
 
     def declared(run: _Run) -> _Run:
-        _COMMANDS.append(_Command(run, name, about, arguments, words))
+        _RUNS[name] = run
         return run
 
     return declared
 
 
 def add(commands: Any, module: str) -> None:
-    """Add the commands that a module declares."""
+    """Add the commands of a module, which is loaded."""
     groups: dict[str, Any] = {}
-    for declared in (d for d in _COMMANDS if d.run.__module__ == module):
-        first, _, name = declared.name.rpartition(" ")
-        if first and first not in groups:
-            parser = commands.add_parser(first, description=_GROUPS[first], formatter_class=_Format)
-            groups[first] = parser.add_subparsers(metavar="COMMAND", required=True)
-        words = {"description": declared.about or declared.words.get("help"), **declared.words}
-        parser = groups.get(first, commands).add_parser(name, formatter_class=_Format, **words)
-        parser.set_defaults(func=declared.run)
-        for argument in declared.arguments:
-            if isinstance(argument, OneOf):
-                either = parser.add_mutually_exclusive_group(required=argument.required)
-                for names, more in argument.options:
-                    either.add_argument(*names, **more)
-            else:
-                parser.add_argument(*argument.names, **argument.words)
+    declared = yamlfile.own(f"cli/{module}.yaml")
+    shared = _shared() | declared.pop("shared", {})
+    for name, said in msgspec.convert(declared, dict[str, _Declared]).items():
+        first, _, last = name.rpartition(" ")
+        if said.group:
+            parser = commands.add_parser(name, description=said.group, formatter_class=_Format)
+            groups[name] = parser.add_subparsers(metavar="COMMAND", required=True)
+            continue
+        words = {"help": said.help} if first else {}
+        parser = groups.get(first, commands).add_parser(
+            last, description=said.about or said.help, epilog=said.epilog, formatter_class=_Format, **words
+        )
+        parser.set_defaults(func=_RUNS[name])
+        _fill(parser, said.arguments, shared)
+
+
+def _fill(parser: Any, entries: list[_Entry], shared: dict[str, list[_Entry]]) -> None:
+    for entry in entries:
+        if isinstance(entry, str):
+            _fill(parser, shared[entry], shared)
+        elif options := entry.get("either"):
+            required = entry.get("required", False)
+            _fill(parser.add_mutually_exclusive_group(required=required), options, shared)
+        else:
+            argument = _argument(entry)
+            parser.add_argument(*argument.names, **argument.words)
+
+
+@functools.cache
+def _shared() -> dict[str, list[_Entry]]:
+    return yamlfile.own("cli/shared.yaml")  # type: ignore[no-any-return]  # a file of ours
+
+
+def of_file(name: str) -> list[Argument]:
+    """The arguments of a file of nothing else, for a parser that is not argparse's own."""
+    return [_argument(entry) for entry in yamlfile.own(f"cli/{name}.yaml")]
+
+
+def _argument(entry: dict[str, Any]) -> Argument:
+    ((names, said),) = entry.items()
+    words = {"help": said} if isinstance(said, str | None) else dict(said)
+    if "flag" in words:
+        words |= {"action": "store_true", "help": words.pop("flag")}
+    if "several" in words:
+        words = {"action": "append", "default": [], "help": words.pop("several"), **words}
+    names, _, metavar = names.partition("=")
+    name, many = names.rstrip("?*+"), names[-1]
+    if name != names:
+        words["nargs"] = many
+    if (names.startswith("-") or many == "?") and not words.keys() & {"type", "action", "required"}:
+        words = {"default": "", **words}
+    if variable := words.pop("variable", ""):
+        words["default"] = os.environ.get(variable) or words["default"]
+        words["help"] += f" [{variable}]"
+    if metavar:
+        words["metavar"] = metavar
+    if "type" in words:
+        words["type"] = _TYPES[words["type"]]
+    if words.get("choices") == "drivers":
+        words["choices"] = sorted(FEATURES)
+    return Argument(name.split(), words)
 
 
 class _Format(argparse.RawDescriptionHelpFormatter):
@@ -164,35 +184,16 @@ def say(reply: Reply) -> None:
         tell(reply.sentence)
 
 
-A_BOARD = "a board file, as for pytest --lg-env"
-A_RUN = "a run's folder, its name below --results or the beginning of it, `last`, or `last~1`"
-
-BOARD = arg("board=BOARD", A_BOARD)
-BOARD_OPTION = arg("--board", A_BOARD)
-COORDINATOR = arg("--coordinator", "Labgrid's coordinator, HOST[:PORT] [LG_COORDINATOR]")
-IDENTITY = arg("--identity", "a LAVA server by its name in lavacli's configuration")
-JSON = flag("--json", "print JSON for programs")
-PROFILE = arg("--profile", "default: the board's", choices=("full", "quick"))
-RESULTS = arg("--results", "folder of runs (default: results)", type=Path, default=Path("results"))
-RUN, RUNS = arg("run", A_RUN), arg("run*", A_RUN)
-SOURCE = arg(
-    "--from=DIR|history|influx|published",
-    "where earlier runs are (default: the folder of --results and the lab's store)",
-    dest="source",
-)
-WAIT = arg(
-    "--wait=TIME", "time to wait for a board in use: 90s, 30m (default: none)", type=duration, default=0.0
-)
+def share(text: str) -> float:
+    """The share that `2%` or `0.02` is; for argparse."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text)
+    value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share: write 2% or 0.02")
+    return value
 
 
-def rounds(select: str, resume: str) -> tuple[Argument, ...]:
-    """What is measured in turn, on a board that is held, and how to go on with it."""
-    boots = "cold boots of a round of boot times (default: the profile's)"
-    return (
-        arg("-k", f"what to measure {select}", dest="select"),
-        arg("--profile", choices=("full", "quick")),
-        arg("--boots=N", boots, type=count, default=0),
-        WAIT,
-        arg("--resume=FOLDER", f"go on with {resume}", type=Path),
-        RESULTS,
-    )
+_TYPES: dict[str, Callable[[str], Any]] = {
+    **{"int": int, "float": float, "path": Path, "duration": duration, "count": count, "share": share},
+    **{"board": board_name, "words": lambda text: [word.strip() for word in text.split(",")]},
+}

@@ -9,30 +9,14 @@ from typing import Any
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
-from evmperf.boards.vocabulary import FEATURES
-from evmperf.cli.arguments import BOARD_OPTION, JSON, PROFILE, arg, command, group
+from evmperf.cli.arguments import command
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 from evmperf.published import declared
 
-_LIST = """\
-Lists the benchmarks of the catalogue; with a board, also the reason for each one it skips. Tables
-of published guides without a benchmark follow, with the reason.
-"""
-_OWN = """\
-Benchmarks of your own (docs/add-a-benchmark.md). Put them into benchmarks/ of the folder that you
-measure in; they run like evmperf's own.
 
-  evmperf benchmark new copy_speed                     writes a benchmark that runs, and its test
-  pytest benchmarks/_copy_speed_test.py                tests it without a board
-  pytest --lg-env BOARD.yaml -k copy_speed             measures
-"""
-
-group("benchmark", _OWN)
-
-
-@command("list", _LIST, BOARD_OPTION, PROFILE, JSON)
+@command("list")
 def _list(options: argparse.Namespace) -> None:
     board = boardfile.named(options.board) if options.board else None
     profile = options.profile or (board.options.board.profile if board else "full")
@@ -71,13 +55,7 @@ def _entry(benchmark: Benchmark, profile: str, board: Board | None) -> dict[str,
     return entry
 
 
-@command(
-    "benchmark new",
-    "",
-    arg("name", "lower-case letters, digits and _"),
-    arg("--driver", "default: system", choices=sorted(FEATURES), default="system"),
-    help="write a benchmark that runs, and its test",
-)
+@command("benchmark new")
 def _new(options: argparse.Namespace) -> None:
     name = options.name
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from evmperf.boards import variation
-from evmperf.cli.arguments import A_BOARD, arg, command, rounds, several, tell
+from evmperf.cli.arguments import command, tell
 from evmperf.keeping.claim import Holding
 from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, UsageError
@@ -17,46 +17,10 @@ from evmperf.regress.rounds import Sessions, on_a_board
 from evmperf.regress.search import Bisection, Bisector, StepAnswer
 from evmperf.runs.spool import new_run_id
 
-_EXAMPLES = """\
-A list of versions, the first good, the last bad; {} in --what stands for each:
-  evmperf bisect am64x.yaml --of releases.txt --what image:{} \\
-    --metric emmc_raw_fio_1g/4m/write_throughput
-
-Commits, by `git bisect run`. --build makes the image of --what in a checkout of $VERSION; its
-name must contain the version, as good and bad are measured again beside each candidate:
-  evmperf bisect am64x.yaml --of git:v1.2..main --build 'make image O=/tmp/$VERSION' \\
-    --what image:/tmp/{}/image.wic --metric boot_time_mmcsd/default_rootfs/boot_time
-
-Both go on after Ctrl-C, kill -9 or a broken lab with `evmperf bisect --resume FOLDER`. Exit status:
-0 the change was found, 1 it was not, 3 the lab is broken, 5 good and bad do not differ.
-"""
-
-_STEP = """\
-For `git bisect run evmperf bisect-step FOLDER`, with the FOLDER of `evmperf bisect`. Exit
-status, for git: 0 like the good version, 1 like the bad one, 125 cannot tell (does not
-build, does not boot, neither like good nor like bad), 128 the lab is broken or the difference is
-too small: git stops.
-"""
 _SKIP, _STOP = 125, 128
 
 
-@command(
-    "bisect",
-    "Find the change that made a metric worse, by measuring versions between a good and a bad "
-    "one; good and bad are measured again beside each (docs/ab.md).",
-    arg("board?", A_BOARD),
-    arg("--of=LIST|git:GOOD..BAD", "a file of versions, or commits"),
-    several("--what", "WHAT", "a side of `evmperf ab` with {} for the version"),
-    arg("--metric=BENCHMARK/CASE/METRIC", "the metric that became worse"),
-    arg("--build=COMMAND", "builds a version"),
-    arg("--repository=DIR", "git's checkout (default: .)", type=Path, default=Path()),
-    several("--good", "WHAT", "the good version (default: the first of the list)"),
-    several("--bad", "WHAT", "the bad version (default: the last of the list)"),
-    several("--spare", "BOARD", "another board of the kind, if the first one fails"),
-    arg("--rounds=N", "most blocks for one answer (default: 60)", type=int, default=60),
-    *rounds("(default: the case)", "a bisection"),
-    epilog=_EXAMPLES,
-)
+@command("bisect")
 def _bisect(options: argparse.Namespace) -> int:
     if options.resume:
         folder = options.resume
@@ -193,12 +157,7 @@ def _end(folder: Path, wanted: Bisection, sentence: str) -> None:
     print(f"{len(wanted.rounds)} rounds, {minutes:.0f} min of measuring: {sentence}.")
 
 
-@command(
-    "bisect-step",
-    _STEP,
-    arg("folder", "the bisection's folder", type=Path),
-    arg("version?", "default: the commit checked out here"),
-)
+@command("bisect-step")
 def _step(options: argparse.Namespace) -> int:
     try:
         return _like(options.folder, options.version)

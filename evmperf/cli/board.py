@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evmperf.boards import board as boards
 from evmperf.boards import copying, reference
-from evmperf.cli.arguments import A_BOARD, BOARD, COORDINATOR, JSON, OneOf, arg, command, group, tell
+from evmperf.cli.arguments import command, tell
 from evmperf.cli.terminal import note
 from evmperf.desk import boardfile as foundfile
 from evmperf.doctor.examination import Examination
@@ -17,19 +17,6 @@ from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 
-_ABOUT = """\
-Board files (docs/add-a-board.md).
-
-  evmperf board new mine                      an empty file, to be filled in
-  evmperf board new am69-sk --like am64x      a copy, to be edited
-  evmperf board new mine --from desk          the board that `evmperf desk` found
-  evmperf board check am69-sk                 every word of it, without a board
-  evmperf board schema > board.schema.json    for an editor's completion
-"""
-_CHECK = """\
-Checks features, options and absent drivers; imports, templates, Labgrid's classes with their
-attributes and bindings, and the strategy. Exit status 4: something is wrong.
-"""
 _POWER = {
     "switch": "Power: by a switch: cold boots",
     "hand": "Power: by hand: cold boots, confirmed on the console",
@@ -42,28 +29,10 @@ _REACH = {
     (False, True): "reached over SSH alone",
     (False, False): "reached by nothing",
 }
-_DOCTOR = """\
-Checks a board and its lab, one line per step: board file, coordinator, place, console, power switch,
-U-Boot, its environment, Linux, kernel command line, root medium, uEnv.txt, scratch partitions,
-tools, tester, meter, this machine's clock and real-time priority, InfluxDB.
-
-The board is held, power-cycled once, booted, and switched off again. The doctor
-writes only a script to its /tmp, nothing to its disks or U-Boot's environment. It skips steps that
-depend on a failed one. docs/day-one.md leads through all of this with a new board.
-
-  evmperf doctor virtual                              try it without a board
-  LG_PLACE=my-am64x evmperf doctor am64x --console console.log
-"""
-_DOCTOR_EPILOG = """\
-Exit status: 0 nothing is bad; else that of the first bad step: 1 the board or its software, 3 the
-lab, 4 the call, the board file, or a board in use.
-"""
 _WIDTH = 14
 
-group("board", _ABOUT)
 
-
-@command("board check", _CHECK, arg("boards+=BOARD", A_BOARD), help="check board files, without a board")
+@command("board check")
 def _check(options: argparse.Namespace) -> int:
     bad = 0
     for given in options.boards:
@@ -84,34 +53,17 @@ def _check(options: argparse.Namespace) -> int:
     return ExitStatus.USAGE if bad else 0
 
 
-@command("board schema", "", help="print a JSON Schema of board files, for editors")
+@command("board schema")
 def _schema(_: argparse.Namespace) -> None:
     print(json.dumps(reference.schema(), indent=1))
 
 
-@command("board options", "", help="print the table of all options (Markdown)")
+@command("board options")
 def _options(_: argparse.Namespace) -> None:
     print(reference.table(), end="")
 
 
-@command(
-    "board new",
-    "",
-    arg("name", "of the file, without .yaml, and of the board, as in the guides"),
-    OneOf(
-        (
-            arg("--like=BOARD", "the most similar board"),
-            arg(
-                "--from=desk|FILE",
-                "the board that `evmperf desk` found last, or the file that it wrote",
-                dest="found",
-            ),
-        )
-    ),
-    arg("--title", "as in the guides' table of modules"),
-    arg("-o --into=FOLDER", "default: env/, or here without one", type=Path),
-    help="begin a board file",
-)
+@command("board new")
 def _new(options: argparse.Namespace) -> None:
     folder = options.into or (Path("env") if Path("env").is_dir() else Path())
     if options.found:
@@ -128,15 +80,7 @@ def _new(options: argparse.Namespace) -> None:
     print(f"{file}: {first}, then run evmperf board check {file}")
 
 
-@command(
-    "doctor",
-    _DOCTOR,
-    BOARD,
-    COORDINATOR,
-    JSON,
-    arg("--console=FILE", "record the console here, for evmperf replay", type=Path),
-    epilog=_DOCTOR_EPILOG,
-)
+@command("doctor")
 def _doctor(options: argparse.Namespace) -> int:
     board = boardfile.named(options.board)
     examination = Examination(

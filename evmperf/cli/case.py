@@ -8,7 +8,7 @@ from pathlib import Path
 from evmperf.app import why
 from evmperf.app.requests import Explained, Why
 from evmperf.benchmarks import catalogue
-from evmperf.cli.arguments import RESULTS, RUN, arg, command
+from evmperf.cli.arguments import command
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import line
 from evmperf.model.replies import WantedSession
@@ -18,21 +18,8 @@ from evmperf.regress.rounds import Sessions
 from evmperf.runs import casefile, history, spool
 from evmperf.runs.history import run_folder
 
-_ABOUT = """\
-Explains why figures are worse than the published ones or those of another run: causes read on the
-board around the case, each with its evidence, its largest effect and its proof. Without a case, it
-explains all figures that are more than 5 % worse.
-"""
 
-
-@command(
-    "why",
-    _ABOUT,
-    RUN,
-    RESULTS,
-    arg("case?", "a benchmark, or BENCHMARK CASE"),
-    arg("--against=RUN", "a good run, or guide:FILE"),
-)
+@command("why")
 def _why(options: argparse.Namespace) -> None:
     folder = run_folder(options.run, options.results)
     against = options.against
@@ -61,16 +48,7 @@ def _lines(explained: Explained) -> Iterator[str]:
         yield from (f"  {note}" for note in (*answer.notes, answer.unexplained) if note)
 
 
-@command(
-    "case",
-    "Pack one case of a run into a file to post: samples, raw outputs, facts, state, console. "
-    "Host names, addresses, MACs, serial numbers and keys are replaced; the file's content is listed. "
-    "`evmperf show`, `why`, `compare` and `reproduce` read the file.",
-    RUN,
-    RESULTS,
-    arg("case", "BENCHMARK CASE, as one word in quotes"),
-    arg("-o=FILE.evmperf", dest="output", type=Path, required=True),
-)
+@command("case")
 def _case(options: argparse.Namespace) -> None:
     folder = history.run_folder(options.run, options.results)
     benchmark, _, case = options.case.partition(" ")
@@ -100,14 +78,7 @@ def _sentences(file: Path, benchmark: str, case: str) -> Iterator[str]:
     yield f"{file.name} has the rest: evmperf why {file.name}, evmperf reproduce {file.name} --lg-env BOARD."
 
 
-@command(
-    "reproduce",
-    "Measure the case of a case file on a board in the same way, and compare.",
-    arg("file=FILE.evmperf", type=Path),
-    arg("--lg-env=BOARD.yaml", dest="board", required=True),
-    RESULTS,
-    epilog="Exit status: that of the measurement, else that of `evmperf compare`.",
-)
+@command("reproduce")
 def _reproduce(options: argparse.Namespace) -> int:
     folder = history.run_folder(str(options.file), options.results)
     results = spool.read_results(folder)

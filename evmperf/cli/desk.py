@@ -9,7 +9,7 @@ import msgspec
 
 from evmperf.app import desk
 from evmperf.app.requests import FindBoard, FoundBoard
-from evmperf.cli.arguments import arg, command, flag, requested, several, tell
+from evmperf.cli.arguments import command, requested, tell
 from evmperf.desk.identity import PasswordWanted
 from evmperf.doctor import host
 from evmperf.doctor.finding import Noted
@@ -17,47 +17,8 @@ from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import Remark, Reply
 
-_ABOUT = """\
-Finds the board on this desk, shows its identity and possible measurements, asks, and runs
-those that overwrite nothing, in minutes.
 
-  evmperf desk                        the board whose console is on a USB serial port
-  evmperf desk root@192.168.1.20      a board on the network; with --port its console, too
-  evmperf desk --lg-env my-board      a board that has a file already
-
-evmperf types a newline on each serial port and logs in as root. It writes only to the board's
-/tmp, and switches its power only with --power. Another user works through sudo.
-"""
-
-
-@command(
-    "desk",
-    _ABOUT,
-    arg("address?=root@HOST[:PORT]"),
-    arg("--lg-env=FILE", "an existing board file"),
-    several("--port", "DEVICE", "only this serial port", dest="ports"),
-    arg("--key=FILE", "private key for SSH"),
-    arg("--user", "who logs in on the console; another than root gets root by sudo", default="root"),
-    arg(
-        "--power",
-        "how the board boots: not at all, by your hand, by `reboot` (default: none)",
-        choices=("none", "hand", "reset"),
-        default="none",
-    ),
-    arg(
-        "--tester=local|HOST",
-        "the other end of the board's network cable: this machine (local, local:INTERFACE), or one over SSH",
-    ),
-    flag(
-        "--make-scratch",
-        "make a partition for storage benchmarks in free space of the board's eMMC or card; shows the "
-        "command and asks, even with --yes",
-    ),
-    flag("--boot", "boot Linux on a board at U-Boot's prompt"),
-    flag("--yes", "measure without asking"),
-    arg("--results=FOLDER", "for runs and the board file", default="results"),
-    arg("-k=WORDS", "as pytest's", dest="keyword"),
-)
+@command("desk")
 def _desk(options: argparse.Namespace) -> int:
     try:
         found = desk.named(options.lg_env) if options.lg_env else _find(options)

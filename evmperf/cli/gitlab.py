@@ -2,60 +2,20 @@
 
 import argparse
 import os
-from pathlib import Path
 from typing import Any
 
 from evmperf.boards import yamlfile
-from evmperf.cli.arguments import arg, command
+from evmperf.cli.arguments import command
 from evmperf.gitlab import pipeline
 from evmperf.gitlab.note import MergeRequest
 from evmperf.model.errors import UsageError
 from evmperf.night import plan
 
 _INFLUX = "EVMPERF_INFLUX_URL"
-_NIGHTLY = """\
-Writes the child pipeline of a night: one job per board, then verdicts, guide and Pages. It measures
-the plan of `evmperf night` (docs/lab-at-scale.md), or the boards of the options, which go before the
-plan's words. Every option has a variable, so that a pipeline started by hand or by a trigger can set
-it; lists are separated by blanks or commas. With EVMPERF_INFLUX_URL set, the night ends with `evmperf push`.
-"""
 
 
-_NOTE = """\
-Puts Markdown files into notes of the pipeline's merge request, one note per file; the next
-pipeline replaces them. Does nothing outside a merge request.
-"""
-_OPTIONS = {
-    "over": ("labgrid", "labgrid, lava-host or lava-native"),
-    "boards": ("", "board files (default: every real board in env/)"),
-    "benchmarks": ("", "as pytest's -k (default: all)"),
-    "profile": ("", "full or quick (default: the board's)"),
-    "release": ("", "SDK release, if the images do not name it"),
-    "images": ("", "over labgrid [BOARD=]IMAGE to put on the boards; over lava-native [ROLE=]URL to boot"),
-    "repeat": ("", "as pytest's --repeat: 5 or until:2%% (over labgrid)"),
-    "against": ("", "baseline of the verdict, as for `evmperf check` (default: last:30)"),
-    "confirm": ("", "time for measuring worse figures again (30m; default: none)"),
-    "runner-tag": ("evmperf", "tag of the GitLab runners in the lab"),
-}
-"""Options of a night: default and help."""
-
-
-def _variable(name: str) -> str:
-    return f"EVMPERF_{name.replace('-', '_').upper()}"
-
-
-@command(
-    "nightly",
-    _NIGHTLY,
-    arg("plan?", "default: the boards of the options", type=Path, metavar="PLAN.yaml"),
-    *(arg(f"--{name}", f"{text} [{_variable(name)}]", default=None) for name, (_, text) in _OPTIONS.items()),
-    arg("-o --output", "default: standard output", type=Path),
-)
+@command("nightly")
 def _run_nightly(options: argparse.Namespace) -> None:
-    for name, (default, _) in _OPTIONS.items():
-        word = name.replace("-", "_")
-        if getattr(options, word) is None:
-            setattr(options, word, os.environ.get(_variable(name)) or default)
     try:
         over = pipeline.Over(options.over)
     except ValueError:
@@ -86,7 +46,7 @@ def _plan(options: argparse.Namespace, over: pipeline.Over) -> plan.NightPlan:
     return plan.checked(data, where, stem, parts=over is pipeline.Over.LAVA_NATIVE)
 
 
-@command("note", _NOTE, arg("files+=FILE", type=Path))
+@command("note")
 def _run_note(options: argparse.Namespace) -> None:
     request = MergeRequest.of_pipeline()
     if request is None:

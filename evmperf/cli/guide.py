@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evmperf.app import publishing
 from evmperf.app.requests import WriteGuide
-from evmperf.cli.arguments import arg, command, flag, requested, several, tell
+from evmperf.cli.arguments import command, requested, tell
 from evmperf.cli.terminal import note
 from evmperf.guide import html, importer, teach
 from evmperf.guide.html import Cover
@@ -20,26 +20,8 @@ from evmperf.model.exits import ExitStatus
 from evmperf.published import record
 from evmperf.published import source as published
 
-_EXTRAS = ("counts", "delta", "outliers")
-_WITH = f"beside the figures: {', '.join(_EXTRAS)}"
-_FROM = "DIR|influx|baselines|published"
-_RECORD = "write the figures of all FILEs into one record (docs/performance-guide.md)"
 
-
-@command(
-    "import-guide",
-    "Read performance guides in reStructuredText; every csv-table becomes results of the "
-    "catalogue's benchmarks, one run per board. Unknown tables are not read: each is "
-    "reported with its line and the nearest known table, and kept as it is.",
-    arg("files+=FILE", type=Path),
-    arg("--into", "write the runs below this folder", type=Path),
-    arg("--release", "if the title does not name it"),
-    arg("--os", "if title, headings and file name do not name it", choices=("Linux", "RT-linux")),
-    arg("--board", "for tables that name no board"),
-    arg("--record=FILE", _RECORD, type=Path),
-    flag("--strict", "exit with status 1 if anything is unknown"),
-    flag("--teach", "draft a table file for each unknown table"),
-)
+@command("import-guide")
 def _import(options: argparse.Namespace) -> int:
     unknown, entries = False, []
     said = (options.release, options.os, options.board)
@@ -74,29 +56,7 @@ def _report(file: Path, imported: ImportedGuide) -> None:
             note(f"  {teach.advice(unread[problem.line])}")
 
 
-def _extras(text: str) -> tuple[str, ...]:
-    words = tuple(word.strip() for word in text.split(","))
-    if wrong := sorted(set(words) - set(_EXTRAS)):
-        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not one of {', '.join(_EXTRAS)}")
-    return words
-
-
-@command(
-    "guide",
-    "Render results as a performance guide in reStructuredText.",
-    arg("--release", "SDK release, e.g. 11.00, or `newest`", required=True),
-    arg("--os", "Linux or RT-linux, where a release has both"),
-    several("--board", "BOARD", "only this board (repeatable)"),
-    arg("--from", "where the runs are (default: results)", dest="source", default="results", metavar=_FROM),
-    arg("--like=FILE", "in that guide's layout", type=Path),
-    flag("--keep-unread", "copy unknown tables of --like, marked as another release's"),
-    arg("--with=WHAT,...", _WITH, dest="extras", type=_extras, default=()),
-    flag("--plots", "draw plots beside OUTPUT (needs -o)"),
-    arg("-o --output", "default: standard output", type=Path),
-    arg("--html=DIR", "build web pages there, with plots, by Sphinx", type=Path),
-    arg("--pdf=DIR", "print the page into a PDF there", type=Path),
-    epilog="Exit status: 1 if the guide of --like has unknown tables.",
-)
+@command("guide")
 def _guide(options: argparse.Namespace) -> int:
     built = options.html or options.pdf
     if built:

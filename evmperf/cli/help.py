@@ -5,11 +5,9 @@ import difflib
 import pydoc
 import sys
 
-from evmperf.cli.arguments import arg, command
+from evmperf.cli.arguments import command
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
-
-_INDEX = "README"
 
 
 def pages() -> list[str]:
@@ -17,11 +15,7 @@ def pages() -> list[str]:
     return sorted(file.stem for file in project("docs").glob("*.md"))
 
 
-@command(
-    "help",
-    "Shows a page of the documentation, on a terminal through $PAGER.",
-    arg("page?", f"default: the list of all pages ({_INDEX})", default=_INDEX),
-)
+@command("help")
 def _help(options: argparse.Namespace) -> None:
     known = pages()
     name = options.page.removeprefix("docs/").removesuffix(".md")

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from evmperf.cli.arguments import COORDINATOR, IDENTITY, RESULTS, arg, command, coordinator, flag
+from evmperf.cli.arguments import command, coordinator
 from evmperf.keeping.wanted import Wanted
 from evmperf.lava.selection import JobKind, select
 from evmperf.measure import boardfile
@@ -22,38 +22,8 @@ from evmperf.night.overlava import LavaNight
 from evmperf.night.plan import Job, NightPlan
 from evmperf.night.status import StatusPage
 
-_NIGHT = """\
-Measures many boards side by side by a plan (docs/lab-at-scale.md), each in its own session on a
-place that the night holds. Waits for boards in use, tries again once on another board of the kind
-after a lab failure, and ends with verdicts, guide and one page. The same call resumes a killed night.
-"""
 
-
-_EPILOG = """\
-Exit status: 0 all measured and nothing worse, 1 something failed, is worse or was not judged, 2 cut
-by Ctrl-C, 3 a board was not measured because of the lab, 4 a wrong plan.
-"""
-_HEALTH = """\
-Lists the boards with lab failures. A suspect board begins its next night with a health check; a bad
-one is left out until it is cleared.
-"""
-
-
-@command(
-    "night",
-    _NIGHT,
-    IDENTITY,
-    arg("plan=PLAN.yaml", type=Path),
-    arg("--results", "default: the plan's", type=Path),
-    flag("--new", "do not continue an interrupted night"),
-    arg(
-        "--over",
-        "who finds the boards: Labgrid's coordinator or LAVA's scheduler (default: %(default)s)",
-        choices=("labgrid", "lava"),
-        default="labgrid",
-    ),
-    epilog=_EPILOG,
-)
+@command("night")
 def _night(options: argparse.Namespace) -> int:
     wanted = plan.read(options.plan)
     if options.over == "lava":
@@ -128,14 +98,7 @@ def _for_lava(given: NightPlan) -> NightPlan:
     return replace(given, boards=jobs)
 
 
-@command(
-    "health",
-    _HEALTH,
-    COORDINATOR,
-    RESULTS,
-    arg("do?", choices=("list", "clear"), default="list"),
-    arg("place?", "the board to clear"),
-)
+@command("health")
 def _health(options: argparse.Namespace) -> None:
     register = Register(options.results)
     address = coordinator(options)

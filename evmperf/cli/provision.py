@@ -12,7 +12,7 @@ import msgspec
 
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.boards import board as boards
-from evmperf.cli.arguments import BOARD, BOARD_OPTION, COORDINATOR, JSON, arg, command, flag
+from evmperf.cli.arguments import command
 from evmperf.cli.terminal import own
 from evmperf.doctor import target as targets
 from evmperf.keeping.claim import Claim
@@ -25,29 +25,8 @@ from evmperf.provision.cache import open_image
 from evmperf.provision.installation import Installation
 from evmperf.provision.remote import Host
 
-_IMAGE = """\
-Shows the release, machine, kernel, U-Boot and disk of an image, without mounting it and without
-root. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2), a URL, or, with --board, a
-release of the list that EVMPERF_RELEASES names.
-"""
 
-_PROVISION = """\
-Writes an image to a board's boot medium, reads all of it back, boots it, and verifies the running
-system. BOARD is a board file, as for pytest --lg-env. A board that already runs this image is not
-written. `pytest --lg-env BOARD --image IMAGE` does the same before it measures.
-"""
-
-
-@command(
-    "image",
-    _IMAGE,
-    BOARD_OPTION,
-    JSON,
-    arg("image=IMAGE"),
-    arg(
-        "--write=DEVICE", "write the image to this medium of this host (a card in a reader), and read it back"
-    ),
-)
+@command("image")
 def _about(options: argparse.Namespace) -> None:
     board = boards.load(boards.find(options.board)) if options.board else None
     with ProgressBar() as bar:
@@ -69,15 +48,7 @@ def _about(options: argparse.Namespace) -> None:
         print(f"fit for {board.name} ({board.file_name})", file=sys.stderr)
 
 
-@command(
-    "provision",
-    _PROVISION,
-    BOARD,
-    COORDINATOR,
-    arg("image=IMAGE"),
-    flag("--force", "write the image even if the board runs it"),
-    flag("--keep-on", "leave the board switched on"),
-)
+@command("provision")
 def _provision(options: argparse.Namespace) -> None:
     board = benchmarks.board(boards.find(options.board))
     with contextlib.ExitStack() as stack:

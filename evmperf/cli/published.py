@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from evmperf.cli.arguments import OneOf, arg, command, flag
+from evmperf.cli.arguments import command
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 from evmperf.published import identity, meaning, record
@@ -16,17 +16,7 @@ from evmperf.published.record import Entry, Found
 from evmperf.state import buses
 
 
-@command(
-    "published",
-    "Figures of TI's performance guides, from the record that comes with evmperf: without a "
-    "board the list of boards, with one its releases, with --case one figure over all releases.",
-    arg("board?", "a board of any name that guides use, or a file in env/"),
-    arg("--case=WORDS", 'e.g. "emmc_ext4 100 KiB write"'),
-    arg("--os", "Linux or RT-linux (default: both)"),
-    flag("--impossible", "figures above the hardware's limit, of all boards"),
-    flag("--releases", "the board's releases and guides"),
-    OneOf((flag("--csv", "one line per figure"), flag("--json", "one object per figure"))),
-)
+@command("published")
 def _published(options: argparse.Namespace) -> None:
     if not record.entries():
         raise UsageError(f"{record.FILE}: is missing: this evmperf was installed without a record")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.app import sources
-from evmperf.cli.arguments import RESULTS, RUNS, OneOf, arg, command, duration, flag, tell
+from evmperf.cli.arguments import command, tell
 from evmperf.cli.terminal import width
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
@@ -20,32 +20,10 @@ from evmperf.runs.history import run_folder
 from evmperf.store import files, tables
 from evmperf.store.source import place
 
-_TABLES = ", ".join(tables.TABLES)
-_FROM = arg(
-    "--from=DIR|history|baselines",
-    "where the runs are (default: history, the lab's store)",
-    dest="source",
-    default=sources.HISTORY,
-)
-_FORMATS = {
-    "parquet": "one row per sample",
-    "csv": "the same as text",
-    "bmf": "one run for Bencher",
-    "kcidb": "for KernelCI's database",
-    "junit": "one test per case",
-    "openmetrics": "every figure, for Prometheus",
-}
+_FORMATS = ("parquet", "csv", *exports.FORMATS)
 
 
-@command(
-    "query",
-    f"Ask all runs a question in SQL (DuckDB's). Tables: {_TABLES}; `DESCRIBE samples` names a "
-    "table's columns, docs/store.md has examples.",
-    arg("question=SQL", "one SELECT"),
-    _FROM,
-    arg("--timeout=TIME", "default: 60s", type=duration, default=60.0),
-    OneOf((flag("--csv", "print CSV instead of a table"), flag("--json", "print a list of objects"))),
-)
+@command("query")
 def _query(options: argparse.Namespace) -> int:
     with sources.opened(options.source) as source, tables.opened(source) as there:
         answer = tables.ask(there, options.question, options.timeout)
@@ -72,13 +50,7 @@ def _cell(value: Any) -> str:
     return f"{value:%Y-%m-%d %H:%M}" if isinstance(value, datetime.datetime) else str(value)
 
 
-@command(
-    "export",
-    "Write runs in the formats of other programs; all runs, or those named.",
-    arg("run*", "the ids of runs"),
-    _FROM,
-    OneOf(tuple(arg(f"--{n}", t, type=Path, metavar="FILE") for n, t in _FORMATS.items()), True),
-)
+@command("export")
 def _export(options: argparse.Namespace) -> None:
     (name,) = [name for name in _FORMATS if getattr(options, name)]
     file: Path = getattr(options, name)
@@ -100,13 +72,7 @@ def _export(options: argparse.Namespace) -> None:
     print(f"{file}: {len(wanted)} runs")
 
 
-@command(
-    "store",
-    "Keep runs in the lab's store [EVMPERF_HISTORY: a folder or a URL], as `check` does: those "
-    "named, or all below --results. Runs already there stay unchanged.",
-    RUNS,
-    RESULTS,
-)
+@command("store")
 def _store(options: argparse.Namespace) -> int:
     folders = [run_folder(run, options.results) for run in options.run]
     folders = folders or sorted(path.parent for path in options.results.glob("*/run.json"))

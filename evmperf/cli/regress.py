@@ -12,20 +12,7 @@ from pathlib import Path
 
 from evmperf.app import judging, sources
 from evmperf.app.requests import Check
-from evmperf.cli.arguments import (
-    A_RUN,
-    JSON,
-    RESULTS,
-    SOURCE,
-    WAIT,
-    arg,
-    command,
-    duration,
-    flag,
-    requested,
-    say,
-    tell,
-)
+from evmperf.cli.arguments import command, requested, say, tell
 from evmperf.cli.terminal import width
 from evmperf.guide import importer
 from evmperf.model.errors import UsageError
@@ -41,62 +28,8 @@ from evmperf.runs.differences import Difference
 from evmperf.runs.history import run_folder
 from evmperf.runs.spool import read_run
 
-_EPILOG = (
-    "Exit status: 0 no decided figure is worse, 1 a figure is worse or a goal missed, 5 nothing "
-    "comparable, 6 no figure decided, or a change suspected."
-)
-_EXPLAIN = """\
-Lists the differences between two runs in everything known about them: options, image, kernel, command
-line, device tree by node, kernel configuration, modules, kernel messages, U-Boot, CPU frequency,
-mitigations, tools, media; likely causes come first. With several runs per side, it lists only
-differences that all runs of a side share. The exit status is 0 whether anything differs or not.
-"""
-_SIDES = (
-    arg("a?=A", A_RUN),
-    arg("b?=B", "the run to compare with A"),
-    arg("--a=RUN", "runs of side A", dest="side_a", nargs="+", default=[]),
-    arg("--b=RUN", "runs of side B", dest="side_b", nargs="+", default=[]),
-)
-_OUTPUT = (
-    flag("--all", "list unchanged figures, too"),
-    arg("--level", "false discovery rate to hold, default 0.14 against earlier runs, else 0.12", type=float),
-    *(
-        arg(f"--{name}", "write it there, too (- only prints it)", type=Path, metavar="FILE")
-        for name in ("json", "junit", "markdown", "openmetrics")
-    ),
-)
 
-
-@command(
-    "check",
-    "Judge runs: same, better, worse, or not comparable, metric by metric. The verdicts go into "
-    "the run in place of earlier ones, its report is written again, and they go to InfluxDB if it "
-    "is configured. The run goes into the lab's store [EVMPERF_HISTORY: a folder or a URL]. "
-    "Published figures are left as they are.",
-    arg("run+", A_RUN),
-    RESULTS,
-    arg(
-        "--against=WHAT",
-        "release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
-        required=True,
-    ),
-    SOURCE,
-    flag(
-        "--calibrate", "judge the past nights, each by those before it, and count the alarms; nothing is kept"
-    ),
-    flag("--dry-run", "only print the verdicts"),
-    arg(
-        "--confirm=BUDGET",
-        "measure worse figures again before reporting them: an A/B with the image of the last good "
-        "run on the same board, within this time (30m, 2h)",
-        type=duration,
-        default=0.0,
-    ),
-    arg("--board=FILE", "the board for it (default: the run's own)"),
-    WAIT,
-    *_OUTPUT,
-    epilog=f"{_EPILOG} Of several runs the worst counts.",
-)
+@command("check")
 def _check(options: argparse.Namespace) -> int:
     if len(options.run) > 1 and any(_outputs(options)):
         raise UsageError("a file of verdicts is for one run: check one at a time")
@@ -132,7 +65,7 @@ def _sides(options: argparse.Namespace) -> tuple[list[Path], list[Path]]:
     return a, b
 
 
-@command("compare", "Judge run B by run A.", *_SIDES, RESULTS, *_OUTPUT, epilog=_EPILOG)
+@command("compare")
 def _compare(options: argparse.Namespace) -> int:
     a, b = _sides(options)
     level = judging.level(options.level)
@@ -175,7 +108,7 @@ def _write(options: argparse.Namespace, judgement: Judgement, changed: Sequence[
         sys.stdout.write(formats.text(judgement, options.all, width()))
 
 
-@command("explain", _EXPLAIN, JSON, RESULTS, *_SIDES, flag("--all", "every line, however many"))
+@command("explain")
 def _explain(options: argparse.Namespace) -> None:
     found = differences.between(*_sides(options))
     if options.json:
@@ -184,15 +117,7 @@ def _explain(options: argparse.Namespace) -> None:
         print(differing.text(found, everything=options.all), end="")
 
 
-@command(
-    "accept",
-    "Mark an intended change: from that run on, the metric is not compared with older figures. "
-    "Kept in baselines/accepted.yaml, for git.",
-    arg("metric", "benchmark, or benchmark/case/metric; * stands for anything"),
-    arg("--since=RUN", "first run with the change", required=True),
-    arg("--why", "one sentence", required=True),
-    RESULTS,
-)
+@command("accept")
 def _accept(options: argparse.Namespace) -> None:
     run = read_run(against.run_folder(options.since, options.results))
     pattern = accepted.pattern(options.metric)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
-from evmperf.cli.arguments import A_RUN, JSON, RESULTS, arg, command
+from evmperf.cli.arguments import command
 from evmperf.console import record, review
 from evmperf.console.review import Reviewed
 from evmperf.model.errors import LabError, UsageError
@@ -19,20 +19,9 @@ from evmperf.runs.history import run_folder
 
 _MOST = 5
 """Parts of a phase that are shown."""
-_ABOUT = """\
-Reads the console.log of an earlier run again with today's evmperf, and shows each boot and the
-changes. It switches and writes nothing. Send this file with the report of a boot problem.
-"""
 
 
-@command(
-    "replay",
-    _ABOUT,
-    RESULTS,
-    JSON,
-    arg("file", f"a console.log, or {A_RUN}"),
-    arg("--prompt", "regular expression that ends a boot"),
-)
+@command("replay")
 def _replay(options: argparse.Namespace) -> None:
     path = Path(options.file)
     if not path.is_file():

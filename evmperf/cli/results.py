@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evmperf.app import sources, why
 from evmperf.benchmarks import catalogue
-from evmperf.cli.arguments import RESULTS, RUN, SOURCE, arg, board_name, command, count, flag
+from evmperf.cli.arguments import command
 from evmperf.cli.terminal import width
 from evmperf.model.errors import UsageError
 from evmperf.model.stats import rounded
@@ -19,27 +19,8 @@ from evmperf.report.table import text_table
 from evmperf.runs import spool
 from evmperf.runs.history import GUIDE, Measured, RunSource, StoredRun, measured, run_folder
 
-_RUNS = """\
-Lists runs, the newest last: of the folder of results and the lab's store, or of a folder, InfluxDB
-(--from influx), the store alone (--from history), or the published guides (--from baselines).
-"""
-_SHOW = """\
-Shows the results of a run, the facts they were measured under, and what failed. The run may still
-be at work.
-"""
-_REPORT = """\
-Writes report.html of a run again from the run's files, also for a run at work or a killed run.
-"""
 
-
-@command(
-    "runs",
-    _RUNS,
-    RESULTS,
-    SOURCE,
-    arg("--board", "only runs of this board (name or file)", type=board_name),
-    arg("--last=N", "how many (default: 20)", type=count, default=20),
-)
+@command("runs")
 def _runs(options: argparse.Namespace) -> None:
     named = ("", sources.INFLUX, sources.HISTORY, sources.PUBLISHED, "baselines")
     if options.source not in named and not Path(options.source).is_dir():
@@ -79,7 +60,7 @@ def _row(entry: StoredRun) -> tuple[str, ...]:
     )
 
 
-@command("show", _SHOW, RUN, RESULTS, flag("--facts", "everything known about the board"))
+@command("show")
 def _show(options: argparse.Namespace) -> None:
     folder = run_folder(options.run, options.results)
     run = spool.read_run(folder)
@@ -102,23 +83,12 @@ def _show(options: argparse.Namespace) -> None:
         print(json.dumps(run.facts.to_dict(), indent=1, sort_keys=True))
 
 
-@command("report", _REPORT, RUN, RESULTS)
+@command("report")
 def _report(options: argparse.Namespace) -> None:
     print(why.report(run_folder(options.run, options.results)))
 
 
-@command(
-    "history",
-    "Show one metric of one benchmark on one board over the last runs.",
-    arg("board", "the board's name, as in its file"),
-    arg("benchmark?", "`evmperf list` names them (default: list what was measured)"),
-    arg("metric?", "e.g. write_throughput (default: all of the benchmark)"),
-    arg("--case", "one row of the benchmark (default: all)"),
-    arg("--last=N", "runs (default: 20)", type=count, default=20),
-    RESULTS,
-    SOURCE,
-    flag("--published", "of TI's published figures, over their releases"),
-)
+@command("history")
 def _history(options: argparse.Namespace) -> None:
     options.source = sources.PUBLISHED if options.published else options.source
     with sources.opened(options.source, options.results) as source:

@@ -5,7 +5,7 @@ import dataclasses
 import json
 from pathlib import Path
 
-from evmperf.cli.arguments import JSON, arg, command, flag, group
+from evmperf.cli.arguments import command
 from evmperf.cli.terminal import note
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import envfile, image, recipe, release, server
@@ -14,86 +14,21 @@ from evmperf.virtual.client import LabClient, all_benches, terminal
 
 _NAME = "virtual"
 
-_USUAL = "0 is any free one (default: that of env/NAME.yaml, else 0)"
-_BOARD = arg("name?=NAME", "the board (default: %(default)s)", default=_NAME)
-_ABOUT = """\
-A virtual EVM is a QEMU guest that looks like a board in a lab: a serial console on a TCP port, a
-network power switch, and a tester (a network namespace) at the other end of its Ethernet cables.
-The bench process plays that lab; it runs in the background, one for each board.
 
-  evmperf virtual build            make the software of the virtual EVM (once, some minutes)
-  evmperf virtual start            start the bench: console on port 7001, power on port 7002
-  evmperf virtual console          watch it (Ctrl-] leaves), in another terminal
-  evmperf virtual on               switch the board on
-  pytest --lg-env env/virtual.yaml -k emmc
-  evmperf virtual stop             switch off and remove everything but the board's disks
-"""
-
-_START = """\
-Starts the bench of a board, with the power off, and returns when it answers. A board that is
-already running with these settings is left alone.
-
-Several boards side by side: give each a name and its own environment file.
-  evmperf virtual start board-b --write-env board-b.yaml
-  pytest --lg-env board-b.yaml
-"""
-
-_RELEASE = """\
-Makes the image of a release of a virtual EVM that boots from its card. Releases with different
-numbers can be told apart on the running board.
-"""
-_STOP = "Cuts the power, ends the bench and removes the tester. The disks stay."
-_CONSOLE = """\
-Connects this terminal to the board's serial console; Ctrl-] leaves. Others may use the console at
-the same time: all see all output, and all may type.
-"""
-
-group("virtual", _ABOUT)
-
-
-@command(
-    "virtual build",
-    "",
-    arg("variant*", "which virtual EVMs (default: virtual)", default=[_NAME]),
-    flag("--force", "build it even if it is up to date"),
-    help="make the software of a virtual EVM unless it is up to date",
-)
+@command("virtual build")
 def _build(args: argparse.Namespace) -> None:
     for variant in args.variant:
         built = image.build(variant, force=args.force, progress=note)
         print(f"image {built.variant} {built.hash} is in {built.directory}")
 
 
-@command(
-    "virtual release",
-    _RELEASE,
-    arg("variant", "a virtual EVM that boots from a card or disk of its own"),
-    arg("file", "file to write: NAME.wic.zst", type=Path),
-    arg("--number", "from 1 to 9 (default: 1)", type=int, default=1),
-    help="make a release: an image for a virtual EVM's card",
-)
+@command("virtual release")
 def _release(args: argparse.Namespace) -> None:
     release.build(args.variant, args.number, args.file, note)
     print(f"{release.name(args.variant, args.number)} is in {args.file}")
 
 
-@command(
-    "virtual start",
-    _START,
-    _BOARD,
-    arg("--variant", "which virtual EVM the board is (default: virtual, or NAME if it is a variant's)"),
-    arg("--serial-port=PORT", f"console's TCP port, {_USUAL}", type=int),
-    arg("--power-port=PORT", f"power switch's port, {_USUAL}", type=int),
-    flag("--fresh", "make new disks (otherwise they are kept)"),
-    arg("--write-env=FILE", "write a copy of the variant's env/*.yaml with this board's ports", type=Path),
-    flag("--foreground", "stay in the foreground; Ctrl-C stops it"),
-    arg(
-        "--qemu-option=OPTION",
-        "one more word for QEMU's command line, for experiments; give it as --qemu-option=-d",
-        action="append",
-    ),
-    help="start the bench of a board",
-)
+@command("virtual start")
 def _start(args: argparse.Namespace) -> int:
     bench = LabClient(args.name)
     variant = args.variant or (args.name if recipe.exists(args.name) else _NAME)
@@ -143,7 +78,7 @@ def _write_env(copy: Path | None, variant: str, serial_port: int, power_port: in
         envfile.write(envfile.source(variant), copy, serial_port=serial_port, power_port=power_port)
 
 
-@command("virtual stop", _STOP, _BOARD, flag("--all", "all boards"), help="stop the bench of a board")
+@command("virtual stop")
 def _stop(args: argparse.Namespace) -> None:
     for bench in all_benches() if args.all else [LabClient(args.name)]:
         stopped = bench.stop()
@@ -151,17 +86,17 @@ def _stop(args: argparse.Namespace) -> None:
             print(f"board {bench.name} {'stopped' if stopped else 'was not running'}")
 
 
-@command("virtual on", "", _BOARD, help="switch the power of a board on; no effect if it is on")
+@command("virtual on")
 def _on(args: argparse.Namespace) -> None:
     LabClient(args.name).on()
 
 
-@command("virtual off", "", _BOARD, help="switch the power of a board off; no effect if it is off")
+@command("virtual off")
 def _off(args: argparse.Namespace) -> None:
     LabClient(args.name).off()
 
 
-@command("virtual console", _CONSOLE, _BOARD, help="the board's serial console in this terminal")
+@command("virtual console")
 def _console(args: argparse.Namespace) -> None:
     bench = LabClient(args.name)
     port = bench.record.serial_port
@@ -171,7 +106,7 @@ def _console(args: argparse.Namespace) -> None:
     print(f"\nleft the console of board {args.name}")
 
 
-@command("virtual status", "", JSON, help="list all boards that were ever started here")
+@command("virtual status")
 def _status(args: argparse.Namespace) -> None:
     found: list[tuple[LabClient, BenchStatus | None, str]] = []
     for bench in all_benches():

@@ -23,9 +23,9 @@ pytestmark = pytest.mark.virtual_evm
 CLI = """
 import argparse, sys
 from evmperf.model.errors import EvmperfError
-from evmperf.cli import arguments, virtual as cli
+from evmperf.cli import arguments, virtual
 parser = argparse.ArgumentParser()
-arguments.add(parser.add_subparsers(required=True), cli.__name__)
+arguments.add(parser.add_subparsers(required=True), "virtual")
 args = parser.parse_args()
 try:
     sys.exit(args.func(args))
