@@ -82,7 +82,7 @@ ROOMS = {
     ),
     "night": (
         "many boards side by side: plan, journal, health of boards, status, the night's page",
-        "app keeping pages runs benchmarks boards model",
+        "app lava keeping pages measure runs benchmarks boards model",
     ),
     "gitlab": ("pipelines and notes", "night measure pages benchmarks boards runs model"),
     "cli": ("every subcommand's arguments, loaded when called", "*"),

@@ -1,29 +1,29 @@
 """Judging runs: verdicts, goals, alarms that are checked again, and where verdicts are kept."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evmperf.app import sources, why
-from evmperf.app.requests import Check, Checked, Hear
+from evmperf.app import experiments, sources, why
+from evmperf.app.requests import Check, Checked, Compare, Hear, Reproduce, Reproduced
+from evmperf.benchmarks import catalogue
 from evmperf.guide import importer
 from evmperf.influx.push import send_if_named
-from evmperf.keeping.claim import Holding
-from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.figures import figures
-from evmperf.model.replies import Remark
+from evmperf.model.replies import Remark, WantedSession
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome
-from evmperf.regress import ab, against, confirm, experiment, goals
-from evmperf.regress.rounds import Sessions
+from evmperf.regress import against, confirm, experiment, goals
+from evmperf.regress.rounds import LOG, Sessions
 from evmperf.report import ab as report
 from evmperf.report import differences as differing
 from evmperf.report import page
 from evmperf.runs import differences, spool
 from evmperf.runs.differences import Difference
-from evmperf.runs.history import GUIDE
+from evmperf.runs.history import GUIDE, run_folder
 
 _GRAVEST_FIRST = (
     ExitStatus.USAGE,
@@ -69,6 +69,67 @@ def check(request: Check, hear: Hear, show: Callable[[Conclusion], None] = lambd
     return Checked(status=status, failed=tuple(failed))
 
 
+def calibrated(request: Check) -> Iterator[str]:
+    """What judging the past nights of a run's board says, for each run; raises as `check`."""
+    what = against.wanted(request.against)
+    for given in request.runs:
+        folder = against.run_folder(given, Path(request.results))
+        with sources.opened(request.source, Path(request.results), spool.read_run(folder).lab) as source:
+            yield against.calibrated(folder, what, source, level(request.level))
+
+
+def compare(request: Compare) -> Conclusion:
+    """Judge side B by side A; raises UsageError for a side without a run."""
+    a, b = sides(request)
+    if len(a) > 1 or len(b) > 1:
+        judgement = against.between(a, b, level(request.level))
+    else:
+        what = against.WantedBaseline("run", request.a[0])
+        with sources.opened(request.results) as source:
+            judgement = against.judged(b[0], what, source, level(request.level), importer.stored)
+    changed = differences.between(a, b)
+    return Conclusion(judgement, changed, named([a, b], changed, "What differs besides"))
+
+
+def sides(request: Compare) -> list[list[Path]]:
+    """The folders of the runs of both sides; raises UsageError unless each has one."""
+    if not request.a or not request.b:
+        raise UsageError("two sides are needed: A B, or --a RUN... --b RUN...")
+    return [[against.run_folder(run, Path(request.results)) for run in s] for s in (request.a, request.b)]
+
+
+def reproduce(request: Reproduce) -> Reproduced:
+    """Measure the case of a case file again; raises UsageError for one that cannot be measured here,
+    LabError where nothing was measured.
+    """
+    results = Path(request.results)
+    folder = run_folder(request.file, results)
+    known, found = catalogue.benchmarks(), spool.read_results(folder)
+    if not found or found[0].benchmark not in known:
+        raise UsageError(f"{request.file}: has no case that this evmperf can measure: update evmperf")
+    wanted = found[0]
+    near = [benchmark for name, benchmark in known.items() if wanted.benchmark in name]  # as -k has it
+    selected = {b.name: [case.label for case in b.cases(wanted.profile)] for b in near}
+    if wanted.case not in selected[wanted.benchmark]:
+        raise UsageError(f"{request.file}: {wanted.benchmark} has no case {wanted.case!r} here")
+    mine = f"{wanted.benchmark}/{wanted.case}"
+    leave_out = {f"{name}/{case}" for name, cases in selected.items() for case in cases} - {mine}
+    results.mkdir(parents=True, exist_ok=True)
+    session = Sessions(results).measure(
+        WantedSession(
+            board=request.board,
+            select=wanted.benchmark,
+            profile=wanted.profile,
+            leave_out=tuple(sorted(leave_out)),
+        )
+    )
+    if not session.run:
+        raise LabError(f"nothing was measured (exit status {session.status}): see {results / LOG}")
+    judgement = against.between([folder], [results / session.run])
+    status = session.status or judgement.exit_status
+    return Reproduced(folder=str(results / session.run), judgement=judgement, status=status)
+
+
 def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: Hear) -> Conclusion:
     """Judge one run; raises UsageError for what there is not, LabError for the disk."""
     run = spool.read_run(folder)
@@ -76,7 +137,7 @@ def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: 
     wanted = goals.of_run(run)
     with sources.opened(request.source, Path(request.results), run.lab) as source:
         judgement = against.judged(folder, what, source, level(request.level), importer.stored)
-        sides = against.sides(folder, what, source, judgement)
+        around = against.sides(folder, what, source, judgement)
     found = figures(spool.read_results(folder))
     reached = [
         goal.reached(found[goal.key].centre, found[goal.key].unit)
@@ -87,9 +148,9 @@ def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: 
     judgement = _confirmed(request, folder, replace(judgement, goals=reached), sides.good, hear)
     changed: Sequence[Difference] = ()
     told = ""
-    if sides.before and sides.after:
-        changed = differences.between(sides.before, sides.after)
-        told = named((sides.before, sides.after), changed, "What else changed")
+    if around.before and around.after:
+        changed = differences.between(around.before, around.after)
+        told = named((around.before, around.after), changed, "What else changed")
     if request.keep:
         _keep(folder, judgement, told, hear)
     return Conclusion(judgement, changed, told)
@@ -131,9 +192,7 @@ def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None,
     if (there / experiment.FILE).exists():
         wanted = experiment.Experiment.load(there)  # it was interrupted
     hear(Remark(sentence=f"checking again against {sides.since}, into {there}"))
-    with experiment.held(there), Holding(wanted.id, request.wait_s) as holding:
-        holding.have(wanted.board)
-        comparison = ab.go_on(there, wanted, Sessions(there))
+    comparison = experiments.in_turn(there, wanted, request.wait_s, lambda remark: None)
     report.write(there, comparison, ())
     return confirm.settled(judgement, comparison, sides.since, wanted.board)
 

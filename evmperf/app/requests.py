@@ -6,11 +6,15 @@ for people goes to the standard error.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
+from evmperf.model.change import Comparison
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import Failed, Remark, Reply
+from evmperf.model.verdict import Judgement
+from evmperf.runs.differences import Difference
 from evmperf.state.answers import Answer
 
 
@@ -57,7 +61,7 @@ class JobState(Reply, frozen=True):
 
 
 class Judged(Reply, frozen=True):
-    """The outcome of a finished job: its status, and the lines that say why, the last one whole."""
+    """The outcome of a finished job or search: its status, and the lines that say why, the last one whole."""
 
     status: ExitStatus
     lines: tuple[str, ...]
@@ -220,6 +224,132 @@ class Keep(Request, frozen=True):
 
     runs: tuple[str, ...]
     results: str
+
+
+class Compare(Request, frozen=True):
+    """Judge the runs of side B by those of side A, named as for Check."""
+
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+    results: str
+    level: float | None = None
+
+
+class Reproduce(Request, frozen=True):
+    """Measure the case of a case file on a board in the same way, into `results`, and compare."""
+
+    file: str
+    board: str
+    results: str = "results"
+
+
+class Reproduced(Reply, frozen=True):
+    """The run's folder, its judgement by the case file, and the status of both."""
+
+    folder: str
+    judgement: Judgement
+    status: int
+
+
+class Provision(Request, frozen=True):
+    """Put an image on a board unless it runs it (with `force` even then), and verify that it runs; the
+    board is off afterwards unless it is to stay on.
+    """
+
+    board: str
+    image: str
+    coordinator: str = ""
+    force: bool = False
+    keep_on: bool = False
+
+
+class Provisioned(Reply, frozen=True):
+    """What runs on the board: the image, which may have been there, and what booted of it."""
+
+    image: str
+    left_alone: bool
+    kernel: str
+    uboot: str
+
+
+class ReadImage(Request, frozen=True):
+    """Read what an image says of itself, whether it fits a `board` if any, and `write` it to a medium of
+    this host if any.
+    """
+
+    image: str
+    board: str = ""
+    write: str = ""
+
+
+class ImageRead(Reply, frozen=True):
+    """An image in data, and in words with their values; `fits` is the board that it was checked for."""
+
+    name: str
+    size: int
+    sha256: str
+    facts: dict[str, Any]
+    lines: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...]
+    fits: str = ""
+
+
+class Portion(Reply, frozen=True):
+    """How much of an image is read or written, in bytes of the whole."""
+
+    what: str
+    done: int
+    whole: int
+
+
+class MeasureSides(Request, frozen=True):
+    """Measure two variations of a board in turn (`evmperf ab`), or `resume` what a folder has; at most
+    `rounds` blocks and `budget` seconds (0: what was said before, else 20 blocks).
+    """
+
+    board: str = ""
+    a: tuple[str, ...] = ()
+    b: tuple[str, ...] = ()
+    metric: tuple[str, ...] = ()
+    within: float = 0.02
+    rounds: int | None = None
+    budget: float = 0.0
+    select: str = ""
+    profile: str = ""
+    boots: int = 0
+    wait: float = 0.0
+    results: str = "results"
+    resume: str = ""
+
+
+class MeasuredSides(Reply, frozen=True):
+    """The state of an A/B in its folder, what differs between its sides, and its status."""
+
+    folder: str
+    comparison: Comparison
+    differences: tuple[Difference, ...]
+    status: ExitStatus
+
+
+class Bisect(Request, frozen=True):
+    """Find the change that made a metric worse (`evmperf bisect`), or `resume` a search."""
+
+    board: str = ""
+    of: str = ""
+    what: tuple[str, ...] = ()
+    metric: str = ""
+    build: str = ""
+    repository: str = "."
+    good: tuple[str, ...] = ()
+    bad: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
+    rounds: int = 60
+    select: str = ""
+    profile: str = ""
+    boots: int = 0
+    wait: float = 0.0
+    results: str = "results"
+    resume: str = ""
 
 
 class Produced(Reply, frozen=True):

@@ -184,6 +184,12 @@ def say(reply: Reply) -> None:
         tell(reply.sentence)
 
 
+def show(reply: Reply) -> None:
+    """The same where the news are the output."""
+    if isinstance(reply, Remark):
+        print(reply.sentence, flush=True)
+
+
 def share(text: str) -> float:
     """The share that `2%` or `0.02` is; for argparse."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text)

@@ -5,16 +5,12 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from evmperf.app import why
-from evmperf.app.requests import Explained, Why
-from evmperf.benchmarks import catalogue
-from evmperf.cli.arguments import command
-from evmperf.model.errors import LabError, UsageError
+from evmperf.app import judging, why
+from evmperf.app.requests import Explained, Reproduce, Why
+from evmperf.cli.arguments import command, requested
+from evmperf.model.errors import LabError
 from evmperf.model.outlets import line
-from evmperf.model.replies import WantedSession
 from evmperf.model.stats import rounded
-from evmperf.regress import against
-from evmperf.regress.rounds import Sessions
 from evmperf.runs import casefile, history, spool
 from evmperf.runs.history import run_folder
 
@@ -80,36 +76,10 @@ def _sentences(file: Path, benchmark: str, case: str) -> Iterator[str]:
 
 @command("reproduce")
 def _reproduce(options: argparse.Namespace) -> int:
-    folder = history.run_folder(str(options.file), options.results)
-    results = spool.read_results(folder)
-    known = catalogue.benchmarks()
-    if not results or results[0].benchmark not in known:
-        raise UsageError(f"{options.file}: has no case that this evmperf can measure: update evmperf")
-    wanted = results[0]
-    rows = {case.label for case in known[wanted.benchmark].cases(wanted.profile)}
-    if wanted.case not in rows:
-        raise UsageError(f"{options.file}: {wanted.benchmark} has no case {wanted.case!r} here")
-    others = {
-        f"{name}/{case.label}"
-        for name, table in known.items()
-        if wanted.benchmark in name  # which is what pytest's -k selects
-        for case in table.cases(wanted.profile)
-    }
-    options.results.mkdir(parents=True, exist_ok=True)
-    others.discard(f"{wanted.benchmark}/{wanted.case}")
-    what = WantedSession(
-        board=options.board, select=wanted.benchmark, profile=wanted.profile, leave_out=tuple(sorted(others))
-    )
-    session = Sessions(options.results).measure(what)
-    if not session.run:
-        raise LabError(
-            f"nothing was measured (exit status {session.status}): see {options.results / 'rounds.log'}"
-        )
-    ours = options.results / session.run
-    judgement = against.between([folder], [ours])
-    for verdict in judgement.verdicts:
+    done = judging.reproduce(requested(Reproduce, options))
+    for verdict in done.judgement.verdicts:
         both = (("there", verdict.baseline), ("here", verdict.value))
         said = (f"{side} {'not known' if v is None else f'{rounded(v)} {verdict.unit}'}" for side, v in both)
         print(line(f"{verdict.key}: {verdict.outcome} ({', '.join(said)})"))
-    print(line(f"measured into {ours}"))
-    return session.status or judgement.exit_status
+    print(line(f"measured into {done.folder}"))
+    return done.status

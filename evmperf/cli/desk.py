@@ -9,13 +9,12 @@ import msgspec
 
 from evmperf.app import desk
 from evmperf.app.requests import FindBoard, FoundBoard
-from evmperf.cli.arguments import command, requested, tell
+from evmperf.cli.arguments import command, requested, show, tell
 from evmperf.desk.identity import PasswordWanted
 from evmperf.doctor import host
 from evmperf.doctor.finding import Noted
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.model.replies import Remark, Reply
 
 
 @command("desk")
@@ -38,13 +37,13 @@ def _desk(options: argparse.Namespace) -> int:
 def _find(options: argparse.Namespace) -> FoundBoard:
     request = requested(FindBoard, options, folder=Path(options.results) / "desk")
     try:
-        return desk.find(request, _hear, _may_make)
+        return desk.find(request, show, _may_make)
     except PasswordWanted as error:
         if not sys.stdin.isatty():
             raise
         print(f"{error}.")
         password = getpass.getpass(f"Password of {options.user}: ")
-        return desk.find(msgspec.structs.replace(request, password=password), _hear, _may_make)
+        return desk.find(msgspec.structs.replace(request, password=password), show, _may_make)
 
 
 def _show(found: FoundBoard) -> None:
@@ -67,8 +66,3 @@ def _may_make(plan: str) -> bool:
     """Whether the person at the terminal wants a partition: only a word does."""
     print(plan)
     return sys.stdin.isatty() and input("Make it? Type yes: ").strip().lower() == "yes"
-
-
-def _hear(reply: Reply) -> None:
-    if isinstance(reply, Remark):
-        print(reply.sentence, flush=True)

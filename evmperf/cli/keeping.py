@@ -1,4 +1,4 @@
-"""The commands `evmperf who` and `evmperf ask`."""
+"""`evmperf who`, `ask` and `health`: who has which board, and which ones fail."""
 
 import argparse
 import getpass
@@ -7,8 +7,9 @@ import os
 from evmperf.cli.arguments import command, coordinator
 from evmperf.cli.terminal import width
 from evmperf.keeping.claim import ask_once, holders
-from evmperf.keeping.wanted import clock
+from evmperf.keeping.wanted import Wanted, clock
 from evmperf.model.errors import UsageError
+from evmperf.night.health import Health, Register
 from evmperf.report.columns import Column, table
 
 
@@ -36,3 +37,23 @@ def _ask(options: argparse.Namespace) -> None:
         raise UsageError("the message must be one line")
     answer = ask_once("ask", place=options.place, coordinator=address, message=message)
     print(f"asked {answer['told']}")
+
+
+@command("health")
+def _health(options: argparse.Namespace) -> None:
+    register = Register(options.results)
+    address = coordinator(options)
+    known = register.all(address)
+    if options.do == "list":
+        for name, health in known.items():
+            print(f"{name}  {health.state}  {health.failures} failures in a row  {health.why}")
+        if not known:
+            print("all boards are well")
+        return
+    if not options.place:
+        raise UsageError("health clear: which board? `evmperf health` lists them")
+    if options.place not in known:
+        raise UsageError(f"no failures of {options.place}: `evmperf health` lists boards with failures")
+    local = register.of(Wanted(options.place)) != Health()
+    register.keep(Wanted(options.place, "" if local else address), Health())
+    print(f"{options.place} is cleared: nights use it again")

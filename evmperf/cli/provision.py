@@ -3,78 +3,39 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import sys
 import time
 
-import msgspec
-
-from evmperf.benchmarks import catalogue as benchmarks
-from evmperf.boards import board as boards
-from evmperf.cli.arguments import command
+from evmperf.app import provisioning
+from evmperf.app.requests import Portion, Provision, ReadImage
+from evmperf.cli.arguments import command, requested
 from evmperf.cli.terminal import own
-from evmperf.doctor import target as targets
-from evmperf.keeping.claim import Claim
-from evmperf.keeping.wanted import wanted
-from evmperf.lab.bench import LabgridBench
-from evmperf.measure.signals import listening
-from evmperf.model.errors import EvmperfError
-from evmperf.provision import identity, ways
-from evmperf.provision.cache import open_image
-from evmperf.provision.installation import Installation
-from evmperf.provision.remote import Host
+from evmperf.model.replies import Remark, Reply
 
 
 @command("image")
-def _about(options: argparse.Namespace) -> None:
-    board = boards.load(boards.find(options.board)) if options.board else None
+def _image(options: argparse.Namespace) -> None:
     with ProgressBar() as bar:
-        image = open_image(options.image, board, bar.progress)
-        if options.write:
-            done = ways.write(Host(), options.write, image, bar.progress)
-            bar.line(f"{options.write}: {done['written'] >> 10} KiB written, all of it read back")
+        read = provisioning.read(requested(ReadImage, options), bar.hear)
     if options.json:
-        about = image.facts() | {"content_bytes": image.hashes.size}
-        about |= msgspec.structs.asdict(image.identity) | {"warnings": image.warnings}
-        print(json.dumps(about, indent=1))
+        print(json.dumps(read.facts | {"warnings": read.warnings}, indent=1))
     else:
-        print(f"{image.name}: {image.hashes.size >> 20} MiB, SHA-256 {image.hashes.file}")
-        for word, value in identity.lines(image.identity):
+        print(f"{read.name}: {read.size >> 20} MiB, SHA-256 {read.sha256}")
+        for word, value in read.lines:
             print(f"  {word:<17} {value}")
-        for warning in image.warnings:
+        for warning in read.warnings:
             print(f"note: {warning}")
-    if board:
-        print(f"fit for {board.name} ({board.file_name})", file=sys.stderr)
+    if read.fits:
+        print(f"fit for {read.fits}", file=sys.stderr)
 
 
 @command("provision")
 def _provision(options: argparse.Namespace) -> None:
-    board = benchmarks.board(boards.find(options.board))
-    with contextlib.ExitStack() as stack:
-        bar = stack.enter_context(ProgressBar())
-        claim = Claim.take(wanted(board.file, options.coordinator), "provision", tell=bar.line)
-        stack.callback(claim.release)
-        opened = targets.opened(board, claim, bar.line, keep_lab=options.keep_on)
-        target = stack.enter_context(opened)
-        bench = LabgridBench(target, board, check=claim.check)
-        stack.callback(bench.close)
-        claim.on_lost = bench.lose
-        if not options.keep_on:
-            stack.push(lambda kind, *_: _off(bench, claim, quietly=kind is not None))
-        work = Installation(target, board, bench, tell=bar.line, progress=bar.progress)
-        print(f"{board.name}: overwrites {work.describe()}", flush=True)
-        outcome = work.install(options.image, force=options.force)
-    runs = outcome.runs
-    done = "was already running and is unchanged" if outcome.left_alone else "is installed and runs"
-    print(f"{outcome.image.name} {done}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")
-
-
-def _off(bench: LabgridBench, claim: Claim, *, quietly: bool) -> None:
-    """Switch a board off that is still ours, whatever signal comes."""
-    with contextlib.suppress(*[EvmperfError] if quietly else []), listening(lambda *_: None):
-        if not claim.lost:
-            bench.off()
+    with ProgressBar() as bar:
+        done = provisioning.provision(requested(Provision, options), bar.hear)
+    word = "was already running and is unchanged" if done.left_alone else "is installed and runs"
+    print(f"{done.image} {word}: {done.kernel}, {done.uboot}")
 
 
 class ProgressBar:
@@ -90,10 +51,13 @@ class ProgressBar:
     def __exit__(self, *_: object) -> None:
         self._clear()
 
-    def line(self, text: str) -> None:
-        """A line that stays."""
-        self._clear()
-        print(text, flush=True)
+    def hear(self, reply: Reply) -> None:
+        """Show the news of a request: a line that stays, or how much is done."""
+        if isinstance(reply, Portion):
+            self.progress(reply.what, reply.done, reply.whole)
+        elif isinstance(reply, Remark):
+            self._clear()
+            print(reply.sentence, flush=True)
 
     def progress(self, what: str, done: int, whole: int) -> None:
         """Show how much is done, ten times a second at most."""

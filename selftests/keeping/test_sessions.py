@@ -308,7 +308,7 @@ def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure,
 
 ENDED_WHILE_IT_WRITES = """
 import signal, sys
-from evmperf.cli import provision
+from evmperf.app import provisioning
 from evmperf.cli.main import main
 class Writing:
     def __init__(self, target, *_, **__):
@@ -318,7 +318,7 @@ class Writing:
     def install(self, *_, **__):
         self._power.on()
         signal.raise_signal(signal.SIGTERM)
-provision.Installation = Writing
+provisioning.Installation = Writing
 sys.exit(main(["provision", sys.argv[1], "image.wic"]))
 """
 
