@@ -178,34 +178,24 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     ]
     if session.config.option.collectonly:
         return
-    if not measuring.planned:
-        junit = session.config.option.xmlpath == str(measuring.folder / "junit.xml")  # nobody's choice
-        if junit and all(map(_skips, session.items)):
-            _write_nothing(session.config)
-        _switch_off(measuring, session.config)
-        return
+    held = measuring.planned or (JOIN in os.environ and session.config.option.leave_out)
+    junit = session.config.option.xmlpath == str(measuring.folder / "junit.xml")  # nobody's choice
+    if not measuring.planned and junit and all(map(_skips, session.items)):
+        _write_nothing(session.config)
     try:
-        measuring.check_image()
-        measuring.hold(session.config.option.lg_coordinator or "", teller(session.config))
+        if measuring.planned:
+            measuring.check_image()
+        if held:
+            measuring.hold(session.config.option.lg_coordinator or "", teller(session.config))
+        if held and not measuring.planned:
+            # An earlier session had to leave it on when it was taken.
+            measuring.switch_off(teller(session.config))
     except UsageError as error:
         _write_nothing(session.config)
         raise pytest.UsageError(str(error)) from None
-    except LabError as error:
+    except EvmperfError as error:
         measuring.fail(error)
         _write_nothing(session.config)
-        raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
-
-
-def _switch_off(measuring: MeasuringSession, config: pytest.Config) -> None:
-    """Switch off a board that is held for us and has nothing left to measure: an earlier session
-    had to leave it on when it was taken.
-    """
-    if JOIN not in os.environ or not config.option.leave_out:
-        return
-    try:
-        measuring.switch_off(config.option.lg_coordinator or "", teller(config))
-    except EvmperfError as error:
-        measuring.lab_failure = str(error)
         raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
 
 
@@ -217,23 +207,18 @@ def _write_nothing(config: pytest.Config) -> None:
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
     """Say why nothing is measured: `-k` selects nothing, most often a typo, or the board lacks it."""
-    keyword = config.option.keyword
-    if SESSION not in config.stash:
-        return []
+    keyword, sentence = config.option.keyword, ""
     if items and all(map(_skips, items)):
-        reasons = {str(_skips(item)) for item in items}
-        sentence = f"nothing can be measured: {'; '.join(sorted(reasons))}"
-        _answer(config, Failed(kind=Kind.USAGE, sentence=sentence))
-        return [plain(sentence)]
-    if items or not keyword:
+        sentence = f"nothing can be measured: {'; '.join(sorted(set(map(_skips, items))))}"
+    elif keyword and not items:
+        near = difflib.get_close_matches(keyword, [*FEATURES, *catalogue.benchmarks()], n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        sentence = f"-k {keyword} selects nothing.{hint} Drivers: {', '.join(FEATURES)}. "
+        sentence += "`evmperf list` names the benchmarks."
+    if not sentence or SESSION not in config.stash:
         return []
-    names = [*FEATURES, *catalogue.benchmarks()]
-    near = difflib.get_close_matches(keyword, names, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    sentence = f"-k {keyword} selects nothing.{hint} Drivers: {', '.join(FEATURES)}. "
-    sentence += "`evmperf list` names the benchmarks."
     _answer(config, Failed(kind=Kind.USAGE, sentence=sentence))
-    return [sentence]
+    return [plain(sentence)]
 
 
 def _skips(item: pytest.Item) -> str:

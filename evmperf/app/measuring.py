@@ -136,12 +136,11 @@ class MeasuringSession:
             os.environ["LG_HOSTNAME"], os.environ["LG_USERNAME"] = self.claim.host, self.claim.user
             self.run.place = board.place
 
-    def switch_off(self, coordinator: str, tell: Callable[[str], None]) -> None:
-        """Hold the board, switch it off, and let go of it; raises EvmperfError."""
+    def switch_off(self, tell: Callable[[str], None]) -> None:
+        """Switch the board off that is held, and let go of it; raises EvmperfError."""
         from evmperf.doctor.target import opened  # noqa: PLC0415  # Labgrid is slow to import
         from evmperf.lab.bench import LabgridBench  # noqa: PLC0415
 
-        self.hold(coordinator, tell)
         assert self.claim is not None
         try:
             with opened(self.board, self.claim, tell) as target, self.signals.held():
