@@ -3,13 +3,12 @@
 import argparse
 import dataclasses
 import json
-from pathlib import Path
 
 from evmperf.cli.arguments import command
 from evmperf.cli.terminal import note
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import envfile, image, recipe, release, server
-from evmperf.virtual.board import BenchStatus, LabOptions
+from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
 from evmperf.virtual.client import LabClient, all_benches, terminal
 
 _NAME = "virtual"
@@ -29,24 +28,28 @@ def _release(args: argparse.Namespace) -> None:
 
 
 @command("virtual start")
-def _start(args: argparse.Namespace) -> int:
+def _start(args: argparse.Namespace) -> None:
     bench = LabClient(args.name)
     variant = args.variant or (args.name if recipe.exists(args.name) else _NAME)
+
+    def ready(record: BenchStatus | LabRecord, word: str = "started") -> None:
+        ports = {"serial_port": record.serial_port, "power_port": record.power_port}
+        if args.write_env:
+            envfile.write(envfile.source(variant), args.write_env, **ports)
+        said = f"serial {record.serial_port}, power {record.power_port}"
+        print(f"board {bench.name} ({variant}) {word}: {said}", flush=True)
+
     if args.foreground:
-        return _run(bench, variant, args)
+        ports = envfile.usual_ports(bench.name, args.serial_port, args.power_port)
+        more = tuple(args.qemu_option or ())
+        server.run_foreground(LabOptions(bench.name, variant, *ports, args.fresh, more), ready)
+        return
     asked = {name: getattr(args, name) for name in ("serial_port", "power_port", "fresh")}
-    started = bench.start(variant, **asked, qemu_options=args.qemu_option)
-    ports = bench.record
-    _write_env(args.write_env, variant, ports.serial_port, ports.power_port)
-    word = "started" if started else "is already running"
-    print(f"board {bench.name} ({variant}) {word}: serial {ports.serial_port}, power {ports.power_port}")
-    if not started:
-        _warn_of_old_image(bench, variant)
-    return 0
-
-
-def _warn_of_old_image(bench: LabClient, variant: str) -> None:
-    """A running bench keeps the image it was started with, even when another has been built."""
+    if bench.start(variant, **asked, qemu_options=args.qemu_option):
+        ready(bench.record)
+        return
+    ready(bench.record, "is already running")
+    # It keeps the image it was started with, even when another has been built.
     try:
         current, running = image.load(variant).hash, bench.status().image_hash
     except EvmperfError as error:
@@ -57,25 +60,6 @@ def _warn_of_old_image(bench: LabClient, variant: str) -> None:
             f"note: it runs image {running}, but image {current} has been built since; to use it, "
             f"stop the board with `evmperf virtual stop {bench.name}` and start it again"
         )
-
-
-def _run(bench: LabClient, variant: str, args: argparse.Namespace) -> int:
-    serial, power = envfile.usual_ports(bench.name, args.serial_port, args.power_port)
-
-    def ready(record: BenchStatus) -> None:
-        _write_env(args.write_env, variant, record.serial_port, record.power_port)
-        ports = f"serial {record.serial_port}, power {record.power_port}"
-        print(f"board {bench.name} ({variant}) started: {ports}", flush=True)
-
-    more = tuple(args.qemu_option or ())
-    options = LabOptions(bench.name, variant, serial, power, args.fresh, more)
-    server.run_foreground(options, ready)
-    return 0
-
-
-def _write_env(copy: Path | None, variant: str, serial_port: int, power_port: int) -> None:
-    if copy:
-        envfile.write(envfile.source(variant), copy, serial_port=serial_port, power_port=power_port)
 
 
 @command("virtual stop")
