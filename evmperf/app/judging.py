@@ -145,7 +145,7 @@ def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: 
         else goal.reached(None, "")
         for goal in wanted
     ]
-    judgement = _confirmed(request, folder, replace(judgement, goals=reached), sides.good, hear)
+    judgement = _confirmed(request, folder, replace(judgement, goals=reached), around.good, hear)
     changed: Sequence[Difference] = ()
     told = ""
     if around.before and around.after:

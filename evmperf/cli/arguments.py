@@ -108,7 +108,7 @@ def of_file(name: str) -> list[Argument]:
 
 def _argument(entry: dict[str, Any]) -> Argument:
     ((names, said),) = entry.items()
-    words = {"help": said} if isinstance(said, str | None) else dict(said)
+    words: dict[str, Any] = {"help": said} if isinstance(said, str | None) else dict(said)
     if "flag" in words:
         words |= {"action": "store_true", "help": words.pop("flag")}
     if "several" in words:

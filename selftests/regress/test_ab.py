@@ -57,7 +57,7 @@ def test_each_round_is_a_run_of_its_own_with_its_block(folder):
     sessions = FakeSessions(folder, noisy({"102400": 0.0}))
     ab.go_on(folder, wanted(blocks=2), sessions)
     assert len(list(folder.glob("*/run.json"))) == 4
-    facts = [asked.facts[0] for asked in sessions.asked]
+    facts = [asked.fact[0] for asked in sessions.asked]
     assert sorted(facts) == [f"ab=ab-1 block {b} side {s}" for b in (0, 1) for s in "ab"]
 
 
