@@ -38,7 +38,7 @@ def _board_files(**_: object) -> Iterable[str]:
 
 
 def _runs(parsed_args: argparse.Namespace, **_: object) -> Iterable[str]:
-    results = getattr(parsed_args, "results", None) or Path("results")
+    results = Path(getattr(parsed_args, "results", None) or "results")
     return ["last", *sorted(file.parent.name for file in results.glob("*/run.json"))]
 
 
