@@ -3,9 +3,11 @@
 import argparse
 import errno
 import importlib
+import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from evmperf import __version__
@@ -14,57 +16,9 @@ from evmperf.measure.signals import Signals
 from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus, of_kind
 
-_COMMANDS = {
-    "Boards and labs": {
-        "desk": ("desk", "find the board on this desk, and measure it"),
-        "list": ("benchmark", "all benchmarks, and why a board skips one"),
-        "doctor": ("board", "check a board and its lab, step by step"),
-        "board": ("board", "check a board file, or begin one"),
-        "benchmark": ("benchmark", "begin a benchmark of your own"),
-        "who": ("keeping", "who holds which board, and until when"),
-        "ask": ("keeping", "ask the holder of a board to let you have it"),
-        "health": ("keeping", "boards with lab failures"),
-        "virtual": ("virtual", "boards that need no hardware"),
-    },
-    "Measuring (one board: pytest --lg-env BOARD.yaml -k emmc)": {
-        "night": ("night", "measure many boards by a plan"),
-        "provision": ("provision", "install an image on a board, and verify that it runs"),
-        "image": ("provision", "the release, machine and kernel of an image"),
-        "lava": ("lava", "LAVA jobs and their results"),
-        "nightly": ("night", "GitLab's nightly pipeline"),
-    },
-    "Results": {
-        "runs": ("results", "list the runs"),
-        "show": ("results", "the table of a run"),
-        "report": ("results", "write a run's report again"),
-        "history": ("results", "a figure over the last runs"),
-        "query": ("publishing", "ask all runs a question in SQL"),
-        "export": ("publishing", "runs in the formats of other programs"),
-        "store": ("publishing", "keep runs in the lab's store"),
-        "site": ("publishing", "write the site of trends"),
-        "push": ("publishing", "send runs to InfluxDB"),
-        "replay": ("results", "read a run's console again, with today's marks and watch"),
-    },
-    "Better or worse": {
-        "check": ("regress", "judge a run, or several"),
-        "compare": ("regress", "compare two runs"),
-        "accept": ("regress", "mark a change as intended"),
-        "why": ("case", "why figures are worse than the published ones"),
-        "case": ("case", "one case of a run as a file to post"),
-        "reproduce": ("case", "measure the case of such a file again, and compare"),
-        "explain": ("regress", "what differs between two runs"),
-        "ab": ("experiments", "old and new on one board in turn: what changed, with its error"),
-        "bisect": ("experiments", "which change made a metric worse"),
-        "bisect-step": ("experiments", "one step of a bisection, for git bisect run"),
-        "note": ("night", "put a verdict on the merge request"),
-    },
-    "Performance guides": {
-        "guide": ("guide", "render the performance guide of a release"),
-        "import-guide": ("guide", "published guides as runs"),
-        "published": ("published", "what TI published of a board"),
-    },
-    "Documentation": {"help": ("help", "show a page of the documentation")},
-}
+_COMMANDS: dict[str, dict[str, tuple[str, str]]] = json.loads(
+    Path(__file__).with_name("commands.json").read_text()
+)
 """Each command's module in this room and its line in the help, grouped by what a user wants."""
 
 _EXTRAS = {"docutils": "guide", "matplotlib": "guide", "sphinx": "guide", "weasyprint": "guide"}
