@@ -11,10 +11,15 @@ import pytest
 import yaml
 
 from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.families.boot import SPANS
+from evmperf.boards import yamlfile
 from evmperf.grafana.query import FLUX, SQL
 from evmperf.grafana.write import DASHBOARDS, FOLDER, files
 from evmperf.influx.client import Store
 from evmperf.influx.push import RunPush, waiting
+from evmperf.model.results import Status
+from evmperf.model.units import Unit
+from evmperf.model.verdict import GoalWord, Outcome
 from evmperf.published import releases as gather
 from evmperf.runs.spool import read_run
 from selftests.support import spools, sql
@@ -305,6 +310,18 @@ def test_every_driver_and_metric_of_the_catalogue_has_its_panel(dashboards):
             for case in benchmark.cases(profile):
                 for metric in benchmark.metrics_of(case):
                     assert f"{benchmark.title}: {metric.title}" in titles
+
+
+def test_phases_words_and_units_of_the_dashboards_are_those_of_evmperf(dashboards):
+    by_title = {panel["title"]: panel for panel in panels(dashboards["boot.json"])}
+    asked = [target["query"] for target in by_title["Mean of each phase"]["targets"]]
+    for query, (metric, _, _, title, _) in zip(asked, SPANS[1:], strict=True):
+        assert f'r.metric == "{metric}"' in query
+        assert f'"{title}": r.mean' in query
+    by_title = {panel["title"]: panel for panel in panels(dashboards["fleet.json"])}
+    shown = by_title["Nights"]["fieldConfig"]["defaults"]["mappings"][0]["options"]
+    assert set(shown) == {*Outcome, *Status, GoalWord.MISSED, GoalWord.MET}
+    assert set(yamlfile.own("grafana/dashboards.yaml")["units"]) <= set(Unit)
 
 
 def test_the_generated_files_are_current():
