@@ -17,38 +17,8 @@ from evmperf.model.results import SpoolRecord
 from evmperf.model.run import Run
 from evmperf.runs import spool
 
-COLUMNS: Mapping[str, str] = {
-    "record": "VARCHAR",  # run, or the tag of a record
-    "run": "VARCHAR",
-    "began_ns": "BIGINT",  # of the run, since the epoch
-    "number": "INTEGER",  # the record's place in the run
-    "kept_ns": "BIGINT",  # of a run: when this was written, and of what
-    "digest": "VARCHAR",
-    "kind": "VARCHAR",
-    "place": "VARCHAR",
-    "release": "VARCHAR",
-    "os": "VARCHAR",
-    "profile": "VARCHAR",
-    "ended_ns": "BIGINT",
-    "exit_status": "INTEGER",
-    "outcome": "VARCHAR",
-    "facts": "VARCHAR",  # JSON
-    "benchmark": "VARCHAR",
-    "case": "VARCHAR",
-    "driver": "VARCHAR",
-    "version": "INTEGER",
-    "status": "VARCHAR",
-    "started_ns": "BIGINT",
-    "duration_s": "DOUBLE",
-    "tool_s": "DOUBLE",
-    "samples": "STRUCT(metric VARCHAR, value DOUBLE, unit VARCHAR, repetition INTEGER, "
-    "time_ns BIGINT, error DOUBLE)[]",
-    "published": "STRUCT(metric VARCHAR, unit VARCHAR, mean DOUBLE, low DOUBLE, high DOUBLE, "
-    "text VARCHAR, line INTEGER)[]",
-    "marks": "STRUCT(phase VARCHAR, mono_ns BIGINT, wall_ns BIGINT, error_s DOUBLE, text VARCHAR)[]",
-    "rest": "VARCHAR",  # JSON
-}
-"""Name to DuckDB's type; a new one is a new layout. `lab`, `board` and `year` are in the path."""
+COLUMNS = msgspec.yaml.decode(Path(__file__).with_name("columns.yaml").read_bytes(), type=dict[str, str])
+"""Name to DuckDB's type, in their order."""
 
 _KINDS = {str(kind.__struct_config__.tag): kind for kind in KINDS}
 _OF_ROW = ("record", "run", "began_ns", "number", "kept_ns", "digest", "rest", "facts")

@@ -1,6 +1,7 @@
 """The store's tables for SQL: what a question may name, and nothing else."""
 
 import contextlib
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,36 +33,8 @@ _ASKED = (
     duckdb.OutOfMemoryException,
 )
 """What is wrong with a question, and not with the store."""
-_RUN = "lab, board, run, make_timestamp(began_ns // 1000) AS began"
-_CASE = f'{_RUN}, benchmark, "case", driver'
-TABLES = {
-    "runs": f"SELECT {_RUN}, make_timestamp(ended_ns // 1000) AS ended, kind, place, release, os, "
-    "profile, exit_status, outcome, facts::JSON AS facts FROM records WHERE record = 'run'",
-    "results": f"SELECT {_CASE}, number, profile, version, status, "
-    "make_timestamp(started_ns // 1000) AS started, duration_s, tool_s, rest->'params' AS params, "
-    "rest->'tools' AS tools, rest->'conditions' AS conditions, rest->'failures' AS failures "
-    "FROM records WHERE record = 'result'",
-    "samples": f"SELECT {_CASE}, number, profile, s.metric, s.value, s.unit, s.repetition, "
-    "make_timestamp_ns(s.time_ns) AS time, s.error FROM "
-    "(SELECT *, unnest(samples) AS s FROM records WHERE record = 'result')",
-    "boots": f"SELECT {_RUN}, number, rest->>'goal' AS goal, rest->>'kernel_arguments' AS "
-    "kernel_arguments, make_timestamp(started_ns // 1000) AS started, duration_s, "
-    "rest->'failure'->>'kind' AS failure, rest->'failure'->>'message' AS message "
-    "FROM records WHERE record = 'boot'",
-    "marks": f"SELECT {_RUN}, number, m.phase, (m.mono_ns - list_filter(marks, "
-    "lambda x: x.phase = 'power_on')[1].mono_ns) / 1e9 AS since_power_on_s, m.error_s, m.text, "
-    "make_timestamp_ns(m.wall_ns) AS time FROM "
-    "(SELECT *, unnest(marks) AS m FROM records WHERE record = 'boot')",
-    "facts": f"SELECT {_RUN}, f.key AS name, f.value->>'$' AS value FROM "
-    "(SELECT * FROM records WHERE record = 'run') AS r, json_each(r.facts) AS f",
-    "verdicts": f"SELECT {_CASE}, rest->>'metric' AS metric, rest->>'verdict' AS verdict, "
-    "(rest->>'change')::DOUBLE AS change, rest->>'baseline' AS baseline, rest->>'reason' AS reason "
-    "FROM records WHERE record = 'verdict' QUALIFY row_number() OVER "
-    "(PARTITION BY lab, board, run, benchmark, \"case\", rest->>'metric' ORDER BY number DESC) = 1",
-    "published": f"SELECT {_CASE}, p.metric, p.mean, p.low, p.high, p.unit, p.text FROM "
-    "(SELECT *, unnest(published) AS p FROM records WHERE record = 'result')",
-}
-"""Each table with what it is."""
+_SQL = Path(__file__).with_name("tables.sql").read_text("utf-8")
+TABLES = re.findall(r"^CREATE VIEW (\w+)", _SQL, re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -151,8 +124,7 @@ def _define(
     nothing = f"(SELECT {columns}, '' AS lab, '' AS board, 0 AS year LIMIT 0)"
     source = files.counting(place, there) if there.files else nothing
     con.execute(f"CREATE VIEW records AS SELECT * FROM {source}")
-    for name, select in TABLES.items():
-        con.execute(f"CREATE VIEW {name} AS {select}")
+    con.execute(_SQL)
     allowed = ", ".join(text(name) for name in (*map(place.address, there.files), *map(str, more)))
     con.execute(f"SET allowed_paths = [{allowed}]")
     con.execute("SET enable_external_access = false")
