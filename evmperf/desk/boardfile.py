@@ -15,39 +15,16 @@ import yaml
 from evmperf.boards import board as boards
 from evmperf.boards import copying, yamlfile
 from evmperf.boards.copying import FILL_IN
-from evmperf.boards.vocabulary import CABLED, ETHERNET
+from evmperf.boards.vocabulary import ETHERNET
 from evmperf.desk.identity import BoardIdentity, SshAddress
 from evmperf.desk.ports import RATES, Port, Voice, fits_default
 from evmperf.model.errors import UsageError
 
 SAFE = ("system", "crypto", "rt")
 """Drivers whose benchmarks overwrite nothing and need nothing beside the board."""
-_STORAGE = "overwrites a partition: --make-scratch makes one of free space, or name yours as `scratch`"
-_PERIPHERAL = "needs a sound card, a display or a camera: name it in a board file"
-_CABLE = "needs a tester on the board's cable: --tester local, or a machine (docs/lab-set-up.md)"
 STORAGE = frozenset(("emmc", "mmcsd", "ospi", "ufs", "sata", "msata", "usb", "pcie"))
-WHY = {
-    "boot": "needs power control: --power hand asks you, --power reset reboots",
-    **dict.fromkeys(STORAGE, _STORAGE),
-    **dict.fromkeys(CABLED, _CABLE),
-    **dict.fromkeys(("alsa", "graphics", "camera"), _PERIPHERAL),
-    "can": "changes the set-up of an interface: name it in a board file",
-    "power": "needs a meter on the rails (docs/power.md)",
-}
-"""Why a desk leaves a driver out that the board may have."""
+_WORDS = yamlfile.own("desk/words.yaml")
 _MEDIA = {"MMC": "emmc", "SD": "sd"}
-_DECIDE = {
-    "features": (
-        "Decide: the drivers to measure. Storage needs a partition that may be overwritten, named as",
-        "`scratch` of its section; Ethernet needs a tester (docs/add-a-board.md).",
-    ),
-    "title": ("Decide: its name in tables and guides.",),
-    "power": ("Decide: a power driver below makes boots cold; then take this line out (docs/day-one.md).",),
-    "absent": ("As found: remove a line when you install its program.",),
-    "resources": ("For this desk; a lab uses RemotePlace here, or the port by its USB id.",),
-    "password": ("Everybody who can read this file can log in.",),
-}
-"""What a person must decide in a file that was found, by the word that it is about."""
 _OURS, _THEIRS = "192.168.187.1", "192.168.187.2/24"
 """Addresses for the two ends of a cable that has none."""
 _DEEPEST = 8
@@ -65,7 +42,7 @@ def fitting(identity: BoardIdentity) -> Path | None:
 
 def why_not(driver: str) -> str:
     """Why a driver is not measured at a desk as it is."""
-    return WHY.get(driver, "the board's file does not list it")
+    return str(_WORDS["why"].get(driver, "the board's file does not list it"))
 
 
 def write(
@@ -187,8 +164,8 @@ def keep(found: Path, folder: Path, name: str, said: Mapping[str, str]) -> Path:
     for line in found.read_text("utf-8").splitlines()[1:]:
         indent = line[: len(line) - len(line.lstrip())]
         word, colon, _ = line.strip().partition(":")
-        if colon and word in _DECIDE and len(indent) <= _DEEPEST:
-            lines += [f"{indent}# {text}" for text in _DECIDE[word]]
+        if colon and word in _WORDS["decide"] and len(indent) <= _DEEPEST:
+            lines += [f"{indent}# {text}" for text in _WORDS["decide"][word]]
         own = left.pop(word, "") if colon else ""
         lines.append(f"{indent}{word}: {copying.scalar(own)}" if own else line)
     file = copying.written(folder / f"{name}.yaml", "\n".join(lines) + "\n", "x", private=True)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from evmperf.boards import prompts
 from evmperf.desk.ports import PortLine, Voice, heard
@@ -64,20 +65,8 @@ def question(tools: Iterable[str]) -> str:
     """Shell text that only reads, in lines that busybox's shell takes (1 KiB)."""
     words = sorted(tools)
     chunks = (" ".join(words[at : at + _WORDS]) for at in range(0, len(words), _WORDS))
-    about = (
-        r"{ echo model: $(tr -d '\0' </proc/device-tree/model);"
-        r" echo compatible: $(tr '\0' ' ' </proc/device-tree/compatible);"
-        " echo soc: $(cat /sys/devices/soc0/family /sys/devices/soc0/machine);"
-        " echo os: $(. /etc/os-release; echo $PRETTY_NAME); echo kernel: $(uname -r);"
-        " echo user: $(id -u); echo login: ${SUDO_USER:-$(id -un)};"
-        " [ -O / ] || echo sudo: $(LC_ALL=C sudo -n true 2>&1);"
-        " d=$(awk '$2==\"/\"{print $1}' /proc/mounts | tail -n 1); d=${d#/dev/};"
-        " echo root: $d $(cat /sys/block/${d%%p[0-9]*}/device/type);"
-        " for n in /sys/class/net/*; do [ ! -e $n/device ] || [ -e $n/wireless ] ||"
-        ' [ "$(cat $n/carrier)" != 1 ] || echo link: ${n##*/}'
-        " $(ip -4 -o address show dev ${n##*/} | awk '{print $4}'); done;"
-        f" {FURTHER_PROGRAMS}; }} 2>/dev/null"
-    )
+    about = " ".join(Path(__file__).with_name("question.sh").read_text("utf-8").split())
+    about = f"{{ {about} {FURTHER_PROGRAMS}; }} 2>/dev/null"
     there = "case $t in /*) [ -d $t ];; *) command -v $t >/dev/null 2>&1;; esac && echo tool: $t"
     return "\n".join([about, *(f"for t in {chunk}; do {there}; done" for chunk in chunks)])
 
