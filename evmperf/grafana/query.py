@@ -46,22 +46,20 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         head = text = ""
         for step in flat(steps):
             ((name, given),) = step.items()
-            form = self.steps[name]
-            form = _Headed("<< head >>", form) if isinstance(form, str) else form
             before = self.before.format(text)
             head, said = (
-                self._templates.from_string(part).render(given=given, head=head, before=before)
-                for part in (form.head, form.text)
+                part.render(given=given, head=head, before=before) for part in self._templates[name]
             )
             text = f"{text}\n{said}" if said.startswith("|>") else said
         return head + text
 
     def said(self, expression: str) -> str:
         """The text of an expression; raises KeyError for what is none."""
-        return self._expression(ast.parse(expression, mode="eval").body)
+        return self._expression(_parsed(expression))
 
     @functools.cached_property
-    def _templates(self) -> jinja2.Environment:
+    def _templates(self) -> dict[str, list[jinja2.Template]]:
+        """What is said of each step, and the head before it."""
         templates = jinja2.Environment(
             variable_start_string="<<",
             variable_end_string=">>",
@@ -79,7 +77,8 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
             "columns": self._columns,
             "names": lambda names, after="": ", ".join(f'"{self._name(name)}"{after}' for name in names),
         }
-        return templates
+        forms = {n: _Headed("<< head >>", s) if isinstance(s, str) else s for n, s in self.steps.items()}
+        return {name: list(map(templates.from_string, (s.head, s.text))) for name, s in forms.items()}
 
     def _name(self, name: str) -> str:
         return self.names.get(name, name)
@@ -114,6 +113,11 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
             case _:
                 form, parts = type(node).__name__, node.elts
         return self.forms[form].format(*map(self._expression, parts))
+
+
+@functools.cache
+def _parsed(expression: str) -> ast.expr:
+    return ast.parse(expression, mode="eval").body
 
 
 def flat(steps: Any) -> Iterator[Any]:
