@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from evmperf.model.change import Decision
-from evmperf.model.outlets import address, markdown, plain
+from evmperf.model.outlets import address, line, markdown, plain
+from evmperf.model.stats import rounded
 from evmperf.model.verdict import GoalWord, Outcome
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ def render(template: str, **values: Any) -> str:
 @functools.cache
 def environment() -> Environment:
     """The templates of all rooms, which may extend `base.html.j2` of this room: they escape what they
-    are given, and fail for what they are not given. Their filters `markdown` and `address` are those of
-    `evmperf.model.outlets`; `tone` is the class for a verdict.
+    are given, and fail for what they are not given. Their filters `markdown`, `address` and `line` are those
+    of `evmperf.model.outlets`, `rounded` rounds as the guides do; `tone` is the class for a verdict.
     """
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Undefined  # noqa: PLC0415  # slow to import
 
@@ -107,7 +108,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {"markdown": markdown, "address": address, "tone": tone}
+    made.filters |= {
+        "markdown": markdown,
+        "address": address,
+        "tone": tone,
+        "line": lambda value: line(str(value)),
+        "rounded": rounded,
+    }
     return made
 
 
