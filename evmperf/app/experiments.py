@@ -17,7 +17,7 @@ from evmperf.provision.record import with_images
 from evmperf.regress import ab as sides
 from evmperf.regress import experiment, gitrange, search
 from evmperf.regress.experiment import Experiment
-from evmperf.regress.rounds import Sessions, on_a_board
+from evmperf.regress.rounds import Sessions
 from evmperf.regress.search import Bisection, Bisector, Step, StepAnswer
 from evmperf.report import ab as report
 from evmperf.runs import differences
@@ -164,7 +164,7 @@ def _listed(file: Path) -> list[str]:
 
 def _bisector(folder: Path, wanted: Bisection, holding: Holding, hear: Hear) -> Bisector:
     wanted.save(folder)
-    measure = on_a_board(Sessions(folder), holding.have)
+    measure = Sessions(folder, holding.have).round
     return Bisector(
         wanted, measure, lambda now: now.save(folder), lambda sentence: hear(Remark(sentence=sentence))
     )

@@ -8,7 +8,6 @@ from pathlib import Path
 from evmperf.app import experiments, sources, why
 from evmperf.app.requests import Check, Checked, Compare, Hear, Reproduce, Reproduced
 from evmperf.benchmarks import catalogue
-from evmperf.guide import importer
 from evmperf.influx.push import send_if_named
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
@@ -23,7 +22,7 @@ from evmperf.report import differences as differing
 from evmperf.report import page
 from evmperf.runs import differences, spool
 from evmperf.runs.differences import Difference
-from evmperf.runs.history import GUIDE, run_folder
+from evmperf.runs.history import GUIDE, StoredRun, run_folder
 
 _GRAVEST_FIRST = (
     ExitStatus.USAGE,
@@ -86,7 +85,7 @@ def compare(request: Compare) -> Conclusion:
     else:
         what = against.WantedBaseline("run", request.a[0])
         with sources.opened(request.results) as source:
-            judgement = against.judged(b[0], what, source, level(request.level), importer.stored)
+            judgement = against.judged(b[0], what, source, level(request.level), read_guide)
     changed = differences.between(a, b)
     return Conclusion(judgement, changed, named([a, b], changed, "What differs besides"))
 
@@ -136,7 +135,7 @@ def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: 
     # A goal that cannot be understood is said before anything is judged.
     wanted = goals.of_run(run)
     with sources.opened(request.source, Path(request.results), run.lab) as source:
-        judgement = against.judged(folder, what, source, level(request.level), importer.stored)
+        judgement = against.judged(folder, what, source, level(request.level), read_guide)
         around = against.sides(folder, what, source, judgement)
     found = figures(spool.read_results(folder))
     reached = [
@@ -154,6 +153,12 @@ def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: 
     if request.keep:
         _keep(folder, judgement, told, hear)
     return Conclusion(judgement, changed, told)
+
+
+def read_guide(file: Path, board: str) -> StoredRun:
+    """The figures that a guide has of a board; raises UsageError when it has none."""
+
+    return read_guide(file, board)
 
 
 def level(given: float | None) -> float | None:

@@ -21,7 +21,7 @@ from evmperf.console.person import Person
 from evmperf.influx import config as influx_config
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import wanted as wanted_place
-from evmperf.measure import addresses, provenance
+from evmperf.measure import provenance
 from evmperf.measure.signals import Signals
 from evmperf.model import ended, repeats
 from evmperf.model.ended import Ended, Ending
@@ -66,7 +66,7 @@ class MeasuringSession:
             place=os.environ.get("LG_PLACE", ""),
             release=wanted.release,
             started_ns=time.time_ns(),
-            addresses=addresses.of_run(results, os.environ),
+            addresses=provenance.addresses(results, os.environ),
             facts=provenance.project(),
         )
         facts = self.run.facts

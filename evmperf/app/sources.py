@@ -13,8 +13,6 @@ from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.published.releases import BASELINES
 from evmperf.published.source import PublishedRuns
 from evmperf.runs.history import RunSource, SpoolFolder, WithHistory
-from evmperf.store import files
-from evmperf.store.source import StoredRuns, place
 
 INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
 
@@ -32,22 +30,25 @@ def opened(
             yield InfluxRuns(store)
     elif named == PUBLISHED:
         yield PublishedRuns(samples)
-    elif named == HISTORY:
-        yield StoredRuns(place(os.environ), lab)
-    elif named:
+    elif named not in ("", HISTORY):
         yield SpoolFolder(BASELINES if named == "baselines" else Path(named))
     else:
-        yield WithHistory(SpoolFolder(results), StoredRuns(place(os.environ), lab))
+        from evmperf.store.source import StoredRuns, place  # noqa: PLC0415  # DuckDB is slow to import
+
+        stored = StoredRuns(place(os.environ), lab)
+        yield stored if named else WithHistory(SpoolFolder(results), stored)
 
 
 def keep(folders: Sequence[Path], complain: Callable[[str], None]) -> tuple[int, ExitStatus]:
     """Keep runs in the lab's store; returns how many are new or have more than before, and how it
     went. What cannot be kept is complained of; the folders stay, and `evmperf store` keeps them later.
     """
+    from evmperf.store import files, source  # noqa: PLC0415  # DuckDB is slow to import
+
     new, status = 0, ExitStatus.OK
     for folder in folders:
         try:
-            new += files.add(place(os.environ), folder)
+            new += files.add(source.place(os.environ), folder)
         except EvmperfError as error:
             complain(f"{folder}: is not in the lab's store: {error}")
             status = of_kind(error.kind)

@@ -21,8 +21,8 @@ from evmperf.published import identity, releases, source
 from evmperf.report import boots, page
 from evmperf.runs.history import in_folder
 from evmperf.runs.spool import results_in
-from evmperf.state import buses, contrast, prices, rules
-from evmperf.state.answers import Answer, Cause
+from evmperf.state import buses, contrast, rules
+from evmperf.state.answers import Answer, Cause, price
 from evmperf.state.rules import Finding
 
 _BESIDE = 0.05
@@ -209,7 +209,7 @@ def _causes(
     causes = []
     for one in found:
         proof = _PROOFS.get(one.rule, _AGAIN).format(benchmark=result.benchmark, run=run.id)
-        size, elsewhere = prices.of(one.rule, run.board, metric)
+        size, elsewhere = price(one.rule, run.board, metric)
         most = min(filter(None, (size, one.size)), default=None)
         causes.append(Cause(one.rule, one.reason, proof, most, elsewhere))
     return sorted(causes, key=lambda cause: (cause.rule in _SYMPTOMS, -(cause.size or 0)))

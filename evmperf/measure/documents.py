@@ -10,36 +10,22 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
+
 FOLDER = "facts"
 """Below a run's folder."""
 KNOWN = ".documents"
 """Beside the runs: large documents by their hash."""
 
-_SMALL = {
-    "dmesg": "dmesg 2>/dev/null",
-    "modules": "cut -d ' ' -f 1 /proc/modules | sort",
-    "mounts": "cat /proc/mounts",
-    "mitigations": (
-        'cd /sys/devices/system/cpu/vulnerabilities && for f in *; do echo "$f: $(cat $f)"; done; cd "$OUT"'
-    ),
-    "cpufreq": (
-        "for p in /sys/devices/system/cpu/cpufreq/policy*; do [ -d $p ] && "
-        'for f in scaling_governor scaling_min_freq scaling_max_freq; do [ -r "$p/$f" ] && '
-        'echo "${p##*/} $f: $(cat $p/$f)"; done; done'
-    ),
-    "systemd": "command -v systemd-analyze >/dev/null && systemd-analyze blame --no-pager | head -n 40",
-    "uboot_environment": "command -v fw_printenv >/dev/null && fw_printenv 2>/dev/null",
-}
-"""Shell text by document; each costs a few kilobytes at most, compressed."""
 
-# A step's outputs are text, so the binary device tree is sent as hexadecimal digits.
-_LARGE = {
-    "device_tree": "od -An -v -tx1 /sys/firmware/fdt | tr -d ' \\n'",
-    "kernel_config": (
-        "{ zcat /proc/config.gz || cat /boot/config-$(cat /proc/sys/kernel/osrelease); } 2>/dev/null"
-    ),
-}
+class _Documents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What documents.yaml has."""
 
+    small: dict[str, str]
+    large: dict[str, str]
+
+
+_ALL = msgspec.yaml.decode(Path(__file__).with_name("documents.yaml").read_bytes(), type=_Documents)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _EMPTY = hashlib.sha256(b"").hexdigest()
 
@@ -50,19 +36,19 @@ def gather(folder: Path, perform: Callable[[str], Mapping[str, str]]) -> None:
 
     Raises what `perform` raises, and OSError.
     """
-    small = [f'{{ {command}; }} >"$OUT/{name}"' for name, command in _SMALL.items()]
-    hashes = [f'{{ {command}; }} | sha256sum >"$OUT/{name}"' for name, command in _LARGE.items()]
+    small = [f'{{ {command}; }} >"$OUT/{name}"' for name, command in _ALL.small.items()]
+    hashes = [f'{{ {command}; }} | sha256sum >"$OUT/{name}"' for name, command in _ALL.large.items()]
     files = perform("\n".join([*small, *hashes, "true"]))
     place, known = folder / FOLDER, folder.parent / KNOWN
     place.mkdir(exist_ok=True)
-    for name in _SMALL:
+    for name in _ALL.small:
         if text := files.get(name, "").strip():
             (place / name).write_text(text + "\n", encoding="utf-8")
-    digests = {name: _DIGEST.match(files.get(name, "")) for name in _LARGE}
+    digests = {name: _DIGEST.match(files.get(name, "")) for name in _ALL.large}
     wanted = {name: said[0] for name, said in digests.items() if said and said[0] != _EMPTY}
     missing = {name: digest for name, digest in wanted.items() if not (known / digest).exists()}
     if missing:
-        commands = (f'{{ {_LARGE[name]}; }} >"$OUT/{name}"' for name in missing)
+        commands = (f'{{ {_ALL.large[name]}; }} >"$OUT/{name}"' for name in missing)
         found = perform("\n".join([*commands, "true"]))
         known.mkdir(exist_ok=True)
         for name, digest in missing.items():

@@ -2,7 +2,8 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from evmperf.benchmarks.step import (
@@ -44,45 +45,37 @@ class Execution:
     raw: list[str] = field(default_factory=list)
 
 
-@dataclass
-class _Shared:
-    count: int = 0
-    done: Execution | None = None
-    error: ToolError | BoardError | None = None
-
-
 class Executions:
     """Executes steps, those with the same key (except "") once, failed ones included."""
 
     def __init__(self, clock: Clock = time) -> None:
         self._clock = clock
-        self._shared: dict[str, _Shared] = {}
+        self._known: dict[str, Execution | ToolError | BoardError] = {}
+        self._counts: Counter[str] = Counter()
 
     def get(self, key: str, perform: Callable[[], Outputs]) -> Execution:
         """The execution under `key`, once; raises what `perform` raises, later ToolError."""
-        if not key:
-            return Execution(perform(), self._clock.time_ns())
-        shared = self._shared.setdefault(key, _Shared())
-        if shared.done:
-            return shared.done
-        if shared.error:
-            raise ToolError(f"not run again after another case: {shared.error}")
-        shared.count += 1
+        known = self._known.get(key)
+        if isinstance(known, Execution):
+            return known
+        if known:
+            raise ToolError(f"not run again after another case: {known}")
+        self._counts[key] += 1
         try:
-            shared.done = Execution(perform(), self._clock.time_ns())
+            done = Execution(perform(), self._clock.time_ns())
         except (ToolError, BoardError) as error:
-            shared.error = error
+            if key:
+                self._known[key] = error
             raise
-        return shared.done
+        if key:
+            self._known[key] = done
+        return done
 
     def may_repeat(self, key: str) -> bool:
         """Whether `get` will execute again after a refused output."""
-        shared = self._shared.get(key)
-        if shared is None:
-            return True
-        if shared.count >= _AT_MOST:
+        if key and self._counts[key] >= _AT_MOST:
             return False
-        shared.done = shared.error = None
+        self._known.pop(key, None)
         return True
 
 
@@ -112,15 +105,12 @@ class Procedure:
                 self._note_failure(step.name, error)
                 prepared = prepared and not isinstance(step, Prepare)
             except EvmperfError:
-                self._leave_tester(steps)
+                # The board itself cannot be cleaned up.
+                for left in steps:
+                    if isinstance(left, CleanUp) and left.where is Where.TESTER:
+                        with contextlib.suppress(EvmperfError):
+                            self.perform(left, progress)
                 raise
-
-    def _leave_tester(self, steps: Iterator[Step]) -> None:
-        """Clean up the tester after the board was lost; the board itself cannot be cleaned up."""
-        for step in steps:
-            if isinstance(step, CleanUp) and step.where is Where.TESTER:
-                with contextlib.suppress(EvmperfError):
-                    self.perform(step, self.progress)
 
     def _do(self, step: Step) -> None:
         if isinstance(step, SearchStep):

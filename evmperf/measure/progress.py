@@ -1,6 +1,5 @@
 """A case while it is measured."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -96,20 +95,15 @@ class StepProgress:
             if repeats.rounds > 1:
                 self.conditions[REPEAT] = rounds
             return self.rounds >= repeats.rounds
-        known = self._widest() <= repeats.within
+        # Half widths of confidence intervals that allow a check after each round; None for too few values.
+        metrics = (m for m in self.benchmark.metrics_of(self.case) if m.better is not Direction.NONE)
+        widths = [anytime.half_width(v) for m in metrics if any(v := self.values(m.name))]
+        known = all(width is not None and width <= repeats.within for width in widths)
         if not known and spent_s * (1 + 1 / self.rounds) < repeats.budget_s:
             return False
         why = "" if known else f", not within {repeats.within:.1%} in {repeats.budget_s:g} s"
         self.conditions[REPEAT] = f"{rounds}{why}"
         return True
-
-    def _widest(self) -> float:
-        """The largest half width of a confidence interval that allows a check after each round, relative to
-        its mean, of metrics with a direction; infinite for too few values.
-        """
-        metrics = (m for m in self.benchmark.metrics_of(self.case) if m.better is not Direction.NONE)
-        widths = [anytime.half_width(v) for m in metrics if any(v := self.values(m.name))]
-        return max((math.inf if width is None else width for width in widths), default=0.0)
 
     def file_name(self, name: str) -> str:
         """The path for a raw file of this case."""

@@ -1,85 +1,46 @@
-"""Facts about a board and its software that travel with every number."""
+"""Facts about a board and its software that travel with every number, and the addresses of a run.
+
+GitLab's variables: https://docs.gitlab.com/ci/variables/predefined_variables/
+"""
 
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from evmperf import __version__
 from evmperf.model.facts import Facts
-
-_VERSION_ARGUMENT = {
-    **dict.fromkeys(["mpstat", "mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "netperf", "netserver", "ip"], "-V"),
-    **{"mkfs.vfat": "--help", "cyclictest": "--help", "openssl": "version"},
-}
-_MUTE = {"bw_mem", "runDhrystone", "runWhetstone", "runLinpack", "runNBench.sh", "stream_c"}
-"""Programs that start to measure when called for their version."""
-
-DISTRIBUTIONS = frozenset((
-    "alpine", "arch", "archarm", "armbian", "buildroot", "debian", "fedora", "opensuse-leap", "raspbian",
-    "ubuntu",
-))  # fmt: skip
-"""os-release's ID of systems whose version is their own, no SDK's."""
-
-_VERSION = r"""
-version() { # PROGRAM [ARGUMENT that makes it tell its version]
-  p=$(command -v $1) || return 0
-  v=; [ $# = 1 ] || v=$("$@" 2>&1 </dev/null | head -n 1)
-  case "$v" in "" | *invalid* | *unrecognized* | *[Uu]nknown* | *[Uu]sage*)
-    v="sha256 $(sha256sum <$p | cut -c 1-16)";;
-  esac
-  echo "$v" >"$OUT/tool_$1"
-}""".strip()
-"""The version of a program, or its checksum if it has none."""
 
 _CARD = ("device", "type", "name", "cid", "sectors_512")
 LABEL = "facts"
 """Name of the step that gathers the facts."""
 
-SCRIPT = r"""
-cd "$OUT"
-uname -r >kernel; uname -v >kernel_version; uname -m >machine
-cat /sys/kernel/realtime >realtime 2>/dev/null
-cat /etc/os-release >os_release 2>/dev/null
-cat /etc/evmperf-release >image_release 2>/dev/null
-cat /proc/cmdline >command_line
-tr -d '\0' </proc/device-tree/model >model 2>/dev/null
-tr -d '\0' </proc/device-tree/serial-number >serial_number 2>/dev/null
-grep MemTotal /proc/meminfo >memory
-sha256sum /sys/firmware/fdt >device_tree 2>/dev/null
-nproc >cpus
-for f in /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor \
-         /sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq; do
-  [ -r $f ] && cat $f >$(basename $f)
-done
-for z in /sys/class/thermal/thermal_zone*; do
-  [ -r $z/temp ] && echo "$(cat $z/type) $(cat $z/temp)"
-done >temperatures
-for d in /sys/block/mmcblk*; do
-  [ -r $d/device/cid ] && echo "$(basename $d) $(cat $d/device/type) $(cat $d/device/name) \
-$(cat $d/device/cid) $(cat $d/size)"
-done >cards
-for d in /sys/class/nvme/nvme*; do
-  [ -r $d/model ] && echo "$(basename $d) $(cat $d/model)"
-done >nvme
-for d in /sys/bus/spi/devices/*/spi-nor; do
-  [ -r $d/jedec_id ] && echo "$(cat $d/partname) $(cat $d/jedec_id)"
-done >spi_nor
-awk '$2=="/"{print $1, $3, $4}' /proc/mounts >root
-"""
-"""Shell text of a step (see evmperf.measure.shellstep) that leaves one file a fact."""
+
+class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What provenance.yaml has: shell text, and words by program."""
+
+    facts: str
+    version: str
+    arguments: dict[str, str | None]
+    distributions: frozenset[str]
+
+
+_ASKED = msgspec.yaml.decode(Path(__file__).with_name("provenance.yaml").read_bytes(), type=_Asked)
+DISTRIBUTIONS = _ASKED.distributions
 
 
 def script(tools: Iterable[str]) -> str:
     """The step that gathers all facts, the versions of `tools` among them."""
-    return f"{SCRIPT.strip()}\n{tool_script(tools)}"
+    return f"{_ASKED.facts}\n{tool_script(tools)}"
 
 
 def tool_script(tools: Iterable[str]) -> str:
     """The step that gathers the versions of the installed `tools`."""
-    asked = {tool: "" if tool in _MUTE else _VERSION_ARGUMENT.get(tool, "--version") for tool in set(tools)}
-    probes = [f"version {tool} {argument}".rstrip() for tool, argument in sorted(asked.items())]
-    return "\n".join([_VERSION, *probes, "true"])
+    arguments = {tool: _ASKED.arguments.get(tool, "--version") or "" for tool in sorted(set(tools))}
+    probes = [f"version {tool} {argument}".rstrip() for tool, argument in arguments.items()]
+    return "\n".join([_ASKED.version, *probes, "true"])
 
 
 def tools(files: Mapping[str, str]) -> dict[str, str]:
@@ -109,7 +70,11 @@ def parse(files: Mapping[str, str]) -> Facts:
             "cpus": _number(text.get("cpus", "")),
             "governor": text.get("scaling_governor", ""),
             "frequency_khz": _number(text.get("scaling_cur_freq", "")),
-            "temperatures_millicelsius": _pairs(text.get("temperatures", "")),
+            "temperatures_millicelsius": {
+                zone: int(value)
+                for zone, _, value in (s.rpartition(" ") for s in text.get("temperatures", "").splitlines())
+                if value.isdigit()
+            },
             "cards": [dict(zip(_CARD, c.split(), strict=False)) for c in text.get("cards", "").splitlines()],
             "tools": tools(files),
         }
@@ -148,6 +113,25 @@ def project() -> Facts:
     return facts
 
 
+RESULTS = "EVMPERF_RESULTS_URL"
+"""The address below which the lab serves the folder of results."""
+
+
+def addresses(results: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """The addresses of a run in the folder `results`; {} at a desk.
+
+    A GitLab job serves its artifacts below its own address until they expire. A lab that serves
+    its results itself sets EVMPERF_RESULTS_URL.
+    """
+    job, project = environment.get("CI_JOB_URL", ""), environment.get("CI_PROJECT_DIR", "")
+    served = environment.get(RESULTS, "")
+    if job and project and not served and results.absolute().is_relative_to(project):
+        inside = results.absolute().relative_to(project).as_posix()
+        served = f"{job}/artifacts/file/{inside}"
+    found = {"job": job, "pipeline": environment.get("CI_PIPELINE_URL", ""), "results": served.rstrip("/")}
+    return {name: address for name, address in found.items() if address}
+
+
 def assignments(text: str) -> dict[str, str]:
     """os-release(5): NAME=value, optionally quoted."""
     found = re.findall(r"""^([A-Z_]+)=["']?(.*?)["']?$""", text, re.MULTILINE)
@@ -157,8 +141,3 @@ def assignments(text: str) -> dict[str, str]:
 def _number(text: str) -> int | None:
     match = re.search(r"\d+", text)
     return int(match.group()) if match else None
-
-
-def _pairs(text: str) -> dict[str, int]:
-    pairs = (line.rsplit(" ", 1) for line in text.splitlines())
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}

@@ -12,7 +12,7 @@ from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Command, MeasurePower, Outputs, Plan, Prepare, Where
 from evmperf.boards.variation import Variation
 from evmperf.console.marks import Phase, last_phase
-from evmperf.measure import documents, provenance, shellstep, steady, varied
+from evmperf.measure import documents, provenance, shellstep, varied
 from evmperf.measure.around import Around
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.procedure import Executions, Perform, Procedure, perform_metered
@@ -83,9 +83,12 @@ class Runner:
         result) or the result cannot be written. Raises BoardLost and drops the case if somebody
         took the board, as they may have changed its state.
         """
-        progress = StepProgress(
-            benchmark, case, self._plan(benchmark), conditions=dict(benchmark.conditions(self.bench.board))
-        )
+        repeats = benchmark.profiles[self.profile].repeats
+        if benchmark.place is Place.BOOT and self._repeats.boots:
+            repeats = self._repeats.boots
+        plan = Plan(repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
+        conditions = dict(benchmark.conditions(self.bench.board))
+        progress = StepProgress(benchmark, case, plan, conditions=conditions)
         started_ns, began = self._clock.time_ns(), self._clock.monotonic()
         lab: LabError | None = None
         self._idle = None
@@ -117,17 +120,18 @@ class Runner:
         return result
 
     def close(self, *, brief: bool = False) -> None:
-        """Fetch the long documents unless `brief`, and remove our files from the tester."""
+        """Fetch the long documents unless `brief`, and remove our files from the tester.
+
+        The documents may explain a later change. No figure depends on them.
+        """
         if self._idle and not brief:
-            self._gather_documents(self._idle)
+            on = functools.partial(self._steps.run, self._idle, timeout_s=120, label=documents.FOLDER)
+            try:
+                documents.gather(self.spool.folder, lambda command: on(command).files)
+            except (EvmperfError, OSError) as error:
+                self.spool.run.facts.documents_missing = str(error)
         if self._tester:
             self._tester.run(f"rm -rf {self._tester_folder}", 10)
-
-    def _plan(self, benchmark: Benchmark) -> Plan:
-        repeats = benchmark.profiles[self.profile].repeats
-        if benchmark.place is Place.BOOT and self._repeats.boots:
-            repeats = self._repeats.boots
-        return Plan(repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
 
     def _measure_watched(self, progress: StepProgress) -> None:
         """Measure a case between two looks; once more if it was spoiled, unless others share it."""
@@ -346,19 +350,9 @@ class Runner:
         board_release = self.bench.board.options.board.release
         run.release = self._release or board_release or provenance.release(facts, output.files)
         self.spool.save()
-        if self._around and (result := steady.measured(shell, facts, self._steps, self._clock, self.profile)):
-            self.spool.append(result)
-
-    def _gather_documents(self, shell: Shell) -> None:
-        """Store documents that may explain a later change. No figure depends on them."""
-
-        def perform(command: str) -> Outputs:
-            return self._steps.run(shell, command, 120, label=documents.FOLDER).files
-
-        try:
-            documents.gather(self.spool.folder, perform)
-        except (EvmperfError, OSError) as error:
-            self.spool.run.facts.documents_missing = str(error)
+        there = (shell, facts, self._steps, self._clock, self.profile)
+        if self._around and (control := varied.control_measured(*there)):
+            self.spool.append(control)
 
     def _record_boots(self) -> None:
         for boot in self.bench.boots():

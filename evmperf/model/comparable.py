@@ -47,7 +47,7 @@ class ComparableCase:
     conditions: Mapping[str, Any]
 
 
-def of_case(run: Run, case: ComparableCase) -> dict[str, str]:
+def of_case(run: Run, case: ComparableCase | Result) -> dict[str, str]:
     """The further conditions of one case."""
     start = "Starting kernel" if case.driver == "boot" else ""
     facets = {
@@ -65,8 +65,7 @@ def of_case(run: Run, case: ComparableCase) -> dict[str, str]:
 
 def of_result(run: Run, result: Result) -> dict[str, str]:
     """The conditions of a result and its run."""
-    case = ComparableCase(result.driver, result.profile, result.version, result.tools, result.conditions)
-    return of_run(run) | of_case(run, case)
+    return of_run(run) | of_case(run, result)
 
 
 def difference(ours: Facets, theirs: Facets) -> str:

@@ -1,20 +1,20 @@
 """An A/B: two variations of one board, measured in turn until what is asked for is known."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from evmperf.boards import variation
 from evmperf.model import anytime
-from evmperf.model.change import Change, Comparison, Decision, Quantity
+from evmperf.model.change import Comparison, Quantity
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures
-from evmperf.model.results import Direction, Metric
+from evmperf.model.results import Direction
 from evmperf.model.units import Unit
 from evmperf.published import declared
-from evmperf.regress import paired
-from evmperf.regress.experiment import Experiment, Round
-from evmperf.regress.rounds import Sessions, matches, measure_block, on_a_board
+from evmperf.regress import judge, paired
+from evmperf.regress.experiment import Experiment
+from evmperf.regress.rounds import Sessions, matches, measure_block
 from evmperf.runs import spool
 
 Show = Callable[[Comparison], None]
@@ -27,10 +27,10 @@ def go_on(
     `measure_block` does.
     """
     experiment.resume()
-    measure = on_a_board(sessions)
     comparison = compared(folder, experiment)
     while not (ended := _ended(experiment, comparison)):
-        measure_block(experiment, measure, lambda now: now.save(folder), leave_out=_decided_cases(comparison))
+        leave_out = _decided_cases(comparison)
+        measure_block(experiment, sessions.round, lambda now: now.save(folder), leave_out=leave_out)
         comparison = compared(folder, experiment)
         show(comparison)
     experiment.ended = ended
@@ -41,53 +41,42 @@ def go_on(
 def compared(folder: Path, experiment: Experiment) -> Comparison:
     """What the blocks say so far."""
     quantities: dict[Key, Quantity] = {}
-    waiting: dict[Key, None] = {}
     blocks = []
     for pair in experiment.pairs():
-        values = []
-        for entry in pair:
-            found = figures(spool.read_results(folder / entry.run))
-            for key, figure in found.items():
-                metric = declared.metric(key)
-                better = metric.better if metric else Direction.NONE
-                quantities.setdefault(key, Quantity(figure.unit, better))
-                if _decides(experiment, key, metric):
-                    waiting[key] = None
-            values.append({key: figure.centre for key, figure in found.items()})
-        blocks.append((values[0], values[1]))
-    a, b = (str(variation.parse(experiment.sides[side])) for side in experiment.compared)
+        found = [figures(spool.read_results(folder / entry.run)) for entry in pair]
+        for key, figure in (*found[0].items(), *found[1].items()):
+            quantities.setdefault(key, Quantity(figure.unit, judge.better(key)))
+        a, b = ({key: figure.centre for key, figure in side.items()} for side in found)
+        blocks.append((a, b))
+    names = [str(variation.parse(experiment.sides[side])) for side in experiment.compared]
     return Comparison(
         id=experiment.id,
         board=Path(experiment.board).stem,
-        a=a,
-        b=b,
+        a=names[0],
+        b=names[1],
         blocks=len(blocks),
         spent_s=experiment.spent_s,
         changes=paired.compare(blocks, quantities, within=experiment.within),
-        waiting=tuple(waiting),
+        waiting=tuple(key for key in quantities if _decides(experiment, key)),
         ended=experiment.ended,
         alpha=anytime.ALPHA,
-        notes=_notes(experiment.rounds),
+        notes=tuple(
+            f"block {entry.block + 1}, side {entry.side.upper()}: left out, {entry.left_out}"
+            for entry in experiment.rounds
+            if entry.left_out
+        ),
     )
 
 
-def _notes(rounds: Iterable[Round]) -> tuple[str, ...]:
-    return tuple(
-        f"block {entry.block + 1}, side {entry.side.upper()}: left out, {entry.left_out}"
-        for entry in rounds
-        if entry.left_out
-    )
-
-
-def _decides(experiment: Experiment, key: Key, metric: Metric | None) -> bool:
+def _decides(experiment: Experiment, key: Key) -> bool:
     """Whether an A/B goes on until this metric is decided: those that were asked for, else all that
     every run must have but loads, which scatter too much to wait for.
     """
     if experiment.metrics:
         return matches(key, experiment.metrics)
-    return bool(
-        metric and metric.required and metric.unit != Unit.PERCENT and metric.better is not Direction.NONE
-    )
+    metric = declared.metric(key)
+    wanted = metric and metric.required and metric.better is not Direction.NONE
+    return bool(wanted and metric and metric.unit != Unit.PERCENT)
 
 
 def _ended(experiment: Experiment, comparison: Comparison) -> str:
@@ -106,16 +95,13 @@ def _decided_cases(comparison: Comparison) -> list[str]:
     """Cases of which everything that is waited for is decided: no use to measure them on. What nobody
     waits for is measured along as long as anything else is.
     """
-    wanted = set(comparison.waiting)
-    mine: dict[str, list[Change]] = {}
-    for change in comparison.changes:
-        if change.key in wanted:
-            mine.setdefault(f"{change.key.benchmark}/{change.key.case}", []).append(change)
-    return [
-        case
-        for case, changes in mine.items()
-        if all(change.decision is not Decision.UNKNOWN for change in changes)
-    ]
+    waiting = set(comparison.waiting)
+    known = (change for change in comparison.changes if change.key in waiting)
+    tried, open_now = (
+        {f"{change.key.benchmark}/{change.key.case}" for change in changes}
+        for changes in (known, comparison.open)
+    )
+    return [*(tried - open_now)]
 
 
 def exit_status(comparison: Comparison) -> ExitStatus:

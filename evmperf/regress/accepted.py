@@ -1,6 +1,7 @@
 """Changes that people meant: `baselines/accepted.yaml`."""
 
 import fnmatch
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -62,6 +63,6 @@ def pattern(text: str) -> str:
     return "/".join([*text.split("/"), "*", "*"][:3]) if text.count("/") < 2 else text
 
 
-def latest(marks: list[Accepted], key: Key, board: str) -> Accepted | None:
+def latest(marks: Sequence[Accepted], key: Key, board: str) -> Accepted | None:
     """The newest mark about a metric."""
     return next((mark for mark in reversed(marks) if mark.covers(key, board)), None)

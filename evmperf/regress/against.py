@@ -17,7 +17,7 @@ from evmperf.published import releases as gather
 from evmperf.published import source as record
 from evmperf.regress import accepted, beside, judge, shift
 from evmperf.regress.causes import causes
-from evmperf.regress.nights import EarlierNight, nights
+from evmperf.regress.nights import nights
 from evmperf.runs import history
 from evmperf.runs.history import RunSource, SpoolFolder, StoredRun, WithHistory
 from evmperf.runs.spool import append_records, read_records, read_results, read_run
@@ -71,17 +71,16 @@ def judged(
     run = subject.run
     if against.kind == "last":
         earlier = _last(run, against, source)
-        theirs: list[Key] = []
-        past = _noting(nights(earlier), theirs)
-        verdicts = judge.against_nights(subject, past, level or shift.LEVEL)
+        verdicts = judge.against_nights(subject, nights(earlier), level or shift.LEVEL)
         runs = [*(entry.run for entry in earlier), run]
-        gone, found = judge.gone(subject, theirs), causes(verdicts, runs)
+        gone = judge.gone(subject, (key for night in nights(earlier[-1:]) for key in night.figures))
+        found = causes(verdicts, runs)
         return Judgement(run.id, run.board, str(against), verdicts, gone, _unread(runs[-2:]), found)
     known = _figures(run, against, source, read_guide)
     sides = [run, *{other.id: other for other, _ in known.values()}.values()]
     own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
-    baseline = judge.EarlierFigures(known, usual() | own, own if against.kind == "run" else None)
-    verdicts = judge.against_figures(subject, baseline, level or judge.LEVEL)
+    needed = own if against.kind == "run" else None
+    verdicts = judge.against_figures(subject, known, usual() | own, needed, level=level or judge.LEVEL)
     return Judgement(run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides))
 
 
@@ -115,14 +114,6 @@ def calibrated(folder: Path, against: WantedBaseline, source: RunSource, level: 
         f"have raised an alarm, {sum(counts)} causes in all, at most {max(counts)} a night; "
         f"{sum(told) / len(told):.2%} of verdicts. Real changes count, too"
     )
-
-
-def _noting(past: Iterable[EarlierNight], newest: list[Key]) -> Iterator[EarlierNight]:
-    """The nights, read once; what the newest has is noted."""
-    night = None
-    for night in past:
-        yield night
-    newest += night.figures if night else ()
 
 
 _ALL_FROM = 20
@@ -216,18 +207,20 @@ Sourced = Mapping[Key, tuple[Run, Figure]]
 
 
 def _figures(run: Run, against: WantedBaseline, source: RunSource, read_guide: GuideReader | None) -> Sourced:
+    """Figures with their run; of a metric in several runs, the newest."""
     if against.kind == "run":
-        return _sourced([_named(against.value, source)])
-    if against.kind == "guide":
+        mine = [_named(against.value, source)]
+    elif against.kind == "guide":
         assert read_guide, "who lets people name a guide reads it"
-        return _sourced([read_guide(Path(against.value), run.board)])
-    known = {entry.run.id: entry for entry in _all(source)}
-    there = [entry for entry in known.values() if entry.run.id != run.id]
-    found = [e for e in there if gather.same_release(against.value, e.run.release)]
-    if not found:
-        raise gather.no_such_release(there, against.value)
-    mine = (e for e in found if e.run.os == run.os and identity.same(e.run.board, run.board))
-    return _sourced(mine)
+        mine = [read_guide(Path(against.value), run.board)]
+    else:
+        known = {entry.run.id: entry for entry in _all(source)}
+        there = [entry for entry in known.values() if entry.run.id != run.id]
+        found = [e for e in there if gather.same_release(against.value, e.run.release)]
+        if not found:
+            raise gather.no_such_release(there, against.value)
+        mine = [e for e in found if e.run.os == run.os and identity.same(e.run.board, run.board)]
+    return {key: (entry.run, figure) for entry in mine for key, figure in figures(entry.results()).items()}
 
 
 def _all(source: RunSource) -> Iterator[StoredRun]:
@@ -250,11 +243,6 @@ def _named(given: str, source: RunSource) -> StoredRun:
     if given not in known:
         raise UsageError(f"{source}: has no run {given!r}")
     return known[given]
-
-
-def _sourced(entries: Iterable[StoredRun]) -> Sourced:
-    """Figures with their run; of a metric in several runs, the newest."""
-    return {key: (entry.run, figure) for entry in entries for key, figure in figures(entry.results()).items()}
 
 
 def keep(folder: Path, judgement: Judgement) -> int:

@@ -30,6 +30,7 @@ Tippett, Biometrika 17, 1925).
 """
 SURE = 0.05
 """Probability that a figure lies outside of what is said of it."""
+_STUDENT = -float(special.stdtrit(RUNS - 1, SURE / 2))
 _FLOOR = 0.005
 """No metric repeats better than to half a percent from run to run."""
 _LEAST = 0.01
@@ -117,14 +118,14 @@ def _printed(figure: Figure, baseline: Figure, spreads: Spreads) -> ToldBeside:
     moved = abs(figure.mean - baseline.mean)
     step = _step(baseline)
     if ours and theirs:
-        apart = not _within(figure.mean, theirs) and not _within(baseline.mean, ours)
+        apart = not theirs[0] <= figure.mean <= theirs[1] and not ours[0] <= baseline.mean <= ours[1]
         reach = max(baseline.mean - theirs[0], theirs[1] - baseline.mean)
-        error = math.hypot(*(_student() * _deviation(r) / math.sqrt(RUNS) for r in (ours, theirs)))
+        error = math.hypot(*(_STUDENT * _deviation(r) / math.sqrt(RUNS) for r in (ours, theirs)))
         return ToldBeside(reach, max(error, step), apart and moved > step)
     if known := ours or theirs:
         run = baseline.mean if ours else figure.mean
-        allowed = max(_student() * _deviation(known) * math.sqrt(1 + 1 / RUNS), step)
-        return ToldBeside(allowed, allowed, moved > allowed and not _within(run, known))
+        allowed = max(_STUDENT * _deviation(known) * math.sqrt(1 + 1 / RUNS), step)
+        return ToldBeside(allowed, allowed, moved > allowed and not known[0] <= run <= known[1])
     usual = usual_of(figure, spreads) * abs(baseline.mean)
     allowed = max(deviations(SURE) * math.sqrt(2) * usual, step)
     return ToldBeside(allowed, allowed, moved > allowed)
@@ -136,17 +137,8 @@ def _range(figure: Figure) -> tuple[float, float] | None:
     return figure.low, figure.high
 
 
-def _within(value: float, bounds: tuple[float, float]) -> bool:
-    return bounds[0] <= value <= bounds[1]
-
-
 def _deviation(bounds: tuple[float, float]) -> float:
     return (bounds[1] - bounds[0]) / RANGE_SDS
-
-
-@functools.cache
-def _student() -> float:
-    return -float(special.stdtrit(RUNS - 1, SURE / 2))
 
 
 def _step(figure: Figure) -> float:

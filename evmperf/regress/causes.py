@@ -60,8 +60,11 @@ def _suspects(members: Sequence[Verdict], before: Run, run: Run) -> list[str]:
         if v.key.benchmark == control.NAME and v.change is not None
     ]
     board = [f"the board changed: {', '.join(moved)}, too"] if moved else []
-    found = [*board, *_load(before, run), *dict.fromkeys(_differences(before, run))]
-    if found:
+    now, was = (one.facts.host_load or 0.0 for one in (run, before))
+    loaded = f"the lab's host was loaded ({now:.1f} processes a processor, {was:.1f} before)"
+    # It had more to do than it has processors, and than before.
+    load = [loaded] if now >= control.LOADED and now >= 2 * was else []
+    if found := [*board, *load, *dict.fromkeys(_differences(before, run))]:
         return found
     names = {v.key.benchmark for v in members}
     if len(names) >= _MANY:
@@ -81,14 +84,6 @@ def _differences(before: Run, run: Run) -> list[str]:
     if warm is not None and was is not None and abs(warm - was) >= _WARMER:
         found.append(f"temperature differs ({warm:.0f} °C, not {was:.0f} °C)")
     return found
-
-
-def _load(before: Run, run: Run) -> list[str]:
-    """Whether the lab's host had more to do than it has processors, and than before."""
-    now, was = (one.facts.host_load or 0.0 for one in (run, before))
-    if now < control.LOADED or now < 2 * was:
-        return []
-    return [f"the lab's host was loaded ({now:.1f} processes a processor, {was:.1f} before)"]
 
 
 def _what(fact: Any) -> Any:

@@ -86,25 +86,26 @@ def settled(judgement: Judgement, comparison: Comparison, since: str, board: str
     both images is not worse. What is still unknown stays an alarm, and says so.
     """
     found = {change.key: change for change in comparison.changes}
-    verdicts = [
-        _settled(verdict, found.get(verdict.key), since) if verdict.outcome is Outcome.WORSE else verdict
-        for verdict in judgement.verdicts
-    ]
-    counts = [
-        f"{number} {word}"
-        for word in (_CONFIRMED, _DISMISSED, _OPEN)
-        if (number := sum(verdict.why.startswith(word) for verdict in verdicts))
-    ]
+    by: dict[str, list[Verdict]] = {_CONFIRMED: [], _DISMISSED: [], _OPEN: []}
+    verdicts = []
+    for verdict in judgement.verdicts:
+        said = verdict
+        if verdict.outcome is Outcome.WORSE:
+            word, said = _settled(verdict, found.get(verdict.key), since)
+            by[word].append(said)
+        verdicts.append(said)
+    counts = ", ".join(f"{len(there)} {word}" for word, there in by.items() if there)
     again = (
         f"checked again in an A/B with the image of {since} ({comparison.id}, {comparison.blocks} "
-        f"blocks, {comparison.spent_s / 60:.0f} min): {', '.join(counts) or 'nothing measured'}"
+        f"blocks, {comparison.spent_s / 60:.0f} min): {counts or 'nothing measured'}"
     )
-    if confirmed := [v.key for v in by_severity(verdicts) if v.why.startswith(_CONFIRMED)]:
+    if by[_CONFIRMED]:
         again += (
-            f"; next: evmperf bisect {board or comparison.board} --of FILE --what image:{{}} "
-            f"--metric {'/'.join(confirmed[0])}, with the images from the good to the bad one in FILE"
+            f"; next: evmperf bisect {board or comparison.board} --of FILE --what image:{{}} --metric "
+            f"{'/'.join(by_severity(by[_CONFIRMED])[0].key)}, with the images from the good to the bad one "
+            f"in FILE"
         )
-    dismissed = {v.key for v in verdicts if v.why.startswith(_DISMISSED)}
+    dismissed = {verdict.key for verdict in by[_DISMISSED]}
     causes = [
         replace(cause, members=left, worse=cause.worse - len(cause.members) + len(left))
         for cause in judgement.causes
@@ -116,20 +117,20 @@ def settled(judgement: Judgement, comparison: Comparison, since: str, board: str
 _CONFIRMED, _DISMISSED, _OPEN = "confirmed", "not confirmed", "not settled"
 
 
-def _settled(verdict: Verdict, change: Change | None, since: str) -> Verdict:
+def _settled(verdict: Verdict, change: Change | None, since: str) -> tuple[str, Verdict]:
+    """In a word, and the verdict."""
+    image = f"an A/B with the image of {since}"
     if change is None:
-        return replace(verdict, why=f"{_OPEN}: the A/B with the image of {since} has no such figure")
+        return _OPEN, replace(verdict, why=f"{_OPEN}: {image} has no such figure")
     bounds = f"{_text(change, change.low)} to {_text(change, change.high)}"
     if change.decision is Decision.WORSE:
-        return replace(
-            verdict, confirmed=True, why=f"{_CONFIRMED} by an A/B with the image of {since}: {bounds}"
-        )
+        return _CONFIRMED, replace(verdict, confirmed=True, why=f"{_CONFIRMED} by {image}: {bounds}")
     if change.decision is Decision.UNKNOWN:
-        return replace(verdict, why=f"{_OPEN} by an A/B with the image of {since}: {bounds}")
-    why = f"{_DISMISSED}: an A/B with the image of {since} shows {bounds}"
+        return _OPEN, replace(verdict, why=f"{_OPEN} by {image}: {bounds}")
     # What is shown to be less than the alarm is the same only within the margin of all that is.
     same = max(-change.low, change.high) <= (WITHIN_POINTS if change.in_points else WITHIN)
-    return replace(verdict, outcome=Outcome.SAME if same else Outcome.UNKNOWN, why=why)
+    outcome = Outcome.SAME if same else Outcome.UNKNOWN
+    return _DISMISSED, replace(verdict, outcome=outcome, why=f"{_DISMISSED}: {image} shows {bounds}")
 
 
 def _text(change: Change, value: float) -> str:

@@ -14,11 +14,12 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import msgspec
 
 from evmperf.model.errors import UsageError
+from evmperf.model.results import Header
 from evmperf.runs.spool import write_whole
 
 FILE = "experiment.json"
@@ -150,35 +151,21 @@ class Experiment:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read the state; raises UsageError for a folder without one, or one of a later evmperf."""
+        """Read the state; raises UsageError for a folder without one, or one of another evmperf's schema."""
         file = folder / cls.file
         try:
-            data = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-            if not isinstance(data.get("schema"), int):
-                raise UsageError(f"{file}: states no schema; it is not an evmperf file")
-            if data["schema"] > SCHEMA:
-                raise UsageError(f"{file}: has schema {data['schema']}, this evmperf reads {SCHEMA}")
-            return msgspec.convert(_upgraded(data), cls)
+            text = file.read_bytes()
+            schema = msgspec.json.decode(text, type=Header).schema
+            if schema != SCHEMA:
+                raise UsageError(
+                    f"{file}: has schema {schema}, this evmperf reads {SCHEMA}: finish it with the evmperf "
+                    f"that began it, or begin anew"
+                )
+            return msgspec.json.decode(text, type=cls)
         except OSError as error:
             raise UsageError(f"{folder}: there is nothing to resume ({error.strerror})") from error
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"{file}: is damaged: {error}") from error
-
-
-def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
-    """A state in the words of today's schema."""
-    if data["schema"] == SCHEMA:
-        return data
-    if metric := data.get("metric"):  # a bisection
-        words = {"good": data["good"], "bad": data["bad"], "candidate": data["what"]}
-        data |= {"metrics": [metric], "sides": words, "blocks": data["most_blocks"]}
-    data.setdefault("boards", [data.get("board", "")])
-    for entry in data["rounds"]:
-        entry.setdefault("side", entry.pop("label", ""))  # of schema 1
-        entry["board"] = entry.get("board") or data["boards"][0]
-        if metric and entry.get("value") is None:
-            entry["left_out"] = NOTHING
-    return data | {"schema": SCHEMA}
 
 
 @contextlib.contextmanager

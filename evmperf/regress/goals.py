@@ -46,16 +46,13 @@ class Goal:
     margin: float = 0.0
 
     def reached(self, value: float | None, unit: str) -> Reached:
-        """What a figure says of the goal; None for one that was not measured."""
-        return Reached(self.key, self.text, self.owner, self._word(value), value, unit)
-
-    def _word(self, value: float | None) -> GoalWord:
-        if value is None:
-            return GoalWord.NOT_MEASURED
-        beyond = (value - self.limit if self.highest else self.limit - value) / (self.limit or 1.0)
-        if beyond <= 0:
-            return GoalWord.MET
-        return GoalWord.UNKNOWN if beyond <= self.margin else GoalWord.MISSED
+        """What a figure (None: not measured) says of the goal."""
+        word = GoalWord.NOT_MEASURED
+        if value is not None:
+            beyond = (value - self.limit if self.highest else self.limit - value) / (self.limit or 1.0)
+            word = GoalWord.UNKNOWN if beyond <= self.margin else GoalWord.MISSED
+            word = GoalWord.MET if beyond <= 0 else word
+        return Reached(self.key, self.text, self.owner, word, value, unit)
 
 
 def of_board(name: str, given: str) -> list[Goal]:
@@ -68,7 +65,9 @@ def of_board(name: str, given: str) -> list[Goal]:
         file = boards.find(given)
         found += _read(file, boards.load(file).options.goals)
     if lab := os.environ.get(LAB_FILE):
-        said = _lab(Path(lab))
+        said = yamlfile.read(Path(lab)) or {}
+        if not isinstance(said, dict) or not all(isinstance(goals, dict | None) for goals in said.values()):
+            raise UsageError(f"{lab}: must be a mapping of boards, each with a mapping of goals")
         for whose in ("*", name):
             found += _read(Path(lab), said.get(whose) or {})
     return list({goal.key: goal for goal in found}.values())
@@ -80,13 +79,6 @@ def of_run(run: Run) -> list[Goal]:
     return of_board(
         run.board, given if given and (Path(given).is_file() or Path(given).name in boards.files()) else ""
     )
-
-
-def _lab(file: Path) -> Mapping[str, Any]:
-    said = yamlfile.read(file) or {}
-    if not isinstance(said, dict) or not all(isinstance(goals, dict | None) for goals in said.values()):
-        raise UsageError(f"{file}: must be a mapping of boards, each with a mapping of goals")
-    return said
 
 
 def _read(file: Path, said: Mapping[Any, Any]) -> Iterator[Goal]:

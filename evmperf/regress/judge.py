@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -61,38 +61,31 @@ class Subject:
         return Verdict(key, outcome, figure.unit, better(key), figure.centre, why=why)
 
 
-@dataclass(frozen=True)
-class EarlierFigures:
-    """Figures to compare with, each with the run it came from."""
-
-    figures: Mapping[Key, tuple[Run, Figure]]
-    spreads: beside.Spreads = field(default_factory=dict)
-    own: beside.Spreads | None = None
-    """Spreads from run to run on this board, where a figure must have one to be judged, or samples
-    enough; None where published bounds tell.
-    """
-
-
 def against_figures(
     subject: Subject,
-    baseline: EarlierFigures,
+    known: Mapping[Key, tuple[Run, Figure]],
+    spreads: beside.Spreads = MappingProxyType({}),
+    own: beside.Spreads | None = None,
+    *,
     level: float = LEVEL,
     several: Callable[[Key], Sequence[Sequence[float]]] | None = None,
 ) -> list[Verdict]:
-    """Judge a run by single figures: a release, another run, a guide; or, with `several`, by what
-    the runs of both sides have of a metric.
+    """Judge a run by single figures, each with its run: a release, another run, a guide; or, with
+    `several`, by what the runs of both sides have of a metric. `own` are the spreads from run to run on
+    this board, where a figure must have one to be judged, or samples enough.
     """
     verdicts: list[Verdict] = []
     open_ones: list[tuple[Verdict, beside.ToldBeside]] = []
-    theirs = {key: figure for key, (_, figure) in baseline.figures.items()}
-    their_run = next((run for run, _ in baseline.figures.values()), subject.run)
+    theirs = {key: figure for key, (_, figure) in known.items()}
+    their_run = next((run for run, _ in known.values()), subject.run)
     shown = _shown_only((subject.run, subject.figures), (their_run, theirs))
     for key, figure in subject.figures.items():
-        if key not in baseline.figures:
+        if key not in known:
             verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, NO_COUNTERPART))
             continue
-        run, other = baseline.figures[key]
+        run, other = known[key]
         verdict = replace(subject.verdict(key, Outcome.SAME), baseline=other.centre)
+        mark = accepted.latest(subject.marks, key, subject.run.board)
         sides = several(key) if several else ()
         if sides:
             before, after = map(statistics.median, sides)
@@ -101,15 +94,22 @@ def against_figures(
             verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
         elif why := not_judged(key, shown):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
-        elif mark := _meant(subject, key, run):
+        elif mark and run.started_ns < mark.since_ns <= subject.run.started_ns:
             verdicts.append(replace(verdict, why=f"accepted since {mark.since}: {mark.why}"))
-        elif why := _unsure(figure, other, baseline.own, sides):
+        elif why := _unsure(figure, other, own, sides):
             verdicts.append(replace(verdict, outcome=Outcome.UNKNOWN, why=why))
         else:
-            told = beside.two_samples(*sides) if sides else beside.compare(figure, other, baseline.spreads)
+            told = beside.two_samples(*sides) if sides else beside.compare(figure, other, spreads)
             open_ones.append((replace(verdict, p=told.p), told))
     limit = _limit([told.p for _, told in open_ones if told.p is not None], level)
-    verdicts += [_decided(verdict, told.at(limit)) for verdict, told in open_ones]
+    for verdict, beside_it in open_ones:
+        told = beside_it.at(limit)
+        moved = replace(verdict, tolerance=told.tolerance)
+        moved = changed(moved, moved.value) if told.differ else moved
+        if moved.outcome is Outcome.SAME:
+            off = abs((moved.value or 0.0) - (moved.baseline or 0.0))
+            moved = _same_or_unknown(moved, off + told.error)
+        verdicts.append(moved)
     return list(by_severity(verdicts))
 
 
@@ -127,7 +127,7 @@ def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) ->
     def several(key: Key) -> list[list[float]]:
         return [[s.figures[key].centre for s in side if key in s.figures] for side in (a, b)]
 
-    return against_figures(b[-1], EarlierFigures(theirs), level, several)
+    return against_figures(b[-1], theirs, level=level, several=several)
 
 
 def _unsure(
@@ -237,7 +237,7 @@ def _latest(row: JudgedSeries, found: shift.Shift, sure: bool, suspect: bool) ->
         tolerance = moved.tolerance if abs(found.off) > found.seen else None
         return replace(moved, since=since, why=why, slow=found.slow, tolerance=tolerance, closed="")
     lasting = f" in one night, {share_text(found.lasting)} if it lasts"
-    verdict = _same_or_unknown(verdict, found.proven * abs(found.level), "", lasting)
+    verdict = _same_or_unknown(verdict, found.proven * abs(found.level), lasting)
     if not verdict.closed:
         return verdict
     gone = f"the alarm of {verdict.closed} went away"
@@ -280,14 +280,6 @@ def not_judged(key: Key, shown: Mapping[Key, str] = MappingProxyType({})) -> str
     return ""
 
 
-def _meant(subject: Subject, key: Key, run: Run) -> Accepted | None:
-    """The accepted change between a baseline and the run, if there is one."""
-    mark = accepted.latest(list(subject.marks), key, subject.run.board)
-    if mark and run.started_ns < mark.since_ns <= subject.run.started_ns:
-        return mark
-    return None
-
-
 def better(key: Key) -> Direction:
     """Which way a metric gets better; NONE for one that no table has."""
     metric = declared.metric(key)
@@ -303,15 +295,7 @@ def _limit(p_values: Sequence[float], level: float) -> float:
     return float(limits[within].max(initial=limits[0])) if p_values else level
 
 
-def _decided(verdict: Verdict, told: beside.ToldBeside) -> Verdict:
-    """Call a metric changed, the same, or unknown."""
-    verdict = replace(verdict, tolerance=told.tolerance)
-    if told.differ and (moved := changed(verdict, verdict.value)).outcome is not Outcome.SAME:
-        return moved
-    return _same_or_unknown(verdict, abs((verdict.value or 0.0) - (verdict.baseline or 0.0)) + told.error)
-
-
-def _same_or_unknown(verdict: Verdict, farthest: float, why: str = "", more: str = "") -> Verdict:
+def _same_or_unknown(verdict: Verdict, farthest: float, more: str = "") -> Verdict:
     """The same, where the figure is shown to be at most `farthest` (in its unit) from the baseline
     and that is within the margin.
     """
@@ -321,8 +305,8 @@ def _same_or_unknown(verdict: Verdict, farthest: float, why: str = "", more: str
         margin = max(margin, WITHIN_POINTS)
     if farthest <= margin:
         return replace(verdict, outcome=Outcome.SAME)
-    seen = verdict.tolerance
-    if not why and seen is not None:
+    why, seen = "", verdict.tolerance
+    if seen is not None:
         size = share_text(seen / baseline) if baseline else f"{seen:g} {verdict.unit}"
         why = f"a change {'under' if size[0].isdigit() else 'of'} {size}{more} would not show"
     return replace(verdict, outcome=Outcome.UNKNOWN, why=why)

@@ -11,7 +11,7 @@ import statistics
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -61,24 +61,13 @@ class ToldNight(NamedTuple):
     level_since: str
 
 
-class _Sample(msgspec.Struct):
+class _Sample(msgspec.Struct, gc=False):
     metric: str
     value: float
     unit: str
 
 
-class _Deciding(msgspec.Struct):
-    """The conditions that must be equal (comparable.DECIDING), not decoded yet."""
-
-    medium: msgspec.Raw = msgspec.Raw()
-    variant: msgspec.Raw = msgspec.Raw()
-    counted_from: msgspec.Raw = msgspec.Raw()
-
-
-assert _Deciding.__struct_fields__ == facets.DECIDING
-
-
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, gc=False):
     """What judging needs of a record; everything else is skipped while decoding."""
 
     record: str
@@ -89,7 +78,7 @@ class _Line(msgspec.Struct):
     profile: str = ""
     samples: list[_Sample] = []
     tools: dict[str, str] = {}
-    conditions: _Deciding = msgspec.field(default_factory=_Deciding)
+    conditions: msgspec.Raw = msgspec.Raw(b"{}")
     metric: str = ""
     verdict: str = ""
     change: float | None = None
@@ -115,25 +104,32 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
             # A run that measured nothing has no file; a last line cut by a crash is left out.
             whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
             lines = decoder.decode_lines(whole)
-            night = EarlierNight(entry.run, _of_brief(entry.run, _taken(lines), shared), _told(lines))
+            told = {
+                Key(line.benchmark, line.case, line.metric): ToldNight(
+                    (line.change or 0.0) if line.verdict in _MOVED else 0.0, line.level_since
+                )
+                for line in lines
+                if line.record == "verdict"
+            }
+            night = EarlierNight(entry.run, _of_brief(entry.run, _taken(lines), shared), told)
         except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             left_out(f"{entry.folder}: its results are damaged ({error})")
         else:
             yield night
 
 
+_MOVED = (Outcome.WORSE, Outcome.BETTER)
+
+
 def _taken(lines: Iterable[_Line]) -> Iterator[Taken]:
     shared: dict[object, facets.ComparableCase] = {}
     for line in lines:
-        if line.record != "result" or not line.samples:
+        if line.record != "result":
             continue
-        given = line.conditions
-        told = (bytes(given.medium), bytes(given.variant), bytes(given.counted_from))
-        alike = (line.driver, line.profile, line.version, tuple(line.tools), told)
+        alike = (line.driver, line.profile, line.version, *line.tools, bytes(line.conditions))
         case = shared.get(alike)
         if case is None:
-            pairs = zip(facets.DECIDING, told, strict=True)
-            conditions = {name: msgspec.json.decode(text) for name, text in pairs if text}
+            conditions = msgspec.json.decode(line.conditions, type=dict[str, Any])
             case = facets.ComparableCase(line.driver, line.profile, line.version, line.tools, conditions)
             shared[alike] = case
         values: dict[tuple[str, str], list[float]] = {}
@@ -143,45 +139,28 @@ def _taken(lines: Iterable[_Line]) -> Iterator[Taken]:
             yield Taken(Key(line.benchmark, line.case, metric), unit, tuple(samples), case)
 
 
-def _told(lines: Iterable[_Line]) -> dict[Key, ToldNight]:
-    moved = (Outcome.WORSE, Outcome.BETTER)
-    return {
-        Key(line.benchmark, line.case, line.metric): ToldNight(
-            (line.change or 0.0) if line.verdict in moved else 0.0, line.level_since
-        )
-        for line in lines
-        if line.record == "verdict"
-    }
-
-
 def unlike(ours: Facets, unit: str, theirs: Facets, their_unit: str) -> str:
     """Why two figures are not comparable, "" if they are."""
     why = facets.difference(ours, theirs)
     return why or (f"unit differs ({unit}, not {their_unit})" if unit != their_unit else "")
 
 
-Told = dict[tuple[int, int, str], tuple[str, str]]
-"""What was said of pairs of conditions: most figures of a board were measured alike."""
+Told = dict[tuple[int, int, str], tuple[str, str, Facets]]
+"""What was said of pairs of conditions, and theirs: most figures of a board were measured alike."""
 
 
 def likeness(told: Told, ours: Facets, unit: str, past: Past) -> tuple[str, str]:
     """Why an earlier figure is not comparable, "" if it is; and what shows that it is of another board of
-    the kind. Each pair of conditions is compared once: both must live as long as `told`.
+    the kind. Each pair of conditions is compared once: ours must live as long as `told`.
     """
-    pair = (id(ours), id(past.facets), unit + past.unit)
+    theirs = past.facets
+    pair = (id(ours), id(theirs), unit + past.unit)
     if pair not in told:
-        told[pair] = unlike(ours, unit, past.facets, past.unit), facets.twin(ours, past.facets)
-    return told[pair]
+        told[pair] = unlike(ours, unit, theirs, past.unit), facets.twin(ours, theirs), theirs
+    return told[pair][:2]
 
 
 _Shared = dict[tuple[tuple[str, str], ...], Facets]
-
-
-def _middle(samples: Sequence[float]) -> float:
-    """The median: a site takes it of millions of figures, most of which have one sample, or three."""
-    if len(samples) == 1:
-        return samples[0]
-    return sorted(samples)[1] if len(samples) == 3 else statistics.median(samples)
 
 
 def _of_brief(run: Run, figures: Iterable[Taken], shared: _Shared) -> dict[Key, Past]:
@@ -192,19 +171,22 @@ def _of_brief(run: Run, figures: Iterable[Taken], shared: _Shared) -> dict[Key, 
         if under is None:
             mine = facets.of_run(run) | facets.of_case(run, case)
             under = cases[id(case)] = shared.setdefault(tuple(mine.items()), mine)
-        found[key] = Past(_middle(samples), unit, under, samples)
+        # A site takes the median of millions of figures: statistics.median is slow.
+        odd, half = len(samples) % 2, len(samples) // 2
+        middle = sorted(samples)[half] if odd else statistics.median(samples)
+        found[key] = Past(middle, unit, under, samples)
     return found
 
 
 def _of_results(run: Run, results: Iterable[Result], shared: _Shared) -> dict[Key, Past]:
-    found: dict[Key, Past] = {}
     known = figures(results)
-    doubts = steady.doubts(run, known) if run.kind == source.KIND else {}
-    for key, figure in known.items():
-        under = facets.of_result(run, figure.result)
-        alike = shared.setdefault(tuple(under.items()), under)
-        samples = tuple(figure.result.values(key.metric))
-        found[key] = Past(figure.centre, figure.unit, alike, samples, doubts.get(key, ""))
+    taken = (
+        Taken(key, figure.unit, tuple(figure.result.values(key.metric)) or (figure.centre,), figure.result)
+        for key, figure in known.items()
+    )
+    found = _of_brief(run, taken, shared)
+    for key, why in (steady.doubts(run, known) if run.kind == source.KIND else {}).items():
+        found[key] = found[key]._replace(doubt=why)
     return found
 
 
@@ -289,9 +271,9 @@ def pasts(
     for key, figure in figures.items():
         under = facets.of_result(run, figure.result)
         alike = shared.setdefault(tuple(under.items()), under)
-        found[key] = Earlier(figure.unit, alike, accepted.latest(list(marks), key, run.board))
+        found[key] = Earlier(figure.unit, alike, accepted.latest(marks, key, run.board))
+    told: Told = {}
     for night in history:
-        told: Told = {}
         run, alarms = night.run, night.told
         for key, past in found.items():
             there = night.figures.get(key)

@@ -6,6 +6,7 @@ fall on all alike; only the difference within a block counts. Statistics: `evmpe
 """
 
 import math
+import operator
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -79,36 +80,24 @@ def _change(
     if not pairs:
         return None
     a, b = (tuple(side) for side in zip(*pairs, strict=True))
-    scale, floor, allowed = _scale(quantity, pairs, within)
-    differences = [scale.difference(before, after) for before, after in pairs]
-    low, high = map(scale.change, anytime.interval(differences, alpha, floor))
-    middle = scale.change(anytime.centre(differences))
+    # How two values are compared, and what a middle of such comparisons is as a change.
+    difference: Callable[[float, float], float] = operator.sub
+    change: Callable[[float], float] = float
+    floor, allowed = _FLOOR, within
+    usual = statistics.median(abs(before) for before, _ in pairs)
+    if quantity.unit == Unit.PERCENT:
+        floor, allowed = _FLOOR_POINTS, max(_WITHIN_POINTS, within * usual)
+    elif all(before > 0 and after > 0 for before, after in pairs):
+        # A ratio is as far from 1 either way.
+        difference, change = (lambda after, before: math.log(after / before)), _relative
+    else:
+        pairs = [(before / (usual or 1.0), after / (usual or 1.0)) for before, after in pairs]
+    differences = [difference(after, before) for before, after in pairs]
+    low, high = map(change, anytime.interval(differences, alpha, floor))
+    middle = change(anytime.centre(differences))
     enough = len(pairs) >= anytime.FEWEST
     strength = anytime.evidence(differences, 0.0, floor) if enough else 1.0
     return Change(key, quantity, a, b, middle, low, high, strength, allowed)
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """How two values are compared, and what a middle of such comparisons is as a change."""
-
-    difference: Callable[[float, float], float]
-    change: Callable[[float], float]
-
-
-def _scale(
-    quantity: Quantity, pairs: Sequence[tuple[float, float]], within: float
-) -> tuple[_Scale, float, float]:
-    """The scale of a metric, the least noise believed on it, and what counts as the same."""
-    middle = statistics.median(abs(before) for before, _ in pairs)
-    if quantity.unit == Unit.PERCENT:
-        points = _Scale(lambda before, after: after - before, float)
-        return points, _FLOOR_POINTS, max(_WITHIN_POINTS, within * middle)
-    if all(before > 0 and after > 0 for before, after in pairs):
-        # A ratio is as far from 1 either way.
-        return _Scale(lambda before, after: math.log(after / before), _relative), _FLOOR, within
-    unit = middle or 1.0
-    return _Scale(lambda before, after: (after - before) / unit, float), _FLOOR, within
 
 
 ERROR = 0.005

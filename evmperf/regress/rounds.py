@@ -39,11 +39,12 @@ class Session:
     sentence: str = ""
 
 
+@dataclass
 class Sessions:
-    """Measures into one folder."""
+    """Measures into one folder; `have` holds a board and lets go of any other."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
+    have: Callable[[str], None] = lambda board: None
 
     def measure(self, wanted: WantedSession) -> Session:
         """Measure one round. KeyboardInterrupt is raised after the session has put the board back.
@@ -77,32 +78,13 @@ class Sessions:
         new = max(self._runs() - before, default="")
         return Session(new, status, time.monotonic() - began, sentence)
 
-    def wait_for_others(self) -> None:
-        """Wait until no run below the folder is still being measured: a call that was killed may
-        have left its session. Raises LabError for one that does not end.
+    def round(self, experiment: Experiment, entry: Round, leave_out: Sequence[str]) -> None:
+        """Measure a round without some cases, and fill in what it gave. Raises LabError, and what
+        `measure` raises.
         """
-        deadline = time.monotonic() + _STILL_S
-        for name in sorted(self._runs()):
-            while spool.is_live(self.folder / name):
-                if time.monotonic() > deadline:
-                    raise LabError(f"{self.folder / name}: is still being measured; end its pytest first")
-                time.sleep(0.5)
-
-    def _runs(self) -> set[str]:
-        return {file.parent.name for file in self.folder.glob("*/run.json")}
-
-
-MeasureRound = Callable[[Experiment, Round, Sequence[str]], None]
-"""Fills in what a round gave, without some cases; raises LabError, or KeyboardInterrupt."""
-
-
-def on_a_board(sessions: Sessions, have: Callable[[str], None] = lambda board: None) -> MeasureRound:
-    """Measures rounds with sessions; `have` holds a board and lets go of any other."""
-
-    def measure(experiment: Experiment, entry: Round, leave_out: Sequence[str]) -> None:
-        have(experiment.board)
+        self.have(experiment.board)
         name = f"{experiment.word}={experiment.id} block {entry.block} side {entry.side} {entry.version}"
-        session = sessions.measure(
+        session = self.measure(
             WantedSession(
                 board=experiment.board,
                 vary=tuple(experiment.words(entry)),
@@ -120,13 +102,29 @@ def on_a_board(sessions: Sessions, have: Callable[[str], None] = lambda board: N
         if session.status in (ExitStatus.LAB_BROKEN, ExitStatus.INTERNAL):
             entry.left_out = "the lab was broken"
             raise LabError(session.sentence)
-        if session.run and (results := spool.read_results(sessions.folder / session.run)):
+        if session.run and (results := spool.read_results(self.folder / session.run)):
             entry.run = session.run
             found = figures(results).items()
             entry.value = next((f.centre for key, f in found if matches(key, experiment.metrics)), None)
         entry.left_out = "" if experiment.counts(entry) else f"{NOTHING}: {session.sentence}"
 
-    return measure
+    def wait_for_others(self) -> None:
+        """Wait until no run below the folder is still being measured: a call that was killed may
+        have left its session. Raises LabError for one that does not end.
+        """
+        deadline = time.monotonic() + _STILL_S
+        for name in sorted(self._runs()):
+            while spool.is_live(self.folder / name):
+                if time.monotonic() > deadline:
+                    raise LabError(f"{self.folder / name}: is still being measured; end its pytest first")
+                time.sleep(0.5)
+
+    def _runs(self) -> set[str]:
+        return {file.parent.name for file in self.folder.glob("*/run.json")}
+
+
+MeasureRound = Callable[[Experiment, Round, Sequence[str]], None]
+"""See `Sessions.round`."""
 
 
 def matches(key: Key, patterns: Sequence[str]) -> bool:

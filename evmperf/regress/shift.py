@@ -150,7 +150,7 @@ def judge(
             float(min(p[i], 1.0)),
             float(min(alone[i], 1.0)),
             int(nights[i]),
-            _in_unit(centre[i], units[i]),
+            float(centre[i] * units[i] if units[i] else np.exp(centre[i])),
             _share(off[i], centre[i], units[i]),
             bool(slow[i]),
             _share(proven[i], centre[i], units[i]),
@@ -174,10 +174,6 @@ def _dated(rows: Floats, level: Floats) -> Numbers:
     off = np.nan_to_num(rows[:, ::-1][:, :_NEWEST] - level[:, None])
     counts = np.arange(1, off.shape[1] + 1)
     return np.asarray(np.abs(off.cumsum(axis=1) / np.sqrt(counts)).argmax(axis=1) + 1)
-
-
-def _in_unit(value: float, unit: float) -> float:
-    return float(value * unit if unit else np.exp(value))
 
 
 def _share(value: float, centre: float, unit: float) -> float:
@@ -222,7 +218,8 @@ def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
     for model, share in enumerate(memory.T):
         if (mine := share > 0).any():
             believed = share[mine, None]
-            found, off = _compared(groups, past.of(mine), mine, model, restless)
+            theirs = past if mine.all() else past.of(mine)
+            found, off = _compared(groups, theirs, mine, model, restless)
             middles[:, :, mine] += believed * found
             mean[:, mine] += believed * off
             models.append((mine, believed, off))
@@ -288,9 +285,11 @@ def _compared(
         pasts = nights.shape[1]
         there, count = level[:, :pasts], past.count[:, :pasts]
         weights, factor = spread.differences(model, group.size)
-        known = weights[count]
-        off = np.einsum("rck,rck->rc", kept[:, :pasts], known[..., :REFERENCE])
-        off += np.einsum("rck,rck->rc", nights, known[..., REFERENCE:])
+        off = np.empty(count.shape)
+        for column, counts in enumerate(count.T):
+            known = weights[counts]
+            off[:, column] = np.einsum("rk,rk->r", kept[:, column], known[:, :REFERENCE])
+            off[:, column] += np.einsum("rk,rk->r", nights[:, column], known[:, REFERENCE:])
         error = spreads[:, :pasts] * np.sqrt(factor[count])
         low, high = group.low[:, mine], group.high[:, mine]
         reach = np.maximum(np.abs(off), np.abs(low[0] / group.size - there))

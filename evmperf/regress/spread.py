@@ -125,37 +125,43 @@ class Before:
         tells the less, the more it is like its neighbours).
         """
         found = np.full((2, *self.count.shape), np.nan)
-        for nights in np.unique(self.count[self.count >= FEWEST]):
-            here = self.count == nights
-            weights, form = _of_level(model, int(nights))
-            found[0][here] = self.kept[here][:, REFERENCE - nights :] @ weights
-            values = self.flat[here][:, REFERENCE - nights :]
-            found[1][here] = np.maximum(((values @ form) * values).sum(axis=1), RESOLUTION**2)
+        for place, counts in enumerate(self.count.T):  # see `before`
+            for nights in np.unique(counts[counts >= FEWEST]):
+                here = counts == nights
+                weights, form = _of_level(model, int(nights))
+                found[0, here, place] = self.kept[here, place, REFERENCE - nights :] @ weights
+                values = self.flat[here, place, REFERENCE - nights :]
+                found[1, here, place] = np.maximum(((values @ form) * values).sum(axis=1), RESOLUTION**2)
         return found[0], found[1]
 
 
 def before(rows: Floats, ends: Numbers) -> Before:
     """What is known of the nights before each of some columns."""
     padded = np.concatenate([np.full((len(rows), REFERENCE), np.nan), rows], axis=1)
-    nights = np.lib.stride_tricks.sliding_window_view(padded, REFERENCE, axis=1)[:, ends]
-    level, variance, count = levels(nights)
-    reach = _CLIP * np.sqrt(variance)
-    kept = np.clip(nights, (level - reach)[..., None], (level + reach)[..., None])
-    odd = _odd((kept != nights)[:, -1] & ~np.isnan(kept[:, -1]), count[:, -1])
-    return Before(count, kept, odd, _flat(kept, count))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, REFERENCE, axis=1)
+    count = np.empty((len(rows), len(ends)), dtype=np.int64)
+    kept, flat = np.empty((2, len(rows), len(ends), REFERENCE))
+    for place, end in enumerate(ends):  # one by one: the intermediate arrays are large
+        nights = windows[:, end]
+        level, variance, count[:, place] = levels(nights)
+        reach = _CLIP * np.sqrt(variance)
+        kept[:, place] = np.clip(nights, (level - reach)[:, None], (level + reach)[:, None])
+        flat[:, place] = _flat(kept[:, place], count[:, place])
+    odd = _odd((kept[:, -1] != nights) & ~np.isnan(kept[:, -1]), count[:, -1])
+    return Before(count, kept, odd, flat)
 
 
 def _flat(kept: Floats, count: Numbers) -> Floats:
     """Nights less their mean, and less a step that is most of their scatter."""
-    off = np.nan_to_num(kept - (np.nansum(kept, axis=2) / np.maximum(count, 1))[..., None])
+    off = np.nan_to_num(kept - (np.nansum(kept, axis=-1) / np.maximum(count, 1))[..., None])
     newer = np.arange(_LEVEL_NIGHTS, REFERENCE)
     older = np.maximum(count[..., None] - newer, 0)
-    sums = off[..., ::-1].cumsum(axis=2)[..., newer - 1]
+    sums = off[..., ::-1].cumsum(axis=-1)[..., newer - 1]
     heights = sums * count[..., None] / newer / np.maximum(older, 1)
     explained = np.where(older >= _LEVEL_NIGHTS, sums * heights, 0.0)
-    best = explained.argmax(axis=2)[..., None]
-    plain = np.take_along_axis(explained, best, 2) > _PLAIN * (off**2).sum(axis=2, keepdims=True)
-    height = np.where(plain, np.take_along_axis(heights, best, 2), 0.0)
+    best = explained.argmax(axis=-1)[..., None]
+    plain = np.take_along_axis(explained, best, -1) > _PLAIN * (off**2).sum(axis=-1, keepdims=True)
+    height = np.where(plain, np.take_along_axis(heights, best, -1), 0.0)
     return np.asarray(off - np.where(np.arange(REFERENCE)[::-1] < newer[best], height, 0.0))
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evmperf.model.run import Run
 from evmperf.runs import spool
 from evmperf.runs.history import StoredRun
@@ -21,43 +23,23 @@ FACTS = "facts"
 _HOT_MILLIDEGREES = 5000
 """Temperatures nearer to each other than this explain nothing."""
 
-_AREAS: Mapping[str, str] = {
-    "variation": "variation",
-    "image": "image root_file_system root",
-    "kernel": "kernel kernel_version",
-    "command line": "",
-    "CPU frequency": "governor frequency_khz",
-    "mitigations": "",
-    "U-Boot": "uboot",
-    "U-Boot environment": "",
-    "device tree": "",
-    "kernel configuration": "",
-    "modules": "",
-    "media": "cards nvme spi_nor",
-    "board": "model board_revision memory_kib cpus machine board_file",
-    "mounts": "",
-    "temperature": "",
-    "tools": "tools",
-    "lab": "",
-    "evmperf": "evmperf evmperf_revision",
-    "kernel messages": "",
-    "other": "",
-}
-"""What was asked for first, what only tells first of the rest last; with the facts that belong there."""
-AREAS = tuple(_AREAS)
-_AREA = {fact: area for area, facts in _AREAS.items() for fact in facts.split()}
-_SEPARATELY = {
-    "command_line",
-    "device_tree_sha256",
-    "temperatures_millicelsius",
-    "attempts",
-    "host_load",
-    "os",
-    "documents_missing",
-    "ab",
-    "bisect",
-}
-"""Facts that are compared in their own way, or say nothing of the software."""
+
+class _Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What differences.yaml has: words by area, and words in a row."""
+
+    areas: dict[str, str]
+    separately: str
+    costly: str
+    follows: str
+
+
+_RULES = msgspec.yaml.decode(Path(__file__).with_name("differences.yaml").read_bytes(), type=_Rules)
+_ORDER = {area: number for number, area in enumerate(_RULES.areas)}
+_AREA = {fact: area for area, facts in _RULES.areas.items() for fact in facts.split()}
+_SEPARATELY = _RULES.separately.split()
+_COSTLY, _FOLLOWS = (
+    tuple(f"CONFIG_{word}" for word in words.split()) for words in (_RULES.costly, _RULES.follows)
+)
 
 
 @dataclass(frozen=True)
@@ -76,8 +58,7 @@ Flat = dict[tuple[str, str], str]
 
 def between(a: Sequence[Path], b: Sequence[Path]) -> list[Difference]:
     """The differences between the runs of two sides; raises UsageError for a folder without a run."""
-    sides = [[known(folder) for folder in side] for side in (a, b)]
-    return compare(*sides)
+    return compare(*([_of_run(spool.read_run(f), _documents(f)) for f in side] for side in (a, b)))
 
 
 def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
@@ -95,20 +76,14 @@ def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
             continue  # no such document: that is not known, and no difference
         texts = (" or ".join(sorted(side - {""})) for side in (ours, theirs))
         found.append(Difference(area, what, *texts))
-    order = {area: number for number, area in enumerate(AREAS)}
-    return sorted(found, key=lambda entry: (order[entry.area], _rank(entry), entry.what))
-
-
-_COSTLY = re.compile(
-    r"CONFIG_(PREEMPT|HZ|NO_HZ|NR_CPUS|NUMA|TRANSPARENT_HUGEPAGE|CPU_FREQ|CPU_IDLE|SCHED|DEBUG|KASAN|"
-    r"KCSAN|KMEMLEAK|UBSAN|LOCKDEP|PROVE_|SLUB|FTRACE|FUNCTION_TRACER|PAGE_POISON|INIT_ON_|MITIGATION)"
-)
-_FOLLOWS = re.compile(r"CONFIG_(ARCH|HAVE|CC|AS|LD|GCC|CLANG)_")
-
-
-def _rank(entry: Difference) -> int:
-    """In an area: the kernel's options of known cost first, derived ones and the compiler's last."""
-    return -bool(_COSTLY.match(entry.what)) + bool(_FOLLOWS.match(entry.what))
+    found.sort(
+        key=lambda one: (
+            _ORDER[one.area],
+            one.what.startswith(_FOLLOWS) - one.what.startswith(_COSTLY),
+            one.what,
+        )
+    )
+    return found
 
 
 _MESSAGES = "kernel messages"
@@ -149,11 +124,6 @@ def between_runs(a: StoredRun, b: StoredRun) -> list[Difference]:
         for entry, found in zip((a, b), texts, strict=True)
     ]
     return compare(*([side] for side in sides))
-
-
-def known(folder: Path) -> Flat:
-    """Everything known of the run in a folder; raises UsageError when there is none."""
-    return _of_run(spool.read_run(folder), _documents(folder))
 
 
 def _documents(folder: Path | None) -> dict[str, str]:
@@ -237,10 +207,7 @@ _CHANGING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+", re.IGNORECASE)
 
 def _messages(text: str) -> Iterator[tuple[str, str]]:
     """What the kernel said, without times; numbers stand for any, as many change with each boot."""
-    for line in text.splitlines():
-        message = _CHANGING.sub("#", _STAMP.sub("", line)).strip()
-        if message:
-            yield message, ""
+    return _lines("\n".join(_CHANGING.sub("#", _STAMP.sub("", line)) for line in text.splitlines()))
 
 
 def _device_tree(text: str) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,7 @@ class Taken(NamedTuple):
     key: Key
     unit: str
     samples: tuple[float, ...]
-    under: comparable.ComparableCase
+    under: comparable.ComparableCase | Result
 
 
 KeySamples = tuple[Key, str, tuple[float, ...]]

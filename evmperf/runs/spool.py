@@ -68,10 +68,8 @@ class Spool:
             raise UsageError(f"{run.id!r} is not a run id: use letters, digits, . and - only")
         self.folder = results / run.id
         self.run = run
-        try:
+        with _writing(self.folder, _FREE):
             (self.folder / "raw").mkdir(parents=True)
-        except OSError as error:
-            raise _full(self.folder, error) from error
         self._held: BinaryIO | None = None
         self.on_change: Callable[[], None] = lambda: None
         """Called when something more is safe on the disk; must return at once."""
@@ -85,12 +83,10 @@ class Spool:
 
     def hold(self) -> None:
         """Hold this run as its measurer until the end of this process; see `is_live`."""
-        try:
+        with _writing(self.folder, _FREE):
             self._held = (self.folder / RECORDS).open("ab")
             # Nobody else holds a new run: this waits for no more than who asks `is_live`.
             fcntl.flock(self._held, fcntl.LOCK_EX)
-        except OSError as error:
-            raise _full(self.folder, error) from error
 
     def release(self) -> None:
         """Be known as that no more."""
@@ -100,10 +96,8 @@ class Spool:
     def save(self) -> None:
         """Write run.json, so that a reader sees the old one or the new one and nothing between."""
         text = msgspec.json.format(_encoded(_RUN, self.run.to_dict()), indent=1)
-        try:
+        with _writing(self.folder, _FREE):
             _replace(self.folder / "run.json", text + b"\n")
-        except OSError as error:
-            raise _full(self.folder, error) from error
         self.on_change()
 
     def append(self, record: SpoolRecord) -> None:
@@ -123,11 +117,9 @@ class Spool:
             and path.resolve().is_relative_to(self.folder.resolve() / "raw")  # no link leads away
         ):
             raise RefusedOutput(f"{name[:200]!r} is not a file name: raw output not kept", text)
-        try:
+        with _writing(self.folder, _FREE):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise _full(self.folder, error) from error
         return str(path.relative_to(self.folder))
 
 
@@ -147,11 +139,8 @@ def append_records(folder: Path, records: Iterable[SpoolRecord]) -> None:
     last line goes.
     """
     lines = b"".join(map(line, records))
-    try:
-        with _alone(folder), (folder / RECORDS).open("a+b", buffering=0) as file:
-            append_lines(file, lines)
-    except OSError as error:
-        raise _full(folder, error) from error
+    with _writing(folder, _FREE), _alone(folder), (folder / RECORDS).open("a+b", buffering=0) as file:
+        append_lines(file, lines)
 
 
 def append_lines(file: FileIO, lines: bytes) -> None:
@@ -159,13 +148,13 @@ def append_lines(file: FileIO, lines: bytes) -> None:
     until they are on the disk; all or nothing. Raises OSError.
     """
     good = file.seek(0, os.SEEK_END)
-    if good:
+    if good and os.pread(file.fileno(), 1, good - 1) != b"\n":
         with mmap.mmap(file.fileno(), good, access=mmap.ACCESS_READ) as data:
             end = data.rfind(b"\n") + 1
             torn = data[end:]
-        if torn and _is_json(torn):
+        if _is_json(torn):
             lines = b"\n" + lines  # whole, but for its end
-        elif torn:
+        else:
             good = file.truncate(end)
     try:
         if file.write(lines) != len(lines):
@@ -207,22 +196,24 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _full(folder: Path, error: OSError) -> LabError:
-    return LabError(
-        f"{folder}: cannot be written ({error.strerror}): free some space or name "
-        f"another folder with --results=FOLDER; the results until now are safe"
-    )
+_FREE = ": free some space or name another folder with --results=FOLDER; the results until now are safe"
+
+
+@contextlib.contextmanager
+def _writing(place: Path, remedy: str = "") -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise LabError(f"{place}: cannot be written ({error.strerror}){remedy}") from error
 
 
 def write_whole(target: Path, data: bytes, *, sync: bool = True) -> None:
     """Write a file, so that a reader sees the old one or the new one and nothing between; `sync` waits
     until it is on the disk. Raises LabError.
     """
-    try:
+    with _writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         _replace(target, data, sync)
-    except OSError as error:
-        raise LabError(f"{target}: cannot be written: {error.strerror}") from error
 
 
 def _replace(target: Path, data: bytes, sync: bool = True) -> None:
@@ -252,11 +243,9 @@ def _encoded(encoder: msgspec.json.Encoder, value: SpoolRecord | dict[str, Any])
 @contextlib.contextmanager
 def new_folder(results: Path) -> Iterator[Path]:
     """A temporary folder beside the runs, to prepare one in; raises LabError."""
-    try:
+    with _writing(results):
         results.mkdir(parents=True, exist_ok=True)
         scratch = tempfile.TemporaryDirectory(prefix=".new-", dir=results)
-    except OSError as error:
-        raise LabError(f"{results}: cannot be written: {error.strerror}") from error
     with scratch as path:
         yield Path(path)
 

@@ -1,7 +1,13 @@
-"""What `evmperf why` answers: a figure, and what was read that may explain it."""
+"""What `evmperf why` answers: a figure, what was read that may explain it, and what such causes cost.
+
+`python -m selftests.instruments.price_list` measures prices in turn on one board, and writes FILE.
+"""
+
+import functools
 
 import msgspec
 
+from evmperf.model.places import project
 from evmperf.model.stats import percent, rounded
 
 
@@ -75,3 +81,41 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         if self.looked:
             return "no reading explains it"
         return "the board's state around this case was not recorded: measure it again"
+
+
+FILE = project("baselines") / "prices.json"
+
+
+class Price(msgspec.Struct, frozen=True):
+    """How many times worse a figure was with a cause (its rule) than without: the mean of so many
+    blocks, and its 95 % interval.
+    """
+
+    cause: str
+    board: str
+    benchmark: str
+    case: str
+    metric: str
+    ratio: float
+    low: float
+    high: float
+    blocks: int
+
+    def __str__(self) -> str:
+        return f"{self.ratio:.2f} times ({self.low:.2f} to {self.high:.2f}) on {self.board}, {self.benchmark}"
+
+
+@functools.cache
+def prices() -> tuple[Price, ...]:
+    """All that were measured."""
+    return msgspec.json.decode(FILE.read_bytes(), type=tuple[Price, ...]) if FILE.is_file() else ()
+
+
+def price(cause: str, board: str, metric: str) -> tuple[float, str]:
+    """The size of a cause on this kind of board (0: not known), and what it was elsewhere, "" where
+    it was not measured.
+    """
+    # An interval with 1 in it does not tell that the cause costs anything.
+    same = [p for p in prices() if p.low > 1 and (p.cause, p.metric) == (cause, metric)]
+    here = max((one.ratio for one in same if one.board == board), default=0.0)
+    return here, "; ".join(str(one) for one in same if one.board != board)

@@ -11,7 +11,7 @@
 | Ethernet | payload a frame / bytes a frame on the wire | IEEE 802.3, 4A.4.2 (preamble 8, gap 12) |
 | SATA | 8/10 of 6 Gbit/s | Serial ATA 3.0, 7.2 |
 | audio | frames x channels x bits a sample | the row's rate, 16-bit stereo |
-| DDR | transfers x width | `_CHIPS` |
+| DDR | transfers x width | buses.yaml |
 | CPU | clock x 8 operations a cycle: four lanes of 32 bits, fused multiply and add | Arm DDI 0487, FMLA |
 
 These are upper bounds: commands, headers and turn-around times of the buses are left out.
@@ -20,7 +20,7 @@ These are upper bounds: commands, headers and turn-around times of the buses are
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
@@ -43,12 +43,10 @@ _THROUGHPUT = re.compile(r"(?:write_|read_|rx_|tx_)?throughput(?:_mib)?|bandwidt
 _MARGIN = 0.01
 """Clocks may be off by that much: see `rules.CLOCK`."""
 _BUFFERED = 0.06
-"""What a sender has handed over and the wire has not carried yet counts in tests of seconds; more
-than the line's own rate is impossible."""
+"""The same of Ethernet, see buses.yaml."""
 
 
-@dataclass(frozen=True)
-class Bus:
+class Bus(msgspec.Struct, frozen=True):
     """A bus in its present mode: at most `rate` bytes a second. `better` is the mode that it could
     have, in words, "" where nothing says that there is one, which carries `times` as much; `margin`
     is what a figure may be above.
@@ -59,6 +57,19 @@ class Bus:
     better: str = ""
     times: float = 0.0
     margin: float = _MARGIN
+
+
+class _Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What buses.yaml has."""
+
+    modes: list[tuple[str, float, int, str, int]]
+    clocks: dict[str, float]
+    usb: dict[int, float]
+    best: dict[str, Bus]
+    chips: dict[str, tuple[int, int, int]]
+
+
+_LIMITS = msgspec.yaml.decode(Path(__file__).with_name("buses.yaml").read_bytes(), type=_Limits, strict=False)
 
 
 def shares(result: Result, board: str = "") -> dict[str, float]:
@@ -136,28 +147,18 @@ def _mmc(shown: Mapping[str, Value]) -> Bus | None:
     return Bus(name, rate, *_better_mmc(shown, mode, clock, rate))
 
 
-_MODES = (
-    ("HS400", 400e6, 0xC0, "caps2", 0x18000),
-    ("HS200", 200e6, 0x30, "caps2", 0x60),
-    ("DDR52", 104e6, 0x0C, "caps", 0x3800),
-    ("high-speed", 52e6, 0x02, "caps", 0x02),
-)
-"""eMMC's modes, the best first: bytes a second, bits of the card (EXT_CSD byte 196) and of the kernel's host.
-"""
-_CLOCKS = (("SDR104", 208e6), ("HS[24]00", 200e6), ("SDR50", 100e6), ("DDR5|SDR25|high-speed", 50e6))
-"""Hz that a mode of a card goes up to (JESD84-B51, table 4; SD Physical Layer 6.00, 3.9)."""
 _SLOW_CLOCK = 0.9
 
 
 def _better_mmc(shown: Mapping[str, Value], mode: str, clock: float, rate: float) -> tuple[str, float]:
     """What a card and its host could do better, and how many times better that is."""
     card = _hexadecimal(shown.get("mmc.ext_csd"))
-    for name, most, bits, word, host in _MODES:
+    for name, most, bits, word, host in _LIMITS.modes:
         if name in mode:
             break
         if card & bits and _hexadecimal(shown.get(f"mmc.{word}")) & host:
             return f"this card and this host can do {name}; it runs at {mode}", most / rate
-    fast = next((hz for name, hz in _CLOCKS if re.search(name, mode)), 0.0)
+    fast = next((hz for name, hz in _LIMITS.clocks.items() if re.search(name, mode)), 0.0)
     if clock < _SLOW_CLOCK * fast:
         return f"{mode} goes up to {fast / 1e6:g} MHz; the bus runs at {clock / 1e6:g} MHz", fast / clock
     return "", 0.0
@@ -192,26 +193,16 @@ def _ufs(shown: Mapping[str, Value]) -> Bus | None:
     return Bus(name, mbit * lanes * 0.8 * 1e6 / 8)
 
 
-_USB_RATES = {
-    12: 19 * 64 * 1e3,
-    480: 13 * 512 * 8e3,
-    5000: 500e6,
-    10000: 10e9 / 8 * 128 / 132,
-    20000: 20e9 / 8 * 128 / 132,
-}
-"""Mbit/s of the signal to bytes a second that bulk transfers can have."""
-
-
 def _usb(shown: Mapping[str, Value]) -> Bus | None:
     ports = sorted((n for n in shown if re.fullmatch(r"usb\.\d+-[\d.]+\.speed", n)), key=len)
     speed = leading(shown[ports[-1]]) if ports else None
-    if speed is None or int(speed) not in _USB_RATES:
+    if speed is None or int(speed) not in _LIMITS.usb:
         return None
     version = str(shown.get(ports[-1].removesuffix("speed") + "version", ""))
     # USB 2.0 has no version 2.1: it is what a device for USB 3 says of itself at high speed.
     better = "this disk can do USB 3; it runs at high speed" if version == "2.10" else ""
-    rate = _USB_RATES[int(speed)]
-    return Bus(f"USB, {speed:g} Mbit/s", rate, better, _USB_RATES[5000] / rate if better else 0.0)
+    rate = _LIMITS.usb[int(speed)]
+    return Bus(f"USB, {speed:g} Mbit/s", rate, better, _LIMITS.usb[5000] / rate if better else 0.0)
 
 
 def _pcie(shown: Mapping[str, Value]) -> Bus | None:
@@ -246,40 +237,6 @@ def _of_udp(size: int, mtu: int) -> float:
     return size / sum(max(packet + 20 + 18, 64) + 20 for packet in packets)
 
 
-_GIGABIT = "1000 Mbit/s Ethernet"
-_MOST: tuple[tuple[str, Bus], ...] = (
-    (r"(?:uboot_)?emmc_.*", Bus("an eMMC at HS400", 400e6)),
-    (r"(?:uboot_)?mmcsd_.*", Bus("an SD card at SDR104", 104e6)),
-    (r"ospi_.*|uboot_ospi|(?:linux|uboot)_flash_summary", Bus("8D-8D-8D at 166.7 MHz", 1e9 / 3)),
-    (r"(?:uboot_)?ufs.*", Bus("HS-G3 series B, 2 lanes", 1457.6e6 * 4 * 2 * 0.8 / 8)),
-    (r"usbdev_hs_.*", Bus("USB, 480 Mbit/s", _USB_RATES[480])),
-    (r"usbhost_msc_.*", Bus("USB, 5000 Mbit/s", _USB_RATES[5000])),
-    (r"m?sata_.*", Bus("SATA, 6 Gbit/s", 600e6)),
-    (r"pcie_nvme_.*", Bus("PCIe, 8 GT/s x4", 8e9 * 4 / 8 * 128 / 130)),
-    (r"eth_icssm_.*", Bus("100 Mbit/s Ethernet", 12.5e6, margin=_BUFFERED)),
-    (r"eth_(?:.*_)?tcp_.*", Bus(f"{_GIGABIT} both ways", 250e6 * 1448 / 1538, margin=_BUFFERED)),
-    (r"eth_.*|pcie_eth|ipsec.*", Bus(_GIGABIT, 125e6 * 1472 / 1538, margin=_BUFFERED)),
-)
-"""By the name of a table: the best mode of its bus on any of the boards."""
-_CHIPS: Mapping[str, tuple[int, int, int]] = {
-    "am64": (16, 1600, 1000),
-    "am62a": (32, 3733, 1400),
-    "am62l": (16, 1600, 1250),
-    "am62x": (16, 1600, 1400),
-    "j7200": (32, 3200, 2000),
-    "j721e": (32, 4266, 2000),
-    "j721s2": (64, 4266, 2000),
-    "am68": (64, 4266, 2000),
-    "j784s4": (128, 4266, 2000),
-    "am69": (128, 4266, 2000),
-}
-"""By the beginning of a board's name: width of the DDR in bits, transfers in millions a second, MHz
-of the CPU. Sources: width and transfers of AM6x, the README and revision history of TI's DDR Register
-Configuration tool 0.10.32 (dev.ti.com/tirex, Processor_DDR_Config); of all, U-Boot's arch/arm/dts:
-k3-am64-sk-lp4-1600MTs, k3-am62a-ddr-1866mhz-32bit, k3-j7200-ddr-evm-lp4-3200, and -lp4-4266 of J721E,
-J721S2 (two controllers of 32 bits) and J784S4 (four); clocks, the operating points in Linux'
-arch/arm64/boot/dts/ti (k3-am62x-sk-common, k3-am62l3) and the lists of modules in TI's guides.
-"""
 _OPERATIONS = 8
 """Of one core a cycle, in single precision; vfpbench got 7.9 of a Cortex-A72 (wlog.flatlib.jp/2015/10/30)."""
 _STEREO_16_BITS = 4
@@ -294,9 +251,9 @@ def most(benchmark: str, case: str = "", board: str = "") -> Bus | None:
     """
     if re.fullmatch(r"audio_\w+", benchmark) and re.fullmatch(r"\d{4,6}", case):
         return Bus(f"{case} Hz of 16-bit stereo", int(case) * _STEREO_16_BITS, margin=_OFF_RATE)
-    chip = next((known for name, known in _CHIPS.items() if board.startswith(name)), None)
+    chip = next((known for name, known in _LIMITS.chips.items() if board.startswith(name)), None)
     if chip and (benchmark == "stream" or (benchmark == "lmbench" and _BEYOND_CACHES.fullmatch(case))):
         return Bus(f"DDR, {chip[0]} bits x {chip[1]} MT/s", chip[0] / 8 * chip[1] * 1e6)
     if chip and benchmark == "linpack":
         return Bus(f"one core, {chip[2]} MHz x {_OPERATIONS}", chip[2] * 1e6 * _OPERATIONS)
-    return next((bus for name, bus in _MOST if re.fullmatch(name, benchmark)), None)
+    return next((bus for name, bus in _LIMITS.best.items() if re.fullmatch(name, benchmark)), None)

@@ -20,8 +20,8 @@ from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.state import State
 from evmperf.runs.spool import Spool, append_records
-from evmperf.state import prices
-from evmperf.state.prices import Price
+from evmperf.state import answers
+from evmperf.state.answers import Price
 from selftests.support import spools
 
 HEALTHY = {
@@ -133,7 +133,7 @@ def price(board, low):
     ("board", "low", "size"), [("j7200-evm", 1.1, 1.5), ("j7200-evm", 0.9, None), ("virtual-evm", 1.1, None)]
 )
 def test_a_price_is_a_size_on_the_same_kind_of_board_alone(asked, monkeypatch, board, low, size):
-    monkeypatch.setattr(prices, "known", lambda: (price(board, low),))
+    monkeypatch.setattr(answers, "prices", lambda: (price(board, low),))
     (cause,) = asked(State(shown=HEALTHY, beside={"hog (4)": 50.0}, seconds=60.0))[0].causes
     assert cause.size == size
     assert ("1.50 times" in cause.elsewhere) == (board == "virtual-evm")
@@ -142,7 +142,7 @@ def test_a_price_is_a_size_on_the_same_kind_of_board_alone(asked, monkeypatch, b
 @pytest.mark.parametrize(("price", "size"), [(1.5, 1.5), (9.0, 4.0)])
 def test_of_a_price_and_what_the_readings_bound_the_smaller_is_the_size(asked, monkeypatch, price, size):
     known = Price("limited", "j7200-evm", "emmc_raw_fio_1g", "1m", "read_throughput", price, 1.1, 10.0, 6)
-    monkeypatch.setattr(prices, "known", lambda: (known,))
+    monkeypatch.setattr(answers, "prices", lambda: (known,))
     (cause,) = asked(State(shown={**HEALTHY, "cpu.policy0.scaling_max_freq": 500000}))[0].causes
     assert cause.size == size
 

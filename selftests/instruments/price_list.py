@@ -3,7 +3,7 @@
 Each block measures a case without a cause and with each fault of `why_faults`, in random order,
 on one boot, or boots with arguments of the kernel and without one of them. The ratio of a block is that of
 the figures without and with the cause; its logarithms make the mean and the interval (Student's t). The
-result goes to `evmperf.state.prices.FILE` after each block from the fourth.
+result goes to `evmperf.state.answers.FILE` after each block from the fourth.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 from evmperf.benchmarks.families import boot
 from evmperf.model.figures import figures
 from evmperf.runs import spool
-from evmperf.state import prices
-from evmperf.state.prices import Price
+from evmperf.state import answers
+from evmperf.state.answers import Price
 from selftests.instruments import command, why_faults
 from selftests.instruments.why_faults import Board, Fault
 
@@ -103,10 +103,10 @@ def _price(price: Price, metric: str, logs: list[float]) -> Price:
 
 def store(found: Iterable[Price]) -> None:
     """Put prices in the place of earlier ones."""
-    kept = {(p.cause, p.board, p.benchmark, p.metric): p for p in (*prices.known(), *found)}
+    kept = {(p.cause, p.board, p.benchmark, p.metric): p for p in (*answers.prices(), *found)}
     ordered = [price for _, price in sorted(kept.items())]
-    prices.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
-    prices.known.cache_clear()
+    answers.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
+    answers.prices.cache_clear()
 
 
 def main(words: Sequence[str] | None = None) -> None:

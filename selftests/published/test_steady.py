@@ -73,7 +73,7 @@ def test_only_published_figures_are_doubted_for_their_history(history):
 
 def test_no_verdict_builds_on_a_doubtful_figure(history):
     other = Run("b", "x1-evm", "full", os="Linux", release="10.00")
-    baseline = judge.EarlierFigures({KEY: (other, one(53.0)[KEY])})
+    baseline = {KEY: (other, one(53.0)[KEY])}
     (verdict,) = judge.against_figures(judge.Subject(RUN, one(5.3)), baseline)
     assert verdict.outcome is judge.Outcome.NOT_JUDGED
     assert "decimal point" in verdict.why

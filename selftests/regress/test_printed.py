@@ -49,8 +49,8 @@ def figure(mean, low=None, high=None, key=KEY, unit="s"):
 def test_two_published_figures(ours, theirs, outcome):
     """The last pair is 84.8 % apart, and its ranges hold each other's means: nothing is known."""
     run = Run("b", "x-evm", "full")
-    baseline = judge.EarlierFigures({KEY: (run, figure(*theirs))}, {KEY: USUAL})
-    (verdict,) = judge.against_figures(judge.Subject(run, {KEY: figure(*ours)}), baseline)
+    known = {KEY: (run, figure(*theirs))}
+    (verdict,) = judge.against_figures(judge.Subject(run, {KEY: figure(*ours)}), known, {KEY: USUAL})
     assert verdict.outcome is outcome
     assert ("would not show" in verdict.why) is (outcome is Outcome.UNKNOWN)
 
@@ -84,7 +84,7 @@ def verdicts(before, after):
     run, found = after
     known = {key: (before[0], figure) for key, figure in before[1].items()}
     subject = judge.Subject(run, found)
-    return judge.against_figures(subject, judge.EarlierFigures(known, against.usual()))
+    return judge.against_figures(subject, known, against.usual())
 
 
 def within(figure, other):
@@ -132,7 +132,7 @@ def test_udp_of_another_payload_is_not_compared():
         }
 
     run = Run("b", "x-evm", "full")
-    baseline = judge.EarlierFigures({k: (run, f) for k, f in row(18, 60.0).items()})
+    baseline = {k: (run, f) for k, f in row(18, 60.0).items()}
     for verdict in judge.against_figures(judge.Subject(run, row(64, 60.0)), baseline):
         assert verdict.outcome is Outcome.NOT_COMPARABLE
         assert verdict.why == "payload differs (64 bytes, not 18)"

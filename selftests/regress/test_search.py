@@ -1,4 +1,3 @@
-import json
 import math
 import os
 import random
@@ -150,22 +149,6 @@ def test_it_goes_on_from_its_state(tmp_path):
     board.broken.clear()
     assert search.bisect(Bisector(again, board.measure, keep)).version == "v9"
     assert Bisection.load(tmp_path).rounds[: len(asked.rounds)] == asked.rounds
-
-
-def test_a_state_of_the_first_schema_is_read(tmp_path):
-    asked = make()
-    run(Board(9), asked)
-    asked.save(tmp_path)
-    file = tmp_path / search.FILE
-    data = json.loads(file.read_text())
-    words = data.pop("sides")
-    data |= {"schema": 1, "metric": data.pop("metrics")[0], "most_blocks": data.pop("blocks")}
-    data |= {"good": words[GOOD], "bad": words[BAD], "what": words[CANDIDATE]}
-    for entry in data["rounds"]:
-        entry["label"] = entry.pop("side")
-        del entry["left_out"]
-    file.write_text(json.dumps(data))
-    assert Bisection.load(tmp_path) == asked
 
 
 def test_a_candidate_in_the_middle_is_neither():
