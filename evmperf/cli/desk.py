@@ -15,6 +15,7 @@ from evmperf.doctor import host
 from evmperf.doctor.finding import Noted
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.pages import look
 
 
 @command("desk")
@@ -24,7 +25,12 @@ def _desk(options: argparse.Namespace) -> int:
     except desk.NoBoard as error:
         tell(str(error))
         return ExitStatus.NOTHING
-    _show(found)
+    print(look.render("cli/desk.txt.j2", found=found))
+    if any(name.startswith("boot_time") for name in found.can):
+        try:
+            host.real_time()
+        except Noted as note:
+            print(f"This machine: {note}")
     if not found.can:
         raise UsageError(f"nothing can be measured on {found.where} as it is: see above")
     question = "Measure now? [Y/n] "
@@ -44,22 +50,6 @@ def _find(options: argparse.Namespace) -> FoundBoard:
         print(f"{error}.")
         password = getpass.getpass(f"Password of {options.user}: ")
         return desk.find(msgspec.structs.replace(request, password=password), show, _may_make)
-
-
-def _show(found: FoundBoard) -> None:
-    like = f"as {found.like}" if found.like else "a board without a file of its own"
-    print(f"{found.where}: {found.model} ({like}) {found.os}\nIts file: {found.file}")
-    cases = ", ".join(f"{name} ({count})" for name, count in found.can.items())
-    print(f"Can be measured now (cases): {cases or 'nothing'}")
-    print("Left out:")
-    for left in found.left_out:
-        print(f"  {', '.join(left.names)}: {left.why}")
-    print(f"What it changes: {'; '.join(found.changes) or 'nothing but /tmp of the board'}")
-    if any(name.startswith("boot_time") for name in found.can):
-        try:
-            host.real_time()
-        except Noted as note:
-            print(f"This machine: {note}")
 
 
 def _may_make(plan: str) -> bool:

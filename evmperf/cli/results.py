@@ -18,9 +18,9 @@ from evmperf.cli.terminal import width
 from evmperf.console import record, review
 from evmperf.console.review import Reviewed
 from evmperf.model.errors import LabError, UsageError
-from evmperf.model.outlets import line
 from evmperf.model.records import BootRecord
 from evmperf.model.stats import rounded
+from evmperf.pages import look
 from evmperf.published import source as published
 from evmperf.report.columns import Column, sparkline, table
 from evmperf.report.table import text_table
@@ -76,20 +76,12 @@ def _show(options: argparse.Namespace) -> None:
     folder = run_folder(options.run, options.results)
     run = spool.read_run(folder)
     results = spool.read_results(folder)
-    print(f"{run.id}: {run.board}, profile {run.profile}, {run.os or 'operating system unknown'}")
-    print(f"release {run.release or 'unknown'}, kernel {run.facts.kernel or 'unknown'}")
-    unknown = "is at work" if spool.is_live(folder) else "has not ended, or was killed"
-    print(f"{run.outcome or f'This run {unknown}.'}\n")
+    shown = ""
     if results:
         baseline = published.baseline(run) if run.kind != GUIDE else None
-        print(text_table(results, width(140 if baseline else 120), baseline), end="")
-    for result in results:
-        for failure in result.failures:
-            what = "refused" if failure.refused else "failed"
-            print(
-                f"{result.benchmark} {result.case} {failure.step}: {what} ({failure.kind}): "
-                f"{failure.message}{f' [{failure.raw}]' if failure.raw else ''}"
-            )
+        shown = text_table(results, width(140 if baseline else 120), baseline)
+    live = spool.is_live(folder)
+    print(look.render("cli/show.txt.j2", run=run, results=results, live=live, table=shown), end="")
     if options.facts:
         print(json.dumps(run.facts.to_dict(), indent=1, sort_keys=True))
 
@@ -178,20 +170,7 @@ def _replay(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps([_entry(boot) for boot in boots], indent=1))
         return
-    for boot in boots:
-        print(f"boot {boot.number}")
-        begin = next(iter(boot.marks.values())).mono_ns if boot.marks else 0
-        for mark in boot.marks.values():
-            since, error = (mark.mono_ns - begin) / 1e9, mark.error_s * 1000
-            print(f"  {mark.phase:<18}{since:>10.3f} s  within {error:.1f} ms  {mark.text[:60]}")
-            for part in [part for part in boot.tree.parts if part.phase == mark.phase][:_MOST]:
-                print(line(f"      {part.seconds:.3f} s {part.name} ({part.clock})"))
-        if boot.alarm:
-            print(f"  {boot.alarm.name}: {boot.alarm.text}")
-        for note in (*boot.notes, *boot.tree.notes):
-            print(line(f"  {note}"))
-        for change in boot.changes or ["as recorded"]:
-            print(f"  -> {change}")
+    print(look.render("cli/replay.txt.j2", boots=boots, most=_MOST), end="")
 
 
 def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
