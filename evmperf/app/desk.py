@@ -12,12 +12,13 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED, FEATURES
-from evmperf.desk import boardfile, identity, ports, scratch
+from evmperf.desk import boardfile, identity, ports
 from evmperf.desk.identity import SshAddress
 from evmperf.desk.ports import Port, Voice
 from evmperf.measure import boardfile as boardfiles
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.replies import Remark, WantedSession
+from evmperf.provision import scratch
 
 _ADDRESS = re.compile(r"(?:([\w][\w.-]*)@)?(\[[0-9a-fA-F:.]+\]|[\w][\w.-]*)(?::(\d{1,5}))?")
 _POWER = {

@@ -7,8 +7,9 @@ import pytest
 from evmperf.app import desk
 from evmperf.app.requests import FindBoard
 from evmperf.boards import board as boards
-from evmperf.desk import scratch
+from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, UsageError
+from evmperf.provision import scratch
 from selftests.support.deskboard import Disks
 
 GPT, MBR = "label: gpt\n", "label: dos\n"
@@ -58,6 +59,36 @@ def test_a_disk_that_sfdisk_refuses_is_told_by_its_words(tmp_path):
     assert disks.table == before
     with pytest.raises(BoardError, match=r"not made as planned: .*Failed to add #3 partition"):
         scratch.check(plan, disks.run(scratch.SURVEY), printed)
+
+
+class DiskShell:
+    """A shell on a board with these disks."""
+
+    def __init__(self, disks):
+        self._disks = disks
+
+    def run(self, command, timeout_s):
+        return ShellReply(0, self._disks.run(command))
+
+
+@pytest.mark.parametrize("label", [GPT, MBR])
+def test_a_scratch_partition_comes_back_behind_an_image(tmp_path, label):
+    disks = Disks(tmp_path, f"{label}size=64M\nsize=32M\n", 400, 400)
+    shell, before = DiskShell(disks), disks.table
+    assert scratch.made(shell, "/dev/mmcblk0p2", 100) == "/dev/mmcblk0p3"
+    (new,) = disks.table - before
+    assert new[2] == 100 << 11
+    # It is there: nothing is written.
+    assert scratch.made(shell, "/dev/mmcblk0p2", 80) == "/dev/mmcblk0p3"
+    assert disks.table == before | {new}
+    with pytest.raises(BoardError, match="scratch partition of 300 MiB"):
+        scratch.made(shell, "/dev/mmcblk0p2", 300)
+
+
+def test_a_kernel_that_does_not_see_the_partition_is_told(tmp_path):
+    disks = Disks(tmp_path, *TABLES["gpt"][:3], tells=False)
+    with pytest.raises(BoardError, match="after its next boot"):
+        scratch.made(DiskShell(disks), "/dev/mmcblk0p2", 100)
 
 
 def test_a_scratch_partition_is_made_once_a_person_agreed(make_board, tmp_path):

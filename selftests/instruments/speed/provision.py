@@ -15,7 +15,7 @@ from labgrid import Environment
 from evmperf.benchmarks import catalogue
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
-from evmperf.provision import installation, running
+from evmperf.provision import running, scratch
 from evmperf.provision.cache import Cache
 from evmperf.provision.image import DiskImage
 from evmperf.provision.installation import Installation
@@ -95,7 +95,7 @@ class _Measure:
             lambda: self._way.put(image, lambda *_: None),
             self._boot,
             identify,
-            lambda: installation.make_scratch(self._bench.shell(), "/dev/mmcblk1p2", options.scratch_mib),
+            lambda: scratch.made(self._bench.shell(), "/dev/mmcblk1p2", options.scratch_mib),
         ]
 
     def _boot(self) -> None:

@@ -1,31 +1,28 @@
-"""A partition for benchmarks in the free space behind a disk's partitions (`--make-scratch`)."""
+"""A partition for benchmarks in free space behind a disk's partitions (`--make-scratch`, `scratch_mib`)."""
 
 import re
 from dataclasses import dataclass, field
 
+from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, UsageError
+from evmperf.model.shelltext import ShellTexts
 
 SECTOR = 512
 """Bytes that sysfs counts in."""
 _MIB = (1 << 20) // SECTOR
 _MOST_MIB, _LEAST_MIB = 2048, 64
-_DRIVERS = {"MMC": "emmc", "SD": "mmcsd"}
+_DRIVERS = {"MMC": "emmc", "SD": "mmcsd", None: ""}
+_TIMEOUT_S = 60.0
 
-SURVEY = (
-    "{ PATH=$PATH:/usr/sbin:/sbin; for b in /sys/block/mmcblk*; do n=${b##*/};"
-    " case $n in *boot*|*rpmb*) continue;; esac; echo disk: $n $(cat $b/device/type $b/size $b/ro);"
-    " for p in $b/$n*p*; do echo part: $n /dev/${p##*/} : start=$(cat $p/start), size=$(cat $p/size); done;"
-    ' LC_ALL=C sfdisk -d /dev/$n 2>&1 | sed "s/^/table: $n /"; done;'
-    " command -v sfdisk >/dev/null && echo tool: sfdisk; } 2>/dev/null"
-)
+SURVEY = ShellTexts(__file__)("survey")
 """Shell text, one line, that says the disks, what the kernel knows of their partitions and what
 sfdisk reads in their tables, and writes nothing."""
 _LINE = re.compile(
-    r"disk: (?P<disk>mmcblk\d+) (?P<kind>MMC|SD) (?P<size>\d{1,15}) 0"
-    r"|table: (?P<labelled>mmcblk\d+) label: (?P<label>gpt|dos)"
-    r"|table: (?P<bounded>mmcblk\d+) last-lba: (?P<last>\d{1,15})"
-    r"|table: (?P<grown>mmcblk\d+) The backup GPT table is not on the end of the device\..*"
-    r"|(?P<source>part|table): (?P<holder>mmcblk\d+) /dev/mmcblk\d+p(?P<number>\d{1,3}) :"
+    r"disk: (?P<disk>mmcblk\d+|nvme\d+n\d+) (?:(?P<kind>MMC|SD) )?(?P<size>\d{1,15}) 0"
+    r"|table: (?P<labelled>\w+) label: (?P<label>gpt|dos)"
+    r"|table: (?P<bounded>\w+) last-lba: (?P<last>\d{1,15})"
+    r"|table: (?P<grown>\w+) The backup GPT table is not on the end of the device\..*"
+    r"|(?P<source>part|table): (?P<holder>\w+) /dev/\w+p(?P<number>\d{1,3}) :"
     r" start= *(?P<start>\d{1,15}), size= *(?P<sectors>\d{1,15})(?:,.*)?"
 )
 
@@ -117,7 +114,8 @@ def plan(said: str) -> ScratchPlan:
             "the board has no sfdisk, which makes the partition: install it (util-linux), or make the "
             "partition on another machine and name it as `scratch` in the board file"
         )
-    found = [plan for name, disk in _disks(said).items() if (plan := _behind(name, disk))]
+    disks = _disks(said).items()
+    found = [plan for name, disk in disks if disk.driver and (plan := _behind(name, disk))]
     if not found:
         raise UsageError(
             f"no eMMC or SD card of the board has {_LEAST_MIB} MiB free behind its partitions and a number "
@@ -127,8 +125,31 @@ def plan(said: str) -> ScratchPlan:
     return max(found, key=lambda one: one.sectors)
 
 
-def _behind(name: str, disk: _Disk) -> ScratchPlan | None:
-    """The partition behind all of a disk; None without room, a number, or a table: all may be in use then."""
+def made(shell: Shell, root: str, mib: int) -> str:
+    """The device of a partition of `mib` MiB behind the image's on the disk of `root`, made if needed; raises
+    BoardError.
+    """
+    name = re.sub(r"p?\d+$", "", root.removeprefix("/dev/"))
+    disk = _disks(shell.run(SURVEY, _TIMEOUT_S).text).get(name, _Disk("", 0))
+    # The image's last partition is its root: what is behind that is the lab's.
+    _, number, sectors = max(((start, n, count) for n, start, count in disk.knows), default=(0, 0, 0))
+    last = f"/dev/{name}p{number}"
+    if last != root and sectors >= mib * _MIB:
+        return last
+    new = _behind(name, disk, mib, mib)
+    if new is None:
+        raise BoardError(
+            f"no scratch partition of {mib} MiB can be made on /dev/{name}: it takes sfdisk on the board, "
+            f"room behind the last partition, and a number left in the table"
+        )
+    printed = shell.run(f"{{ {new.command}; }} 2>&1", _TIMEOUT_S).text
+    if remark := check(new, shell.run(SURVEY, _TIMEOUT_S).text, printed):
+        raise BoardError(remark)
+    return new.partition
+
+
+def _behind(name: str, disk: _Disk, least: int = _LEAST_MIB, most: int = _MOST_MIB) -> ScratchPlan | None:
+    """The partition behind all of a disk, of so many MiB; None without room, a number, or a table."""
     used = {number for number, _, _ in disk.entries}
     numbers = range(1, 5) if disk.label == "dos" else range(max(used, default=0) + 1, 129)
     number = next((n for n in numbers if n not in used), 0)
@@ -137,22 +158,22 @@ def _behind(name: str, disk: _Disk) -> ScratchPlan | None:
     start = -(-max(first + count for _, first, count in disk.entries) // _MIB) * _MIB
     # The last MiB has GPT's copy, or may get it.
     end = disk.last + 1 if disk.last and not disk.grown else disk.size - _MIB
-    sectors = min((end - start) // _MIB, _MOST_MIB) * _MIB
-    if sectors < _LEAST_MIB * _MIB:
+    sectors = min((end - start) // _MIB, most) * _MIB
+    if sectors < least * _MIB:
         return None
     return ScratchPlan(name, disk.driver, number, start, sectors, frozenset(disk.entries), disk.grown)
 
 
-def check(made: ScratchPlan, said: str, printed: str) -> str:
+def check(plan: ScratchPlan, said: str, printed: str) -> str:
     """Whether the board's table has the partition (`said` to SURVEY) as planned, and the others as before.
 
     Returns a remark, "" where the kernel knows it already; `printed` is what the command said. Raises
     BoardError where the table is any other.
     """
-    now = _disks(said).get(made.disk, _Disk("", 0))
-    new = (made.number, made.start, made.sectors)
-    if now.entries == made.kept | {new}:
-        remark = f"the board's kernel shows {made.partition} after its next boot: reboot it, then --lg-env"
+    now = _disks(said).get(plan.disk, _Disk("", 0))
+    new = (plan.number, plan.start, plan.sectors)
+    if now.entries == plan.kept | {new}:
+        remark = f"the board's kernel shows {plan.partition} after its next boot: reboot it, then --lg-env"
         return "" if new in now.knows else remark
     last = " ".join(printed.strip().splitlines()[-4:])[:300]
-    raise BoardError(f"{made.partition} was not made as planned: {last or 'sfdisk printed nothing'}")
+    raise BoardError(f"{plan.partition} was not made as planned: {last or 'sfdisk printed nothing'}")
