@@ -3,14 +3,15 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from evmperf.boards import prompts
 from evmperf.desk.ports import PortLine, Voice, heard
 from evmperf.lab.tester import SshTester
 from evmperf.model.errors import LabError, ToolError, UsageError
 from evmperf.model.places import FURTHER_PROGRAMS
+from evmperf.model.shelltext import ShellTexts
 
+_SHELL = ShellTexts(__file__)
 _PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
 _END = re.compile(r"evmperf-end")
 _LOGIN_S, _ANSWER_S, _SSH_S, _BOOT_S = 20.0, 20.0, 15.0, 240.0
@@ -65,8 +66,7 @@ def question(tools: Iterable[str]) -> str:
     """Shell text that only reads, in lines that busybox's shell takes (1 KiB)."""
     words = sorted(tools)
     chunks = (" ".join(words[at : at + _WORDS]) for at in range(0, len(words), _WORDS))
-    about = " ".join(Path(__file__).with_name("question.sh").read_text("utf-8").split())
-    about = f"{{ {about} {FURTHER_PROGRAMS}; }} 2>/dev/null"
+    about = _SHELL("question", further=FURTHER_PROGRAMS)
     there = "case $t in /*) [ -d $t ];; *) command -v $t >/dev/null 2>&1;; esac && echo tool: $t"
     return "\n".join([about, *(f"for t in {chunk}; do {there}; done" for chunk in chunks)])
 

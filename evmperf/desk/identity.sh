@@ -1,3 +1,5 @@
+#: question
+{
 echo model: $(tr -d '\0' </proc/device-tree/model);
 echo compatible: $(tr '\0' ' ' </proc/device-tree/compatible);
 echo soc: $(cat /sys/devices/soc0/family /sys/devices/soc0/machine);
@@ -13,3 +15,5 @@ for n in /sys/class/net/*; do
     [ ! -e $n/device ] || [ -e $n/wireless ] || [ "$(cat $n/carrier)" != 1 ] ||
     echo link: ${n##*/} $(ip -4 -o address show dev ${n##*/} | awk '{print $4}');
 done;
+@further;
+} 2>/dev/null
