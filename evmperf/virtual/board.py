@@ -130,19 +130,16 @@ def now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def check_name(name: str) -> str:
-    """Return the name; raises UsageError if it cannot name a folder and a network namespace."""
+def folder(name: str) -> Path:
+    """The board's folder (absolute), which may not exist; raises UsageError for a name that cannot be a
+    folder's and a network namespace's.
+    """
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"board name {name!r} is not valid: use up to 32 lower-case letters, digits, '-' and "
             "'_', starting with a letter or digit"
         )
-    return name
-
-
-def folder(name: str) -> Path:
-    """The board's folder (absolute), which may not exist; raises UsageError for a bad name."""
-    return folders.state_dir().absolute() / check_name(name)
+    return folders.state_dir().absolute() / name
 
 
 def names() -> list[str]:
@@ -190,14 +187,9 @@ def is_locked(board: Path) -> bool:
 
 def hold_lock(board: Path) -> int:
     """Lock the board for the rest of this process; returns the descriptor, raises LabError if it is taken."""
-    handle = os.open(_lock(board), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     # Someone who only looks (is_locked) holds the lock for microseconds: that is not a bench.
-    if not _flock(handle, deadline=time.monotonic() + 1):
-        os.close(handle)
-        raise LabError(
-            f"the bench of board {board.name} is already running: stop it with "
-            f"`evmperf virtual stop {board.name}`"
-        )
+    remedy = f"stop it with `evmperf virtual stop {board.name}`"
+    handle = _held(_lock(board), 1, f"the bench of board {board.name} is already running: {remedy}")
     os.ftruncate(handle, 0)  # the record of the bench before
     return handle
 
@@ -206,28 +198,27 @@ def hold_lock(board: Path) -> int:
 def starting(board: Path, timeout: float) -> Iterator[None]:
     """Keep others from starting or stopping the board; raises LabError after `timeout` seconds of waiting."""
     board.mkdir(parents=True, exist_ok=True)
-    handle = os.open(board / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    who = f"someone else has been starting or stopping board {board.name} for more than {timeout:g} s"
+    handle = _held(board / "start.lock", timeout, f"{who}: see {board / 'bench.log'}")
     try:
-        if not _flock(handle, deadline=time.monotonic() + timeout):
-            raise LabError(
-                f"someone else has been starting or stopping board {board.name} "
-                f"for more than {timeout:g} s: see {board / 'bench.log'}"
-            )
         yield
     finally:
         os.close(handle)
 
 
-def _flock(handle: int, deadline: float) -> bool:
+def _held(file: Path, timeout: float, taken: str) -> int:
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    deadline = time.monotonic() + timeout
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                return False
+                os.close(handle)
+                raise LabError(taken) from None
             time.sleep(0.01)
         else:
-            return True
+            return handle
 
 
 def _lock(board: Path) -> Path:

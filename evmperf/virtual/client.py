@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -160,7 +159,8 @@ class LabClient:
     def _spawn(self, options: LabOptions) -> None:
         """Start the process and wait for its word that it is ready."""
         # -P: not the evmperf that may lie in the current folder.
-        command = [sys.executable, "-P", "-m", "evmperf.virtual.server", json.dumps(asdict(options))]
+        said = msgspec.json.encode(options).decode()
+        command = [sys.executable, "-P", "-m", "evmperf.virtual.server", said]
         try:
             with (self.folder / "bench.log").open("ab") as log:
                 process = subprocess.Popen(
@@ -186,9 +186,9 @@ class LabClient:
                 f"the bench of board {self.name} ended while it started ({self._last_word()}): "
                 f"see {self.folder / 'bench.log'}"
             )
-        if "error" in (said := json.loads(line)):
-            kind = UsageError if said["kind"] == "usage" else LabError
-            raise kind(said["error"])
+        if "error" in (reply := json.loads(line)):
+            kind = UsageError if reply["kind"] == "usage" else LabError
+            raise kind(reply["error"])
 
     def _request(self, method: str, path: str, body: bytes = b"", timeout: float = _ANSWER_TIMEOUT) -> bytes:
         who, port = f"the bench of board {self.name}", self.record.power_port

@@ -7,6 +7,7 @@ The ROM copies the boot loader at power-on out of the card's FAT into the file t
 firmware. A card without one, or none at all, leaves the board silent, as it leaves a real one.
 """
 
+import contextlib
 import fcntl
 import json
 import logging
@@ -33,7 +34,10 @@ def prepare(image: EvmImage, board: Path, *, fresh: bool) -> dict[str, Path]:
     """The files of the board's disks by name, made anew for another image; raises LabError, leaving none."""
     folder = board / "disks"
     marker = {"image": image.hash, "variant": image.variant, "disks": sorted(image.disks)}
-    if fresh or _marker(folder) != marker:
+    known: object = None
+    with contextlib.suppress(OSError, ValueError):
+        known = json.loads((folder / "image.json").read_text())
+    if fresh or known != marker:
         new = board / "disks.new"
         try:
             _remove(new)
@@ -44,14 +48,12 @@ def prepare(image: EvmImage, board: Path, *, fresh: bool) -> dict[str, Path]:
             _remove(folder)
             new.rename(folder)
         except OSError as error:
-            shutil.rmtree(new, ignore_errors=True)
             raise LabError(
                 f"the disks of board {board.name} cannot be made in {board}: {error}; make room or "
                 f"correct the permissions there"
             ) from None
-        except LabError:
+        finally:
             shutil.rmtree(new, ignore_errors=True)
-            raise
         _log.info("made new disks for image %s %s", image.variant, image.hash)
     return {name: folder / _file(name, disk) for name, disk in image.disks.items()}
 
@@ -78,35 +80,24 @@ def _file(name: str, disk: Disk) -> str:
 def _make(image: EvmImage, name: str, folder: Path) -> None:
     disk = image.disks[name]
     target = folder / _file(name, disk)
-    if disk.base and disk.overlay:
-        base = image.directory / disk.base
-        # The overlay names its base absolutely: the board's folder and the image's are not related.
-        create = ["create", "-q", "-f", "qcow2", "-F", disk.format, "-b", str(base), str(target)]
-        _run([*image.qemu.img, *create], name, image.qemu.env)
-    elif disk.base:
-        base = image.directory / disk.base
-        _run(["cp", "--sparse=always", "--reflink=auto", str(base), str(target)], name)
-    else:
+    if disk.base is None:
         with target.open("wb") as file:
             if disk.fill:
                 for _ in range(disk.mib or 0):
                     file.write(bytes([disk.fill]) * (1 << 20))
             else:
                 file.truncate((disk.mib or 0) << 20)
-
-
-def _run(command: list[str], disk: str, env: dict[str, str] | None = None) -> None:
+        return
+    base = str(image.directory / disk.base)
+    command = ["cp", "--sparse=always", "--reflink=auto", base, str(target)]
+    if disk.overlay:
+        # The overlay names its base absolutely: the board's folder and the image's are not related.
+        create = ["create", "-q", "-f", "qcow2", "-F", disk.format, "-b", base, str(target)]
+        command = [*image.qemu.img, *create]
     try:
-        steps.output(command, _TIMEOUT, env=env)
+        steps.output(command, _TIMEOUT, env=image.qemu.env)
     except LabError as error:
-        raise LabError(f"disk {disk} cannot be made: {error}") from None
-
-
-def _marker(folder: Path) -> object:
-    try:
-        return json.loads((folder / "image.json").read_text())
-    except (OSError, ValueError):
-        return None
+        raise LabError(f"disk {name} cannot be made: {error}") from None
 
 
 def _remove(folder: Path) -> None:

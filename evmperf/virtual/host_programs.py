@@ -2,7 +2,6 @@
 library, so that no chroot is needed.
 """
 
-import json
 import platform
 import re
 import shutil
@@ -25,7 +24,7 @@ exec "$root/{loader}" --library-path "$root/{libraries}" "$root/{program}" "$@"
 
 
 def unpack(spec: dict[str, Any], steps: BuildSteps, target: Path, what: str) -> None:
-    """Unpack a recipe's packages for this host into `target/root`, their versions into packages.json."""
+    """Unpack a recipe's packages for this host into `target/root`."""
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         raise LabError(f"{what} is fetched for x86-64 and arm64 hosts, and this one is {machine}.")
@@ -34,11 +33,9 @@ def unpack(spec: dict[str, Any], steps: BuildSteps, target: Path, what: str) -> 
         steps.step(f"{what} from Debian {spec['suite']}"),
         DebianArchive(steps, target / "apt", spec["suite"], architecture) as archive,
     ):
-        packages = archive.resolve(spec["packages"], spec["leave_out"])
-        archive.unpack(packages, target / "root")
+        archive.unpack(archive.resolve(spec["packages"], spec["leave_out"]), target / "root")
         for waste in ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info"):
             shutil.rmtree(target / "root" / waste, ignore_errors=True)
-    (target / "packages.json").write_text(json.dumps({p.name: p.version for p in packages}))
 
 
 def c_library(root: Path) -> tuple[Path, Path]:

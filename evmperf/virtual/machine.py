@@ -34,6 +34,11 @@ _QMP_LIMIT = 1 << 20
 _log = logging.getLogger(__name__)
 
 
+def escaped(path: Path) -> str:
+    """A file's name within one of QEMU's options, its commas doubled."""
+    return str(path).replace(",", ",,")
+
+
 def nic_count(image: EvmImage) -> int:
     """How many NICs the image's arguments ask a network for."""
     indices = re.findall(r"\{net\[(\d+)\]\}", " ".join(image.arguments))
@@ -156,8 +161,7 @@ class Machine:
         return run
 
     def _command(self, net: NetDevices, line: int, control: int) -> list[str]:
-        # QEMU takes a comma in a file's name if it is doubled.
-        files = {name: str(path).replace(",", ",,") for name, path in self._disks.items()}
+        files = {name: escaped(path) for name, path in self._disks.items()}
         values = {"disk": files, "net": net.definitions, "dir": str(self._image.directory)}
         try:
             arguments = [argument.format(**values) for argument in self._image.arguments]
@@ -192,7 +196,8 @@ class Machine:
         await run.drain()
         status = run.process.wait()
         detail = _complaint(self._log, start_of_log)
-        reason = run.killed_because or run.shutdown or _ending(status)
+        ended = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        reason = run.killed_because or run.shutdown or ended
         self.last_exit = Exit(now(), reason, detail)
         _log.log(
             logging.INFO if run.killed_because else logging.WARNING,
@@ -267,12 +272,6 @@ class _Run:
         except ValueError as error:
             raise ConnectionError(f"QEMU's control socket is out of step: {error}") from None
         return message if isinstance(message, dict) else {}
-
-
-def _ending(status: int) -> str:
-    if status < 0:
-        return f"killed by {signal.Signals(-status).name}"
-    return f"exit status {status}"
 
 
 def _complaint(log: Path, start: int) -> str:

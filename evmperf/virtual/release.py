@@ -23,6 +23,10 @@ from evmperf.virtual.steps import BuildSteps, Progress, make_ext4, tool
 _MIB = 1 << 20
 _SECTOR = 512
 _LEVEL = 3
+_KERNEL_BANNER = rb"(#)\d( SMP [^\0\n]*)"
+"""The build number in `uname -v`."""
+_UBOOT_BANNER = rb"(U-Boot 20\d\d\.\d\d[^\0\n(]*\(\w{3} )\d\d( )"
+"""The day of the date in U-Boot's first line."""
 
 
 def name(variant: str, number: int) -> str:
@@ -86,7 +90,10 @@ def _make(
     release = json.loads((parts["kernel"] / "facts.json").read_text())["kernel"]
     build_id = name(recipe.variant, number)
     rootfs.assemble(recipe, steps, parts, root, release=release, build_id=build_id)
-    _number_kernel(root / "boot/Image", number)
+    kernel = root / "boot/Image"
+    numbered = _numbered(kernel.read_bytes(), _KERNEL_BANNER, str(number))
+    kernel.unlink()  # a hard link: it is made anew
+    kernel.write_bytes(numbered)
     change(root)
     boot_mib, root_mib = spec["boot_mib"], spec["root_mib"]
     with raw.open("wb") as disk:
@@ -100,7 +107,8 @@ def _make(
     ]
     image.partition(steps, raw, table)
     # The FAT with the boot loader and what it reads.
-    loader.write_bytes(_number_uboot((parts["uboot"] / "u-boot.bin").read_bytes(), number))
+    program = (parts["uboot"] / "u-boot.bin").read_bytes()
+    loader.write_bytes(_numbered(program, _UBOOT_BANNER, f"{number:02}"))
     make: list[str | Path] = [tool("mkfs.vfat"), "--invariant", "-n", "boot", "-F", "16"]
     steps.run(
         [*make, f"--offset={sectors}", raw, str(boot_mib * 1024)], "Making the FAT of a release", "image"
@@ -113,33 +121,15 @@ def _make(
     return raw
 
 
-def _number_uboot(program: bytes, number: int) -> bytes:
-    """Write the number as the day of the date in U-Boot's first line."""
-    done, count = re.subn(
-        rb"(U-Boot 20\d\d\.\d\d[^\0\n(]*\(\w{3} )\d\d( )",
-        lambda match: match[1] + f"{number:02}".encode() + match[2],
-        program,
-    )
+def _numbered(program: bytes, pattern: bytes, number: str) -> bytes:
+    """A program with the number between the two groups of a pattern; raises LabError where that is not."""
+    done, count = re.subn(pattern, rb"\g<1>" + number.encode() + rb"\g<2>", program)
     if not count:
         raise LabError(
-            f"the cached U-Boot has no banner in which to write release {number}: run "
+            f"the cached U-Boot or kernel has no banner in which to write release {number}: run "
             f"`evmperf virtual build --force`"
         )
     return done
-
-
-def _number_kernel(file: Path, number: int) -> None:
-    """Write the number as the build number of `uname -v`; the file is a hard link: make it anew."""
-    content = file.read_bytes()
-    release = re.search(rb"Linux version (\S+) ", content)
-    done, count = re.subn(rb"#\d (SMP [^\0\n]*)", rb"#" + str(number).encode() + rb" \1", content)
-    if not release or not count:
-        raise LabError(
-            f"{file.name} has no build number in which to write release {number}: run "
-            f"`evmperf virtual build --force`"
-        )
-    file.unlink()
-    file.write_bytes(done)
 
 
 def _compress(raw: Path, target: Path) -> None:

@@ -15,7 +15,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from http import HTTPStatus
 from pathlib import Path
 
@@ -76,7 +75,9 @@ class VirtualLab:
             self._files,
             folder / "qemu.log",
             self._console,
-            devices=self._devices(),
+            devices=self._beside.devices
+            if self._beside
+            else lambda: tester.no_tester(nic_count(self._image)),
             options=options.qemu_options,
         )
         record = LabRecord(os.getpid(), serial_port, power.port)
@@ -124,11 +125,6 @@ class VirtualLab:
             _log.warning("no tester: %s", reason)
             return reason
         return ""
-
-    def _devices(self) -> Callable[[], AbstractContextManager[tester.NetDevices]]:
-        if self._beside is not None:
-            return self._beside.devices
-        return lambda: tester.no_tester(nic_count(self._image))
 
     async def _act(self, method: str, path: str, body: str) -> str:
         """Carry out a request of the power port; its answer. Raises Refused or LabError."""
@@ -284,4 +280,4 @@ def _set_up_log(folder: Path, *handlers: logging.Handler) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(LabOptions(**json.loads(sys.argv[1]))))
+    sys.exit(main(msgspec.json.decode(sys.argv[1], type=LabOptions)))

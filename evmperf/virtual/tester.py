@@ -85,7 +85,7 @@ class TesterSpace:
     @property
     def info(self) -> TesterInfo:
         """How others reach the tester."""
-        command = _run_in(self.namespace)
+        command = ["ip", "netns", "exec", self.namespace]
         if self._programs:
             command += ["env", f"PATH={self._programs}:{os.environ.get('PATH', os.defpath)}"]
         return TesterInfo(self.namespace, command, self.nics)
@@ -103,7 +103,7 @@ class TesterSpace:
             time.sleep(_TAP_RETRY)
         words = "script=no,downscript=no"
         definitions = [f"tap,id=net{nic.index},ifname={nic.interface},{words}" for nic in self.nics]
-        yield NetDevices(definitions, prefix=_run_in(self.namespace))
+        yield NetDevices(definitions, prefix=["ip", "netns", "exec", self.namespace])
 
     def close(self) -> None:
         """Remove the namespace with all that is in it."""
@@ -141,10 +141,6 @@ def remove(namespace: str) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
     _ip("netns", "del", namespace)
-
-
-def _run_in(namespace: str) -> list[str]:
-    return ["ip", "netns", "exec", namespace]
 
 
 def _ip(*arguments: str, stdin: str = "") -> str:

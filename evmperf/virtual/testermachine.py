@@ -19,7 +19,7 @@ from evmperf.virtual import steps
 from evmperf.virtual.board import HOST, TesterInfo
 from evmperf.virtual.console import ConsoleServer, ConsoleStamps
 from evmperf.virtual.image import EvmImage
-from evmperf.virtual.machine import Machine
+from evmperf.virtual.machine import Machine, escaped
 from evmperf.virtual.tester import NetDevices, nics_of
 
 READY_TIMEOUT = 240.0
@@ -58,7 +58,7 @@ class TesterMachine:
             self._board / "tester.log",
             self._console,
             devices=self._own_devices,
-            options=("-fw_cfg", f"name={_KEY_NAME},file={_escaped(key.with_suffix('.pub'))}"),
+            options=("-fw_cfg", f"name={_KEY_NAME},file={escaped(key.with_suffix('.pub'))}"),
         )
         for left in reversed(range(_STARTS)):
             # Nothing tells us which port QEMU would take by itself, and ours may be gone by then.
@@ -150,8 +150,3 @@ def _definitions(ends: list[socket.socket], first: int = 0) -> list[str]:
         f"dgram,id=net{number},local.type=fd,local.str={end.fileno()}"
         for number, end in enumerate(ends, first)
     ]
-
-
-def _escaped(path: Path) -> str:
-    """A file's name within one of QEMU's options."""
-    return str(path).replace(",", ",,")
