@@ -1,6 +1,6 @@
 """Dashboards and alert rules of `dashboards.yaml` and `alerts.yaml`, and the files that they make.
 
-Both have Grafana's own form, but for these words: `like` begins with a part of `likes.yaml`, `ask` is a
+Both have Grafana's own form, but for these words: `like` begins with a part of `parts.yaml`, `ask` is a
 query, `queries` are a panel's, `columns` those of a table, `rows` a dashboard's panels below headings.
 """
 
@@ -30,10 +30,10 @@ def files(*languages: str) -> dict[str, str]:
     said, alerts = yamlfile.own("grafana/dashboards.yaml"), yamlfile.own("grafana/alerts.yaml")
     drivers = dict.fromkeys(sorted(benchmark.driver for benchmark in catalogue.benchmarks().values()))
     dashboards = [*said["dashboards"], *(_of_driver(driver, said) for driver in drivers)]
-    likes = yamlfile.own("grafana/likes.yaml")
+    parts = yamlfile.own("grafana/parts.yaml")
     made = {}
     for name in languages or LANGUAGES:
-        build = _Building(LANGUAGES[name], likes).built
+        build = _Building(LANGUAGES[name], parts).built
         for dashboard in map(build, dashboards):
             file = f"{DASHBOARDS[name]}/{dashboard['uid'].removeprefix('evmperf-')}.json"
             made[file] = json.dumps(dashboard, indent=1, sort_keys=True) + "\n"
@@ -101,9 +101,9 @@ def _filled(value: Any, **words: str) -> Any:
 class _Building:
     """Makes Grafana's form of our data, with queries in one language."""
 
-    def __init__(self, language: Language, likes: Mapping[str, Any]) -> None:
+    def __init__(self, language: Language, parts: Mapping[str, Any]) -> None:
         self._language = language
-        self._likes = likes
+        self._parts = parts
 
     def built(self, value: Any) -> Any:
         """Grafana's form of a part; raises KeyError for a part or a step that is not there."""
@@ -113,7 +113,7 @@ class _Building:
             return value
         value = dict(value)
         while like := value.pop("like", None):
-            value = _merged(self._likes[like], value)
+            value = _merged(self._parts[like], value)
         asked, queries, rows = value.pop("ask", None), value.pop("queries", ()), value.pop("rows", ())
         columns = value.pop("columns", None)
         found = {name: self.built(part) for name, part in value.items()}
