@@ -145,8 +145,5 @@ def look_for(tools: Iterable[str]) -> str:
 def missing(printed: str, users: Mapping[str, list[str]]) -> str:
     """What look_for printed, each with whom it is for; "" for nothing."""
     words = [word for word in printed.split() if word in users]
-    return ", ".join(f"{word} (for {_few(users[word])})" for word in words)
-
-
-def _few(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    more = {word: f" and {len(users[word]) - 1} more" if users[word][1:] else "" for word in words}
+    return ", ".join(f"{word} (for {users[word][0]}{more[word]})" for word in words)

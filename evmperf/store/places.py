@@ -5,7 +5,7 @@ all, and are never changed.
 """
 
 import contextlib
-import os
+import secrets
 import tempfile
 import time
 from collections.abc import Iterator
@@ -78,19 +78,18 @@ class StoreFolder:
                 with contextlib.suppress(FileNotFoundError):
                     if old.stat().st_mtime < time.time() - _DAY_S:
                         old.unlink()
-            handle, name = tempfile.mkstemp(prefix=_SCRATCH, dir=self.root)
-            os.close(handle)
+            file = self.root / f"{_SCRATCH}{secrets.token_hex(8)}"
+            file.touch(exist_ok=False)
         try:
-            yield Path(name)
+            yield file
         finally:
-            Path(name).unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
 
     def put(self, scratch: Path, name: str) -> None:
         """Make that file one of the tree, safely; raises LabError."""
         target = self.root / name
         with self.errors():
             target.parent.mkdir(parents=True, exist_ok=True)
-            scratch.chmod(0o666 & ~_umask())
             sync(scratch)
             scratch.replace(target)
             sync(target.parent)
@@ -179,9 +178,3 @@ def _unusable(where: str, why: str) -> LabError:
     return LabError(
         f"{where}: the history cannot be kept or read there: {why}; name another folder with EVMPERF_HISTORY"
     )
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

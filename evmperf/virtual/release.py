@@ -68,9 +68,13 @@ def build(
     ):
         try:
             spec |= {"root_mib": root_mib} if root_mib else {}
-            _compress(
-                _make(recipe, steps, paths, Path(work), number=number, change=change, spec=spec), target
-            )
+            raw = _make(recipe, steps, paths, Path(work), number=number, change=change, spec=spec)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            new = target.with_name(f".{target.name}.new")
+            packer = zstandard.ZstdCompressor(level=_LEVEL, threads=-1, write_checksum=True)
+            with raw.open("rb") as source, new.open("wb") as file:
+                packer.copy_stream(source, file, size=raw.stat().st_size)
+            shutil.move(new, target)
         except OSError as error:
             raise LabError(f"the release {target} cannot be written: {error}") from None
 
@@ -130,12 +134,3 @@ def _numbered(program: bytes, pattern: bytes, number: str) -> bytes:
             f"`evmperf virtual build --force`"
         )
     return done
-
-
-def _compress(raw: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    new = target.with_name(f".{target.name}.new")
-    packer = zstandard.ZstdCompressor(level=_LEVEL, threads=-1, write_checksum=True)
-    with raw.open("rb") as source, new.open("wb") as file:
-        packer.copy_stream(source, file, size=raw.stat().st_size)
-    shutil.move(new, target)
