@@ -27,8 +27,7 @@ from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
 from evmperf.virtual.console import ConsoleServer, ConsoleStamps
 from evmperf.virtual.image import EvmImage, load
 from evmperf.virtual.machine import Machine, nic_count
-from evmperf.virtual.meter import SimulatedMeter
-from evmperf.virtual.power import PowerServer, Refused
+from evmperf.virtual.power import PowerServer, Refused, SimulatedMeter
 from evmperf.virtual.testermachine import DISK, TesterMachine
 
 _LOG_LIMIT = 4 << 20
