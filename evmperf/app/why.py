@@ -17,7 +17,7 @@ from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.results import Direction, Result
 from evmperf.model.run import Run
 from evmperf.model.state import State
-from evmperf.published import identity, releases, source
+from evmperf.published import releases, source
 from evmperf.report import boots, page
 from evmperf.runs.history import in_folder
 from evmperf.runs.spool import results_in
@@ -85,14 +85,17 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     Raises UsageError for a case that the run does not have, or a guide that has not this board.
     """
     folder = Path(request.folder)
-    run, states = in_folder(folder).run, _states(results_in(folder))
+    run = in_folder(folder).run
     if not any(_asked(request, result) for result in results_in(folder)):
         known = ", ".join(sorted({result.benchmark for result in results_in(folder)})) or "none"
         raise UsageError(f"{run.id} has no case {request.case!r}; it has: {known}")
-    published = source.baseline(run)
-    guides = source.guides(identity.board(run.board), run.os) if published else []
+    every = source.baselines(run)
+    if not (every or request.case or request.against):
+        return Explained(run=run.id, board=run.board, answers=(), against="")
+    states = _states(results_in(folder))
+    published = source.nearest(run, every)
     said = [m.description for m in releases.modules([run.board]) if _SAID_CLOCK.search(m.description)]
-    history = {guide.run.release: figures(guide.results()) for guide in guides}
+    history = {one.published.release: one.figures for one in every}
     other = _Other(published, history, module="".join(said))
     if request.against:
         from evmperf.guide import importer  # noqa: PLC0415  # docutils comes with the extra `guide`
@@ -134,7 +137,8 @@ def _state(states: States, result: Result) -> State | None:
 
 
 def _answers(run: Run, result: Result, state: State | None, held: _Other, *, asked: bool) -> Iterator[Answer]:
-    better = _directions(result)
+    rows = catalogue.metrics(result.benchmark, result.profile, result.case)
+    better = {metric.name: metric.better for metric in rows}
     published, history = held.baseline, held.history
     looked = bool(state and state.shown)
     answer = Answer(benchmark=result.benchmark, case=result.case, looked=looked, causes=())
@@ -159,15 +163,6 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
             known=held.known(other) if other else "",
             causes=tuple(_causes(run, result, state, held, (figure, other))),
         )
-
-
-def _directions(result: Result) -> dict[str, Direction]:
-    benchmark = catalogue.benchmarks().get(result.benchmark)
-    if benchmark is None:
-        return {}
-    rows = [case for case in benchmark.cases(result.profile) if case.label == result.case]
-    metrics = benchmark.metrics_of(rows[0]) if rows else benchmark.metrics
-    return {metric.name: metric.better for metric in metrics}
 
 
 def _worse(figure: Figure, other: Figure, better: Direction | None) -> bool:

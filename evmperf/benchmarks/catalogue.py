@@ -23,6 +23,7 @@ from evmperf.boards.board import Board
 from evmperf.boards.options import ABSENT
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import EvmperfError, ToolError, UsageError
+from evmperf.model.results import Metric
 
 OWN = Path("benchmarks")
 """A lab's own benchmarks: a folder in the folder that it measures in."""
@@ -47,6 +48,18 @@ def benchmarks() -> dict[str, Benchmark]:
             own = module.__name__.startswith(f"{OWN.name}.")
             found[benchmark.name] = _guarded(benchmark, Path(str(module.__file__))) if own else benchmark
     return dict(sorted(found.items()))
+
+
+def metrics(name: str, profile: str, case: str) -> tuple[Metric, ...]:
+    """The metrics of a row; of a row that is not known the benchmark's, () for an unknown benchmark."""
+    known = benchmarks().get(name)
+    return _rows(name, profile).get(case, known.metrics) if known else ()
+
+
+@functools.cache
+def _rows(name: str, profile: str) -> dict[str, tuple[Metric, ...]]:
+    known = benchmarks()[name]
+    return {case.label: known.metrics_of(case) for case in known.cases(profile)}
 
 
 def _modules() -> Iterator[ModuleType]:

@@ -1,4 +1,4 @@
-"""`evmperf why`, `case` and `reproduce`: one case explained, packed to post, and measured again."""
+"""`evmperf case` and `reproduce`: one case packed to post, and measured again."""
 
 import argparse
 import socket
@@ -11,17 +11,6 @@ from evmperf.model.outlets import line
 from evmperf.model.stats import rounded
 from evmperf.pages import look
 from evmperf.runs import casefile, history, spool
-from evmperf.runs.history import run_folder
-
-
-@command("why")
-def _why(options: argparse.Namespace) -> None:
-    folder = run_folder(options.run, options.results)
-    against = options.against
-    if against and not against.startswith(why.GUIDE_FILE):
-        against = str(run_folder(against, options.results))
-    explained = why.explain(Why(folder=str(folder), case=options.case, against=against))
-    print(look.render("cli/why.txt.j2", explained=explained), end="")
 
 
 @command("case")

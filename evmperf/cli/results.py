@@ -1,4 +1,4 @@
-"""`evmperf runs`, `show`, `report`, `history` and `replay`: the runs, one run, one figure, its console."""
+"""`evmperf runs`, `show`, `history` and `replay`: the runs, one run, one figure, its console."""
 
 import argparse
 import difflib
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evmperf.app import sources, why
+from evmperf.app import sources
 from evmperf.benchmarks import catalogue
 from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
 from evmperf.cli.arguments import command
@@ -84,11 +84,6 @@ def _show(options: argparse.Namespace) -> None:
     print(look.render("cli/show.txt.j2", run=run, results=results, live=live, table=shown), end="")
     if options.facts:
         print(json.dumps(run.facts.to_dict(), indent=1, sort_keys=True))
-
-
-@command("report")
-def _report(options: argparse.Namespace) -> None:
-    print(why.report(run_folder(options.run, options.results)))
 
 
 @command("history")

@@ -37,9 +37,13 @@ class PublishedCase(msgspec.Struct, array_like=True, frozen=True):
     words: dict[str, str]
 
 
-class Entry(msgspec.Struct, array_like=True, frozen=True):
+_CASES = msgspec.msgpack.Decoder(tuple[PublishedCase, ...])
+
+
+class Entry(msgspec.Struct, array_like=True, frozen=True, dict=True):
     """The figures of one board in one guide. `board` is its name today, `printed` that in the guide; `date`
     is the guide's (YYYY-MM-DD, "" if it has none), and `dated` whether the release is only known from it.
+    Of most entries nobody asks for the `packed` cases.
     """
 
     board: str
@@ -51,7 +55,15 @@ class Entry(msgspec.Struct, array_like=True, frozen=True):
     guide: str
     sha256: str
     dialect: str
-    cases: tuple[PublishedCase, ...]
+    packed: msgspec.Raw
+
+    @functools.cached_property
+    def cases(self) -> tuple[PublishedCase, ...]:
+        """Its rows; raises UsageError for those of another file than a record."""
+        try:
+            return _CASES.decode(self.packed)
+        except msgspec.MsgspecError as error:
+            raise UsageError(f"the record of {self.guide} is damaged: {error}") from error
 
     @property
     def count(self) -> int:

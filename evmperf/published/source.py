@@ -4,10 +4,11 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from msgspec.structs import astuple
 
 from evmperf.model.facts import Facts
-from evmperf.model.figures import Baseline, figures
+from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.results import Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.published import identity, record
@@ -63,8 +64,12 @@ def baselines(run: Run) -> list[Baseline]:
     """Those of every release, oldest first; none for virtual boards, never compared with real ones."""
     if run.facts.virtual:
         return []
-    fitting = guides(identity.board(run.board), run.os)
-    return [Baseline(run, entry.run, figures(entry.results())) for entry in fitting]
+    return [Baseline(run, *one) for one in _figures(identity.board(run.board), run.os)]
+
+
+@functools.cache
+def _figures(board: str, os: str) -> list[tuple[Run, dict[Key, Figure]]]:
+    return [(entry.run, figures(entry.results())) for entry in guides(board, os)]
 
 
 @functools.cache
@@ -95,7 +100,7 @@ def entry_of(run: Run, results: Iterable[Result]) -> Entry:
         guide,
         run.facts.guide_sha256,
         run.facts.dialect,
-        tuple(map(_case, found)),
+        msgspec.Raw(msgspec.msgpack.encode([_case(result) for result in found])),
     )
 
 
@@ -134,8 +139,12 @@ def _run(entries: list[Entry], samples: bool) -> StoredRun:
             release_from="date" if last.dated else "",
         ),
     )
-    newest = {(case.benchmark, case.name): (case, entry) for entry in entries for case in entry.cases}
-    return StoredRun(run, lambda: [_result(case, samples, _time(entry)) for case, entry in newest.values()])
+
+    def results() -> list[Result]:
+        newest = {(case.benchmark, case.name): (case, entry) for entry in entries for case in entry.cases}
+        return [_result(case, samples, _time(entry)) for case, entry in newest.values()]
+
+    return StoredRun(run, results)
 
 
 def _time(entry: Entry) -> int:

@@ -31,7 +31,9 @@ class Row:
 
 def result_rows(result: Result) -> Iterator[Row]:
     """The rows of one result; a metric without samples gets a row that says so."""
-    metrics = {metric.name: metric for metric in _declared(result)}
+    metrics = {
+        metric.name: metric for metric in catalogue.metrics(result.benchmark, result.profile, result.case)
+    }
     there = {s.metric for s in result.samples} | {cell.metric for cell in result.published}
     for name in [*metrics, *sorted(there - set(metrics))]:
         metric = metrics.get(name)
@@ -45,16 +47,6 @@ def result_rows(result: Result) -> Iterator[Row]:
             note = str(result.status) if result.status is not Status.PARTIAL else "missing"
             figures = ("-", _unit(result, name, metric), "-", "-", 0)
             yield Row(result.benchmark, result.case, name, *figures, note, required)
-
-
-def _declared(result: Result) -> tuple[Metric, ...]:
-    """What the catalogue says of a row; nothing where it no longer knows the benchmark."""
-    benchmark = catalogue.benchmarks().get(result.benchmark)
-    if benchmark is None:
-        return ()
-    cases = {case.label: case for case in benchmark.cases(result.profile)}
-    case = cases.get(result.case)
-    return benchmark.metrics_of(case) if case else benchmark.metrics
 
 
 def _row(result: Result, name: str, summary: Summary, unit: str, required: bool) -> Row:

@@ -44,7 +44,7 @@ def written(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "FILE", file)
     known = record.entries(file)
     monkeypatch.setattr(record, "entries", lambda _file=file: known)
-    caches = (steady.history, source.places)
+    caches = (steady.history, source.places, source._figures)
     for cache in caches:
         cache.cache_clear()
     yield file
