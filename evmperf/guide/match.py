@@ -68,15 +68,10 @@ class _Evidence:
     overruled: str = ""
     """The heading that caption and header contradict."""
 
-    def against(self, table: Table) -> list[str]:
-        """The texts that say something else than the table is about."""
-        wrong = (text for q, (value, text) in self.said.items() if table.about.get(q) != value)
-        return list(dict.fromkeys(wrong))
-
-    def for_(self, table: Table) -> list[str]:
-        """The texts that say what the table is about."""
-        right = (text for q, (value, text) in self.said.items() if table.about.get(q) == value)
-        return list(dict.fromkeys(right))
+    def against(self, table: Table, *, agree: bool = False) -> list[str]:
+        """The texts that say something else than the table is about; those that `agree` instead."""
+        said = self.said.items()
+        return list({text: 0 for q, (value, text) in said if (table.about.get(q) == value) is agree})
 
     def missing(self, table: Table) -> list[str]:
         """The quantities of a table of which nothing is said."""
@@ -90,20 +85,24 @@ def identify(source: SourceTable) -> Match:
     evidence = _evidence(source)
     if evidence.contradiction:
         raise Unknown(evidence.contradiction)
-    fitting = [
-        Match(table, columns)
-        for table in tables().values()
-        if (columns := columns_of(table, source.header)) is not None
-    ]
+    found = ((table, columns_of(table, source.header)) for table in tables().values())
+    fitting = [Match(table, columns) for table, columns in found if columns]
     if not fitting:
-        raise Unknown(_no_header(source, evidence))
+        for name, text in evidence.named.items():
+            raise Unknown(f"{text!r} is {name}, whose header is not {_shown(source.header)}")
+        raise Unknown(f"no known table has the header {_shown(source.header)}")
     agreed = [match for match in fitting if not evidence.against(match.table)]
     if not agreed:
         table = min((match.table for match in fitting), key=lambda known: len(evidence.against(known)))
         texts = " and ".join(map(repr, evidence.against(table)))
         header = f"its header {_shown(source.header)} is that of {table.benchmark}"
         raise Unknown(f"{header}, but {texts} says otherwise")
-    return _by_rows(_named(agreed, evidence, source), evidence, source)
+    named = [match for match in agreed if match.table.benchmark in evidence.named]
+    if evidence.named and not named:
+        name, text = next(iter(evidence.named.items()))
+        others = ", ".join(match.table.benchmark for match in agreed[:3])
+        raise Unknown(f"{text!r} is {name}, its header is that of {others}")
+    return _by_rows(named or agreed, evidence, source)
 
 
 def split_header(header: str) -> tuple[str, str]:
@@ -140,25 +139,21 @@ def unit_fits(table: Table, case: str, unit_text: str | None) -> bool:
 def columns_of(table: Table, header: Sequence[str]) -> tuple[MatchedColumn, ...] | None:
     """The columns of a header, if it is one of the table's."""
     count = len(table.keys)
-    if len(header) <= count or not all(
-        meaning.plain(given) == meaning.plain(known) or _alike(known, given) is not None
-        for given, known in zip(header, table.keys, strict=False)
-    ):
+    keys = zip(header, table.keys, strict=False)
+    alike = (meaning.plain(one) == meaning.plain(key) or _alike(key, one) is not None for one, key in keys)
+    if len(header) <= count or not all(alike):
         return None
-    columns = [column_of(table, text) for text in header[count:]]
-    whole = [column for column in columns if column is not None]
-    with_board = {bool(column.board) for column in whole}
+    whole = [column for text in header[count:] if (column := column_of(table, text))]
+    boards = {column.board for column in whole}
     seen = {(column.board, column.metric) for column in whole}
-    if len(whole) != len(header) - count or len(seen) != len(whole):
+    if not len(seen) == len(whole) == len(header) - count or all(column.words for column in whole):
         return None
-    if len(with_board) > 1:
+    if "" in boards and len(boards) > 1:
         # A table whose columns name no board may name its only one over one of them.
-        if table.board_in_header or len({column.board for column in whole}) > 2:
+        if table.board_in_header or len(boards) > 2:
             return None
-        (board,) = {column.board for column in whole} - {""}
+        (board,) = boards - {""}
         whole = [replace(column, board=board) for column in whole]
-    if all(column.words for column in whole):
-        return None
     return tuple(whole)
 
 
@@ -194,7 +189,7 @@ def nearest(source: SourceTable, count: int = 2) -> list[Table]:
     def likeness(table: Table) -> float:
         known = [text for text in source.header if column_of(table, text)]
         keys = {meaning.plain(key) for key in table.keys} & {meaning.plain(t) for t in titles}
-        agree = len(evidence.for_(table)) - len(evidence.against(table))
+        agree = len(evidence.against(table, agree=True)) - len(evidence.against(table))
         return 2 * len(known) / max(len(source.header), 1) + len(keys) / len(table.keys) + agree
 
     scored = sorted(tables().values(), key=likeness, reverse=True)
@@ -256,28 +251,22 @@ def _evidence(source: SourceTable) -> _Evidence:
             found.said |= {q: (value, inner[0]) for q, value in own.items()}
     # A rubric stands above all tables that follow it, of other kinds too: it counts for tables
     # that say nothing themselves.
-    caption = source.name
-    titles = [caption] if caption else [source.rubric]
-    header = _of_header(source)
-    for text in titles:
-        for quantity, value in meaning.said(text).items():
-            before = found.said.setdefault(quantity, (value, text))
-            if before[0] == value:
-                continue
-            if header.get(quantity) == value and quantity == "system":
-                found.said[quantity] = (value, text)
-                found.overruled = before[1]
-            else:
-                found.contradiction = found.contradiction or (
-                    f"the caption {text!r} contradicts the heading {before[1]!r}"
-                )
-    for name in _names(caption):
-        found.named.setdefault(name, caption)
-    for text in source.section[-1:]:
+    caption, header = source.name or source.rubric, _of_header(source)
+    for quantity, value in meaning.said(caption).items():
+        before = found.said.setdefault(quantity, (value, caption))
+        if before[0] == value:
+            continue
+        if header.get(quantity) == value and quantity == "system":
+            found.said[quantity] = (value, caption)
+            found.overruled = before[1]
+        elif not found.contradiction:
+            found.contradiction = f"the caption {caption!r} contradicts the heading {before[1]!r}"
+    if source.name:
+        found.named = dict.fromkeys(_names(source.name), source.name)
+    elif inner:
         # A section may hold further tables than the one it is called after.
-        for name in _names(text):
-            if not caption and columns_of(tables()[name], source.header):
-                found.named.setdefault(name, text)
+        fitting = (name for name in _names(inner[0]) if columns_of(tables()[name], source.header))
+        found.named = dict.fromkeys(fitting, inner[0])
     return found
 
 
@@ -304,16 +293,6 @@ def _names(text: str) -> Iterable[str]:
         titles = (table.title, *table.captions)
         if words and says == dict(table.about) and words in map(meaning.plain, titles):
             yield name
-
-
-def _named(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> list[Match]:
-    """Those that a text names exactly, if one does."""
-    named = [match for match in agreed if match.table.benchmark in evidence.named]
-    if evidence.named and not named:
-        name, text = next(iter(evidence.named.items()))
-        others = ", ".join(match.table.benchmark for match in agreed[:3])
-        raise Unknown(f"{text!r} is {name}, its header is that of {others}")
-    return named or agreed
 
 
 def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> Match:
@@ -350,21 +329,18 @@ def _known_rows(table: Table, source: SourceTable) -> int:
 def _other_rows(agreed: Sequence[Match], evidence: _Evidence, source: SourceTable) -> str:
     """Why no row is known: they are another table's, or nobody's."""
     mine = {match.table.benchmark for match in agreed}
-    alike = [table for table in tables().values() if columns_of(table, source.header)]
-    there = [t for t in alike if t.benchmark not in mine and _known_rows(t, source)]
-    others = [t.benchmark for t in sorted(there, key=lambda t: len(evidence.against(t)))]
+    there = [
+        table
+        for table in tables().values()
+        if columns_of(table, source.header) and table.benchmark not in mine and _known_rows(table, source)
+    ]
     name = agreed[0].table.benchmark
-    if others:
-        texts = evidence.for_(agreed[0].table) or ["its header"]
-        said = " and ".join(map(repr, texts)) + (" say" if len(texts) > 1 else " says")
-        return f"{said} {name}, its rows ({_rows(source)}) are those of {others[0]}"
-    return f"none of its rows ({_rows(source)}) is one of {name}"
-
-
-def _no_header(source: SourceTable, evidence: _Evidence) -> str:
-    for name, text in evidence.named.items():
-        return f"{text!r} is {name}, whose header is not {_shown(source.header)}"
-    return f"no known table has the header {_shown(source.header)}"
+    if not there:
+        return f"none of its rows ({_rows(source)}) is one of {name}"
+    other = min(there, key=lambda table: len(evidence.against(table))).benchmark
+    texts = evidence.against(agreed[0].table, agree=True) or ["its header"]
+    said = " and ".join(map(repr, texts)) + (" say" if len(texts) > 1 else " says")
+    return f"{said} {name}, its rows ({_rows(source)}) are those of {other}"
 
 
 def _rows(source: SourceTable) -> str:

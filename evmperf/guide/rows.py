@@ -4,14 +4,68 @@ width than its header is refused whole, as its cells may be anybody's, but for w
 
 import difflib
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.guide import cells
 from evmperf.guide.match import Match, MatchedColumn, row_key, split_label, unit_fits
 from evmperf.guide.source import GuideRow, Problem, SourceTable
 from evmperf.model.results import Published
+from evmperf.model.stats import rounded
+from evmperf.model.units import Unit
 from evmperf.published.declared import Table
+
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
+_CELL = re.compile(
+    rf"(?P<about>~?)(?P<mean>{_NUMBER})"
+    rf"(?: \(min (?P<low>{_NUMBER}), max (?P<high>{_NUMBER})\))?"
+    r"(?: (?P<unit>[A-Za-z]+/s)|%)?"
+)
+_EXTRA = re.compile(r" \[[^\]]*\]$")
+"""What `evmperf guide --with` adds to a figure."""
+_CELL_BYTES = {"kb/s": 1e3, "mb/s": 1e6, "gb/s": 1e9}
+"""Units that cells carry themselves, in bytes per second."""
+_UNIT_BYTES = {Unit.KILOBYTE_PER_SECOND: 1e3, Unit.MEGABYTE_PER_SECOND: 1e6}
+
+
+class CellError(ValueError):
+    """A cell that is not a figure; its text says why."""
+
+
+def figure_text(mean: float, low: float | None, high: float | None, decimals: int = 2) -> str:
+    """A figure as guides print it: bounds only where they differ after rounding."""
+    text = rounded(mean, decimals)
+    if low is None or high is None:
+        return text
+    least, most = rounded(low, decimals), rounded(high, decimals)
+    return text if least == most else f"{text} (min {least}, max {most})"
+
+
+def figure(text: str, metric: str, unit: Unit, decimals: int = 2, line: int = 0) -> Published:
+    """The figure in a cell, in `unit`; raises CellError for anything else.
+
+    The text is kept where the numbers alone would not give it again.
+    """
+    text = _EXTRA.sub("", text)
+    match = _CELL.fullmatch(text.strip())
+    if not match:
+        raise CellError(f"{text!r} is not a figure")
+    mean = float(match["mean"])
+    low, high = (float(match[name]) if match[name] else None for name in ("low", "high"))
+    if printed := match["unit"]:
+        if printed.lower() not in _CELL_BYTES or unit not in _UNIT_BYTES:
+            raise CellError(f"unit {printed!r} in a cell measured in {unit}")
+        mean *= _CELL_BYTES[printed.lower()] / _UNIT_BYTES[unit]
+    if low is not None and high is not None and not low <= mean <= high:
+        raise CellError(f"{text!r}: the mean is not between its bounds")
+    plain = figure_text(mean, low, high, decimals) == text
+    return Published(metric, str(unit), mean, low, high, "" if plain else text, line)
+
+
+def decimals(text: str) -> int:
+    """How many decimals the first number of a cell has."""
+    match = _CELL.match(text.strip())
+    return len(match["mean"].partition(".")[2]) if match else 0
 
 
 @dataclass(frozen=True)
@@ -86,11 +140,8 @@ def _refusal(found: Match, row: GuideRow, case: str, release: str) -> str:
     known = len(row.cells) < width and (release, case) in table.short_rows
     empty = len(row.cells) < width and not any(row.cells[len(table.keys) :])
     if len(row.cells) != width and not known and not empty:
-        more = "more" if len(row.cells) > width else "fewer"
-        return (
-            f"the row has {len(row.cells)} cells, {more} than the {width} of its header: "
-            f"their board is unknown"
-        )
+        than = f"{'more' if len(row.cells) > width else 'fewer'} than the {width} of its header"
+        return f"the row has {len(row.cells)} cells, {than}: their board is unknown"
     if not table.knows(case):
         near = difflib.get_close_matches(case, [*table.cases, *table.labels], n=1, cutoff=0.8)
         hint = f"; did it mean {near[0]!r}?" if near else ""
@@ -112,10 +163,14 @@ def _row(found: Match, row: GuideRow, case: str, without: Sequence[str], done: T
             continue
         try:
             taken += [(column.board, figure) for figure in figures(found.table, column, case, text, row.line)]
-        except cells.CellError as error:
+        except CellError as error:
             done.refuse(row, f"{case} {column.metric}: {error}", 1)
-    for _, figure in taken:
-        _decimals(found.table, case, figure, done)
+    table = found.table
+    for _, one in taken if not (table.unit_in_cell or table.free_decimals) else ():
+        if one.text and decimals(one.text) != table.decimals:
+            # A point may have been lost.
+            others = f"with {table.decimals} decimals as the others are"
+            done.remark(one.line, f"{case} {one.metric}: {one.text!r} is not printed {others}")
     return Read(case, row, tuple(taken), tuple(words))
 
 
@@ -128,20 +183,8 @@ def figures(table: Table, column: MatchedColumn, case: str, text: str, line: int
     for name, one in zip(names, texts, strict=True):
         metric = table.metric(case, name)
         if metric is None:
-            raise cells.CellError(f"{table.benchmark} has no metric {name}")
-        yield cells.parse(one, metric.name, metric.unit, table.decimals, line)
-
-
-def _decimals(table: Table, case: str, figure: Published, done: TableRows) -> None:
-    """Remark on a figure with other decimals than the rest: a point may have been lost."""
-    if not figure.text or table.unit_in_cell or table.free_decimals:
-        return
-    if cells.decimals(figure.text) != table.decimals:
-        done.remark(
-            figure.line,
-            f"{case} {figure.metric}: {figure.text!r} is not printed with {table.decimals} "
-            f"decimals as the others are",
-        )
+            raise CellError(f"{table.benchmark} has no metric {name}")
+        yield figure(one, metric.name, metric.unit, table.decimals, line)
 
 
 def _order(source: SourceTable, found: Match, done: TableRows) -> None:
@@ -177,8 +220,5 @@ def _gaps(found: Match, done: TableRows) -> None:
             continue
         for row, known in zip(done.rows, there, strict=True):
             if place not in known:
-                done.remark(
-                    row.row.line,
-                    f"{row.case} has no {column.metric}, as the other rows do"
-                    + (f" for {column.board}" if column.board else ""),
-                )
+                whose = f" for {column.board}" if column.board else ""
+                done.remark(row.row.line, f"{row.case} has no {column.metric}, as the other rows do{whose}")

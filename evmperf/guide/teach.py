@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from evmperf.guide import cells
+from evmperf.guide import rows
 from evmperf.guide.match import columns_of, difference, nearest, row_key, split_header
 from evmperf.guide.source import SourceTable
 from evmperf.model.units import Unit
@@ -115,8 +115,8 @@ def _key_count(source: SourceTable, rows: Sequence[Sequence[str]], boards: bool)
 
 def _is_figure(text: str) -> bool:
     try:
-        cells.parse(text, "", Unit.MEGABYTE_PER_SECOND)
-    except cells.CellError:
+        rows.figure(text, "", Unit.MEGABYTE_PER_SECOND)
+    except rows.CellError:
         return False
     return True
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evmperf.guide import origin
-from evmperf.guide.cells import figure_text
 from evmperf.guide.layout import Figures, Layout, LayoutLine, Path, Slot, Unread, figures_of
 from evmperf.guide.match import MatchedColumn
+from evmperf.guide.rows import figure_text
 from evmperf.guide.source import QUICK_MARK
 from evmperf.model.figures import Figure, Key
 from evmperf.model.outlets import line as one_line
@@ -148,13 +148,10 @@ def _headings(before: Path, path: Path, layout: Layout, figures: Figures) -> Ite
         mark = _UNDERLINES[min(depth, len(_UNDERLINES) - 1)]
         yield f"{path[depth]}\n{mark * len(path[depth])}\n"
         here = path[: depth + 1]
-        if prose := outline().prose.get(here):
-            yield prose
-        if commands := outline().commands.get(here):
-            # They have the parameters of the full profile.
+        for words in (words for words in outline().sections if words.section == here):
             below = (slot for known, slot in layout.slots() if known[: len(here)] == here)
-            if not any(origin.quick(slot, figures) for slot in below):
-                yield commands
+            full = not any(origin.quick(slot, figures) for slot in below)
+            yield from filter(None, (words.prose, words.commands if full else ""))
 
 
 def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:

@@ -5,8 +5,9 @@ programs have been mended is not. Each rule names the fault of TI's programs tha
 evidence is in the guides themselves (docs/performance-guide.md, "Figures that are not judged").
 """
 
+import fnmatch
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from evmperf.model.figures import Figure, Key
 from evmperf.model.units import Unit
@@ -36,62 +37,42 @@ _BUSY = 50.0
 
 
 def doubts(figures: Figures) -> dict[Key, str]:
-    """Why figures of one run (all of them, so that they can be compared) are not judged, by key."""
+    """Why figures of one run (all of them, so that they can be compared) are not judged, by key; the first
+    reason found for a figure counts.
+    """
     found: dict[Key, str] = {}
     by_benchmark: dict[str, dict[Key, Figure]] = {}
     for key, figure in figures.items():
         by_benchmark.setdefault(key.benchmark, {})[key] = figure
     for benchmark, known in by_benchmark.items():
-        for rule in _rules(benchmark):
+        for rule in (rule for tables, rule in _RULES if fnmatch.fnmatchcase(benchmark, tables)):
             for key, why in rule(known):
                 found.setdefault(key, why)
     return found
-
-
-def copied(ours: Figures, theirs: Figures) -> set[str]:
-    """Benchmarks whose published figures are all those of another release, typed again: what is
-    measured never comes out the same to the last digit in several figures; loads may.
-    """
-    names = {key.benchmark for key in ours if key in theirs}
-    return {name for name in names if _same(name, ours, theirs)}
 
 
 _ENOUGH = 6
 """Equal figures that are no coincidence."""
 
 
-def _same(benchmark: str, ours: Figures, theirs: Figures) -> bool:
-    mine = {k: f for k, f in ours.items() if k.benchmark == benchmark}
-    other = {k: f for k, f in theirs.items() if k.benchmark == benchmark}
-    both = [(mine[k], other[k]) for k in mine if k in other]
+def copied(ours: Figures, theirs: Figures) -> set[str]:
+    """Benchmarks whose published figures are all those of another release, typed again: what is
+    measured never comes out the same to the last digit in several figures; loads may.
+    """
+    both = {key.benchmark for key in ours} & {key.benchmark for key in theirs}
+    return {name for name in both if _same(_of(name, ours), _of(name, theirs))}
+
+
+def _of(benchmark: str, figures: Figures) -> Figures:
+    return {key: figure for key, figure in figures.items() if key.benchmark == benchmark}
+
+
+def _same(mine: Figures, other: Figures) -> bool:
     return (
-        sum(a.unit != Unit.PERCENT for a, _ in both) >= _ENOUGH
-        and len(both) == len(mine) == len(other)
-        and all(a.published and b.published and a.mean == b.mean for a, b in both)
+        mine.keys() == other.keys()
+        and sum(figure.unit != Unit.PERCENT for figure in mine.values()) >= _ENOUGH
+        and all(f.published and other[k].published and f.mean == other[k].mean for k, f in mine.items())
     )
-
-
-Rule = Callable[[Figures], Iterable[Doubt]]
-
-
-def _rules(benchmark: str) -> Iterator[Rule]:
-    """The rules for a table; the first reason found for a figure counts."""
-    if benchmark.startswith("audio_"):
-        yield _audio
-    elif benchmark == "lmbench":
-        yield from (_two_operations, _half_latency, _rounded_away)
-    elif benchmark == "dhrystone":
-        yield _clock
-    elif benchmark.startswith("ipsec_"):
-        yield _failed_ipsec
-    elif "_udp_" in benchmark:
-        yield _payloads
-    elif benchmark.startswith("lpm_power_"):
-        yield _total
-    if benchmark.startswith("eth_"):
-        yield _busy_for_nothing
-    yield _printed_again
-    yield _implausible
 
 
 def _printed_again(figures: Figures) -> Iterator[Doubt]:
@@ -122,11 +103,9 @@ def _implausible(figures: Figures) -> Iterator[Doubt]:
             continue
         percent = metric.unit == Unit.PERCENT
         low, high = max(metric.low, 0.0), _LOAD if percent else metric.high
-        bounds = [value for value in (figure.low, figure.high) if value is not None]
-        # A bound of 0.00 is a little that was rounded off.
-        wrong = [v for v in (figure.mean, *bounds) if not low <= v <= high]
-        wrong = [v for v in wrong if v != 0 or (v == figure.mean and low > 0)]
-        if wrong:
+        bounds = [value for value in (figure.low, figure.high) if value]  # 0.00 is a little, rounded off
+        mean = [figure.mean] if figure.mean or low > 0 else []
+        if wrong := [value for value in (*mean, *bounds) if not low <= value <= high]:
             yield key, f"{wrong[0]:g} {figure.unit} is not plausible ({low:g} to {high:g})"
 
 
@@ -162,16 +141,11 @@ def _two_operations(figures: Figures) -> Iterator[Doubt]:
         yield from ((key, "mean of two operations, its own and the next") for key in rows)
 
 
-def _half_latency(figures: Figures) -> Iterator[Doubt]:
-    """A second, empty reading of 0.00 halves this row's mean."""
+def _spoilt_latencies(figures: Figures) -> Iterator[Doubt]:
+    """A second, empty reading of 0.00 halves a mean; two decimals leave nothing of another."""
     for key, figure in figures.items():
         if key.case == "latency_for_1.00_mb_block_size" and figure.published and figure.low == 0:
             yield key, "half of the true value, its minimum is an empty reading"
-
-
-def _rounded_away(figures: Figures) -> Iterator[Doubt]:
-    """Latencies that two decimals leave nothing of."""
-    for key, figure in figures.items():
         if key.case == "lat_proc-proccall" and figure.published and figure.mean < 0.1:
             yield key, "rounded to one or two hundredths"
 
@@ -242,3 +216,18 @@ def _total(figures: Figures) -> Iterator[Doubt]:
         slack = _SUM_SLACK * len(rails) + 1e-9
         if total.published and abs(total.mean - sum(rails)) > slack:
             yield key, f"not the sum of its rails, {sum(rails):.2f}"
+
+
+_RULES = (
+    ("audio_*", _audio),
+    ("lmbench", _two_operations),
+    ("lmbench", _spoilt_latencies),
+    ("dhrystone", _clock),
+    ("ipsec_*", _failed_ipsec),
+    ("*_udp_*", _payloads),
+    ("lpm_power_*", _total),
+    ("eth_*", _busy_for_nothing),
+    ("*", _printed_again),
+    ("*", _implausible),
+)
+"""Benchmarks and what looks for a fault in their tables."""

@@ -7,10 +7,10 @@ measures and no guide has needs no file. docs/performance-guide.md describes the
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -84,21 +84,16 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """What is not said of such a table where others like it say it."""
     not_measured: str = ""
     """Why evmperf reads the table and does not measure it."""
-    own_driver: str = ""
-    own_metrics: tuple[Metric, ...] = ()
-    """Of a table that no module measures."""
-    measured_as: str = ""
-    """The benchmark of the table that it is like, where the metrics are that one's."""
+    driver: str = ""
+    """The hardware block."""
+    metrics: tuple[Metric, ...] = ()
+    of_rows: Mapping[str, tuple[Metric, ...]] = {}
+    """Metrics of rows that have their own, by case."""
 
     @property
     def module(self) -> Benchmark | None:
         """The catalogue's module, if there is one."""
         return catalogue.benchmarks().get(self.benchmark)
-
-    @property
-    def driver(self) -> str:
-        """The hardware block."""
-        return self.module.driver if self.module else self.own_driver
 
     @property
     def file(self) -> Path:
@@ -107,11 +102,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def metric(self, case: str, name: str) -> Metric | None:
         """The metric of one row: the catalogue's, or the declaration's own; None if unknown."""
-        case = case.removesuffix(AGAIN)
-        module = self.module or catalogue.benchmarks().get(self.measured_as)
-        if module and (found := _of_module(module, case, name)):
-            return found
-        for known in self.own_metrics:
+        rows = self.of_rows.get(case.removesuffix(AGAIN), self.metrics)
+        for known in rows if self.module else (*rows, *self.metrics):
             if numbered(known.name, name) is not None:
                 return replace(known, name=name)
         return None
@@ -125,8 +117,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             return label.removesuffix(" bytes")
         if label not in self.cases and _ADDRESS.search(label):
             # The guides' commands have the address of TI's tester.
-            alike = (case for case in self.cases if _anonymous(case) == _anonymous(label))
-            return next(alike, label)
+            said = _ADDRESS.sub("*", label)
+            return next((case for case in self.cases if _ADDRESS.sub("*", case) == said), label)
         return label
 
     def knows(self, case: str) -> bool:
@@ -185,18 +177,6 @@ def numbered(pattern: str, text: str) -> str | None:
     return match[1] if match else None
 
 
-def _anonymous(text: str) -> str:
-    return _ADDRESS.sub("*", text)
-
-
-def _of_module(module: Benchmark, case: str, name: str) -> Metric | None:
-    for profile in module.profiles.values():
-        for known in profile.cases:
-            if known.label == case:
-                return next((m for m in module.metrics_of(known) if m.name == name), None)
-    return next((metric for metric in module.metrics if metric.name == name), None)
-
-
 @functools.cache
 def tables() -> Mapping[str, Table]:
     """Every table by benchmark, in the guide's order: those that are declared, and after them those
@@ -218,27 +198,25 @@ def metric(key: Key) -> Metric | None:
     return table.metric(key.case, key.metric) if table else None
 
 
-@dataclass(frozen=True)
-class Outline:
-    """The order of the tables, and what the guide says at the head of a section: in words, and
-    as commands with the parameters of the full profile.
-    """
+class Words(msgspec.Struct, frozen=True):
+    """What the guide says at the head of a section, and commands with the full profile's parameters."""
 
-    order: Sequence[str]
-    prose: Mapping[tuple[str, ...], str]
-    commands: Mapping[tuple[str, ...], str]
+    section: tuple[str, ...]
+    prose: str = ""
+    commands: str = ""
+
+
+class Outline(msgspec.Struct, frozen=True):
+    """The order of the tables, and the words of sections."""
+
+    order: tuple[str, ...]
+    sections: tuple[Words, ...]
 
 
 @functools.cache
 def outline() -> Outline:
     """Read outline.yaml."""
-    data = yamlfile.own("published/outline.yaml")
-    sections = {tuple(entry["section"]): entry for entry in data["sections"]}
-    return Outline(
-        tuple(data["order"]),
-        {path: str(entry.get("prose", "")) for path, entry in sections.items()},
-        {path: str(entry.get("commands", "")) for path, entry in sections.items()},
-    )
+    return msgspec.convert(yamlfile.own("published/outline.yaml"), Outline)
 
 
 def load(path: Path) -> Table:
@@ -270,28 +248,35 @@ def _with_base(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:
-    name = path.stem
     if wrong := list(meaning.unknown_words(data["about"])):
         raise UsageError(f"{path}: about: meaning.yaml has no {wrong[0]}")
-    if module and module.name == name:
-        if twice := _OF_MODULES & set(data):
-            raise UsageError(f"{path}: {min(twice)} is already used by the benchmark {name}")
-        data |= {"title": module.title, "section": module.section}
-    else:
-        given = data.pop("metrics", None)
-        like = module if given is None else None
-        data["own_metrics"] = like.metrics if like else tuple(_own_metrics(path, given or {}))
-        data["measured_as"] = like.name if like else ""
-        data["own_driver"] = data.pop("driver", "")
-    metrics = module.metrics if module else data["own_metrics"]
-    data["columns"] = _columns(path, data["columns"], metrics)
-    whole = {"captions": (data["title"],), **data, "benchmark": name, "cases": _cases(module)}
-    return msgspec.convert(whole, Table)
+    own = msgspec.convert(data.pop("metrics", {}), dict[str, tuple[Unit, Direction]])
+    if module and module.name == path.stem:
+        if twice := (_OF_MODULES & set(data)) | ({"metrics"} if own else set()):
+            raise UsageError(f"{path}: {min(twice)} is already used by the benchmark {module.name}")
+        data |= {"title": module.title, "section": module.section, "driver": module.driver}
+    data |= _measured(module)
+    if own:
+        data |= {"metrics": [Metric(name, *said, name) for name, said in own.items()], "of_rows": {}}
+    data["columns"] = _columns(path, data["columns"], module.metrics if module else data["metrics"])
+    return msgspec.convert({"captions": (data["title"],), **data, "benchmark": path.stem}, Table)
+
+
+def _measured(module: Benchmark | None) -> dict[str, Any]:
+    """What a table has of the benchmark that measures it."""
+    if module is None:
+        return {"metrics": ()}
+    cases = [case for profile in reversed(module.profiles.values()) for case in profile.cases]
+    return {
+        "metrics": module.metrics,
+        "of_rows": {case.label: case.metrics for case in cases if case.metrics},
+        "cases": tuple(case.label for case in module.cases("full")),
+    }
 
 
 def _undeclared(module: Benchmark) -> Table:
     """A table as its benchmark says it. The key columns are headed by the first parameters."""
-    cases = _cases(module)
+    measured = _measured(module)
     first = next(iter(module.cases("full")))
     keys = [name.replace("_", " ").capitalize() for name in first.params]
     units = {module.metrics_of(case)[0].unit for case in module.cases("full")}
@@ -304,29 +289,11 @@ def _undeclared(module: Benchmark) -> Table:
         keys=tuple(keys[: first.label.count("|") + 1]),
         columns={metric.name: (metric.title,) for metric in module.metrics},
         captions=(module.title,),
-        order=cases,
-        cases=cases,
+        order=measured["cases"],
         units_in_labels=len(units) > 1,
+        driver=module.driver,
+        **measured,
     )
-
-
-def _cases(module: Benchmark | None) -> tuple[str, ...]:
-    return tuple(case.label for case in module.cases("full")) if module else ()
-
-
-def _own_metrics(path: Path, given: Mapping[str, Sequence[str]]) -> Iterator[Metric]:
-    for name, (unit, better) in given.items():
-        yield Metric(name, _word(path, Unit, unit), _word(path, Direction, better), name)
-
-
-_Word = TypeVar("_Word", Unit, Direction)
-
-
-def _word(path: Path, known: type[_Word], word: str) -> _Word:
-    try:
-        return known(word)
-    except ValueError:
-        raise UsageError(f"{path}: {word!r} is none of {', '.join(known)}") from None
 
 
 def _columns(
