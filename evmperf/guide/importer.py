@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.records import UnknownRecord
-from evmperf.model.results import Published, Result, Status
+from evmperf.model.results import Published, Result, SpoolRecord, Status
 from evmperf.model.run import Run
 from evmperf.published import record, steady
 from evmperf.published.declared import AGAIN
@@ -60,6 +61,10 @@ class ImportedGuide:
         """What was read and is doubtful."""
         return [problem for problem in self.problems if problem.kept]
 
+    def remark(self, line: int, reason: str) -> None:
+        """Note what is read and doubtful."""
+        self.problems.append(Problem(line, reason, kept=True))
+
     def summary(self) -> str:
         """One line for people."""
         return (
@@ -101,31 +106,27 @@ def interpret(
 
     Raises UsageError for a text that states no release or has no table.
     """
-    first, *others = (
-        _interpret(part, name, release, os, board) for part in guides(text.removeprefix(_BYTE_ORDER_MARK))
-    )
+    parts = guides(text.removeprefix(_BYTE_ORDER_MARK))
+    first, *others = (_interpret(part, name, release, os, board) for part in parts)
     first.following = tuple(others)
     return first
 
 
 def _interpret(text: str, name: str, release: str, os: str, board: str) -> ImportedGuide:
     source = read(text, name)
-    by_date = record.of_date(Path(name).name)
-    dated = bool(by_date) and not source.release and not release
+    file, by_name = Path(name).name, system_of(Path(name).stem)
+    by_date = "" if source.release or release else record.of_date(file)
     release = source.release or release or by_date
     if not release:
         raise UsageError(f"{name} line 1: the title states no release: name it with --release")
     if not source.tables:
         raise UsageError(f"{name} line 1: has no csv-table, so it is not a performance guide")
-    system = source.os or system_of(Path(name).stem) or os or UNKNOWN_OS
-    imported = ImportedGuide(Path(name).name, source, release, system, of_release(release, system))
-    imported.dated = dated
-    imported.problems += _said(imported, os, system_of(Path(name).stem))
+    system = source.os or by_name or os or UNKNOWN_OS
+    imported = ImportedGuide(file, source, release, system, of_release(release, system), dated=bool(by_date))
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
-    imported.problems += source.problems
     settle.captions(source)
     known = settle.boards(source, board)
-    imported.problems += known.problems
+    imported.problems += [*_said(imported, os, by_name), *source.problems, *known.problems]
     taken: dict[_Place, list[_Cell]] = {}
     witness = settle.Witness(system, imported.file, release)
     for table, found in zip(source.tables, settle.tables(source.tables, witness), strict=True):
@@ -140,16 +141,15 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
 
 def _said(imported: ImportedGuide, os: str, by_name: str) -> Iterator[Problem]:
     """Remarks on operating system and release that the guide itself does not say."""
+    said = []
     if imported.os == UNKNOWN_OS:
-        said = "the operating system is unknown: name it with --os"
-        yield Problem(1, said, kept=True)
+        said.append("the operating system is unknown: name it with --os")
     for other, where in ((os, "--os"), (by_name, "the file's name")):
         if other not in ("", imported.os):
-            said = f"it names {imported.os}, {where} names {other}: taken as {imported.os}"
-            yield Problem(1, said, kept=True)
+            said.append(f"it names {imported.os}, {where} names {other}: taken as {imported.os}")
     if imported.dated:
-        said = f"the release {imported.release} follows from the date in the file's name"
-        yield Problem(1, said, kept=True)
+        said.append(f"the release {imported.release} follows from the date in the file's name")
+    return (Problem(1, reason, kept=True) for reason in said)
 
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -190,10 +190,8 @@ def _take(
         imported.problems.append(Problem(source.line, why, source.text, table=True))
         return
     doubtful = [why, *settle.remarks(source, found, known, lone), *match.remarks(source, found.table)]
-    imported.problems += [
-        Problem(source.line, f"{found.table.benchmark}: {reason}", kept=True)
-        for reason in filter(None, doubtful)
-    ]
+    for reason in filter(None, doubtful):
+        imported.remark(source.line, f"{found.table.benchmark}: {reason}")
     if not found.boards and lone != settle.headed(source, known):
         # In a layout of several boards, a column without one would be nobody's.
         found = replace(found, columns=tuple(replace(column, board=lone) for column in found.columns))
@@ -222,14 +220,15 @@ def _keep(imported: ImportedGuide, taken: Mapping[_Place, Sequence[_Cell]]) -> N
     as a row of its own.
     """
     kept: dict[tuple[str, str, str], list[_Cell]] = {}
-    again: dict[tuple[str, int], list[int]] = {}
+    again: dict[tuple[str, int], int] = {}
     for (board, benchmark, case, metric), found in taken.items():
         first = found[0]
         second = next((c for c in found if _value(c.figure) != _value(first.figure)), None)
         if second:
             both = f"lines {first.row.line} and {second.row.line}"
-            reason = f"{case} {metric} of {board} differs between {both}: both are kept"
-            imported.problems.append(Problem(second.row.line, reason, kept=True))
+            imported.remark(
+                second.row.line, f"{case} {metric} of {board} differs between {both}: both are kept"
+            )
             kept.setdefault((board, benchmark, case + AGAIN), []).append(second)
         for cell in found[1:]:
             if second and _value(cell.figure) == _value(second.figure):
@@ -238,11 +237,11 @@ def _keep(imported: ImportedGuide, taken: Mapping[_Place, Sequence[_Cell]]) -> N
                 reason = f"{case} {metric} of {board} appears a third time, with a third value"
                 imported.problems.append(Problem(cell.row.line, reason, cell.figure.text))
                 imported.unknown_cells += 1
-            again.setdefault((benchmark, cell.row.line), []).append(first.row.line)
+            earlier = again.get((benchmark, cell.row.line), first.row.line)
+            again[benchmark, cell.row.line] = min(earlier, first.row.line)
         kept.setdefault((board, benchmark, case), []).append(first)
     for (benchmark, line), earlier in again.items():
-        reason = f"{benchmark}: repeats the figures of line {min(earlier)}; they count once"
-        imported.problems.append(Problem(line, reason, kept=True))
+        imported.remark(line, f"{benchmark}: repeats the figures of line {earlier}; they count once")
     for (board, _, case), of_case in kept.items():
         imported.results.setdefault(board, []).append(_result(case, of_case))
 
@@ -258,26 +257,22 @@ def _doubts(imported: ImportedGuide) -> None:
         found, run = figures(results), run_of(imported, board)
         for benchmark, release in steady.typed_again(run, found).items():
             (first, *_) = (result for result in results if result.benchmark == benchmark)
-            reason = f"{benchmark}: all figures of {board} are those of {release}, copied"
-            imported.problems.append(Problem(first.published[0].line, reason, kept=True))
+            copied = f"{benchmark}: all figures of {board} are those of {release}, copied"
+            imported.remark(first.published[0].line, copied)
         for key, why in steady.doubts(run, found).items():
             (cell,) = (c for c in found[key].result.published if c.metric == key.metric)
             lines.setdefault((key.benchmark, why), []).append(cell.line)
         for (benchmark, why), at in lines.items():
             many = f"{len(at)} figures" if len(at) > 1 else "1 figure"
             where = f"{many} of {board} (line{'s' * (len(set(at)) > 1)} {_lines(at)})"
-            reason = f"{benchmark}: {where}: {why}; kept and not judged"
-            imported.problems.append(Problem(min(at), reason, kept=True))
+            imported.remark(min(at), f"{benchmark}: {where}: {why}; kept and not judged")
 
 
 def _lines(numbers: Sequence[int]) -> str:
     """Line numbers as ranges: 4-7, 9."""
-    parts: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
+    ordered = sorted(set(numbers))
+    runs = itertools.groupby(enumerate(ordered), key=lambda pair: pair[1] - pair[0])
+    parts = ([number for _, number in group] for _, group in runs)
     return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
 
 
@@ -299,32 +294,27 @@ def _result(case: str, found: Sequence[_Cell]) -> Result:
     )
 
 
-def run_id(imported: ImportedGuide, board: str) -> str:
-    """The same guide makes the same runs, however often it is imported."""
-    return f"{GUIDE}-{imported.release}-{imported.os}-{board}"
-
-
 def store(imported: ImportedGuide, into: Path) -> list[Path]:
     """Write one run a board below `into`, in place of those of an earlier import.
 
     What is not known goes into the first board's run, as records `unknown`.
     """
-    folders = []
-    for number, board in enumerate(imported.results or {NO_BOARD: []}):
-        problems = [] if number else imported.unknown
-        results = imported.results.get(board, [])
-        folders.append(_store(into, run_of(imported, board), results, problems))
-    return folders
+    unknown = [UnknownRecord(line=p.line, reason=p.reason, text=p.text) for p in imported.unknown]
+    there = imported.results or {NO_BOARD: []}
+    return [
+        _store(into, run_of(imported, board), [*results, *([] if number else unknown)])
+        for number, (board, results) in enumerate(there.items())
+    ]
 
 
 def run_of(imported: ImportedGuide, board: str) -> Run:
-    """The run that a guide's figures of one board are."""
+    """The run that a guide's figures of one board are: of the same guide always of the same id."""
     facts = Facts.from_dict(imported.conditions.facts(board) if imported.conditions else {})
     facts.guide, facts.guide_sha256, facts.dialect = imported.file, imported.sha256, imported.dialect
     facts.release_from = "date" if imported.dated else ""
     facts.unread_tables = len(imported.unread) or None
     return Run(
-        id=run_id(imported, board),
+        id=f"{GUIDE}-{imported.release}-{imported.os}-{board}",
         board=board,
         profile=PROFILE,
         kind=GUIDE,
@@ -336,7 +326,7 @@ def run_of(imported: ImportedGuide, board: str) -> Run:
     )
 
 
-def _store(into: Path, run: Run, results: list[Result], problems: list[Problem]) -> Path:
+def _store(into: Path, run: Run, records: list[SpoolRecord]) -> Path:
     target = into / run.id
     before = read_run(target) if target.exists() else None
     if before and before.kind != GUIDE:
@@ -348,8 +338,7 @@ def _store(into: Path, run: Run, results: list[Result], problems: list[Problem])
         )
     with new_folder(into) as scratch:
         spool = Spool(scratch, run)
-        unknown = (UnknownRecord(line=p.line, reason=p.reason, text=p.text) for p in problems)
-        spool.append_all([*results, *unknown])
+        spool.append_all(records)
         if target.exists():
             shutil.rmtree(target)
         spool.folder.rename(target)
