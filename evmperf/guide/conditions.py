@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from evmperf.model import limits
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key
 from evmperf.model.results import Result
 from evmperf.model.run import Run
-from evmperf.model.state import State
 from evmperf.runs.casefile import Hiding
 
 _FORMAT = "evmperf-guide/1"
@@ -27,19 +27,16 @@ _SHOWN = (
     ("frequency_khz", "CPU clock in kHz"), ("memory_kib", "memory in KiB"), ("model", "model"),
 )  # fmt: skip
 """Facts of a run that the page shows; the file has all."""
+_KEPT = ("version", "profile", "params", "tools", "state")
+_HIDDEN = ("tools", "conditions", "state")
 _MODES = ("queue.scheduler", "net.speed", "mmc.ios.timing_spec", "mmc.ios.clock", "mmc.ios.bus_width")
 
 
 class MeasuredTable(msgspec.Struct, frozen=True):
-    """A run, and the records of the guide's cases that are from it, without their figures."""
+    """A run (`Run.from_dict`), and the records of the guide's cases that are from it, without their figures."""
 
-    said: dict[str, Any] = msgspec.field(name="run")
+    run: dict[str, Any]
     cases: tuple[Result, ...] = ()
-
-    @property
-    def run(self) -> Run:
-        """The run, with its facts."""
-        return Run.from_dict(self.said)
 
 
 class Conditions(msgspec.Struct, frozen=True):
@@ -51,14 +48,18 @@ class Conditions(msgspec.Struct, frozen=True):
 
     def facts(self, board: str) -> dict[str, Any]:
         """The facts on which all runs of a board agree."""
-        known = [one.run.facts.to_dict() for one in self.boards.get(board, ())]
+        known = [Run.from_dict(one.run).facts.to_dict() for one in self.boards.get(board, ())]
         first = known[0] if known else {}
         return {name: fact for name, fact in first.items() if all(o.get(name) == fact for o in known)}
 
-    def merged(self, board: str, results: Iterable[Result]) -> list[Result]:
+    def merged(self, board: str, results: Iterable[Result]) -> Iterator[Result]:
         """Results of the guide's cells, with what is known of their cases."""
-        known = {(r.benchmark, r.case): r for one in self.boards.get(board, ()) for r in one.cases}
-        return [_with(result, known.get((result.benchmark, result.case))) for result in results]
+        cases = {(r.benchmark, r.case): r for one in self.boards.get(board, ()) for r in one.cases}
+        for result in results:
+            known = cases.get((result.benchmark, result.case), result)
+            told = {name: getattr(known, name) for name in _KEPT}
+            both = {**known.conditions, **result.conditions}
+            yield replace(result, conditions=both, **told)
 
     def said(self, benchmark: str, board: str) -> Iterator[tuple[str, str]]:
         """What a page says of the conditions of a table: names and values."""
@@ -66,7 +67,8 @@ class Conditions(msgspec.Struct, frozen=True):
             cases = [case for case in one.cases if case.benchmark == benchmark]
             if not cases:
                 continue
-            run, facts = one.run, one.run.facts.to_dict()
+            run = Run.from_dict(one.run)
+            facts = run.facts.to_dict()
             states = [case.state for case in cases if case.state]
             yield "run", f"{run.id}, profile {run.profile}, {run.os} {run.release}"
             yield from ((name, str(facts[fact])) for fact, name in _SHOWN if fact in facts)
@@ -80,35 +82,23 @@ class Conditions(msgspec.Struct, frozen=True):
                 yield "share of the limit", f"{min(shares):.0%} to {max(shares):.0%} of {bus}"
 
 
-_KEPT = ("version", "profile", "params", "tools", "state")
-
-
-def _with(result: Result, known: Result | None) -> Result:
-    if known is None:
-        return result
-    told = {name: getattr(known, name) for name in _KEPT}
-    return msgspec.structs.replace(result, conditions={**known.conditions, **result.conditions}, **told)
-
-
 def beside(guide: Path) -> Path:
     """Where the conditions of a guide are."""
     return guide.with_name(f"{guide.name}.json")
 
 
-def write(guide: Path, figures: Mapping[str, Mapping[Key, Figure]], runs: Iterable[Run]) -> None:
+def write(guide: Path, figures: Mapping[str, Mapping[Key, Figure]], runs: Sequence[Run]) -> None:
     """Write the conditions of the measured figures beside a guide that is on the disk, nothing where
     none was measured; raises OSError.
     """
-    ordered = sorted(runs, key=lambda run: run.started_ns)
-    boards = {
-        board: tuple(_measured(known, [run for run in ordered if run.board == board]))
-        for board, known in figures.items()
-    }
-    if any(boards.values()):
-        found = Conditions(
-            _FORMAT, _digest(guide.read_bytes()), {b: there for b, there in boards.items() if there}
-        )
-        beside(guide).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    boards = {}
+    for board, known in figures.items():
+        mine = sorted((run for run in runs if run.board == board), key=lambda run: run.started_ns)
+        if there := tuple(_measured(known, mine)):
+            boards[board] = there
+    if boards:
+        found = msgspec.json.encode(Conditions(_FORMAT, _digest(guide.read_bytes()), boards))
+        beside(guide).write_bytes(msgspec.json.format(found, indent=1) + b"\n")
 
 
 def _measured(figures: Mapping[Key, Figure], runs: Sequence[Run]) -> Iterator[MeasuredTable]:
@@ -117,18 +107,15 @@ def _measured(figures: Mapping[Key, Figure], runs: Sequence[Run]) -> Iterator[Me
     results = {figure.key[:2]: figure.result for figure in figures.values() if not figure.published}.values()
     for run, following in itertools.zip_longest(runs, runs[1:]):
         end = following.started_ns if following else math.inf
-        mine = tuple(_told(r, hiding) for r in results if run.started_ns <= r.started_ns < end)
-        if mine:
+        if mine := [result for result in results if run.started_ns <= result.started_ns < end]:
             told = {"lab": "", "place": "", "addresses": {}, "facts": hiding.value(run.facts.to_dict())}
-            yield MeasuredTable(run.to_dict() | told, mine)
-
-
-def _told(result: Result, hiding: Hiding) -> Result:
-    """The record of a case without its figures and outputs."""
-    builtins = {"samples": (), "failures": (), "raw": (), "published": ()}
-    state = msgspec.convert(hiding.value(msgspec.to_builtins(result.state)), State | None)
-    words = {"tools": hiding.value(result.tools), "conditions": hiding.value(result.conditions)}
-    return msgspec.structs.replace(result, **builtins, **words, state=state)
+            bare = (replace(result, samples=(), failures=(), raw=(), published=()) for result in mine)
+            hidden = (
+                msgspec.to_builtins(result)
+                | {name: hiding.value(msgspec.to_builtins(getattr(result, name))) for name in _HIDDEN}
+                for result in bare
+            )
+            yield MeasuredTable(run.to_dict() | told, msgspec.convert([*hidden], tuple[Result, ...]))
 
 
 def read(guide: Path, text: str) -> Conditions | None:

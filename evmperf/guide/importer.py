@@ -88,7 +88,7 @@ def load(file: Path, release: str = "", os: str = "", board: str = "") -> Import
     except UsageError as error:
         imported.problems.append(Problem(1, f"{error}; not used", kept=True))
     if found := imported.conditions:
-        imported.results = {board: found.merged(board, of) for board, of in imported.results.items()}
+        imported.results = {board: [*found.merged(board, of)] for board, of in imported.results.items()}
     return imported
 
 

@@ -1,7 +1,7 @@
 """What a guide contains, in which order: as the project writes it, or like a given file."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evmperf.guide.importer import ImportedGuide
@@ -70,7 +70,12 @@ class Layout:
     def add(self, path: Path, entry: Slot | Unread) -> None:
         """Put a table at the end of its section; a new section goes behind its relatives."""
         if path not in self.sections:
-            self._insert(path)
+            paths = list(self.sections)
+            depths = [shared(known, path) for known in paths]
+            nearest = max(depths, default=0)
+            place = 1 + max((n for n, depth in enumerate(depths) if depth == nearest > 0), default=len(paths))
+            paths.insert(place, path)
+            self.sections = {known: self.sections.get(known, []) for known in paths}
         self.sections[path].append(entry)
 
     def slots(self) -> Iterator[tuple[Path, Slot]]:
@@ -80,16 +85,11 @@ class Layout:
                 if isinstance(entry, Slot):
                     yield path, entry
 
-    def _insert(self, path: Path) -> None:
-        paths = list(self.sections)
-        place = len(paths)
-        for depth in range(len(path), 0, -1):
-            relatives = [n for n, known in enumerate(paths) if known[:depth] == path[:depth]]
-            if relatives:
-                place = relatives[-1] + 1
-                break
-        paths.insert(place, path)
-        self.sections = {known: self.sections.get(known, []) for known in paths}
+
+def shared(one: Path, other: Path) -> int:
+    """How many headings two sections have in common."""
+    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return len(list(alike))
 
 
 def own(figures: Figures, dialect: Dialect) -> Layout:
@@ -97,12 +97,9 @@ def own(figures: Figures, dialect: Dialect) -> Layout:
     layout = Layout(dialect)
     for table in tables().values():
         boards = sorted(board for board in figures if _cases(table, figures[board]))
-        if BOARD not in table.section:
-            _add_own(layout, table, table.section, boards, figures)
-            continue
-        for board in boards:
-            path = tuple(board.upper() if part == BOARD else part for part in table.section)
-            _add_own(layout, table, path, [board], figures)
+        together = table.board_in_header and BOARD not in table.section
+        for group in filter(None, [boards] if together else [[board] for board in boards]):
+            _add_own(layout, table, group, figures)
     return layout
 
 
@@ -129,15 +126,9 @@ def like(imported: ImportedGuide, figures: Figures, keep_unread: bool = False) -
             seen |= whose
             label = r.row.cells[: len(found.match.table.keys)]
             rows.append(LayoutLine(case, label, len(r.row.cells)))
-        slot = Slot(
-            found.match.table,
-            found.match.columns,
-            tuple(rows),
-            source.caption,
-            source.caption_style,
-            source.rubric,
-            source.header[: len(found.match.table.keys)],
-        )
+        printed = (source.caption, source.caption_style, source.rubric)
+        keys = source.header[: len(found.match.table.keys)]
+        slot = Slot(found.match.table, found.match.columns, tuple(rows), *printed, keys)
         if filled := _filled(slot, figures):
             layout.add(source.section, filled)
         else:
@@ -148,10 +139,7 @@ def like(imported: ImportedGuide, figures: Figures, keep_unread: bool = False) -
 
 def _filled(slot: Slot, figures: Figures) -> Slot | None:
     """A slot without the columns and rows that there are no figures for; None if all are gone."""
-    if any(slot.boards):
-        boards = [board for board in slot.boards if board in figures]
-    else:
-        boards = [""] if len(figures) == 1 else []
+    boards = figures if any(slot.boards) else {""} if len(figures) == 1 else ()
     columns = tuple(column for column in slot.columns if column.board in boards)
     whole = len(columns) == len(slot.columns)
     rows = tuple(
@@ -173,14 +161,9 @@ def figures_of(table: Table, column: MatchedColumn, case: str, figures: Figures)
     if not column.listed:
         found = known.get(Key(table.benchmark, case, column.metric))
         return [found] if found else []
-    several: list[Figure] = []
-    for number in itertools.count():
-        metric = column.metric.replace("{n}", str(number))
-        found = known.get(Key(table.benchmark, case, metric))
-        if found is None:
-            return several
-        several.append(found)
-    raise AssertionError("count() does not end")
+    metrics = (column.metric.replace("{n}", str(number)) for number in itertools.count())
+    several = (known.get(Key(table.benchmark, case, metric)) for metric in metrics)
+    return [found for found in itertools.takewhile(bool, several) if found]
 
 
 def _add_missing(layout: Layout, figures: Figures) -> None:
@@ -191,10 +174,17 @@ def _add_missing(layout: Layout, figures: Figures) -> None:
         for board in slot.boards:
             cases = placed.setdefault((board or lone, slot.table.benchmark), set())
             cases.update(line.case for line in slot.rows)
-    for path, entries in layout.sections.items():
+    for entries in layout.sections.values():
         for number, entry in enumerate(entries):
             if isinstance(entry, Slot):
-                layout.sections[path][number] = _longer(entry, placed, figures, layout.dialect)
+                more: dict[str, None] = {}
+                for board in (board or lone for board in entry.boards):
+                    known = placed[board, entry.table.benchmark]
+                    cases = _cases(entry.table, figures.get(board, {})) - known
+                    more |= dict.fromkeys(sorted(cases, key=entry.table.place))
+                    known |= cases
+                lines = _lines(entry.table, more, layout.dialect)
+                entries[number] = replace(entry, rows=(*entry.rows, *lines))
     rest = {
         board: {key: f for key, f in known.items() if (board, key.benchmark) not in placed}
         for board, known in figures.items()
@@ -203,41 +193,28 @@ def _add_missing(layout: Layout, figures: Figures) -> None:
         layout.add(path, slot)
 
 
-def _longer(slot: Slot, placed: dict[tuple[str, str], set[str]], figures: Figures, dialect: Dialect) -> Slot:
-    """A slot with the rows that its boards have besides, and no slot had."""
-    more: dict[str, LayoutLine] = {}
-    for board in slot.boards:
-        whose = board or next(iter(figures), "")
-        known = placed[whose, slot.table.benchmark]
-        for case in sorted(_cases(slot.table, figures.get(whose, {})) - known, key=slot.table.place):
-            more[case] = LayoutLine(case, tuple(slot.table.label_of(case, dialect).split("|")))
-            known.add(case)
-    return replace(slot, rows=(*slot.rows, *more.values()))
+def _lines(table: Table, cases: Iterable[str], dialect: Dialect) -> tuple[LayoutLine, ...]:
+    return tuple(LayoutLine(case, tuple(table.label_of(case, dialect).split("|"))) for case in cases)
 
 
-def _add_own(layout: Layout, table: Table, path: Path, boards: Sequence[str], figures: Figures) -> None:
-    """One table; those without a board in their header are one for each board."""
-    if not boards:
-        return
-    groups = [list(boards)] if table.board_in_header else [[board] for board in boards]
-    for group in groups:
-        here = {board: figures[board] for board in group}
-        cases = sorted(set().union(*(_cases(table, f) for f in here.values())), key=table.place)
-        columns = tuple(
-            MatchedColumn(board if table.board_in_header else "", title, name, words=words)
-            for board in group
-            for title, name, words in _titles(table, here)
-        )
-        rows = tuple(LayoutLine(c, tuple(table.label_of(c, layout.dialect).split("|"))) for c in cases)
-        caption = table.captions[0] if table.captions else ""
-        style = "argument" if caption else "none"
-        slot = Slot(table, columns, rows, caption, style, table.rubric)
-        if table.board_in_header or len(figures) == 1:
-            layout.add(path, slot)
-        else:
-            # Nobody could tell whose figures they are: put the board into the section.
-            whose = replace(slot, columns=tuple(replace(column, board=group[0]) for column in columns))
-            layout.add((*path, group[0].upper()), whose)
+def _add_own(layout: Layout, table: Table, boards: Sequence[str], figures: Figures) -> None:
+    """One table of some boards; of one where its header or section names it."""
+    here = {board: figures[board] for board in boards}
+    path = tuple(boards[0].upper() if part == BOARD else part for part in table.section)
+    cases = sorted(set().union(*(_cases(table, known) for known in here.values())), key=table.place)
+    named = table.board_in_header or len(figures) > 1
+    if named and not table.board_in_header:
+        # Nobody could tell whose figures they are: put the board into the section.
+        path = (*path, boards[0].upper())
+    columns = tuple(
+        MatchedColumn(board if named else "", title, name, words=words)
+        for board in boards
+        for title, name, words in _titles(table, here)
+    )
+    caption = table.captions[0] if table.captions else ""
+    style = "argument" if caption else "none"
+    slot = Slot(table, columns, _lines(table, cases, layout.dialect), caption, style, table.rubric)
+    layout.add(path, slot)
 
 
 def _cases(table: Table, figures: Mapping[Key, Figure]) -> set[str]:
@@ -245,19 +222,11 @@ def _cases(table: Table, figures: Mapping[Key, Figure]) -> set[str]:
     return {key.case for key in figures if key.benchmark == table.benchmark and table.header_of(key.metric)}
 
 
-def _metrics(table: Table, figures: Figures) -> list[str]:
-    """The metrics with a figure, in the order of the declared columns."""
-    there = {
-        key.metric
-        for known in figures.values()
-        for key in known
-        if key.benchmark == table.benchmark and table.header_of(key.metric)
-    }
-    order = {texts[0]: number for number, texts in enumerate(table.columns.values())}
-    return sorted(there, key=lambda name: (order.get(table.header_of(name), len(order)), name))
-
-
 def _titles(table: Table, figures: Figures) -> list[tuple[str, str, bool]]:
-    """Header, name and kind of a board's columns."""
-    titles = [(table.header_of(metric), metric, False) for metric in _metrics(table, figures)]
-    return titles + [(texts[0], name, True) for name, texts in table.text_columns.items()]
+    """Header, name and kind of a board's columns: metrics with a figure, as declared, and words."""
+    keys = {key for known in figures.values() for key in known if key.benchmark == table.benchmark}
+    there = {key.metric: header for key in keys if (header := table.header_of(key.metric))}
+    order = {texts[0]: number for number, texts in enumerate(table.columns.values())}
+    ordered = sorted(there, key=lambda name: (order.get(there[name], len(order)), name))
+    words = [(texts[0], name, True) for name, texts in table.text_columns.items()]
+    return [*((there[name], name, False) for name in ordered), *words]

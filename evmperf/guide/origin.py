@@ -38,42 +38,33 @@ def sentences(figures: Figures) -> Iterator[str]:
 
 def quick(slot: Slot, figures: Figures) -> str:
     """What the caption of a table with figures of the quick profile says of them; "" for none."""
-    boards: dict[str, set[bool]] = {}
-    for board, figure in _all(slot, figures):
-        boards.setdefault(board, set()).add(figure.result.profile != "full")
-    if not any(True in kinds for kinds in boards.values()):
-        return ""
-    if all(kinds == {True} for kinds in boards.values()):
-        return f"{QUICK_MARK})"
-    names = ", ".join(board for board, kinds in boards.items() if True in kinds)
-    return f"{QUICK_MARK}: {names})"
+    there = [(board, figure.result.profile != "full") for board, figure in _all(slot, figures)]
+    boards = dict.fromkeys(board for board, is_quick in there if is_quick)
+    names = "" if all(is_quick for _, is_quick in there) else f": {', '.join(boards)}"
+    return f"{QUICK_MARK}{names})" if boards else ""
 
 
 def parameters(slot: Slot, figures: Figures) -> Iterator[str]:
     """The parameters that figures of the quick profile were measured with, where they are others
     than the published ones.
     """
-    said: dict[str, None] = {}
-    for board, figure in _all(slot, figures):
-        if kind_of(figure) == QUICK:
-            words = ", ".join(_differing(slot, figure)) or "as published"
-            said[f"- {rst(board)}, quick profile: {rst(words)}"] = None
-    yield from said
+    quick = ((board, figure) for board, figure in _all(slot, figures) if kind_of(figure) == QUICK)
+    said = ((board, ", ".join(_differing(slot, figure)) or "as published") for board, figure in quick)
+    yield from dict.fromkeys(f"- {rst(board)}, quick profile: {rst(words)}" for board, words in said)
 
 
 def repeated(slot: Slot, figures: Figures) -> Iterator[str]:
     """How well the means are known that were measured over to know them: a line a board."""
-    widths: dict[str, list[float]] = {}
-    rounds: dict[str, dict[str, None]] = {}
+    boards: dict[str, list[Figure]] = {}
     for board, figure in _all(slot, figures):
         if REPEAT in figure.conditions:
-            rounds.setdefault(board, {})[str(figure.conditions[REPEAT])] = None
-            width = anytime.half_width(figure.result.values(figure.key.metric))
-            widths.setdefault(board, []).extend([] if width is None else [width])
-    for board, often in rounds.items():
-        known = widths[board]
-        within = f", means within ±{max(known):.1%} (95 %)" if known else ""
-        yield f"- {rst(board)}: {rst('; '.join(often))}{within}"
+            boards.setdefault(board, []).append(figure)
+    for board, known in boards.items():
+        often = "; ".join(dict.fromkeys(str(figure.conditions[REPEAT]) for figure in known))
+        widths = (anytime.half_width(figure.result.values(figure.key.metric)) for figure in known)
+        widest = max((width for width in widths if width is not None), default=None)
+        within = "" if widest is None else f", means within ±{widest:.1%} (95 %)"
+        yield f"- {rst(board)}: {rst(often)}{within}"
 
 
 def measured(slot: Slot, figures: Figures) -> list[str]:
@@ -82,18 +73,12 @@ def measured(slot: Slot, figures: Figures) -> list[str]:
 
 
 def _differing(slot: Slot, figure: Figure) -> Iterator[str]:
-    module = slot.table.module
-    full = module.profiles.get("full") if module else None
-    if full is None:
-        return
-    for case in full.cases:
-        if case.label != figure.key.case:
-            continue
-        for name, published in case.params.items():
-            given = figure.result.params.get(name, published)
-            if given != published:
+    full = slot.table.module.profiles.get("full") if slot.table.module else None
+    for case in full.cases if full else ():
+        for name, published in case.params.items() if case.label == figure.key.case else ():
+            if (given := figure.result.params.get(name, published)) != published:
                 yield f"{name} {given} (published: {published})"
-    if full.repeats > figure.count:
+    if full and full.repeats > figure.count:
         yield f"{figure.count} times (published: {full.repeats})"
 
 

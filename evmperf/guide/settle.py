@@ -6,7 +6,6 @@ import difflib
 import itertools
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -67,35 +66,32 @@ def captions(source: Source) -> None:
 
 def tables(there: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
     """What each table of a guide is."""
-    found = [_by_words(table) for table in there]
-    numbers = [n for n, one in enumerate(found) if one.candidates]
+    found = []
+    for table in there:
+        try:
+            found.append(Settled(match.identify(table)))
+        except match.Unknown as unknown:
+            found.append(Settled(None, str(unknown), unknown.candidates))
+    places = {name: place for place, name in enumerate(declared.tables())}
+
+    def names(number: int) -> list[str]:
+        return sorted((m.table.benchmark for m in found[number].candidates), key=lambda name: places[name])
+
     # Without captions, tables that may be any of as many stand in the order of all guides.
-    alike = itertools.groupby(numbers, lambda n: (there[n].section, there[n].rubric, _names(found[n])))
-    for (_, _, names), group in alike:
+    numbers = [n for n, one in enumerate(found) if one.candidates]
+    alike = itertools.groupby(numbers, lambda n: (there[n].section, there[n].rubric, names(n)))
+    for (_, _, ordered), group in alike:
         mine = list(group)
-        ordered = sorted(names, key=list(declared.tables()).index)
         for place, number in enumerate(mine):
-            table, candidates = there[number], found[number].candidates
-            by_record = witness.table(table, candidates)
-            if by_record:
+            candidates = found[number].candidates
+            if by_record := witness.table(there[number], candidates):
                 why = "no caption, and next to this release its boards have only that, with such figures"
                 found[number] = Settled(by_record, why)
-            elif len(mine) == len(names) and not any(there[n].caption for n in mine):
+            elif len(mine) == len(ordered) and not any(there[n].caption for n in mine):
                 (by_place,) = (m for m in candidates if m.table.benchmark == ordered[place])
                 why = f"no caption; the {len(mine)} tables like it are taken in the order of all guides"
                 found[number] = Settled(by_place, why)
     return found
-
-
-def _by_words(table: SourceTable) -> Settled:
-    try:
-        return Settled(match.identify(table))
-    except match.Unknown as unknown:
-        return Settled(None, str(unknown), unknown.candidates)
-
-
-def _names(settled: Settled) -> tuple[str, ...]:
-    return tuple(sorted(m.table.benchmark for m in settled.candidates))
 
 
 class Witness:
@@ -146,19 +142,15 @@ class Witness:
 
     def _alike(self, source: SourceTable, found: Match, lone: str) -> bool:
         """Whether a table's figures are like those of its boards, or it has none."""
-        alike = unlike = 0
-        figures = [
-            (row.case, board or lone, f)
-            for row in rows.read(source, found, "").rows
-            for board, f in row.figures
-        ]
-        for case, board, figure in figures:
-            series = self._series(found, case, figure.metric, board)
-            means = [mean for _, unit, mean in series.values() if unit == figure.unit]
-            if means:
-                near = min(means) / _LIKE <= figure.mean <= max(means) * _LIKE
-                alike, unlike = alike + near, unlike + (not near)
-        return not figures or (alike > _OFTEN * unlike and alike >= _MANY)
+        there = rows.read(source, found, "").rows
+        near = []
+        for case, board, figure in ((row.case, board, f) for row in there for board, f in row.figures):
+            series = self._series(found, case, figure.metric, board or lone)
+            if means := [mean for _, unit, mean in series.values() if unit == figure.unit]:
+                near.append(min(means) / _LIKE <= figure.mean <= max(means) * _LIKE)
+        alike = sum(near)
+        none = not any(row.figures for row in there)
+        return none or (alike > _OFTEN * (len(near) - alike) and alike >= _MANY)
 
     def _series(self, found: Match, case: str, metric: str, board: str) -> steady.Series:
         return self._history(board).get(Key(found.table.benchmark, case, metric), {})
@@ -182,11 +174,15 @@ class Witness:
                     continue
                 left = iter(cells)
                 row = [next(left) if there else "" for there in here]
+                figures: dict[str, list[Published]] = {}
                 try:
-                    figures = _figures(found, case, row)
+                    for column, text in zip(found.columns, row, strict=True):
+                        read = rows.figures(found.table, column, case, text, 0) if text else ()
+                        figures.setdefault(column.board, []).extend(read)
                 except ValueError:
                     return [], ""
-                printed += [row] if all(self._printed(found, case, *one) for one in figures.items()) else []
+                by_board = [(board, each) for board, each in figures.items() if each]
+                printed += [row] if all(self._printed(found, case, *one) for one in by_board) else []
                 loads = [(b, f.mean) for b, each in figures.items() for f in each if f.metric == _LOAD]
                 possible += [row] if all(load <= _LIKE * highest[board] for board, load in loads) else []
         for readings, how in ((printed, "as in another guide of the release"), (possible, "by loads")):
@@ -207,23 +203,10 @@ class Witness:
         """
         port = benchmark.partition("_udp_")[0]
         here = [f.mean for row in others for b, f in row.figures if (b, f.metric) == (board, _LOAD)]
-        tables = (
-            s
-            for key, s in self._history(board).items()
-            if key.metric == _LOAD and key.benchmark.partition("_udp_")[0] == port
-        )
+        loads = ((key, series) for key, series in self._history(board).items() if key.metric == _LOAD)
+        tables = (series for key, series in loads if key.benchmark.partition("_udp_")[0] == port)
         there = [mean for series in tables for _, _, mean in series.values()]
         return max(*here, *there) if here and len(there) >= _MANY else math.inf
-
-
-def _figures(found: Match, case: str, row: Sequence[str]) -> dict[str, list[Published]]:
-    """The figures of a row by board; raises ValueError for a cell that is none."""
-    figures: dict[str, list[Published]] = {}
-    for column, text in zip(found.columns, row, strict=True):
-        if text:
-            one = rows.figures(found.table, column, case, text, 0)
-            figures.setdefault(column.board, []).extend(one)
-    return figures
 
 
 @dataclass(frozen=True)
@@ -243,31 +226,25 @@ def boards(source: Source, given: str = "") -> Boards:
     """The boards that the headers of a guide name; tables that name none are the `given` one's, or
     that of the guide's only board, or of the only one in its list of evaluation modules.
     """
-    counts: Counter[str] = Counter()
-    lines: dict[str, int] = {}
+    lines: dict[str, list[int]] = {}
     for table in source.tables:
         for board in {split_header(text)[0] for text in table.header} - {""}:
-            counts[board] += 1
-            lines.setdefault(board, table.line)
+            lines.setdefault(board, []).append(table.line)
     problems: list[Problem] = []
     misspelt = []
-    for board in counts:
+    for board, at in lines.items():
         if board in identity.known():
             continue
-        others = [
-            b for b in counts if counts[board] < counts[b] and counts[board] <= max(1, _RARE * counts[b])
-        ]
-        if near := difflib.get_close_matches(board, others, n=1, cutoff=_ALIKE):
+        counts = {other: len(there) for other, there in lines.items() if len(there) > len(at)}
+        often = [other for other, count in counts.items() if len(at) <= max(1, _RARE * count)]
+        if near := difflib.get_close_matches(board, often, n=1, cutoff=_ALIKE):
             misspelt.append(board)
-            reason = (
-                f"the board {board!r} is in {counts[board]} of the tables and resembles "
-                f"{near[0]!r}: its figures are not read"
-            )
-            problems.append(Problem(lines[board], reason))
+            rare = f"the board {board!r} is in {len(at)} of the tables and resembles {near[0]!r}"
+            problems.append(Problem(at[0], f"{rare}: its figures are not read"))
         elif near := difflib.get_close_matches(board, identity.known(), n=1, cutoff=_ALIKE):
             reason = f"the board {board!r} is unknown and resembles {near[0]!r}"
-            problems.append(Problem(lines[board], reason, kept=True))
-    names = tuple(board for board in counts if board not in misspelt)
+            problems.append(Problem(at[0], reason, kept=True))
+    names = tuple(board for board in lines if board not in misspelt)
     modules = frozenset(identity.of_module(module) for module in source.modules)
     lone = names[0] if len(names) == 1 else ""
     if not names and len(modules) == 1:

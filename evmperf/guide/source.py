@@ -4,12 +4,11 @@ The cells of csv-tables are taken as they stand: they are figures, and parsing e
 reStructuredText would cost most of the time and change the text.
 """
 
-import contextlib
 import csv
 import io
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -162,11 +161,13 @@ def read(text: str, name: str = "guide") -> Source:
     source = Source(title, "", match["release"] or "" if match else "", problems=problems)
     sections: list[list[SourceTable | str]] = []
     _collect(body, (), source, sections)
-    source.os = system_of(title) or next(
-        (RT_LINUX for text in source.headings if system_of(text) == RT_LINUX), ""
-    )
+    source.os = system_of(title) or (RT_LINUX if RT_LINUX in map(system_of, source.headings) else "")
     source.unsure = _captions(sections)
-    source.problems += _stray(text, source.tables)
+    # Rows behind a dedent, or below a directive that is not known.
+    inside = {table.line + n for table in source.tables for n in range(table.text.count("\n") + 1)}
+    for number, line in enumerate(text.splitlines(), 1):
+        if number not in inside and _STRAY.fullmatch(line):
+            source.problems.append(Problem(number, "a row outside a csv-table is not read", line))
     return source
 
 
@@ -178,24 +179,10 @@ def system_of(text: str) -> str:
 
 def guides(text: str) -> list[str]:
     """The texts of the guides in one file, each at its own lines."""
-    starts = [
-        found.start()
-        for found in _NEXT_GUIDE.finditer(text)
-        if (title := _TITLE.fullmatch(found["title"])) and (title["os"] or title["release"])
-    ]
-    starts = [0, *starts[1:]]
-    return [
-        "\n" * text.count("\n", 0, first) + text[first:after]
-        for first, after in itertools.pairwise([*starts, len(text)])
-    ]
-
-
-def _stray(text: str, tables: Sequence[SourceTable]) -> Iterator[Problem]:
-    """Rows outside of every table: behind a dedent, or below a directive that is not known."""
-    inside = {table.line + number for table in tables for number in range(table.text.count("\n") + 1)}
-    for number, line in enumerate(text.splitlines(), 1):
-        if number not in inside and _STRAY.fullmatch(line):
-            yield Problem(number, "a row outside a csv-table is not read", line)
+    titles = ((found.start(), _TITLE.fullmatch(found["title"])) for found in _NEXT_GUIDE.finditer(text))
+    starts = [start for start, title in titles if title and (title["os"] or title["release"])]
+    parts = itertools.pairwise([0, *starts[1:], len(text)])
+    return ["\n" * text.count("\n", 0, first) + text[first:after] for first, after in parts]
 
 
 def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem]]:
@@ -213,27 +200,20 @@ def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem]]:
             found.append(Problem(line, f"reStructuredText: {' '.join(words.split())}"))
 
     document.reporter.attach_observer(note)
-    with _own_directives():
-        try:
-            Parser().parse(text, document)
-        except Exception as error:  # docutils' own faults on damaged text
-            line = getattr(document, "current_line", None) or 1
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise UsageError(f"{name} line {line}: docutils cannot read on: {reason}") from error
-    return document, found
-
-
-@contextlib.contextmanager
-def _own_directives() -> Iterator[None]:
-    """Our reading of some directives, for as long as we read (docutils' register is global)."""
+    # docutils' register is global: our reading of some directives is in it for as long as we read.
     register: dict[str, Any] = vars(directives)["_directives"]
     saved = dict(register)
     register.update(_DIRECTIVES)
     try:
-        yield
+        Parser().parse(text, document)
+    except Exception as error:  # docutils' own faults on damaged text
+        line = getattr(document, "current_line", None) or 1
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UsageError(f"{name} line {line}: docutils cannot read on: {reason}") from error
     finally:
         register.clear()
         register.update(saved)
+    return document, found
 
 
 def _fill(table: SourceTable, options: Mapping[str, str], content: Sequence[str], first_line: int) -> None:
@@ -265,10 +245,10 @@ def _row(line: str, number: int) -> GuideRow:
 
 def _title(document: nodes.document) -> tuple[str, nodes.Element]:
     """The guide's title and what is under it."""
-    sections = [node for node in document.children if isinstance(node, nodes.section)]
-    if len(sections) == 1 and sections[0].children:
-        return sections[0].children[0].astext(), sections[0]
-    titles = (node.children[0].astext() for node in sections if node.children)
+    sections = [node for node in document.children if isinstance(node, nodes.section) and node.children]
+    titles = [section.children[0].astext() for section in sections]
+    if len(sections) == 1:
+        return titles[0], sections[0]
     return next((title for title in titles if _TITLE.fullmatch(title.strip())), ""), document
 
 
@@ -292,10 +272,13 @@ def _collect(
                 here.append(match["text"])
         elif isinstance(node, nodes.table):
             here.append("")
-            source.modules += _modules(node)
-            if any(_NUMBER.fullmatch(e.astext().strip()) for e in node.findall(nodes.entry)):
-                message = "a table of figures in another form than csv-table is not read"
-                source.problems.append(Problem(_line_of(node), f"reStructuredText: {message}"))
+            rows = [[e.astext().strip() for e in row.findall(nodes.entry)] for row in node.findall(nodes.row)]
+            if rows and "Description" in rows[0]:
+                source.modules += [row[0] for row in rows[1:] if row]
+            if any(_NUMBER.fullmatch(cell) for row in rows for cell in row):
+                message = "reStructuredText: a table of figures in another form than csv-table is not read"
+                line = next((inner.line for inner in node.findall() if inner.line), 1)
+                source.problems.append(Problem(line, message))
         elif isinstance(node, nodes.section):
             title = node.children[0].astext().strip() if node.children else ""
             source.headings.append(title)
@@ -305,39 +288,24 @@ def _collect(
     sections.append(here)
 
 
-def _modules(table: nodes.table) -> list[str]:
-    """The first cells of a table of evaluation modules."""
-    rows = [[e.astext().strip() for e in row.findall(nodes.entry)] for row in table.findall(nodes.row)]
-    return [r[0] for r in rows[1:] if r] if rows and "Description" in rows[0] else []
-
-
-def _line_of(node: nodes.Element) -> int:
-    """The line of a node, or of the first inside it that knows its own."""
-    return next((inner.line for inner in node.findall() if inner.line), 1)
-
-
 def _captions(sections: Sequence[list[SourceTable | str]]) -> list[list[SourceTable | str]]:
     """Give each `Table:` line to the table before or after it, as the section shows by taking
     turns, or else the guide's other sections; returns the sections of which neither tells.
     """
-    left, seen = [], {"before": 0, "after": 0}
+    left, seen = [], set()
     for here in sections:
         entries = [e for e in here if e and (isinstance(e, str) or not e.caption)]
         turns = "".join("C" if isinstance(entry, str) else "T" for entry in entries)
-        if "C" not in turns or "T" not in turns:
-            continue
-        for style, pattern in (("before", "(CT)+"), ("after", "(TC)+")):
-            if re.fullmatch(pattern, turns):
-                seen[style] += 1
-                caption(here, style)
-                break
-        else:
+        if match := re.fullmatch("(?P<before>(CT)+)|(?P<after>(TC)+)", turns):
+            style = "before" if match["before"] else "after"
+            seen.add(style)
+            caption(here, style)
+        elif {"C", "T"} <= set(turns):
             left.append(here)
-    styles = [style for style, times in seen.items() if times]
-    if len(styles) != 1:
+    if len(seen) != 1:
         return left
     for here in left:
-        caption(here, styles[0])
+        caption(here, *seen)
     return []
 
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evmperf.guide import origin
-from evmperf.guide.layout import Figures, Layout, LayoutLine, Path, Slot, Unread, figures_of
-from evmperf.guide.match import MatchedColumn
+from evmperf.guide.layout import Figures, Layout, LayoutLine, Path, Slot, Unread, figures_of, shared
 from evmperf.guide.rows import figure_text
 from evmperf.guide.source import QUICK_MARK
 from evmperf.model.figures import Figure, Key
@@ -108,22 +107,17 @@ def _summary(figures: Figures, previous: Figures, extras: Extras) -> str:
     changed: dict[str, list[tuple[float, str]]] = {"better": [], "worse": []}
     new: list[str] = []
     gone: list[str] = []
-    for board, known in figures.items():
-        earlier = previous.get(board, {})
-        if not earlier:
-            continue
+    for board, earlier in previous.items():
+        known = figures.get(board, {}) if earlier else {}
         new += [key.benchmark for key in known if key not in earlier]
-        gone += [key.benchmark for key in earlier if key not in known]
-        for key, figure in known.items():
-            other, table = earlier.get(key), tables().get(key.benchmark)
-            if other is None or table is None or (board, key) in extras.doubtful:
-                continue
-            if not other.mean or other.unit != figure.unit:
-                continue
-            change = figure.mean / other.mean - 1
-            way = _way(table, figure, other)
-            if way in changed and abs(change) >= _LARGE:
-                changed[way].append((abs(change), f"{board} {key} ({percent(change)})"))
+        gone += [key.benchmark for key in earlier if board in figures and key not in known]
+        for key in (key for key in known if key in earlier and (board, key) not in extras.doubtful):
+            figure, other, table = known[key], earlier[key], tables().get(key.benchmark)
+            if table and other.mean and other.unit == figure.unit:
+                change = figure.mean / other.mean - 1
+                way = _way(table, figure, other)
+                if way in changed and abs(change) >= _LARGE:
+                    changed[way].append((abs(change), f"{board} {key} ({percent(change)})"))
     said = []
     for way, found in changed.items():
         most = f", most of all {max(found)[1]}" if found else ""
@@ -141,10 +135,7 @@ def _named(benchmarks: Sequence[str]) -> str:
 
 def _headings(before: Path, path: Path, layout: Layout, figures: Figures) -> Iterator[str]:
     """The headings between one section and the next, with the words that belong there."""
-    shared = 0
-    while shared < min(len(before), len(path)) and before[shared] == path[shared]:
-        shared += 1
-    for depth in range(shared, len(path)):
+    for depth in range(shared(before, path), len(path)):
         mark = _UNDERLINES[min(depth, len(_UNDERLINES) - 1)]
         yield f"{path[depth]}\n{mark * len(path[depth])}\n"
         here = path[: depth + 1]
@@ -155,7 +146,12 @@ def _headings(before: Path, path: Path, layout: Layout, figures: Figures) -> Ite
 
 
 def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
-    header = [*(slot.keys or slot.table.keys), *(_header(slot, column) for column in slot.columns)]
+    named = slot.table.board_in_header
+    titles = (
+        column.printed or (f"{column.board}: {column.title}" if column.board and named else column.title)
+        for column in slot.columns
+    )
+    header = [*(slot.keys or slot.table.keys), *titles]
     caption, style = slot.caption, slot.caption_style
     if quick := origin.quick(slot, figures):
         caption = f"{caption.partition(QUICK_MARK)[0].strip() or slot.table.title} {quick}"
@@ -180,22 +176,13 @@ def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
         yield f".. image:: {plot}\n   :alt: {slot.table.title}\n"
 
 
-def _header(slot: Slot, column: MatchedColumn) -> str:
-    if column.printed:
-        return column.printed
-    named = column.board and slot.table.board_in_header
-    return f"{column.board}: {column.title}" if named else column.title
-
-
 def _label(slot: Slot, line: LayoutLine, figures: Figures) -> tuple[str, ...]:
     """A row's key cells; a label that says how many times was measured says how many it was."""
-    if not slot.table.counts(line.case):
-        return line.label
     cells = (figures_of(slot.table, column, line.case, figures) for column in slot.columns)
-    counts = [figure.count for found in cells for figure in found if figure.count]
-    if not counts:
+    count = max((f.count for found in cells for f in found), default=0)
+    if not count or not slot.table.counts(line.case):
         return line.label
-    return (slot.table.label_of(line.case, Dialect.CLASSIC, max(counts)),)
+    return (slot.table.label_of(line.case, Dialect.CLASSIC, count),)
 
 
 def _cells(slot: Slot, line: LayoutLine, figures: Figures, extras: Extras) -> list[str]:
@@ -234,17 +221,12 @@ def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras) ->
     if extras.counts and figure.count:
         parts.append(f"n {figure.count}")
     if before and before.mean and before.unit == figure.unit:
-        parts.append(_change(slot, figure, before))
+        text = percent(figure.mean / before.mean - 1)
+        way = "" if text[1:] == _NOTHING else _way(slot.table, figure, before)
+        parts.append(f"{text} {way}".rstrip())
     if extras.outliers and figure.outliers:
         parts.append(outliers_text(figure.outliers))
     return f" [{', '.join(parts)}]" if parts else ""
-
-
-def _change(slot: Slot, figure: Figure, before: Figure) -> str:
-    """A change with the way it goes."""
-    text = percent(figure.mean / before.mean - 1)
-    way = "" if text[1:] == _NOTHING else _way(slot.table, figure, before)
-    return f"{text} {way}".rstrip()
 
 
 def _way(table: Table, figure: Figure, before: Figure) -> str:
@@ -254,28 +236,24 @@ def _way(table: Table, figure: Figure, before: Figure) -> str:
     metric = table.metric(figure.key.case, figure.key.metric)
     if metric is None or metric.better is Direction.NONE:
         return ""
-    if _within(figure, before) or _within(before, figure):
-        return "within its range"
+    for one, other in ((figure, before), (before, figure)):
+        if other.low is not None and other.high is not None and other.low <= one.mean <= other.high:
+            return "within its range"
     up = figure.mean > before.mean
     return "better" if up == (metric.better is Direction.HIGHER) else "worse"
-
-
-def _within(figure: Figure, other: Figure) -> bool:
-    return other.low is not None and other.high is not None and other.low <= figure.mean <= other.high
 
 
 def _notes(slot: Slot, figures: Figures) -> list[str]:
     """Notes under a table on figures that came from a refused or partial measurement, and on how
     far off each sample is where that was measured with it.
     """
-    notes: dict[str, None] = {}
+    notes = []
     for line, column, figure in slot.filled(figures):
         row = rst(" ".join(filter(None, (column.board, *line.label))))
-        if figure.flaw:
-            notes[f"- {row}: {rst(figure.flaw)}"] = None
-        if figure.error is not None:
-            notes[f"- {row}: each within {figure.error:.2g} {rst(figure.unit)}"] = None
-    return list(notes)
+        notes += [f"- {row}: {rst(figure.flaw)}"] if figure.flaw else []
+        within = figure.error
+        notes += [] if within is None else [f"- {row}: each within {within:.2g} {rst(figure.unit)}"]
+    return list(dict.fromkeys(notes))
 
 
 def _csv(cells: Sequence[str]) -> str:
@@ -284,17 +262,12 @@ def _csv(cells: Sequence[str]) -> str:
 
 def _modules(modules: Sequence[Module]) -> str:
     """The grid table of evaluation modules, and its caption."""
-    head = ("Name", "Board", "Description")
     rows = [(rst(module.name), rst(module.board), rst(module.description)) for module in modules]
-    widths = [max(len(row[n]) for row in [head, *rows]) for n in range(len(head))]
-
-    def rule(mark: str) -> str:
-        return "+" + "+".join(mark * (width + 2) for width in widths) + "+"
-
-    def line(row: Sequence[str]) -> str:
-        return "|" + "|".join(f" {c:<{w}} " for c, w in zip(row, widths, strict=True)) + "|"
-
-    lines = [rule("-"), line(head), rule("=")]
+    rows.insert(0, ("Name", "Board", "Description"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    lines = [rule]
     for row in rows:
-        lines += [line(row), rule("-")]
+        lines += ["|" + "|".join(f" {c:<{w}} " for c, w in zip(row, widths, strict=True)) + "|", rule]
+    lines[2] = rule.replace("-", "=")
     return "\n".join(lines) + "\n\nTable:  Evaluation Modules\n"

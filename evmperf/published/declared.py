@@ -266,7 +266,7 @@ def _measured(module: Benchmark | None) -> dict[str, Any]:
     """What a table has of the benchmark that measures it."""
     if module is None:
         return {"metrics": ()}
-    cases = [case for profile in reversed(module.profiles.values()) for case in profile.cases]
+    cases = [case for profile in [*module.profiles.values()][::-1] for case in profile.cases]
     return {
         "metrics": module.metrics,
         "of_rows": {case.label: case.metrics for case in cases if case.metrics},
