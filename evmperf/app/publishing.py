@@ -8,8 +8,8 @@ from evmperf import site as sites
 from evmperf.app import sources
 from evmperf.app.requests import Hear, Keep, Produced, Push, WriteGuide, WriteSite
 from evmperf.guide import conditions, importer, layout, origin, plots, writer
-from evmperf.guide.html import Cover
 from evmperf.guide.layout import Figures, Layout
+from evmperf.guide.writer import Cover, Extras, Head
 from evmperf.influx import config as configs
 from evmperf.influx.client import Store
 from evmperf.influx.push import RunPush, waiting
@@ -48,7 +48,7 @@ def rendered(request: WriteGuide) -> tuple[str, Cover, Layout]:
         else:
             plan = layout.own(figures, dialect.of_release(release, os))
         extras = _extras(request, chosen, there, figures)
-        head = writer.Head(release, os, releases.modules(figures))
+        head = Head(release, os, releases.modules(figures))
         text = writer.render(plan, figures, head, extras)
         if request.output:
             Path(request.output).write_text(text, encoding="utf-8")
@@ -56,7 +56,7 @@ def rendered(request: WriteGuide) -> tuple[str, Cover, Layout]:
     return text, _cover(head, figures, chosen, extras), plan
 
 
-def _cover(head: writer.Head, figures: Figures, chosen: list[StoredRun], extras: writer.Extras) -> Cover:
+def _cover(head: Head, figures: Figures, chosen: list[StoredRun], extras: Extras) -> Cover:
     facts = list(origin.sentences(figures))
     days = sorted(
         datetime.fromtimestamp(entry.run.started_ns / 1e9, UTC).date().isoformat()
@@ -73,9 +73,7 @@ def _cover(head: writer.Head, figures: Figures, chosen: list[StoredRun], extras:
     return Cover(head.title, head.os, head.release, boards, facts)
 
 
-def _extras(
-    request: WriteGuide, chosen: list[StoredRun], there: list[StoredRun], figures: Figures
-) -> writer.Extras:
+def _extras(request: WriteGuide, chosen: list[StoredRun], there: list[StoredRun], figures: Figures) -> Extras:
     previous, last = None, ""
     doubtful: frozenset[tuple[str, Key]] = frozenset()
     if "delta" in request.extras:
@@ -93,7 +91,7 @@ def _extras(
         )
         last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
     drawn = plots.draw(Path(request.output), figures, chosen) if request.plots else None
-    return writer.Extras(
+    return Extras(
         counts="counts" in request.extras,
         outliers="outliers" in request.extras,
         previous=previous,

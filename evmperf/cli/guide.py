@@ -11,10 +11,10 @@ from evmperf.app import publishing
 from evmperf.app.requests import WriteGuide
 from evmperf.cli.arguments import command, requested, tell
 from evmperf.cli.terminal import note
-from evmperf.guide import html, importer, teach
-from evmperf.guide.html import Cover
+from evmperf.guide import importer, teach
 from evmperf.guide.importer import ImportedGuide
 from evmperf.guide.layout import Layout
+from evmperf.guide.writer import Cover
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.published import record
@@ -77,12 +77,14 @@ def _guide(options: argparse.Namespace) -> int:
 
 
 def _build(options: argparse.Namespace, cover: Cover) -> None:
+    from evmperf.guide import page  # noqa: PLC0415  # Sphinx is slow to import
+
     with tempfile.TemporaryDirectory(prefix="evmperf-guide-") as scratch:
-        page = html.build(options.output, options.html or Path(scratch), cover)
+        built = page.build(options.output, options.html or Path(scratch), cover)
         if options.html:
-            print(page)
+            print(built)
         if options.pdf:
-            print(html.printed(page, options.pdf))
+            print(page.printed(built, options.pdf))
 
 
 def _left_out(options: argparse.Namespace, plan: Layout) -> int:

@@ -33,7 +33,7 @@ _MODES = ("queue.scheduler", "net.speed", "mmc.ios.timing_spec", "mmc.ios.clock"
 
 
 class MeasuredTable(msgspec.Struct, frozen=True):
-    """A run (`Run.from_dict`), and the records of the guide's cases that are from it, without their figures."""
+    """A run (`Run.from_dict`), and the records of the guide's cases from it, without their figures."""
 
     run: dict[str, Any]
     cases: tuple[Result, ...] = ()

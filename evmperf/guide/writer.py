@@ -51,6 +51,19 @@ class Head:
 
 
 @dataclass(frozen=True)
+class Cover:
+    """What the first page says of the guide."""
+
+    title: str
+    os: str
+    release: str
+    boards: Sequence[tuple[str, str]] = ()
+    """Name and description."""
+    facts: Sequence[str] = ()
+    """Sentences: where the figures are from, when they were measured, what they are held against."""
+
+
+@dataclass(frozen=True)
 class Extras:
     """What is shown beyond the figures, and plots by benchmark (paths beside the guide)."""
 

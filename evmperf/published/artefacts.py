@@ -45,7 +45,7 @@ def doubts(figures: Figures) -> dict[Key, str]:
     for key, figure in figures.items():
         by_benchmark.setdefault(key.benchmark, {})[key] = figure
     for benchmark, known in by_benchmark.items():
-        for rule in (rule for tables, rule in _RULES if fnmatch.fnmatchcase(benchmark, tables)):
+        for rule in (rule for pattern, rule in _RULES if fnmatch.fnmatchcase(benchmark, pattern)):
             for key, why in rule(known):
                 found.setdefault(key, why)
     return found

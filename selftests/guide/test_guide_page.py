@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from evmperf.cli import main as cli
-from evmperf.guide import html, source
+from evmperf.guide import page as guide_page
+from evmperf.guide import source, writer
 from evmperf.model.exits import ExitStatus
 from selftests.support import runs
 from selftests.support.browser import violations
@@ -158,5 +159,5 @@ def test_another_page_in_the_folder_is_not_of_the_guide(tmp_path):
     guide = tmp_path / "guide.rst"
     guide.write_text("Performance Guide\n=================\n\nFigures.\n")
     (tmp_path / "notes.rst").write_text("A `reference that ends nowhere\n")
-    cover = html.Cover("Linux 12.00 Performance Guide", "Linux", "12.00")
-    assert "Figures." in html.build(guide, tmp_path / "html", cover).read_text()
+    cover = writer.Cover("Linux 12.00 Performance Guide", "Linux", "12.00")
+    assert "Figures." in guide_page.build(guide, tmp_path / "html", cover).read_text()

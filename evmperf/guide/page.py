@@ -1,19 +1,26 @@
-"""Sphinx's part of the guide's page: an extension with the theme `guide`.
+"""A guide as a web page, by Sphinx with the theme `guide`, and as PDF, printed from that page by WeasyPrint.
 
-The page is one file: a cover, the contents, and the guide, whose tables scroll on a narrow screen.
+The page is one file: a cover, the contents, and the guide, whose tables scroll on a narrow screen. Any
+warning of Sphinx is an error.
 """
 
 import html
-import json
+import io
 import re
+import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.errors import SphinxError
+from sphinx.util.docutils import docutils_namespace, patch_docutils
 from sphinx.writers.html5 import HTML5Translator
 
 from evmperf.guide import conditions
+from evmperf.guide.writer import Cover
+from evmperf.model.errors import ToolError, UsageError
 from evmperf.pages import look
 
 _CELL = re.compile(
@@ -23,6 +30,65 @@ _CELL = re.compile(
 """A figure as `evmperf.guide.writer` prints it."""
 _DEEPEST = 2
 """Levels of the list of contents."""
+
+
+def build(source: Path, target: Path, cover: Cover) -> Path:
+    """Build the page of the guide `source` in the folder `target`; returns the file to open.
+
+    Raises ToolError with Sphinx's words when it warns or fails.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    settings = {
+        "extensions": [__name__],
+        "project": cover.title,
+        "root_doc": source.stem,
+        # Nothing else in the folder is of the guide.
+        "include_patterns": [source.name],
+        "html_theme": "guide",
+        "guide_cover": asdict(cover),
+        "guide_conditions": str(source) if conditions.beside(source).is_file() else "",
+        "highlight_language": "none",
+        # What stands in the guide stays as it is.
+        "smartquotes": False,
+    }
+    said = io.StringIO()
+    # Sphinx's notes are of no use to readers of the folder.
+    with tempfile.TemporaryDirectory(prefix="evmperf-guide-") as scratch:
+        # What was copied from somebody's guide brings no markup and no file into the page.
+        rules = "[general]\nraw_enabled: no\nfile_insertion_enabled: no\n"
+        (Path(scratch) / "docutils.conf").write_text(rules, "utf-8")
+        places = (source.parent, None, target, scratch, "singlehtml")
+        try:
+            with patch_docutils(scratch), docutils_namespace():
+                sphinx = Sphinx(*places, settings, None, said, freshenv=True, warningiserror=True)
+                sphinx.build()
+            failed = bool(sphinx.statuscode)
+        except SphinxError as error:
+            failed = bool(said.write(str(error)))
+    if failed:
+        raise ToolError(f"Sphinx does not accept {source}: {' '.join(said.getvalue().split())[:600]}")
+    (target / ".buildinfo").unlink(missing_ok=True)
+    return target / f"{source.stem}.html"
+
+
+def printed(page: Path, target: Path) -> Path:
+    """Print a page into the folder `target`, as a tagged PDF; returns the file.
+
+    Raises UsageError where the system lacks the library that sets WeasyPrint's text.
+    """
+    try:
+        from weasyprint import HTML  # noqa: PLC0415  # a guide in HTML does without Pango
+    except OSError as error:
+        # WeasyPrint loads Pango when it is imported, and says how to install it, at length.
+        reason = str(error).partition("\n")[0]
+        raise UsageError(
+            f"a PDF needs Pango ({reason}): apt-get install libpango-1.0-0 libpangoft2-1.0-0 "
+            f"libharfbuzz-subset0"
+        ) from None
+    target.mkdir(parents=True, exist_ok=True)
+    file = target / f"{page.stem}.pdf"
+    HTML(page).write_pdf(file, pdf_variant="pdf/ua-1")
+    return file
 
 
 class Translator(HTML5Translator):
@@ -112,14 +178,14 @@ def _add_context(
     app: Sphinx, _page: str, _template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
     context["look"] = look.inline(plots=False)
-    context["cover"] = json.loads(app.config.guide_cover)
+    context["cover"] = app.config.guide_cover
     top = doctree.next_node(nodes.section) if doctree else None
     context["contents"] = _contents(top) if top else []
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
-    app.add_config_value("guide_cover", "{}", "html", str)
+    app.add_config_value("guide_cover", {}, "html", dict)
     app.add_config_value("guide_conditions", "", "html", str)
     app.add_html_theme("guide", str(Path(__file__).parent / "theme"))
     app.set_translator("singlehtml", Translator)
