@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,10 @@ from evmperf.runs.differences import Difference
 
 _DIGITS = 4
 _CHANGED = (Decision.WORSE, Decision.BETTER)
+_NAMED = 3
+"""Changes that the sentence on top names."""
+_ENDLESS = ("change", "low", "high", "evidence")
+"""What may be infinite."""
 
 
 def write(folder: Path, comparison: Comparison, differences: Sequence[Difference]) -> None:
@@ -33,7 +37,7 @@ def write(folder: Path, comparison: Comparison, differences: Sequence[Difference
 
 def table(comparison: Comparison) -> Any:
     """The requested and changed metrics, the worst first, as a table of rich."""
-    return grid(_COLUMNS, _rows(comparison, everything=False))
+    return grid(_COLUMNS, [*_rows(comparison)])
 
 
 _COLUMNS = (
@@ -42,11 +46,9 @@ _COLUMNS = (
 )
 
 
-def _rows(comparison: Comparison, everything: bool) -> list[tuple[str, ...]]:
-    return [
-        (str(c.decision), c.key.benchmark, shortened(c.key.case), c.key.metric, *_cells(c))
-        for c in shown(comparison, everything)
-    ]
+def _rows(comparison: Comparison, everything: bool = False) -> Iterator[tuple[str, ...]]:
+    for c in shown(comparison, everything):
+        yield str(c.decision), c.key.benchmark, shortened(c.key.case), c.key.metric, *_cells(c)
 
 
 def _cells(change: Change) -> tuple[str, ...]:
@@ -69,7 +71,8 @@ def text(
     width: int | None = None,
 ) -> str:
     """All of it for a terminal."""
-    found = text_table(_COLUMNS, _rows(comparison, everything), width) if comparison.changes else ""
+    rows = [*_rows(comparison, everything)]
+    found = text_table(_COLUMNS, rows, width) if comparison.changes else ""
     lines = [*comparison.notes, *undecided(comparison), ended(comparison), comparison.sentence()]
     differ = ["What differs between the sides:", *differing.lines(differences)]
     return found + "".join(f"{one}\n" for one in [*(differ if differences else []), *lines] if one)
@@ -77,10 +80,12 @@ def text(
 
 def undecided(comparison: Comparison) -> list[str]:
     """What a metric that is not decided could have shown, in sentences."""
-    return [
-        f"{wording.figure(change.key)}: not known; a change of {_detectable(change)} would have shown"
-        for change in comparison.open
-    ]
+    said = []
+    for change in comparison.open:
+        size = f"{change.detectable:.1f} pt" if change.in_points else f"{change.detectable:.1%}"
+        size = size if math.isfinite(change.detectable) else "any size, with more blocks,"
+        said.append(f"{wording.figure(change.key)}: not known; a change of {size} would have shown")
+    return said
 
 
 def ended(comparison: Comparison) -> str:
@@ -107,21 +112,8 @@ def named(comparison: Comparison) -> str:
     """The headline with the largest changes, those for the worse first."""
     changed = [change for change in comparison.changes if change.decision in _CHANGED]
     changed.sort(key=lambda change: (change.decision is not Decision.WORSE, -abs(change.change)))
-    few = [
-        f"{wording.figure(change.key)} {amount(change, change.change)} ({interval(change)})"
-        for change in changed[:_NAMED]
-    ]
-    return ": ".join([comparison.headline, *(["; ".join(few)] if few else [])])
-
-
-_NAMED = 3
-"""Changes that the sentence on top names."""
-
-
-def _detectable(change: Change) -> str:
-    if not math.isfinite(change.detectable):
-        return "any size, with more blocks,"
-    return f"{change.detectable:.1f} pt" if change.in_points else f"{change.detectable:.1%}"
+    few = [f"{wording.figure(c.key)} {amount(c, c.change)} ({interval(c)})" for c in changed[:_NAMED]]
+    return ": ".join(filter(None, [comparison.headline, "; ".join(few)]))
 
 
 def columns(change: Change) -> list[str]:
@@ -133,7 +125,7 @@ def columns(change: Change) -> list[str]:
 
 def as_json(comparison: Comparison, differences: Sequence[Difference] = ()) -> str:
     """Everything, as one object; an interval without an end is null."""
-    data: dict[str, Any] = {
+    data = {
         "id": comparison.id,
         "board": comparison.board,
         "a": comparison.a,
@@ -143,29 +135,25 @@ def as_json(comparison: Comparison, differences: Sequence[Difference] = ()) -> s
         "ended": comparison.ended,
         "false_alarm_rate": comparison.alpha,
         "counts": {str(decision): comparison.count(decision) for decision in Decision},
-        "changes": [_object(change, comparison) for change in comparison.changes],
+        "changes": [
+            {
+                **change.key._asdict(),
+                "decision": str(change.decision),
+                "decides": change.key in comparison.waiting,
+                "unit": change.quantity.unit,
+                "better": str(change.quantity.better),
+                "in_points": change.in_points,
+                "within": change.within,
+                **{name: _finite(getattr(change, name)) for name in _ENDLESS},
+                "a": list(change.a),
+                "b": list(change.b),
+            }
+            for change in comparison.changes
+        ],
         "differences": [vars(entry) for entry in differences],
         "notes": list(comparison.notes),
     }
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-
-
-def _object(change: Change, comparison: Comparison) -> dict[str, Any]:
-    return {
-        **change.key._asdict(),
-        "decision": str(change.decision),
-        "decides": change.key in comparison.waiting,
-        "unit": change.quantity.unit,
-        "better": str(change.quantity.better),
-        "in_points": change.in_points,
-        "change": _finite(change.change),
-        "low": _finite(change.low),
-        "high": _finite(change.high),
-        "within": change.within,
-        "evidence": _finite(change.evidence),
-        "a": list(change.a),
-        "b": list(change.b),
-    }
 
 
 def _finite(value: float) -> float | None:

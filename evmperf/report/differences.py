@@ -25,7 +25,12 @@ def lines(differences: Sequence[Difference], *, everything: bool = False) -> Ite
         shown = entries if everything else entries[:_MOST]
         yield f"{area}:"
         for entry in shown:
-            yield f"  {_cut(_line(entry), everything)}"
+            side, value = ("A", entry.a) if entry.a else ("B", entry.b)
+            said = f"only in {side}: {entry.what}{'' if value == 'yes' else f' = {value}'}"
+            if entry.a and entry.b:
+                said = f"{entry.what}: {entry.a} in A, {entry.b} in B"
+            cut = "" if everything or len(line(said)) <= _WIDTH else "..."
+            yield f"  {line(said)[: _WIDTH if cut else None]}{cut}"
         if len(shown) < len(entries):
             yield f"  ... and {len(entries) - len(shown)} more (--all)"
 
@@ -34,15 +39,3 @@ def folded(differences: Sequence[Difference], title: str) -> list[str]:
     """Lines of Markdown: a title that unfolds."""
     head = [f"<details><summary>{title}</summary>", ""]
     return [*head, *fenced(lines(differences)), "", "</details>", ""]
-
-
-def _line(entry: Difference) -> str:
-    if entry.a and entry.b:
-        return f"{entry.what}: {entry.a} in A, {entry.b} in B"
-    side, value = ("A", entry.a) if entry.a else ("B", entry.b)
-    return f"only in {side}: {entry.what}{'' if value == 'yes' else f' = {value}'}"
-
-
-def _cut(said: str, everything: bool) -> str:
-    shown = line(said)
-    return shown if everything or len(shown) <= _WIDTH else f"{shown[:_WIDTH]}..."

@@ -1,6 +1,7 @@
 """What the board said while a case went wrong."""
 
 import ast
+import contextlib
 import re
 from collections import deque
 from collections.abc import Sequence
@@ -54,23 +55,16 @@ def _stamp(time_ns: int) -> bytes:
 
 
 def _text(records: Sequence[bytes]) -> str:
+    """What was said, with a word in place of the base64 in which steps' outputs come back."""
     data = b""
     for record in records:
-        try:
+        with contextlib.suppress(ValueError, SyntaxError):  # a line cut by a crash
             data += ast.literal_eval(record.decode())
-        except (ValueError, SyntaxError):
-            continue  # a line cut by a crash
-    text = data.decode("utf-8", "replace").replace("\r", "")
-    shown = ["".join(c if c.isprintable() else "?" for c in line) for line in text.split("\n")]
-    return "\n".join(line[:_WIDTH] for line in _without_archives(shown)[-_LINES:]).strip()
-
-
-def _without_archives(lines: Sequence[str]) -> list[str]:
-    """The lines, with a word in place of the base64 in which steps' outputs come back."""
     kept: list[str] = []
-    for line in lines:
+    for said in data.decode("utf-8", "replace").replace("\r", "").split("\n"):
+        line = "".join(c if c.isprintable() else "?" for c in said)
         if not _BASE64.fullmatch(line):
             kept.append(line)
         elif kept[-1:] != [_LEFT_OUT]:
             kept.append(_LEFT_OUT)
-    return kept
+    return "\n".join(line[:_WIDTH] for line in kept[-_LINES:]).strip()

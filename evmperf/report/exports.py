@@ -33,14 +33,13 @@ def bmf(runs: Runs) -> str:
     if len(runs) != 1:
         raise UsageError(f"Bencher's format holds one run, not {len(runs)}: name it")
     found: dict[str, dict[str, dict[str, float]]] = {}
-    for run, results in runs:
-        for figure in figures(results).values():
-            name = f"{run.board}/{figure.key.benchmark}/{figure.key.case}"[:_BENCHER_NAME]
-            bounds = {"lower_value": figure.low, "upper_value": figure.high}
-            slug = _slug(f"{figure.key.metric} {figure.unit}", "-")[:_BENCHER_SLUG].strip("-")
-            found.setdefault(name, {})[slug] = {"value": figure.mean} | {
-                name: value for name, value in bounds.items() if value is not None
-            }
+    ((run, results),) = runs
+    for key, figure in figures(results).items():
+        name = f"{run.board}/{key.benchmark}/{key.case}"[:_BENCHER_NAME]
+        slug = _slug(f"{key.metric} {figure.unit}", "-")[:_BENCHER_SLUG].strip("-")
+        said = {"value": figure.mean, "lower_value": figure.low, "upper_value": figure.high}
+        known = {word: value for word, value in said.items() if value is not None}
+        found.setdefault(name, {})[slug] = known
     return _json(found)
 
 
@@ -51,11 +50,9 @@ def kcidb(runs: Runs) -> str:
     for run, results in runs:
         origin = {"origin": _slug(run.lab, "_") or "evmperf"}
         ident = f"{origin['origin']}:{plain(run.id)}"
-        kernel = plain(run.facts.kernel)
         data["checkouts"].append({"id": ident, **origin, "tree_name": plain(run.release)})
-        machine = _slug(run.facts.machine, "_")
-        build = {"id": ident, "checkout_id": ident, **origin, "comment": kernel, "architecture": machine}
-        data["builds"].append(build)
+        system = {"comment": plain(run.facts.kernel), "architecture": _slug(run.facts.machine, "_")}
+        data["builds"].append({"id": ident, "checkout_id": ident, **origin, **system})
         where = {"comment": plain(run.board), "misc": {"place": run.place}}
         of_run = {"build_id": ident, **origin, "start_time": _time(run.started_ns), "environment": where}
         tests = [*(_figure(f) for f in figures(results).values()), *map(_failed, results)]
@@ -101,11 +98,11 @@ def junit(runs: Runs) -> str:
         for result in results:
             case = case_of(suite, result.benchmark, result.case)
             case.set("time", f"{result.duration_s:.3f}")
-            if known := figures([result]).values():
-                properties = ET.SubElement(case, "properties")
-                for figure in known:
-                    value = plain(f"{figure.mean!r} {figure.unit}")
-                    ET.SubElement(properties, "property", name=plain(figure.key.metric), value=value)
+            known = figures([result]).values()
+            properties = ET.SubElement(case, "properties") if known else case
+            for figure in known:
+                value = plain(f"{figure.mean!r} {figure.unit}")
+                ET.SubElement(properties, "property", name=plain(figure.key.metric), value=value)
             if result.status is not Status.MEASURED:
                 said = ET.SubElement(case, "failure", message=plain(", ".join(result.flaws())))
                 said.text = plain("\n".join(failure.message for failure in result.failures))

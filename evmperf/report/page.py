@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,7 +13,7 @@ from evmperf.benchmarks import control, wording
 from evmperf.model.errors import LabError
 from evmperf.model.exits import SIGNS
 from evmperf.model.figures import Baseline, Key
-from evmperf.model.records import BootFailure, BootRecord, VerdictRecord
+from evmperf.model.records import BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
 from evmperf.model.stats import percent, share_text
@@ -119,18 +119,21 @@ class _Page:
             text = f"Goal{'s' * (len(missed) != 1)} missed: {names}. {text}"
         if untold:
             noise = "noise: a change within the range of each would not show"
-            whys = Counter(noise if "would not show" in _why(one) else _why(one) for one in untold)
+            reasons = (one.why or one.reason for one in untold)
+            whys = Counter(noise if "would not show" in reason else reason for reason in reasons)
             (why, _), *_ = whys.most_common(1)
             text += f" {len(untold)} of {len(self.verdicts)} figures are undecided ({why})."
         return text
 
     @property
-    def drawn(self) -> bool:
-        return any(b.plots for benchmarks in self.drivers.values() for b in benchmarks.values())
-
-    @property
     def goals(self) -> list[VerdictRecord]:
         return [record for record in self.verdicts.values() if record.goal]
+
+    def trouble(self, trouble: _Trouble) -> None:
+        if len(self.troubles) >= _MOST_FAILED:
+            self.more_troubles += 1
+        else:
+            self.troubles.append(trouble)
 
     def _of(self, *outcomes: Outcome) -> list[VerdictRecord]:
         return [record for record in self.verdicts.values() if record.verdict in outcomes]
@@ -161,10 +164,6 @@ def _percent(record: VerdictRecord) -> str:
     return "" if record.change is None else percent(record.change)
 
 
-def _why(record: VerdictRecord) -> str:
-    return record.why or record.reason
-
-
 def _range(record: VerdictRecord) -> str:
     """The tolerance of a change, as `±3.1 %`; "" if a smaller change was decided by several nights."""
     if not record.was or record.tolerance is None:
@@ -193,11 +192,11 @@ def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
     page = _gather(folder)
     return look.render(
         "report/report.html.j2",
-        look=look.inline(plots=page.drawn),
+        look=look.inline(plots=any(b.plots for there in page.drivers.values() for b in there.values())),
         page=page,
         run=page.run,
         judged=_judged(page.verdicts),
-        changed=_changed(folder),
+        changed=changed.read_text("utf-8") if (changed := folder / CHANGED).is_file() else "",
         answers=sorted(answers, key=lambda answer: -answer.times)[:_MOST_ANSWERS],
         unanswered=max(0, len(answers) - _MOST_ANSWERS),
         key=Key,
@@ -207,7 +206,6 @@ def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
         percent=_percent,
         range=_range,
         against=_against,
-        why=_why,
         href=quote,
         when=_when,
         duration=_duration,
@@ -215,13 +213,6 @@ def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
 
 
 _FILES = ("console.log", "results.jsonl", "run.json", "junit.xml")
-
-
-def _changed(folder: Path) -> str:
-    try:
-        return (folder / CHANGED).read_text(encoding="utf-8")
-    except OSError:
-        return ""
 
 
 def _gather(folder: Path) -> _Page:
@@ -237,15 +228,16 @@ def _gather(folder: Path) -> _Page:
             page.verdicts[record.key] = record
         elif isinstance(record, BootRecord):
             page.boots += 1
-            if record.failure:
+            if failure := record.failure:
                 page.failed_boots += 1
-                _take_boot(page, record, record.failure)
-    for benchmarks in page.drivers.values():
-        for benchmark in benchmarks.values():
-            benchmark.rows.sort(key=lambda row: look.natural(row.case))
-            benchmark.results.sort(key=lambda result: look.natural(result.case))
-            before = {key: one.was for key, one in page.verdicts.items() if one.was is not None}
-            benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder, before))
+                where = f"boot {page.boots} ({record.goal}), got to {failure.phase or 'nothing'}"
+                said = [Failure(failure.kind, failure.message)]
+                page.trouble(_Trouble(where, "failed", said, record.post_mortem[-_TEXT:]))
+    before = {key: one.was for key, one in page.verdicts.items() if one.was is not None}
+    for benchmark in (b for benchmarks in page.drivers.values() for b in benchmarks.values()):
+        benchmark.rows.sort(key=lambda row: look.natural(row.case))
+        benchmark.results.sort(key=lambda result: look.natural(result.case))
+        benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder, before))
     texts = excerpts(folder / "console.log", page.failed)
     for result, text in zip(page.failed, texts, strict=True):
         where = f"{wording.title(result.benchmark)}, {wording.case(result.benchmark, result.case)}"
@@ -261,11 +253,8 @@ def _take(page: _Page, result: Result) -> None:
             page.failed.append(result)
         else:
             page.more_troubles += 1
-    benchmarks = page.drivers.setdefault(result.driver, {})
-    benchmark = benchmarks.get(result.benchmark)
-    if benchmark is None:
-        benchmark = _Benchmark(result.benchmark, wording.title(result.benchmark))
-        benchmarks[result.benchmark] = benchmark
+    new = _Benchmark(result.benchmark, wording.title(result.benchmark))
+    benchmark = page.drivers.setdefault(result.driver, {}).setdefault(result.benchmark, new)
     if len(benchmark.results) >= _MOST_CASES or page.rows >= _MOST_ROWS:
         benchmark.left_out += 1
         return
@@ -278,19 +267,11 @@ def _take(page: _Page, result: Result) -> None:
             page.beside += [found] if found else []
 
 
-def _take_boot(page: _Page, record: BootRecord, failure: BootFailure) -> None:
-    if len(page.troubles) >= _MOST_FAILED:
-        page.more_troubles += 1
-        return
-    where = f"boot {page.boots} ({record.goal}), got to {failure.phase or 'nothing'}"
-    said = Failure(failure.kind, failure.message)
-    page.troubles.append(_Trouble(where, "failed", [said], record.post_mortem[-_TEXT:]))
-
-
 def _judged(verdicts: Mapping[Key, VerdictRecord]) -> dict[str, list[VerdictRecord]]:
     """Verdicts by their word, worse ones first."""
-    words = dict.fromkeys([*Outcome, *(record.verdict for record in verdicts.values())])
-    found = {str(word): [record for record in verdicts.values() if record.verdict == word] for word in words}
+    found: dict[str, list[VerdictRecord]] = {str(word): [] for word in Outcome}
+    for record in verdicts.values():
+        found.setdefault(str(record.verdict), []).append(record)
     return {word: records for word, records in found.items() if records}
 
 
@@ -310,6 +291,4 @@ def _when(time_ns: int) -> str:
 def _duration(run: Run) -> str:
     if not run.ended_ns:
         return "not ended"
-    minutes, seconds = divmod(round((run.ended_ns - run.started_ns) / 1e9), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02} long"
+    return f"{timedelta(seconds=round((run.ended_ns - run.started_ns) / 1e9))} long"

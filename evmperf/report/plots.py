@@ -54,33 +54,32 @@ def _boots(title: str, result: Result, before: Mapping[Key, float]) -> Iterator[
         for failure in result.failures
         if (number := failure.step.removeprefix("cycle ")).isdigit()
     }
-    bars = []
-    for cycle in sorted({*cycles, *failed}):
-        phases = cycles.get(cycle)
-        if phases is None:
-            bars.append(drawing.Bar(str(cycle + 1), [], f"failed ({failed[cycle]})"))
-            continue
-        widths = [phases.get(name, 0.0) for name, *_ in SPANS[1:]]
-        bars.append(drawing.Bar(str(cycle + 1), widths, f"{phases.get('boot_time', 0):.2f} s"))
-    level = {name: before.get(Key(result.benchmark, result.case, name), 0.0) for name, *_ in SPANS}
-    if bars and level[SPANS[0][0]]:
-        widths = [level[name] for name, *_ in SPANS[1:]]
-        bars.append(drawing.Bar("before", widths, f"{level[SPANS[0][0]]:.2f} s"))
+    whole, *parts = (name for name, *_ in SPANS)
+
+    def bar(name: str, phases: Mapping[str, float]) -> drawing.Bar:
+        return drawing.Bar(name, [phases.get(part, 0.0) for part in parts], f"{phases.get(whole, 0):.2f} s")
+
+    bars = [
+        bar(str(cycle + 1), cycles[cycle])
+        if cycle in cycles
+        else drawing.Bar(str(cycle + 1), [], f"failed ({failed[cycle]})")
+        for cycle in sorted({*cycles, *failed})
+    ]
+    level = {name: before.get(Key(result.benchmark, result.case, name), 0.0) for name in (whole, *parts)}
+    if bars and level[whole]:
+        bars.append(bar("before", level))
     if bars:
-        caption = (
-            f"{title}, {result.case}: phases of every cycle in seconds since power-on; "
-            f"the figure is the boot time"
-        )
-        parts = [label for _, _, _, label, _ in SPANS[1:]]
-        yield Plot(caption, drawing.bars(caption, parts, bars, "s"))
+        what = "phases of every cycle in seconds since power-on; the figure is the boot time"
+        caption = f"{title}, {result.case}: {what}"
+        yield Plot(caption, drawing.bars(caption, [label for *_, label, _ in SPANS[1:]], bars, "s"))
 
 
 def _over_sizes(title: str, results: Sequence[Result], before: Mapping[Key, float]) -> Iterator[Plot]:
     """Figures against the cases' size, a plot for each unit; earlier levels as thin lines."""
     sized = [(size, result) for result in results if (size := _size(result)) is not None]
-    if len({size for size, _ in sized}) < 2:
-        return
     sized.sort(key=lambda pair: pair[0])
+    if not sized or sized[0][0] == sized[-1][0]:
+        return
     units: dict[str, dict[str, list[tuple[float, float]]]] = {}
     levels: dict[str, list[tuple[float, float]]] = {}
     for size, result in sized:
@@ -102,13 +101,11 @@ def _over_sizes(title: str, results: Sequence[Result], before: Mapping[Key, floa
 
 
 def _size(result: Result) -> int | None:
-    for name, parse in _SIZES.items():
-        if name in result.params:
-            try:
-                return parse(result.params[name])
-            except ValueError:
-                return None
-    return None
+    name = next((name for name in _SIZES if name in result.params), "")
+    try:
+        return _SIZES[name](result.params[name]) if name else None
+    except ValueError:
+        return None
 
 
 def _trials(result: Result) -> Iterator[Plot]:
@@ -127,12 +124,9 @@ def _trials(result: Result) -> Iterator[Plot]:
 def _histograms(title: str, results: Sequence[Result], folder: Path) -> Iterator[Plot]:
     """Latency histograms of cyclictest; one that cannot be read has its link to the raw file."""
     for _, cpus in latencies.histograms(results, folder):
-        series = [drawing.Series(f"CPU {number}", _steps(counts)) for number, counts in enumerate(cpus)]
+        steps = [sorted((float(took), float(seen)) for took, seen in counts.items()) for counts in cpus]
+        shown = [points[:: len(points) // _MOST_POINTS + 1] for points in steps]
+        series = [drawing.Series(f"CPU {number}", points) for number, points in enumerate(shown)]
         caption = f"{title}: how often each latency was seen"
         if drawn := drawing.histogram(caption, series, "latency in microseconds"):
             yield Plot(caption, drawn)
-
-
-def _steps(histogram: Mapping[int, int]) -> list[tuple[float, float]]:
-    steps = sorted((float(took), float(seen)) for took, seen in histogram.items())
-    return steps[:: len(steps) // _MOST_POINTS + 1]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from evmperf.benchmarks import catalogue, wording
 from evmperf.model import anytime, comparable
 from evmperf.model.figures import Baseline, Key
-from evmperf.model.results import MARKS, REPEAT, Metric, Published, Result, Status
+from evmperf.model.results import MARKS, REPEAT, Published, Result, Status
 from evmperf.model.stats import Summary, outliers_text, percent, rounded, summarise
 from evmperf.report.columns import Column, table
 from evmperf.state import buses
@@ -40,13 +40,14 @@ def result_rows(result: Result) -> Iterator[Row]:
         values = result.values(name)
         required = metric is None or metric.required
         if values:
-            yield _row(result, name, summarise(values), _unit(result, name, metric), required)
+            unit = metric.unit if metric else next(s.unit for s in result.samples if s.metric == name)
+            yield _row(result, name, summarise(values), str(unit), required)
         elif cell := next((c for c in result.published if c.metric == name), None):
             yield _published_row(result, cell, required)
         elif required:
             note = str(result.status) if result.status is not Status.PARTIAL else "missing"
-            figures = ("-", _unit(result, name, metric), "-", "-", 0)
-            yield Row(result.benchmark, result.case, name, *figures, note, required)
+            unit = str(metric.unit) if metric else ""
+            yield Row(result.benchmark, result.case, name, "-", unit, "-", "-", 0, note, required)
 
 
 def _row(result: Result, name: str, summary: Summary, unit: str, required: bool) -> Row:
@@ -74,12 +75,6 @@ def _published_row(result: Result, cell: Published, required: bool) -> Row:
     if share := buses.share_in_words(*row, unit=cell.unit, mean=cell.mean):
         note += f", {share}"
     return Row(*row, mean, cell.unit, low, high, 0, note, required)
-
-
-def _unit(result: Result, name: str, metric: Metric | None) -> str:
-    if metric:
-        return str(metric.unit)
-    return next((sample.unit for sample in result.samples if sample.metric == name), "")
 
 
 _CASE_WIDTH = 36
@@ -125,17 +120,14 @@ def text_table(results: Iterable[Result], width: int | None = None, baseline: Ba
         *compared,
         Column("note", wrap=True),
     )
-    before = ("", "")
-    rows = []
-    for result in results:
-        for row in result_rows(result):
-            key = (row.benchmark, row.case)
-            shown = ("", "") if key == before else (row.benchmark, shortened(row.case))
-            before = key
-            cells = baseline_cells(baseline, result, row) if baseline else ()
-            rows.append(
-                (*shown, row.metric, row.mean, row.unit, row.low, row.high, str(row.count), *cells, row.note)
-            )
+    before, rows = ("", ""), []
+    for result, row in ((one, row) for one in results for row in result_rows(one)):
+        key = (row.benchmark, row.case)
+        shown = ("", "") if key == before else (row.benchmark, shortened(row.case))
+        before = key
+        cells = baseline_cells(baseline, result, row) if baseline else ()
+        figures = (row.metric, row.mean, row.unit, row.low, row.high, str(row.count))
+        rows.append((*shown, *figures, *cells, row.note))
     return table(columns, rows, width)
 
 

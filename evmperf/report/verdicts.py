@@ -3,9 +3,8 @@
 import json
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from evmperf.benchmarks import wording
 from evmperf.model.outlets import markdown, plain
@@ -49,29 +48,20 @@ def text(judgement: Judgement, everything: bool = False, width: int | None = Non
     return found + "".join(f"{line}\n" for line in [*_told(judgement), judgement.sentence()])
 
 
-def _told(judgement: Judgement) -> list[str]:
-    causes = (f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes, 1))
-    return [*_goals(judgement), *causes, *_unknown(judgement), *judgement.gaps()]
-
-
-def _goals(judgement: Judgement) -> list[str]:
-    return [
-        f"goal {one.word}: {wording.figure(one.key)} {number(one.value)} {one.unit}, {one.goal} "
-        f"(owner {one.owner})"
-        for one in judgement.goals
-    ]
-
-
-def _unknown(judgement: Judgement) -> list[str]:
-    """Reasons without a verdict, the most frequent first; noise counts as one reason."""
+def _told(judgement: Judgement) -> Iterator[str]:
+    """Goals, causes and the most frequent reasons without a verdict, of which noise counts as one."""
+    for goal in judgement.goals:
+        said = f"{number(goal.value)} {goal.unit}, {goal.goal} (owner {goal.owner})"
+        yield f"goal {goal.word}: {wording.figure(goal.key)} {said}"
+    yield from (f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes, 1))
+    noise = "noise: a change of up to the tolerance would not show"
     whys = Counter(
-        "noise: a change of up to the tolerance would not show"
-        if "would not show" in v.why
-        else f"{v.outcome}: {v.why}"
+        noise if "would not show" in v.why else f"{v.outcome}: {v.why}"
         for v in judgement.verdicts
         if v.outcome in (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE) and v.why != NO_COUNTERPART
     )
-    return [f"{count} without an answer: {why}" for why, count in whys.most_common(_REASONS)]
+    yield from (f"{count} without an answer: {why}" for why, count in whys.most_common(_REASONS))
+    yield from judgement.gaps()
 
 
 _REASONS = 5
@@ -83,13 +73,10 @@ def _cells(verdict: Verdict) -> list[str]:
     spark = sparkline([*verdict.history, *latest])
     why = verdict.why or (f"since {verdict.since}" if verdict.since else "")
     key = (verdict.key.benchmark, shortened(verdict.key.case), verdict.key.metric)
-    return [str(verdict.outcome), *key, *_figures(verdict), _tolerance(verdict), spark, why]
-
-
-def _tolerance(verdict: Verdict) -> str:
-    if verdict.tolerance is None or not verdict.baseline:
-        return "-"
-    return f"±{abs(verdict.tolerance / verdict.baseline) * 100:.1f} %"
+    tolerance = "-"
+    if verdict.tolerance is not None and verdict.baseline:
+        tolerance = f"±{abs(verdict.tolerance / verdict.baseline) * 100:.1f} %"
+    return [str(verdict.outcome), *key, *_figures(verdict), tolerance, spark, why]
 
 
 def as_json(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
@@ -107,17 +94,12 @@ def as_json(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
         "causes": [asdict(cause) for cause in judgement.causes],
         "counts": {outcome: judgement.count(outcome) for outcome in Outcome},
         "changed": [vars(entry) for entry in changed],
-        "verdicts": [_object(verdict) for verdict in judgement.verdicts],
+        "verdicts": [
+            {**v.key._asdict(), "verdict": v.outcome, **{name: getattr(v, name) for name in _OBJECT}}
+            for v in judgement.verdicts
+        ],
     }
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-
-
-def _object(verdict: Verdict) -> dict[str, Any]:
-    return {
-        **verdict.key._asdict(),
-        "verdict": verdict.outcome,
-        **{name: getattr(verdict, name) for name in _OBJECT},
-    }
 
 
 _OBJECT = (*("unit", "better", "value", "baseline", "change"), *("tolerance", "p", "since", "why", "suspect"))
@@ -175,10 +157,13 @@ def _figures(verdict: Verdict) -> tuple[str, str, str]:
 
 def as_openmetrics(judgement: Judgement) -> str:
     """OpenMetrics text (GitLab's metrics reports): values, changes, and counts of verdicts."""
-    lines = ["# TYPE evmperf_value gauge"]
-    lines += _samples("evmperf_value", judgement, [v.value for v in judgement.verdicts])
-    lines.append("# TYPE evmperf_change_ratio gauge")
-    lines += _samples("evmperf_change_ratio", judgement, [v.change for v in judgement.verdicts])
+    lines = []
+    for name, field in (("evmperf_value", "value"), ("evmperf_change_ratio", "change")):
+        lines.append(f"# TYPE {name} gauge")
+        for verdict in judgement.verdicts:
+            told = labels(board=judgement.board, **verdict.key._asdict(), unit=verdict.unit)
+            value = getattr(verdict, field)
+            lines += [] if value is None else [f"{name}{told} {value:g}"]
     lines.append("# TYPE evmperf_verdicts gauge")
     for outcome in Outcome:
         told = labels(board=judgement.board, verdict=outcome)
@@ -186,17 +171,10 @@ def as_openmetrics(judgement: Judgement) -> str:
     return "\n".join([*lines, "# EOF", ""])
 
 
-def _samples(name: str, judgement: Judgement, values: Sequence[float | None]) -> Iterable[str]:
-    for verdict, value in zip(judgement.verdicts, values, strict=True):
-        if value is not None:
-            told = labels(board=judgement.board, **verdict.key._asdict(), unit=verdict.unit)
-            yield f"{name}{told} {value:g}"
+_LABEL = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def labels(**labels: str) -> str:
     """Labels of a metric, escaped."""
-    escaped = (
-        (name, plain(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n"))
-        for name, value in labels.items()
-    )
-    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped) + "}"
+    escaped = (f'{name}="{plain(value).translate(_LABEL)}"' for name, value in labels.items())
+    return "{" + ",".join(escaped) + "}"

@@ -4,7 +4,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from evmperf.guide import cells
+from evmperf.guide import rows
 from evmperf.model.units import Unit
 from evmperf.published.dialect import Dialect, of_release
 
@@ -14,10 +14,10 @@ CENTS = st.integers(-(10**9), 10**9).map(lambda cents: cents / 100)
 @hypothesis.given(st.lists(CENTS, min_size=3, max_size=3).map(sorted), st.integers(0, 2))
 def test_a_figure_reads_back_as_it_was_printed(values, decimals):
     low, mean, high = values
-    text = cells.figure_text(mean, low, high, decimals)
-    cell = cells.parse(text, "m", Unit.SECOND, decimals)
+    text = rows.figure_text(mean, low, high, decimals)
+    cell = rows.figure(text, "m", Unit.SECOND, decimals)
     assert cell.text == ""
-    assert cells.figure_text(cell.mean, cell.low, cell.high, decimals) == text
+    assert rows.figure_text(cell.mean, cell.low, cell.high, decimals) == text
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_figure_reads_back_as_it_was_printed(values, decimals):
     ],
 )
 def test_irregular_cells_keep_their_text(text, mean, kept):
-    cell = cells.parse(text, "m", Unit.MEGABYTE_PER_SECOND)
+    cell = rows.figure(text, "m", Unit.MEGABYTE_PER_SECOND)
     assert (cell.mean, cell.text) == (pytest.approx(mean), kept)
 
 
@@ -40,13 +40,13 @@ def test_irregular_cells_keep_their_text(text, mean, kept):
     ["fast", "1.0.0", "1 2", "1.00 (min 0.50)", "1.00 (min 2.00, max 3.00)", "-", "nan", "1e3", "5 GHz"],
 )
 def test_anything_else_is_refused(text):
-    with pytest.raises(cells.CellError):
-        cells.parse(text, "m", Unit.MEGABYTE_PER_SECOND)
+    with pytest.raises(rows.CellError):
+        rows.figure(text, "m", Unit.MEGABYTE_PER_SECOND)
 
 
 def test_a_unit_in_a_cell_must_be_one_of_its_metric():
-    with pytest.raises(cells.CellError, match="measured in us"):
-        cells.parse("5 MB/s", "m", Unit.MICROSECOND)
+    with pytest.raises(rows.CellError, match="measured in us"):
+        rows.figure("5 MB/s", "m", Unit.MICROSECOND)
 
 
 @pytest.mark.parametrize(
