@@ -23,7 +23,7 @@ from evmperf.regress.trends import Trend, Trends
 from evmperf.runs import differences
 from evmperf.runs.history import StoredRun
 from evmperf.site import case
-from evmperf.site.pages import Folder, is_published, kernel, month, slug
+from evmperf.site.pages import Folder, is_published, month, slug
 
 _SPARKED = 60
 """Nights of the small histories."""
@@ -124,7 +124,7 @@ def write(job: SiteJob, given: Sequence[StoredRun]) -> BoardSummary:
     by_id = {entry.run.id: entry for entry in given}
     entries = [by_id[run.id] for run in found.runs]
     folder = Folder(job.out, job.reports)
-    name = job.board
+    name, period = job.board, _period(found.runs)
     changes = sorted(_changes(name, found), key=lambda one: one.run.started_ns, reverse=True)
     since = found.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9
     # A figure counts once, with its newest change.
@@ -145,32 +145,19 @@ def write(job: SiteJob, given: Sequence[StoredRun]) -> BoardSummary:
         runs=found.runs,
         changes=changes,
         state=state(news, words, reached),
-        headline=headline(len(found.trends), news, words, _period(found.runs), reached),
+        headline=headline(len(found.trends), news, words, period, reached),
         goals=reached,
         causes=causes([one.verdict for one in found.trends.values() if one.verdict], found.runs),
         months=wrote,
-        benchmarks=[_row(benchmark, cases) for benchmark, cases in benchmarks.items()],
+        benchmarks=[_row(*one) for one in benchmarks.items()],
     )
     metrics = {
         (benchmark, label): [trend.key.metric for trend in trends]
         for benchmark, labels in benchmarks.items()
         for label, trends in labels.items()
     }
-    return BoardSummary(
-        name,
-        given[-1].run,
-        len(given),
-        len(found.runs),
-        len(found.trends),
-        _period(found.runs),
-        news,
-        words,
-        reached,
-        changes,
-        metrics,
-        folder.sizes,
-        problems,
-    )
+    counts = (len(given), len(found.runs), len(found.trends), period, news, words)
+    return BoardSummary(name, given[-1].run, *counts, reached, changes, metrics, folder.sizes, problems)
 
 
 def state(news: Counter[str], words: Counter[str], reached: Sequence[Reached] = ()) -> str:
@@ -192,16 +179,20 @@ def headline(
     else:
         text = f"None of {figures} figures is decided yet"
     text += f", {better} became better" if better else ""
-    rest = (
-        (words[Outcome.WORSE] if not worse else 0, "worse than before that"),
-        (words[Outcome.UNKNOWN], "undecided for noise"),
-        (words[Outcome.NOT_COMPARABLE], "not comparable (too few runs alike)"),
-        (words[Outcome.NOT_JUDGED], "shown only"),
-    )
+    rest = [(words[word], said) for word, said in _REST if word is not Outcome.WORSE or not worse]
     missed = [one for one in reached if one.word == GoalWord.MISSED]
     owners = ", ".join(dict.fromkeys(one.owner for one in missed))
     first = [f"{len(missed)} goal{'s' * (len(missed) != 1)} missed (owner {owners})"] if missed else []
     return "; ".join([*first, text, *(f"{count} {what}" for count, what in rest if count)]) + "."
+
+
+_REST = (
+    (Outcome.WORSE, "worse than before that"),
+    (Outcome.UNKNOWN, "undecided for noise"),
+    (Outcome.NOT_COMPARABLE, "not comparable (too few runs alike)"),
+    (Outcome.NOT_JUDGED, "shown only"),
+)
+"""What a headline says of the words that are not its subject."""
 
 
 def _goals(found: Trends, problems: list[str]) -> list[Reached]:
@@ -216,7 +207,7 @@ def _goals(found: Trends, problems: list[str]) -> list[Reached]:
 
 
 def _told(words: Counter[str]) -> int:
-    return words[Outcome.SAME] + words[Outcome.BETTER] + words[Outcome.WORSE]
+    return sum(words[word] for word in (Outcome.SAME, Outcome.BETTER, Outcome.WORSE))
 
 
 def _period(runs: Sequence[Run]) -> str:
@@ -231,19 +222,11 @@ def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
     """What all case pages of a board share: of each run its time (seconds), id, release, kernel,
     month, the address of its report, its place on the month's page, and the address of its CI job.
     """
-    rows = [
-        (
-            e.run.started_ns // 10**9,
-            e.run.id,
-            e.run.release,
-            kernel(e.run),
-            month(e.run),
-            folder.report(e),
-            slug(e.run.id),
-            outlets.address(e.run.addresses.get("job", "")),
-        )
-        for e in entries
-    ]
+    rows = []
+    for entry in entries:
+        run, job = entry.run, outlets.address(entry.run.addresses.get("job", ""))
+        where = (month(run), folder.report(entry), slug(run.id), job)
+        rows.append((run.started_ns // 10**9, run.id, run.release, run.facts.kernel, *where))
     return outlets.script(json.dumps(rows, separators=(",", ":")))
 
 
@@ -277,45 +260,35 @@ def _changes(board: str, found: Trends) -> Iterator[BoardChange]:
     """Every change of level, and every newest figure that is off and not one of these."""
     for key, trend in found.trends.items():
         for move in trend.moves:
-            why, run = move.accepted.why if move.accepted else "", found.runs[move.at]
-            change = (move.before, move.after, move.change, move.outcome, why)
-            yield BoardChange(board, key, trend.unit, run, *change)
+            change = (found.runs[move.at], move.before, move.after, move.change, move.outcome)
+            yield BoardChange(board, key, trend.unit, *change, move.accepted.why if move.accepted else "")
         verdict, at = trend.verdict, trend.off_since(found.runs)
         if verdict and at is not None and verdict.outcome in (Outcome.WORSE, Outcome.BETTER):
-            before, after, run = verdict.baseline or 0.0, verdict.value or 0.0, found.runs[at]
-            yield BoardChange(board, key, trend.unit, run, before, after, verdict.change, verdict.outcome)
+            levels = (verdict.baseline or 0.0, verdict.value or 0.0, verdict.change)
+            yield BoardChange(board, key, trend.unit, found.runs[at], *levels, verdict.outcome)
 
 
-def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, object]:
+def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, str | int]:
     """A benchmark in the list of a board's."""
     trends = [trend for found in cases.values() for trend in found]
     known = catalogue.benchmarks().get(benchmark)
-    return {
-        "name": benchmark,
-        "title": wording.title(benchmark),
-        "driver": known.driver if known else "",
-        "cases": len(cases),
-        "figures": len(trends),
-        "worse": sum(trend.outcome is Outcome.WORSE for trend in trends),
-        "better": sum(trend.outcome is Outcome.BETTER for trend in trends),
-        "untold": sum(case.outcome(trend) in _UNTOLD for trend in trends),
-        "changes": sum(len(trend.moves) for trend in trends),
-    }
+    said = {"name": benchmark, "title": wording.title(benchmark), "driver": known.driver if known else ""}
+    words = Counter(trend.outcome for trend in trends)
+    counts = {"cases": len(cases), "figures": len(trends)}
+    counts |= {"worse": words[Outcome.WORSE], "better": words[Outcome.BETTER]}
+    untold = sum(case.outcome(trend) in _UNTOLD for trend in trends)
+    return said | counts | {"untold": untold, "changes": sum(len(trend.moves) for trend in trends)}
 
 
 def _write_benchmark(
     folder: Folder, board: str, benchmark: str, cases: dict[str, list[Trend]], found: Trends
 ) -> None:
-    place = f"{slug(board)}/{slug(benchmark)}"
     title = wording.title(benchmark)
-    labels = list(cases)
-    for number, label in enumerate(labels):
-        before = labels[number - 1] if number else ""
-        after = labels[number + 1] if number + 1 < len(labels) else ""
+    for before, label, after in zip(["", *cases], cases, [*list(cases)[1:], ""], strict=False):
         page = case.SiteCase(board, benchmark, title, label, before, after)
         case.write(folder, page, cases[label], found.runs)
     folder.page(
-        f"{place}/index.html",
+        f"{slug(board)}/{slug(benchmark)}/index.html",
         "benchmark.html.j2",
         board=board,
         benchmark=benchmark,
@@ -330,7 +303,7 @@ def _write_benchmark(
 
 def _write_months(folder: Folder, board: str, entries: Sequence[StoredRun]) -> list[tuple[str, int]]:
     """Write a page a month; returns the months, newest first, with their number of runs."""
-    before = dict(zip([e.run.id for e in entries[1:]], entries, strict=False))
+    before = {entry.run.id: earlier for earlier, entry in itertools.pairwise(entries)}
     wrote = []
     for name, group in itertools.groupby(reversed(entries), key=lambda entry: month(entry.run)):
         there = list(group)

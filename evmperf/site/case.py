@@ -108,6 +108,9 @@ def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) ->
     nights enough to tell one.
     """
     points = [point for point in trend.points if point.run >= first]
+    verdict, at, off = trend.verdict, trend.off_since(runs), None
+    if verdict and at is not None:
+        off = (at, str(verdict.outcome), None if verdict.change is None else _short(verdict.change))
     return {
         "metric": trend.key.metric,
         "unit": trend.unit,
@@ -124,7 +127,7 @@ def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) ->
             for move in trend.moves
             if move.at >= first
         ],
-        "off": _off(trend, runs),
+        "off": off,
         "accepted": [
             (number, mark.why)
             for mark in trend.marks
@@ -134,24 +137,15 @@ def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) ->
     }
 
 
-def _off(trend: Trend, runs: Sequence[Run]) -> tuple[int, str, float | None] | None:
-    """Since when, how and how much the newest figures are off."""
-    verdict, at = trend.verdict, trend.off_since(runs)
-    if verdict is None or at is None:
-        return None
-    return at, str(verdict.outcome), None if verdict.change is None else _short(verdict.change)
-
-
 def _values(points: Sequence[Point], most: int) -> list[float | list[float]]:
     """Of each night its sample, or its samples."""
-    nights = (
-        (min(point.samples), point.value, max(point.samples))
-        if most and len(point.samples) > most
-        else point.samples
-        for point in points
-    )
-    short = ([_short(value) for value in of] for of in nights)
-    return [of[0] if len(of) == 1 else of for of in short]
+    found: list[float | list[float]] = []
+    for point in points:
+        many = bool(most) and len(point.samples) > most
+        few = (min(point.samples), point.value, max(point.samples)) if many else point.samples
+        short = [_short(value) for value in few]
+        found.append(short[0] if len(short) == 1 else short)
+    return found
 
 
 def _short(value: float) -> float:

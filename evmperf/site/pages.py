@@ -39,15 +39,9 @@ class Folder:
     def page(self, place: str, template: str, **values: Any) -> None:
         """Write a page at a place below `out`; raises OSError when the disk does not take it."""
         root = "../" * place.count("/")
-        text = look.render(
-            f"site/{template}",
-            look=look.linked(f"{root}static/"),
-            root=root,
-            wording=wording,
-            signs=SIGNS,
-            **{known.__name__: known for known in _FOR_TEMPLATES},
-            **values,
-        )
+        known: dict[str, Any] = {function.__name__: function for function in _FOR_TEMPLATES}
+        known |= {"look": look.linked(f"{root}static/"), "root": root, "wording": wording, "signs": SIGNS}
+        text = look.render(f"site/{template}", **known, **values)
         self.sizes.append(self.file(place, text))
 
     def file(self, place: str, text: str) -> int:
@@ -84,11 +78,6 @@ def number(value: float) -> str:
     return f"{value:.5g}" if abs(value) < 1e5 else f"{value:.0f}"
 
 
-def kernel(run: Run) -> str:
-    """The kernel that a run was measured with, "" where it is not known."""
-    return run.facts.kernel
-
-
 @functools.lru_cache(10_000)
 def slug(name: str) -> str:
     """A file name for a board, benchmark or case, the same wherever it is asked for, and never that
@@ -121,4 +110,4 @@ def time(run: Run) -> str:
     return f"{datetime.fromtimestamp(run.started_ns / 1e9, UTC):%Y-%m-%d %H:%M}"
 
 
-_FOR_TEMPLATES = (slug, day, time, is_published, month, amount, number, kernel)
+_FOR_TEMPLATES = (slug, day, time, is_published, month, amount, number)

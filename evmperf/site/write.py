@@ -1,6 +1,5 @@
 """Writing the site: a process for each core works through the boards, then the fleet's page."""
 
-import dataclasses
 import functools
 import gc
 import itertools
@@ -10,7 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -21,7 +20,6 @@ from evmperf.model.errors import LabError, UsageError
 from evmperf.model.figures import Key
 from evmperf.pages import look
 from evmperf.regress import accepted
-from evmperf.regress.accepted import Accepted
 from evmperf.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun, WithHistory, by_age
 from evmperf.site import board
 from evmperf.site.board import BoardSummary, Reader, SiteJob, headline, state
@@ -30,6 +28,7 @@ from evmperf.store.source import StoredRuns
 
 _GUIDE_PAGE = "guide/index.html"
 """Where the performance guide is, if it is part of the site."""
+_IN = " in "
 _MOST = 100
 """Changes of the fleet on its page; each board's page has all of its own."""
 
@@ -88,11 +87,12 @@ def _jobs(
     for lab, name, count, read in there:
         several = lab and len(labs[name]) > 1
         boards.setdefault(f"{name}{_IN}{lab}" if several else name, []).append((count, read))
-    marks = accepted.read()
-    return [
-        (sum(n for n, _ in parts), SiteJob(out, reports, name, [r for _, r in parts], _of(name, marks)))
-        for name, parts in sorted(boards.items())
-    ]
+    jobs, marks = [], accepted.read()
+    for name, parts in sorted(boards.items()):
+        # Accepted changes of a board are those of any lab.
+        mine = [replace(mark, board=name) for mark in marks if mark.board == name.partition(_IN)[0]]
+        jobs.append((sum(n for n, _ in parts), SiteJob(out, reports, name, [r for _, r in parts], mine)))
+    return jobs
 
 
 def _parts(source: RunSource, problems: list[str]) -> Iterator[tuple[str, str, int, Reader]]:
@@ -121,17 +121,8 @@ def _entries(job: SiteJob) -> list[StoredRun]:
     found: dict[tuple[str, str], StoredRun] = {}
     for entry in filter(_tells, itertools.chain.from_iterable(read() for read in job.parts)):
         run = msgspec.structs.replace(entry.run, board=job.board)
-        found.setdefault((run.lab, run.id), dataclasses.replace(entry, run=run))
+        found.setdefault((run.lab, run.id), replace(entry, run=run))
     return sorted(found.values(), key=lambda entry: by_age(entry.run))
-
-
-_IN = " in "
-
-
-def _of(board: str, marks: Iterable[Accepted]) -> list[Accepted]:
-    """The accepted changes of a board, whatever its lab."""
-    name = board.partition(_IN)[0]
-    return [dataclasses.replace(mark, board=board) for mark in marks if mark.board == name]
 
 
 def _boards(jobs: Sequence[tuple[int, SiteJob]], *, alone: bool) -> Iterator[BoardSummary]:
@@ -147,24 +138,21 @@ def _boards(jobs: Sequence[tuple[int, SiteJob]], *, alone: bool) -> Iterator[Boa
     # The processes take all cores: linear algebra with threads of its own would only wait for them.
     single = ("OPENBLAS_NUM_THREADS", "1")
     with ProcessPoolExecutor(workers, context, initializer=os.putenv, initargs=single) as pool:
-        found = dict(zip(order, pool.map(_write_alone, [jobs[n][1] for n in order]), strict=True))
+        found = dict(zip(order, pool.map(_write, [jobs[n][1] for n in order]), strict=True))
     yield from filter(None, (found[number] for number in range(len(jobs))))
 
 
-def _write_alone(job: SiteJob) -> BoardSummary | None:
-    """The same in a process of its own. A million figures live until their board is written: looking
-    for garbage among them costs a third of the time.
+def _write(job: SiteJob) -> BoardSummary | None:
+    """Write a board's pages; None for one whose runs are gone. A million figures live until their board is
+    written: looking for garbage among them would cost a third of the time.
     """
     gc.disable()
-    found = _write(job)
-    gc.collect()
-    return found
-
-
-def _write(job: SiteJob) -> BoardSummary | None:
-    """Write a board's pages; None for one whose runs are gone."""
-    entries = _entries(job)
-    return board.write(job, entries) if entries else None
+    try:
+        entries = _entries(job)
+        return board.write(job, entries) if entries else None
+    finally:
+        gc.enable()
+        gc.collect()
 
 
 def _write_fleet(out: Path, boards: Sequence[BoardSummary]) -> list[int]:
