@@ -7,9 +7,9 @@ from pathlib import Path
 from evmperf import site as sites
 from evmperf.app import sources
 from evmperf.app.requests import Hear, Keep, Produced, Push, WriteGuide, WriteSite
-from evmperf.guide import conditions, importer, layout, origin, plots, writer
+from evmperf.guide import conditions, importer, layout, plots, writer
 from evmperf.guide.layout import Figures, Layout
-from evmperf.guide.writer import Cover, Extras, Head
+from evmperf.guide.writer import Extras, Head
 from evmperf.influx import config as configs
 from evmperf.influx.client import Store
 from evmperf.influx.push import RunPush, waiting
@@ -30,7 +30,7 @@ def guide(request: WriteGuide, hear: Hear) -> Produced:
     return Produced(sentence=request.output)
 
 
-def rendered(request: WriteGuide) -> tuple[str, Cover, Layout]:
+def rendered(request: WriteGuide) -> tuple[str, Head, Layout]:
     """The text of a guide, its cover and its layout; with an `output` they are written, and the figures'
     conditions beside them. Raises UsageError for an unknown release.
     """
@@ -48,16 +48,17 @@ def rendered(request: WriteGuide) -> tuple[str, Cover, Layout]:
         else:
             plan = layout.own(figures, dialect.of_release(release, os))
         extras = _extras(request, chosen, there, figures)
-        head = Head(release, os, releases.modules(figures))
+        facts = tuple(_facts(figures, chosen, extras))
+        head = Head(release, os, releases.modules(figures), tuple(figures), facts)
         text = writer.render(plan, figures, head, extras)
         if request.output:
             Path(request.output).write_text(text, encoding="utf-8")
             conditions.write(Path(request.output), figures, [entry.run for entry in chosen])
-    return text, _cover(head, figures, chosen, extras), plan
+    return text, head, plan
 
 
-def _cover(head: Head, figures: Figures, chosen: list[StoredRun], extras: Extras) -> Cover:
-    facts = list(origin.sentences(figures))
+def _facts(figures: Figures, chosen: list[StoredRun], extras: Extras) -> Iterator[str]:
+    yield from writer.sentences(figures)
     days = sorted(
         datetime.fromtimestamp(entry.run.started_ns / 1e9, UTC).date().isoformat()
         for entry in chosen
@@ -65,12 +66,9 @@ def _cover(head: Head, figures: Figures, chosen: list[StoredRun], extras: Extras
     )
     if days:
         first, last = days[0], days[-1]
-        facts.append(f"Measured {f'on {first}' if first == last else f'from {first} to {last}'}.")
+        yield f"Measured {f'on {first}' if first == last else f'from {first} to {last}'}."
     if extras.previous:
-        facts.append(f"Changes are shown since release {extras.before}.")
-    described = {module.board: module.description for module in head.modules}
-    boards = [(board, described.get(board, "")) for board in figures]
-    return Cover(head.title, head.os, head.release, boards, facts)
+        yield f"Changes are shown since release {extras.before}."
 
 
 def _extras(request: WriteGuide, chosen: list[StoredRun], there: list[StoredRun], figures: Figures) -> Extras:

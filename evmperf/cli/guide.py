@@ -14,7 +14,7 @@ from evmperf.cli.terminal import note
 from evmperf.guide import importer, teach
 from evmperf.guide.importer import ImportedGuide
 from evmperf.guide.layout import Layout
-from evmperf.guide.writer import Cover
+from evmperf.guide.writer import Head
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.published import record
@@ -68,19 +68,19 @@ def _guide(options: argparse.Namespace) -> int:
                 raise UsageError(f"{folder}/ holds the guide's source: build in another folder")
     if options.plots and not options.output:
         raise UsageError("--plots needs a place for its files: name the guide's file with -o")
-    text, cover, plan = publishing.rendered(requested(WriteGuide, options))
+    text, head, plan = publishing.rendered(requested(WriteGuide, options))
     if not options.output:
         sys.stdout.write(text)
     if built:
-        _build(options, cover)
+        _build(options, head)
     return _left_out(options, plan)
 
 
-def _build(options: argparse.Namespace, cover: Cover) -> None:
+def _build(options: argparse.Namespace, head: Head) -> None:
     from evmperf.guide import page  # noqa: PLC0415  # Sphinx is slow to import
 
     with tempfile.TemporaryDirectory(prefix="evmperf-guide-") as scratch:
-        built = page.build(options.output, options.html or Path(scratch), cover)
+        built = page.build(options.output, options.html or Path(scratch), head)
         if options.html:
             print(built)
         if options.pdf:

@@ -8,7 +8,6 @@ import html
 import io
 import re
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from sphinx.util.docutils import docutils_namespace, patch_docutils
 from sphinx.writers.html5 import HTML5Translator
 
 from evmperf.guide import conditions
-from evmperf.guide.writer import Cover
+from evmperf.guide.writer import Head
 from evmperf.model.errors import ToolError, UsageError
 from evmperf.pages import look
 
@@ -32,20 +31,24 @@ _DEEPEST = 2
 """Levels of the list of contents."""
 
 
-def build(source: Path, target: Path, cover: Cover) -> Path:
+def build(source: Path, target: Path, head: Head) -> Path:
     """Build the page of the guide `source` in the folder `target`; returns the file to open.
 
     Raises ToolError with Sphinx's words when it warns or fails.
     """
     target.mkdir(parents=True, exist_ok=True)
+    described = {module.board: module.description for module in head.modules}
     settings = {
         "extensions": [__name__],
-        "project": cover.title,
+        "project": head.title,
         "root_doc": source.stem,
         # Nothing else in the folder is of the guide.
         "include_patterns": [source.name],
         "html_theme": "guide",
-        "guide_cover": asdict(cover),
+        "guide_cover": {
+            **{name: getattr(head, name) for name in ("title", "os", "release", "facts")},
+            "boards": [(board, described.get(board, "")) for board in head.boards],
+        },
         "guide_conditions": str(source) if conditions.beside(source).is_file() else "",
         "highlight_language": "none",
         # What stands in the guide stays as it is.

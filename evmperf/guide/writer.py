@@ -4,14 +4,14 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evmperf.guide import origin
 from evmperf.guide.layout import Figures, Layout, LayoutLine, Path, Slot, Unread, figures_of, shared
 from evmperf.guide.rows import figure_text
 from evmperf.guide.source import QUICK_MARK
+from evmperf.model import anytime
 from evmperf.model.figures import Figure, Key
 from evmperf.model.outlets import line as one_line
 from evmperf.model.outlets import rst
-from evmperf.model.results import Direction
+from evmperf.model.results import REPEAT, Direction
 from evmperf.model.stats import outliers_text, percent
 from evmperf.published.declared import Table, outline, tables
 from evmperf.published.dialect import Dialect
@@ -36,6 +36,14 @@ Each table is one benchmark. ``evmperf list`` has their names, and this measures
 """
 
 
+MEASURED, PUBLISHED, QUICK = "measured", "published", "quick"
+SENTENCES = {
+    MEASURED: "Measured by evmperf",
+    PUBLISHED: "As TI published them, not measured by evmperf",
+    QUICK: "Measured by evmperf with the quick profile, with the parameters given at each table",
+}
+
+
 @dataclass(frozen=True)
 class Head:
     """What is said of the guide as a whole."""
@@ -43,24 +51,14 @@ class Head:
     release: str
     os: str
     modules: Sequence[Module] = ()
+    boards: Sequence[str] = ()
+    facts: Sequence[str] = ()
+    """Sentences for the cover of a page: where the figures are from, when they were measured, ..."""
 
     @property
     def title(self) -> str:
         """The guide's title."""
         return one_line(f"{self.os} {self.release} Performance Guide")
-
-
-@dataclass(frozen=True)
-class Cover:
-    """What the first page says of the guide."""
-
-    title: str
-    os: str
-    release: str
-    boards: Sequence[tuple[str, str]] = ()
-    """Name and description."""
-    facts: Sequence[str] = ()
-    """Sentences: where the figures are from, when they were measured, what they are held against."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None =
 def _introduction(figures: Figures, extras: Extras) -> Iterator[str]:
     """Where the figures are from, by board, and what is said beside them."""
     yield "Figures of the device drivers and of the system as a whole.\n"
-    for sentence in origin.sentences(figures):
+    for sentence in sentences(figures):
         yield f"{sentence}\n"
     yield _MEANS
     if extras.previous:
@@ -154,7 +152,7 @@ def _headings(before: Path, path: Path, layout: Layout, figures: Figures) -> Ite
         here = path[: depth + 1]
         for words in (words for words in outline().sections if words.section == here):
             below = (slot for known, slot in layout.slots() if known[: len(here)] == here)
-            full = not any(origin.quick(slot, figures) for slot in below)
+            full = not any(_quick(slot, figures) for slot in below)
             yield from filter(None, (words.prose, words.commands if full else ""))
 
 
@@ -166,7 +164,7 @@ def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
     )
     header = [*(slot.keys or slot.table.keys), *titles]
     caption, style = slot.caption, slot.caption_style
-    if quick := origin.quick(slot, figures):
+    if quick := _quick(slot, figures):
         caption = f"{caption.partition(QUICK_MARK)[0].strip() or slot.table.title} {quick}"
         style = "argument" if style == "none" else style
     argument = f" {caption}" if style == "argument" else ""
@@ -179,14 +177,77 @@ def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
     if style == "after":
         yield f"Table:  **{caption}**\n"
     if quick:
-        yield "\n".join(origin.parameters(slot, figures)) + "\n"
-    if boards := origin.measured(slot, figures):
+        yield "\n".join(_parameters(slot, figures)) + "\n"
+    if boards := dict.fromkeys(board for board, figure in _all(slot, figures) if not figure.published):
         # For the page; of a guide as text they are in the file beside it.
         yield f".. conditions: {slot.table.benchmark} {' '.join(boards)}\n"
-    if notes := [*origin.repeated(slot, figures), *_notes(slot, figures)]:
+    if notes := [*_repeated(slot, figures), *_notes(slot, figures)]:
         yield "\n".join(notes) + "\n"
     for plot in (extras.plots or {}).get(slot.table.benchmark, ()):
         yield f".. image:: {plot}\n   :alt: {slot.table.title}\n"
+
+
+def kind_of(figure: Figure) -> str:
+    """Where a figure is from."""
+    if figure.published:
+        return PUBLISHED
+    return QUICK if figure.result.profile != "full" else MEASURED
+
+
+def sentences(figures: Figures) -> Iterator[str]:
+    """Where the figures are from, by board, a sentence for each."""
+    kinds: dict[str, list[str]] = {}
+    for board, known in figures.items():
+        for kind in sorted({kind_of(figure) for figure in known.values()}):
+            kinds.setdefault(kind, []).append(board)
+    for kind, boards in sorted(kinds.items()):
+        yield f"{SENTENCES[kind]}: {', '.join(map(rst, boards))}."
+
+
+def _quick(slot: Slot, figures: Figures) -> str:
+    """What the caption of a table with figures of the quick profile says of them; "" for none."""
+    there = [(board, figure.result.profile != "full") for board, figure in _all(slot, figures)]
+    boards = dict.fromkeys(board for board, is_quick in there if is_quick)
+    names = "" if all(is_quick for _, is_quick in there) else f": {', '.join(boards)}"
+    return f"{QUICK_MARK}{names})" if boards else ""
+
+
+def _parameters(slot: Slot, figures: Figures) -> Iterator[str]:
+    """The parameters that figures of the quick profile were measured with, where they are others
+    than the published ones.
+    """
+    quick = ((board, figure) for board, figure in _all(slot, figures) if kind_of(figure) == QUICK)
+    said = ((board, ", ".join(_differing(slot, figure)) or "as published") for board, figure in quick)
+    yield from dict.fromkeys(f"- {rst(board)}, quick profile: {rst(words)}" for board, words in said)
+
+
+def _repeated(slot: Slot, figures: Figures) -> Iterator[str]:
+    """How well the means are known that were measured over to know them: a line a board."""
+    boards: dict[str, list[Figure]] = {}
+    for board, figure in _all(slot, figures):
+        if REPEAT in figure.conditions:
+            boards.setdefault(board, []).append(figure)
+    for board, known in boards.items():
+        often = "; ".join(dict.fromkeys(str(figure.conditions[REPEAT]) for figure in known))
+        widths = (anytime.half_width(figure.result.values(figure.key.metric)) for figure in known)
+        widest = max((width for width in widths if width is not None), default=None)
+        within = "" if widest is None else f", means within ±{widest:.1%} (95 %)"
+        yield f"- {rst(board)}: {rst(often)}{within}"
+
+
+def _differing(slot: Slot, figure: Figure) -> Iterator[str]:
+    full = slot.table.module.profiles.get("full") if slot.table.module else None
+    for case in full.cases if full else ():
+        for name, published in case.params.items() if case.label == figure.key.case else ():
+            if (given := figure.result.params.get(name, published)) != published:
+                yield f"{name} {given} (published: {published})"
+    if full and full.repeats > figure.count:
+        yield f"{figure.count} times (published: {full.repeats})"
+
+
+def _all(slot: Slot, figures: Figures) -> Iterator[tuple[str, Figure]]:
+    lone = next(iter(figures), "")
+    return ((column.board or lone, figure) for _, column, figure in slot.filled(figures))
 
 
 def _label(slot: Slot, line: LayoutLine, figures: Figures) -> tuple[str, ...]:

@@ -159,5 +159,5 @@ def test_another_page_in_the_folder_is_not_of_the_guide(tmp_path):
     guide = tmp_path / "guide.rst"
     guide.write_text("Performance Guide\n=================\n\nFigures.\n")
     (tmp_path / "notes.rst").write_text("A `reference that ends nowhere\n")
-    cover = writer.Cover("Linux 12.00 Performance Guide", "Linux", "12.00")
-    assert "Figures." in guide_page.build(guide, tmp_path / "html", cover).read_text()
+    head = writer.Head("12.00", "Linux")
+    assert "Figures." in guide_page.build(guide, tmp_path / "html", head).read_text()
