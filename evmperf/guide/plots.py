@@ -10,17 +10,10 @@ from typing import Any
 from evmperf.benchmarks.tables import latencies
 from evmperf.guide.layout import Figures
 from evmperf.model.figures import Figure
-from evmperf.model.units import Unit
 from evmperf.published.declared import tables
 from evmperf.runs.history import StoredRun
 
-_RATES = {
-    Unit.MEGABYTE_PER_SECOND,
-    Unit.MEBIBYTE_PER_SECOND,
-    Unit.KIBIBYTE_PER_SECOND,
-    Unit.KILOBYTE_PER_SECOND,
-    Unit.MEGABIT_PER_SECOND,
-}
+_RATES = ("MB/s", "MiB/s", "KiB/s", "kB/s", "Mbit/s")
 _MOST_ROWS = 12
 """A table with more rows makes no readable plot."""
 # Okabe and Ito's palette, which the colour-blind can tell apart.
@@ -59,15 +52,13 @@ def draw(guide: Path, figures: Figures, runs: Iterable[StoredRun]) -> dict[str, 
 def _bars(title: str, rows: Sequence[tuple[str, Figure]], path: Path) -> None:
     """Means as bars with their bounds."""
     axes, save = _axes(1.2 + 0.25 * len(rows))
-    places = range(len(rows))
-    means = [figure.mean for _, figure in rows]
-    whiskers = [
-        [figure.mean - (figure.mean if figure.low is None else figure.low) for _, figure in rows],
-        [(figure.mean if figure.high is None else figure.high) - figure.mean for _, figure in rows],
-    ]
-    axes.barh(places, means, xerr=whiskers, color=_COLOURS[0], ecolor=_COLOURS[1], capsize=2)
-    axes.set(title=title, xlabel=rows[0][1].unit, yticks=list(places))
-    axes.set_yticklabels([name for name, _ in rows], fontsize="small")
+    names, figures = zip(*rows, strict=True)
+    means = [figure.mean for figure in figures]
+    low = [f.mean - (f.mean if f.low is None else f.low) for f in figures]
+    high = [(f.mean if f.high is None else f.high) - f.mean for f in figures]
+    axes.barh(range(len(rows)), means, xerr=[low, high], color=_COLOURS[0], ecolor=_COLOURS[1], capsize=2)
+    axes.set(title=title, xlabel=figures[0].unit, yticks=range(len(rows)))
+    axes.set_yticklabels(names, fontsize="small")
     axes.invert_yaxis()
     save(path)
 
@@ -77,12 +68,8 @@ def _histogram(cpus: Sequence[Mapping[int, int]], board: str, path: Path) -> Non
     axes, save = _axes(4.0)
     width = max(took for counts in cpus for took in counts) + 1
     for number, counts in enumerate(cpus):
-        axes.stairs(
-            [counts.get(took, 0) for took in range(width)],
-            range(width + 1),
-            color=_COLOURS[number % len(_COLOURS)],
-            label=f"CPU {number}",
-        )
+        seen, colour = [counts.get(took, 0) for took in range(width)], _COLOURS[number % len(_COLOURS)]
+        axes.stairs(seen, range(width + 1), color=colour, label=f"CPU {number}")
     axes.set(title=f"{board}: latency", xlabel="us", ylabel="wake-ups", yscale="log")
     axes.legend(frameon=False)
     save(path)

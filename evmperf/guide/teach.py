@@ -6,8 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from evmperf.guide import rows
 from evmperf.guide.match import columns_of, difference, nearest, row_key, split_header
+from evmperf.guide.rows import CellError, figure
 from evmperf.guide.source import SourceTable
 from evmperf.model.units import Unit
 from evmperf.published import declared, meaning
@@ -28,14 +28,8 @@ def advice(source: SourceTable) -> str:
     """What a table that is not known is most like, what keeps it from being that, and which file
     says so; "" where it is like none.
     """
-    near = nearest(source)
-    if not near:
-        return "it is like no known table; `--teach` drafts a file for it"
-    table = near[0]
-    return (
-        f"nearest is {table.benchmark} ({table.file}): {difference(source, table)}; "
-        f"`--teach` drafts a file for it"
-    )
+    like = [f"nearest is {t.benchmark} ({t.file}): {difference(source, t)}" for t in nearest(source)[:1]]
+    return f"{'; '.join(like) or 'it is like no known table'}; `--teach` drafts a file for it"
 
 
 def write(source: SourceTable, folder: Path = declared.FOLDER) -> Path | None:
@@ -53,8 +47,16 @@ def draft(source: SourceTable) -> str:
     along, _ = meaning.along(source.section)
     about = {quantity: value for quantity, (value, _) in along.items()}
     about |= meaning.said(source.name)
-    near = nearest(source, len(declared.tables()))
-    known = next((table for table in near if _fits(table, source)), None)
+    # A table that has the same columns and rows is one that the draft can be like.
+    rows = [row.cells for row in source.rows if row.cells]
+    known = next(
+        (
+            table
+            for table in nearest(source, len(declared.tables()))
+            if columns_of(table, source.header) and all(table.knows(row_key(row, table)) for row in rows)
+        ),
+        None,
+    )
     boards = {split_header(text)[0] for text in source.header} - {""}
     lines = [
         "# Drafted by `evmperf import-guide --teach`: check the marked lines, then add the name to",
@@ -70,14 +72,6 @@ def draft(source: SourceTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _fits(table: declared.Table, source: SourceTable) -> bool:
-    """Whether a table has the same columns and rows, so that a draft can be like it."""
-    cells_of_rows = [row.cells for row in source.rows if row.cells]
-    return columns_of(table, source.header) is not None and all(
-        table.knows(row_key(row, table)) for row in cells_of_rows
-    )
-
-
 def _columns(source: SourceTable, boards: bool) -> list[str]:
     """Keys, columns, rows and metrics, as header and cells show them."""
     rows = [row.cells for row in source.rows if len(row.cells) == len(source.header)]
@@ -86,8 +80,7 @@ def _columns(source: SourceTable, boards: bool) -> list[str]:
     words: dict[str, str] = {}
     for number, text in enumerate(source.header[keys:], keys):
         title = split_header(text)[1]
-        figures = all(_is_figure(row[number]) for row in rows if row[number].strip())
-        (titles if figures else words)[_slug(re.sub(r"\([^()]*\)", "", title))] = title
+        (titles if _figures(rows, number) else words)[_slug(re.sub(r"\([^()]*\)", "", title))] = title
     lines = [f"keys: {_flow(list(source.header[:keys]))}"]
     lines += [] if boards else ["board_in_header: false"]
     lines += ["columns:", *(f"  {name}: {_flow([title])}" for name, title in titles.items())]
@@ -97,51 +90,39 @@ def _columns(source: SourceTable, boards: bool) -> list[str]:
     lines += [f"more_rows: {_flow('|'.join(map(re.escape, labels)))}"]
     lines += ["metrics:  # check: unit, and which way is better"]
     for name, title in titles.items():
-        lines += [f"  {name}: [{_flow(_unit(title))}, {_better(title)}]"]
+        better = "lower" if _LOWER.search(title) else "higher" if _HIGHER.search(title) else "none"
+        lines += [f"  {name}: [{_flow(_unit(title))}, {better}]"]
     return lines
 
 
 def _key_count(source: SourceTable, rows: Sequence[Sequence[str]], boards: bool) -> int:
     """How many columns at the left name the row: those without a board, or without figures."""
-    for number, text in enumerate(source.header):
-        if number and (
-            split_header(text)[0]
-            if boards
-            else all(_is_figure(row[number]) for row in rows if row[number].strip())
-        ):
-            return number
-    return 1
+    header = enumerate(source.header)
+    others = (n for n, text in header if n and (split_header(text)[0] if boards else _figures(rows, n)))
+    return next(others, 1)
 
 
-def _is_figure(text: str) -> bool:
+def _figures(rows: Sequence[Sequence[str]], column: int) -> bool:
+    """Whether all cells of a column are figures or empty."""
     try:
-        rows.figure(text, "", Unit.MEGABYTE_PER_SECOND)
-    except rows.CellError:
+        for row in rows:
+            if row[column].strip():
+                figure(row[column], "", Unit.MEGABYTE_PER_SECOND)
+    except CellError:
         return False
     return True
 
 
 def _section(path: Sequence[str], boards: set[str]) -> list[str]:
-    squeezed = {re.sub(r"[^a-z0-9]", "", board.lower()) for board in boards}
-    return [
-        declared.BOARD
-        if any(b.startswith(re.sub(r"[^a-z0-9]", "", part.lower()) or "-") for b in squeezed)
-        else part
-        for part in path
-    ]
+    squeezed = [re.sub(r"[^a-z0-9]", "", board.lower()) for board in boards]
+    starts = {part: re.sub(r"[^a-z0-9]", "", part.lower()) or "-" for part in path}
+    own = {part for part, start in starts.items() if any(board.startswith(start) for board in squeezed)}
+    return [declared.BOARD if part in own else part for part in path]
 
 
 def _unit(title: str) -> str:
-    found = [_UNITS.get(text.lower()) for text in re.findall(r"\(([^()]*)\)", title)]
-    words = [_UNITS.get(word.lower()) for word in title.split()]
-    unit = next((unit for unit in (*found, *words) if unit), Unit.SCORE)
-    return str(unit)
-
-
-def _better(title: str) -> str:
-    if _LOWER.search(title):
-        return "lower"
-    return "higher" if _HIGHER.search(title) else "none"
+    words = [text.lower() for text in (*re.findall(r"\(([^()]*)\)", title), *title.split())]
+    return str(next((_UNITS[word] for word in words if word in _UNITS), Unit.SCORE))
 
 
 def _slug(text: str) -> str:

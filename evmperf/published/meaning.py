@@ -26,13 +26,9 @@ def plain(text: str) -> str:
 @functools.lru_cache(maxsize=4096)
 def said(text: str) -> Meaning:
     """What a text says."""
-    words = plain(text)
-    found: dict[str, str] = {}
-    for quantity, patterns in _patterns().items():
-        values = [value for value, pattern in patterns.items() if pattern.search(words)]
-        if len(values) == 1:
-            found[quantity] = values[0]
-    return found
+    words, known = plain(text), _patterns().items()
+    values = {quantity: [v for v, pattern in of.items() if pattern.search(words)] for quantity, of in known}
+    return {quantity: found[0] for quantity, found in values.items() if len(found) == 1}
 
 
 def unsaid(text: str) -> str:

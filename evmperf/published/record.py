@@ -155,18 +155,13 @@ def search(known: Iterable[Entry], words: str) -> dict[tuple[str, str, str, str]
     """
     wanted = words.lower().replace("kib", " kib").replace("mib", " mib").split()
     found: dict[tuple[str, str, str, str], dict[tuple[int, ...], Found]] = {}
-    known = list(known)
-    names = {case.benchmark for entry in known for case in entry.cases}
-    exact = [word for word in wanted if word in names]
-    for entry in known:
-        for case, value in values(entry):
-            if exact and case.benchmark not in exact:
-                continue
-            text = _said(case.benchmark, case.name, value.metric)
-            if all(word in text for word in wanted):
-                key = (entry.os, case.benchmark, case.name, value.metric)
-                one = Found(entry, case.benchmark, case.name, value)
-                found.setdefault(key, {})[same_time(entry.release)] = one
+    there = [(entry, case, value) for entry in known for case, value in values(entry)]
+    exact = {case.benchmark for _, case, _ in there}.intersection(wanted)
+    for entry, case, value in there:
+        key = (case.benchmark, case.name, value.metric)
+        if (not exact or case.benchmark in exact) and _said(*key).issuperset(wanted):
+            one = Found(entry, case.benchmark, case.name, value)
+            found.setdefault((entry.os, *key), {})[same_time(entry.release)] = one
     return {key: list(by_release.values()) for key, by_release in found.items()}
 
 

@@ -64,17 +64,13 @@ def of_release(
     and real boards would meet.
     """
     last = {entry.run.board: entry.run.release for entry in there if entry.run.release}
-    found = [
-        entry
-        for entry in there
-        if (
-            entry.run.release == last.get(entry.run.board, "")
-            if release == NEWEST
-            else same_release(release, entry.run.release)
-        )
-        and (not os or entry.run.os in ("", os))  # U-Boot alone does not know it
-        and (not wanted or entry.run.board in wanted)
-    ]
+    found = [entry for entry in there if not wanted or entry.run.board in wanted]
+    if os:
+        found = [entry for entry in found if entry.run.os in ("", os)]  # U-Boot alone does not know it
+    if release == NEWEST:
+        found = [entry for entry in found if entry.run.release == last.get(entry.run.board, "")]
+    else:
+        found = [entry for entry in found if same_release(release, entry.run.release)]
     if not found:
         raise no_such_release(there, release, wanted)
     kinds = sorted({entry.run.os for entry in found} - {""})
@@ -115,15 +111,12 @@ def previous_release(there: Sequence[StoredRun], run: Run) -> StoredRun | None:
     """The newest run of a board's release before that of a run, of its operating system; a virtual
     board's is virtual. None where there is none.
     """
-    limit = release_key(run.release)
-    earlier = [
-        entry
-        for entry in there
-        if entry.run.os == run.os
-        and bool(entry.run.facts.virtual) == bool(run.facts.virtual)
-        and identity.same(entry.run.board, run.board)
-        and () < release_key(entry.run.release) < limit
-    ]
+
+    def kind(one: Run) -> tuple[str, bool, str]:
+        return one.os, bool(one.facts.virtual), identity.board(one.board)
+
+    limit, alike = release_key(run.release), [entry for entry in there if kind(entry.run) == kind(run)]
+    earlier = [entry for entry in alike if () < release_key(entry.run.release) < limit]
     newest = max(earlier, key=lambda e: release_key(e.run.release), default=None)
     return newest and StoredRun(replace(newest.run, board=run.board), newest.results)
 
@@ -131,13 +124,7 @@ def previous_release(there: Sequence[StoredRun], run: Run) -> StoredRun | None:
 def modules(names: Iterable[str]) -> list[Module]:
     """Lines of the table of evaluation modules, from the board files; boards without one: none."""
     wanted = set(names)
-    files = boards.files().values()
-    named = [
-        file for file in files if any(map(file.read_text(encoding="utf-8", errors="replace").count, wanted))
-    ]
-    known = map(boards.load, named)
-    return [
-        Module(board.name, board.options.board.title, board.options.board.description)
-        for board in sorted(known, key=lambda board: board.name)
-        if board.name in wanted
-    ]
+    texts = {file: file.read_text(encoding="utf-8", errors="replace") for file in boards.files().values()}
+    known = [boards.load(file) for file, text in texts.items() if any(map(text.count, wanted))]
+    said = {board.name: board.options.board for board in known if board.name in wanted}
+    return [Module(name, board.title, board.description) for name, board in sorted(said.items())]

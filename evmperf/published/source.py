@@ -89,19 +89,10 @@ def entry_of(run: Run, results: Iterable[Result]) -> Entry:
     found = list(results)
     tables = list(dict.fromkeys(result.benchmark for result in found))
     found.sort(key=lambda result: tables.index(result.benchmark))
-    guide = run.facts.guide
-    return Entry(
-        identity.board(run.board),
-        run.board,
-        run.os,
-        run.release,
-        record.date_in(guide),
-        bool(run.facts.release_from),
-        guide,
-        run.facts.guide_sha256,
-        run.facts.dialect,
-        msgspec.Raw(msgspec.msgpack.encode([_case(result) for result in found])),
-    )
+    cases = msgspec.Raw(msgspec.msgpack.encode([_case(result) for result in found]))
+    facts, guide = run.facts, run.facts.guide
+    where = (identity.board(run.board), run.board, run.os, run.release, record.date_in(guide))
+    return Entry(*where, bool(facts.release_from), guide, facts.guide_sha256, facts.dialect, cases)
 
 
 def _case(result: Result) -> PublishedCase:
@@ -151,14 +142,9 @@ def _time(entry: Entry) -> int:
     """When a release was in work, in nanoseconds since the epoch: its own order, whatever the date
     of the guide, of which some were corrected years later.
     """
-    numbers = (*record.release_key(entry.release), 0, 0)[:4]
-    began = record.began(entry.release)
-    parts = zip(numbers[2:], (1440, 1), strict=False)
-    minutes = sum(part * unit for part, unit in parts)
-    return (
-        int((datetime.fromisoformat(began).replace(tzinfo=UTC) + timedelta(minutes=minutes)).timestamp())
-        * 10**9
-    )
+    days, minutes = (*record.release_key(entry.release), 0, 0, 0, 0)[2:4]
+    began = datetime.fromisoformat(record.began(entry.release)).replace(tzinfo=UTC)
+    return int((began + timedelta(days=days, minutes=minutes)).timestamp()) * 10**9
 
 
 def _result(case: PublishedCase, samples: bool, time_ns: int) -> Result:
