@@ -179,7 +179,7 @@ def _take(
     count = sum(len(row.cells) for row in source.rows)
     imported.cells += count
     found, why = settled.match, settled.why
-    lone = settle.headed(source, known)
+    lone = headed = settle.headed(source, known)
     if found and not found.boards and not lone:
         lone = witness.board(source, found, known)
         why = "" if lone else "it names no board, and the guide has not exactly one: name it with --board"
@@ -192,7 +192,7 @@ def _take(
     doubtful = [why, *settle.remarks(source, found, known, lone), *match.remarks(source, found.table)]
     for reason in filter(None, doubtful):
         imported.remark(source.line, f"{found.table.benchmark}: {reason}")
-    if not found.boards and lone != settle.headed(source, known):
+    if not found.boards and lone != headed:
         # In a layout of several boards, a column without one would be nobody's.
         found = replace(found, columns=tuple(replace(column, board=lone) for column in found.columns))
     done = rows.read(source, found, imported.release, known.misspelt, witness.spread)

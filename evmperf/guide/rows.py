@@ -189,16 +189,15 @@ def figures(table: Table, column: MatchedColumn, case: str, text: str, line: int
 
 def _order(source: SourceTable, found: Match, done: TableRows) -> None:
     """Remark on columns and rows in another order than guides have: they may be mixed up."""
-    names = list(found.table.columns)
+    names, keys = list(found.table.columns), len(found.table.keys)
     for board in found.boards or ("",):
         metrics = [c.metric for c in found.columns if c.board == board and c.metric in names]
         if metrics != sorted(metrics, key=names.index):
             done.remark(source.line, f"the columns {', '.join(metrics)} are in an unusual order")
     for before, late in itertools.pairwise(done.rows):
-        printed = [row.row.cells[: len(found.table.keys)] for row in (before, late)]
-        declared = found.table.place(late.case) < found.table.place(before.case)
         # Where rows are sorted as text, guides of some releases go by the label.
-        if declared and (found.table.order != "text" or printed[1] < printed[0]):
+        by_label = found.table.order == "text" and late.row.cells[:keys] >= before.row.cells[:keys]
+        if found.table.place(late.case) < found.table.place(before.case) and not by_label:
             done.remark(late.row.line, f"the row {late.case!r} is in an unusual place")
 
 

@@ -6,7 +6,7 @@ import difflib
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evmperf.guide import match, rows
@@ -35,6 +35,11 @@ _DIGITS = 4
 """Digits of figures with decimals that two boards do not have in common by chance."""
 
 
+_EITHER_WAY = (
+    "nothing tells whether the `Table:` lines of its section are captions of the tables before or after them"
+)
+
+
 @dataclass(frozen=True)
 class Settled:
     """What a table is, and why nothing else; or None, and why it is not known."""
@@ -58,10 +63,7 @@ def captions(source: Source) -> None:
         caption(here, best)
         if len(set(known.values())) == 1:
             for table in mine:
-                table.error = table.error or (
-                    "nothing tells whether the `Table:` lines of its section are captions of the "
-                    "tables before or after them"
-                )
+                table.error = table.error or _EITHER_WAY
 
 
 def tables(there: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
@@ -110,35 +112,44 @@ class Witness:
         known.
         """
         mine = {identity.board(name) for name in (*boards.names, *boards.modules)}
-        times = {board: self._times(board, found.table.benchmark) for board in mine}
-        nearest = min((time for there in times.values() for time in there), key=self._apart, default=())
-        with_it = [board for board, there in times.items() if nearest in there]
+        with_it = self._nearest((board, found.table.benchmark) for board in mine)
         if "" in mine or len(with_it) != 1:
             return ""
-        return with_it[0] if self._alike(source, found, with_it[0]) else ""
+        ((board, _),) = with_it
+        return board if self._alike(source, found, board) else ""
 
-    def _times(self, board: str, benchmark: str) -> set[tuple[int, ...]]:
-        """The releases that the record has a table of a board in."""
-        known = self._history(board).items()
-        return {time for key, series in known if key.benchmark == benchmark for time in series}
+    def _nearest(self, tables: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Of some boards' tables those that the record has in the release that is next to the guide's, of
+        all that have one of them.
+        """
+        times = {
+            (board, benchmark): {
+                time
+                for key, series in self._history(board).items()
+                if key.benchmark == benchmark
+                for time in series
+            }
+            for board, benchmark in tables
+        }
+
+        def apart(time: tuple[int, ...]) -> list[int]:
+            pairs = itertools.zip_longest(time, self.release, fillvalue=0)
+            return [abs(one - other) for one, other in pairs]
+
+        nearest = min((time for there in times.values() for time in there), key=apart, default=None)
+        return [table for table, there in times.items() if nearest in there]
 
     def table(self, source: SourceTable, candidates: Sequence[Match]) -> Match | None:
         """The only one of several tables that all boards in the header have in the release of the
         record that is next to the guide's, if the figures are like those there.
         """
-        there = []
-        for board in candidates[0].boards:
-            times = {match.table.benchmark: self._times(board, match.table.benchmark) for match in candidates}
-            nearest = min((time for one in times.values() for time in one), key=self._apart, default=None)
-            there.append([match for match in candidates if nearest in times[match.table.benchmark]])
-        if there and all(matches == there[0] and len(matches) == 1 for matches in there):
-            return there[0][0] if self._alike(source, there[0][0], "") else None
-        return None
-
-    def _apart(self, time: tuple[int, ...]) -> tuple[float, ...]:
-        """How far a release is from the guide's, by their numbers."""
-        pairs = itertools.zip_longest(time, self.release, fillvalue=0)
-        return tuple(abs(one - other) for one, other in pairs)
+        names = {match.table.benchmark: match for match in candidates}
+        there = [self._nearest((board, name) for name in names) for board in candidates[0].boards]
+        which = {name for tables in there for _, name in tables}
+        if len(which) != 1 or any(len(tables) != 1 for tables in there):
+            return None
+        found = names[which.pop()]
+        return found if self._alike(source, found, "") else None
 
     def _alike(self, source: SourceTable, found: Match, lone: str) -> bool:
         """Whether a table's figures are like those of its boards, or it has none."""

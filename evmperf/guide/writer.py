@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from evmperf.guide.layout import Figures, Layout, LayoutLine, Path, Slot, Unread, figures_of, shared
 from evmperf.guide.rows import figure_text
@@ -13,6 +14,7 @@ from evmperf.model.outlets import line as one_line
 from evmperf.model.outlets import rst
 from evmperf.model.results import REPEAT, Direction
 from evmperf.model.stats import outliers_text, percent
+from evmperf.pages import look
 from evmperf.published.declared import Table, outline, tables
 from evmperf.published.dialect import Dialect
 from evmperf.published.releases import Module
@@ -21,26 +23,10 @@ _NOTHING = percent(0.0)[1:]
 _UNDERLINES = '-^"~'
 _LARGE = 0.05
 """A change that the summary counts."""
-_MEANS = """\
-A figure is the mean of its samples, followed by their minimum and maximum in parentheses if there
-are several.
-"""
-_CHANGES = """\
-Percentages in brackets are the change of the mean since release {}. Better and worse give its
-direction; ``evmperf check`` tests the runs for its significance.
-"""
-_AGAIN = """\
-Each table is one benchmark. ``evmperf list`` has their names, and this measures one again::
-
-    pytest --lg-env BOARD.yaml -k NAME
-"""
-
-
-MEASURED, PUBLISHED, QUICK = "measured", "published", "quick"
-SENTENCES = {
-    MEASURED: "Measured by evmperf",
-    PUBLISHED: "As TI published them, not measured by evmperf",
-    QUICK: "Measured by evmperf with the quick profile, with the parameters given at each table",
+_KINDS = {
+    "measured": "Measured by evmperf",
+    "published": "As TI published them, not measured by evmperf",
+    "quick": "Measured by evmperf with the quick profile, with the parameters given at each table",
 }
 
 
@@ -79,38 +65,24 @@ class Extras:
 def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None = None) -> str:
     """The whole guide."""
     extras = extras or Extras()
-    bar = "=" * (len(head.title) + 2)
-    parts = [f"{bar}\n {head.title}\n{bar}\n", *_introduction(figures, extras)]
-    if head.modules:
-        parts.append(_modules(head.modules))
+    sections = []
     seen: Path = ()
     for path, entries in layout.sections.items():
-        parts += _headings(seen, path, layout, figures)
+        there = [e if isinstance(e, Unread) else _table(e, figures, extras) for e in entries]
+        sections.append((_headings(seen, path, layout, figures), there))
         seen = path
-        rubric = ""
-        for entry in entries:
-            if isinstance(entry, Unread):
-                said = f"Copied, not measured: evmperf does not know this table of {entry.origin}."
-                parts += [f".. note:: {said}\n", f"{entry.text.rstrip()}\n"]
-                continue
-            if entry.rubric and entry.rubric != rubric:
-                parts.append(f".. rubric:: {entry.rubric}\n")
-            rubric = entry.rubric
-            parts += _table(entry, figures, extras)
-    return "\n".join(parts)
-
-
-def _introduction(figures: Figures, extras: Extras) -> Iterator[str]:
-    """Where the figures are from, by board, and what is said beside them."""
-    yield "Figures of the device drivers and of the system as a whole.\n"
-    for sentence in sentences(figures):
-        yield f"{sentence}\n"
-    yield _MEANS
-    if extras.previous:
-        yield _CHANGES.format(extras.before)
-        yield _summary(figures, extras.previous, extras) + "\n"
-    if any(not figure.published for known in figures.values() for figure in known.values()):
-        yield _AGAIN
+    text = look.render(
+        "guide/guide.rst.j2",
+        head=head,
+        bar="=" * (len(head.title) + 2),
+        sentences=sentences(figures),
+        extras=extras,
+        summary=_summary(figures, extras.previous, extras) if extras.previous else "",
+        measured=any(not figure.published for known in figures.values() for figure in known.values()),
+        modules=_modules(head.modules) if head.modules else (),
+        sections=sections,
+    )
+    return text.rstrip("\n") + "\n"
 
 
 def _summary(figures: Figures, previous: Figures, extras: Extras) -> str:
@@ -144,64 +116,59 @@ def _named(benchmarks: Sequence[str]) -> str:
     return f" ({', '.join(names[:3])}{', ...' * (len(names) > 3)})" if names else ""
 
 
-def _headings(before: Path, path: Path, layout: Layout, figures: Figures) -> Iterator[str]:
-    """The headings between one section and the next, with the words that belong there."""
+def _headings(
+    before: Path, path: Path, layout: Layout, figures: Figures
+) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """The headings between one section and the next, underlined, with the words that belong there."""
     for depth in range(shared(before, path), len(path)):
-        mark = _UNDERLINES[min(depth, len(_UNDERLINES) - 1)]
-        yield f"{path[depth]}\n{mark * len(path[depth])}\n"
-        here = path[: depth + 1]
+        mark, here, texts = _UNDERLINES[min(depth, len(_UNDERLINES) - 1)], path[: depth + 1], []
         for words in (words for words in outline().sections if words.section == here):
             below = (slot for known, slot in layout.slots() if known[: len(here)] == here)
             full = not any(_quick(slot, figures) for slot in below)
-            yield from filter(None, (words.prose, words.commands if full else ""))
+            texts = [*filter(None, (words.prose, words.commands if full else ""))]
+        yield path[depth], mark * len(path[depth]), texts
 
 
-def _table(slot: Slot, figures: Figures, extras: Extras) -> Iterator[str]:
+def _table(slot: Slot, figures: Figures, extras: Extras) -> dict[str, Any]:
+    """What the template prints of a table."""
     named = slot.table.board_in_header
     titles = (
         column.printed or (f"{column.board}: {column.title}" if column.board and named else column.title)
         for column in slot.columns
     )
-    header = [*(slot.keys or slot.table.keys), *titles]
     caption, style = slot.caption, slot.caption_style
     if quick := _quick(slot, figures):
         caption = f"{caption.partition(QUICK_MARK)[0].strip() or slot.table.title} {quick}"
         style = "argument" if style == "none" else style
-    argument = f" {caption}" if style == "argument" else ""
-    lines = [f".. csv-table::{argument}", f"    :header: {_csv(header)}", ""]
-    if style == "before":
-        yield f"Table:  **{caption}**\n"
-    for line in slot.rows:
-        lines.append(f"    {_csv([*_label(slot, line, figures), *_cells(slot, line, figures, extras)])}")
-    yield "\n".join(lines) + "\n"
-    if style == "after":
-        yield f"Table:  **{caption}**\n"
-    if quick:
-        yield "\n".join(_parameters(slot, figures)) + "\n"
-    if boards := dict.fromkeys(board for board, figure in _all(slot, figures) if not figure.published):
-        # For the page; of a guide as text they are in the file beside it.
-        yield f".. conditions: {slot.table.benchmark} {' '.join(boards)}\n"
-    if notes := [*_repeated(slot, figures), *_notes(slot, figures)]:
-        yield "\n".join(notes) + "\n"
-    for plot in (extras.plots or {}).get(slot.table.benchmark, ()):
-        yield f".. image:: {plot}\n   :alt: {slot.table.title}\n"
+    boards = dict.fromkeys(board for board, figure in _all(slot, figures) if not figure.published)
+    # For the page; of a guide as text they are in the file beside it.
+    conditions = [f".. conditions: {slot.table.benchmark} {' '.join(boards)}"] if boards else []
+    said = [*_repeated(slot, figures), *_notes(slot, figures)]
+    return {
+        "table": slot.table,
+        "rubric": slot.rubric,
+        "caption": caption,
+        "style": style,
+        "header": _csv([*(slot.keys or slot.table.keys), *titles]),
+        "rows": (
+            _csv([*_label(slot, line, figures), *_cells(slot, line, figures, extras)]) for line in slot.rows
+        ),
+        "notes": ([*_parameters(slot, figures)] if quick else [], conditions, said),
+    }
 
 
-def kind_of(figure: Figure) -> str:
-    """Where a figure is from."""
-    if figure.published:
-        return PUBLISHED
-    return QUICK if figure.result.profile != "full" else MEASURED
+def _kind(figure: Figure) -> str:
+    return "published" if figure.published else "quick" if figure.result.profile != "full" else "measured"
 
 
 def sentences(figures: Figures) -> Iterator[str]:
     """Where the figures are from, by board, a sentence for each."""
     kinds: dict[str, list[str]] = {}
     for board, known in figures.items():
-        for kind in sorted({kind_of(figure) for figure in known.values()}):
+        for kind in sorted({_kind(figure) for figure in known.values()}):
             kinds.setdefault(kind, []).append(board)
     for kind, boards in sorted(kinds.items()):
-        yield f"{SENTENCES[kind]}: {', '.join(map(rst, boards))}."
+        yield f"{_KINDS[kind]}: {', '.join(map(rst, boards))}."
 
 
 def _quick(slot: Slot, figures: Figures) -> str:
@@ -216,7 +183,7 @@ def _parameters(slot: Slot, figures: Figures) -> Iterator[str]:
     """The parameters that figures of the quick profile were measured with, where they are others
     than the published ones.
     """
-    quick = ((board, figure) for board, figure in _all(slot, figures) if kind_of(figure) == QUICK)
+    quick = ((board, figure) for board, figure in _all(slot, figures) if _kind(figure) == "quick")
     said = ((board, ", ".join(_differing(slot, figure)) or "as published") for board, figure in quick)
     yield from dict.fromkeys(f"- {rst(board)}, quick profile: {rst(words)}" for board, words in said)
 
@@ -334,8 +301,8 @@ def _csv(cells: Sequence[str]) -> str:
     return ",".join('"{}"'.format(one_line(cell).replace('"', '""')) for cell in cells)
 
 
-def _modules(modules: Sequence[Module]) -> str:
-    """The grid table of evaluation modules, and its caption."""
+def _modules(modules: Sequence[Module]) -> list[str]:
+    """The grid table of evaluation modules."""
     rows = [(rst(module.name), rst(module.board), rst(module.description)) for module in modules]
     rows.insert(0, ("Name", "Board", "Description"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -344,4 +311,4 @@ def _modules(modules: Sequence[Module]) -> str:
     for row in rows:
         lines += ["|" + "|".join(f" {c:<{w}} " for c, w in zip(row, widths, strict=True)) + "|", rule]
     lines[2] = rule.replace("-", "=")
-    return "\n".join(lines) + "\n\nTable:  Evaluation Modules\n"
+    return lines

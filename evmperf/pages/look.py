@@ -59,9 +59,8 @@ def linked(folder: str) -> Look:
 def write(folder: Path) -> None:
     """Write the shared files and uPlot's licence; raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / STYLE).write_text(_text(_STYLES), encoding="utf-8")
-    (folder / SCRIPT).write_text(_text(_SCRIPTS), encoding="utf-8")
-    (folder / LICENCE).write_text(_text(("uplot/LICENSE",)), encoding="utf-8")
+    for name, parts in ((STYLE, _STYLES), (SCRIPT, _SCRIPTS), (LICENCE, ("uplot/LICENSE",))):
+        (folder / name).write_text(_text(parts), encoding="utf-8")
 
 
 @functools.cache
@@ -70,19 +69,15 @@ def _text(names: tuple[str, ...]) -> str:
 
 
 _TONES = {
-    Outcome.WORSE: "bad",
-    Outcome.BETTER: "good",
-    Outcome.UNKNOWN: "unsure",
-    Outcome.NOT_COMPARABLE: "unsure",
-    Decision.UNKNOWN: "unsure",
-    GoalWord.MISSED: "bad",
-    GoalWord.MET: "good",
+    "bad": (Outcome.WORSE, GoalWord.MISSED),
+    "good": (Outcome.BETTER, GoalWord.MET),
+    "unsure": (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE, Decision.UNKNOWN),
 }
 
 
 def tone(word: str) -> str:
     """The class of the style sheet for a verdict's or decision's word; "" for one without colour."""
-    return next((name for known, name in _TONES.items() if known == word), "")
+    return next((name for name, words in _TONES.items() if word in words), "")
 
 
 def render(template: str, **values: Any) -> str:

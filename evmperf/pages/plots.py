@@ -78,11 +78,10 @@ def spark(values: Sequence[float | None]) -> Markup:
 
 
 def _drawn(label: str, kind: str, series: Sequence[Series], axes: tuple[str, str], **more: Any) -> Markup:
-    data = {"kind": kind, "axes": axes, "series": [_line(one) for one in series], **more}
+    lines = [
+        {"name": one.name, "points": one.points} | ({} if one.of is None else {"of": one.of})
+        for one in series
+    ]
+    data = {"kind": kind, "axes": axes, "series": lines, **more}
     element = Markup('<div class="plot" role="img" aria-label="{}" data-plot="{}"></div>')
     return element.format(plain(label), plain(json.dumps(data, separators=(",", ":"))))
-
-
-def _line(series: Series) -> dict[str, Any]:
-    line = {"name": series.name, "points": [list(point) for point in series.points]}
-    return line if series.of is None else {**line, "of": series.of}

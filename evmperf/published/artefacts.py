@@ -6,6 +6,7 @@ evidence is in the guides themselves (docs/performance-guide.md, "Figures that a
 """
 
 import fnmatch
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 
@@ -126,17 +127,13 @@ def _two_operations(figures: Figures) -> Iterator[Doubt]:
     bounds are of two operations. Rows show it by sharing a bound with the next; over several runs
     not all of them do, and where the fault is in some it is in all.
     """
-    rows = []
-    shared = 0
+    rows, shared, following = [], 0, dict(itertools.pairwise(_MEMORY))
     for key, figure in figures.items():
         match = re.fullmatch(r"bw_mem-(\w+)-([1248]mb)", key.case)
-        if not match or not figure.published or figure.low is None or match[1] == _MEMORY[-1]:
-            continue
-        rows.append(key)
-        after = _MEMORY[_MEMORY.index(match[1]) + 1]
-        other = figures.get(key._replace(case=f"bw_mem-{after}-{match[2]}"))
-        bounds = {other.low, other.high, other.mean} if other else set()
-        shared += bool({figure.low, figure.high} & bounds)
+        if match and match[1] in following and figure.published and figure.low is not None:
+            rows.append(key)
+            other = figures.get(key._replace(case=f"bw_mem-{following[match[1]]}-{match[2]}"))
+            shared += bool(other and {figure.low, figure.high} & {other.low, other.high, other.mean})
     if shared >= _ENOUGH:
         yield from ((key, "mean of two operations, its own and the next") for key in rows)
 
@@ -190,21 +187,13 @@ def payload(figures: Figures, key: Key) -> int | None:
     head rows with the frame, and send that much less the headers or, in some releases, that much.
     0 for neither, None where it cannot be told.
     """
-    throughput = figures.get(key._replace(metric="throughput"))
-    packets = figures.get(key._replace(metric="kpps"))
+    throughput, packets = (figures.get(key._replace(metric=metric)) for metric in ("throughput", "kpps"))
     if "_udp_" not in key.benchmark or not key.case.isdigit() or not throughput or not packets:
         return None
-    frame = int(key.case)
-    fitting = [
-        size
-        for size in (frame - _UDP_HEADERS, frame)
-        if (packets.mean - _PACKETS_OFF) * size
-        <= throughput.mean * 1e3 / 8
-        <= (packets.mean + _PACKETS_OFF) * size
-    ]
-    if len(fitting) == 1:
-        return fitting[0]
-    return None if fitting else 0
+    sizes = (int(key.case) - _UDP_HEADERS, int(key.case))
+    off = [abs(packets.mean * size - throughput.mean * 1e3 / 8) for size in sizes]
+    fitting = [size for size, by in zip(sizes, off, strict=True) if by <= _PACKETS_OFF * size]
+    return fitting[0] if len(fitting) == 1 else None if fitting else 0
 
 
 def _total(figures: Figures) -> Iterator[Doubt]:

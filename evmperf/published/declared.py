@@ -139,8 +139,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         is how many times it was measured, for labels that say so.
         """
         if (label := self._special(case)) not in ("", case):
-            repeats = self.module.profiles["full"].repeats if self.module else 1
-            return label.replace("{n}", str(count or repeats))
+            count = count or (self.module.profiles["full"].repeats if self.module else 1)
+            return label.replace("{n}", str(count))
         code = self.unit_code(case)
         return f"{case} ({UNIT_TEXTS[code].text(dialect)})" if code else case
 
@@ -302,11 +302,8 @@ def _columns(
     """Header texts by metric. `*`, or only the metric's name, is its title and its unit."""
     if not isinstance(given, Mapping):
         given = dict.fromkeys(given, ("*",))
-    titles = {
-        metric.name: f"{metric.title} {COLUMN_UNITS[metric.unit]}"
-        for metric in metrics
-        if metric.unit in COLUMN_UNITS
-    }
+    known = [metric for metric in metrics if metric.unit in COLUMN_UNITS]
+    titles = {metric.name: f"{metric.title} {COLUMN_UNITS[metric.unit]}" for metric in known}
     found = {}
     for name, texts in given.items():
         if "*" in texts and name not in titles:

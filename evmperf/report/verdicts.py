@@ -24,9 +24,7 @@ def shown(judgement: Judgement, everything: bool = False) -> list[Verdict]:
 
 _COLUMNS = (
     Column("verdict"),
-    Column("benchmark", wrap=True),
-    Column("case", wrap=True),
-    Column("metric", wrap=True),
+    *(Column(heading, wrap=True) for heading in ("benchmark", "case", "metric")),
     Column("value", right=True, drop=1),
     Column("baseline", right=True, drop=4),
     Column("change", right=True),
@@ -110,13 +108,12 @@ def as_junit(judgement: Judgement) -> str:
     """JUnit: a test a metric; worse ones fail, those without a verdict are skipped."""
     count, worse = len(judgement.verdicts), judgement.count(Outcome.WORSE)
     suite = suite_of(f"evmperf check {judgement.board}", count, worse, count - judgement.compared)
+    skipped = (Outcome.NOT_COMPARABLE, Outcome.NOT_JUDGED, Outcome.UNKNOWN)
     for verdict in judgement.verdicts:
         case = case_of(suite, verdict.key.benchmark, f"{verdict.key.case} {verdict.key.metric}")
         message = plain(f"{verdict.outcome}: {explained(verdict)}")
-        if verdict.outcome is Outcome.WORSE:
-            ET.SubElement(case, "failure", message=message)
-        elif verdict.outcome in (Outcome.NOT_COMPARABLE, Outcome.NOT_JUDGED, Outcome.UNKNOWN):
-            ET.SubElement(case, "skipped", message=message)
+        if verdict.outcome is Outcome.WORSE or verdict.outcome in skipped:
+            ET.SubElement(case, "skipped" if verdict.outcome in skipped else "failure", message=message)
         else:
             ET.SubElement(case, "system-out").text = message
     return xml(suite)
@@ -142,12 +139,11 @@ def xml(root: ET.Element) -> str:
 def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
     """For a merge request: changes in a table, the rest in a sentence, other differences folded."""
     head = f"### {markdown(judgement.board)}: {judgement.headline}"
-    lines = [head, "", markdown(judgement.sentence()), ""]
     rows = [(str(v.outcome), wording.figure(v.key), *_figures(v), v.since, v.why) for v in shown(judgement)]
-    lines += markdown_table(_MARKDOWN, rows, Outcome.WORSE)
-    lines += [f"* {markdown(told)}" for told in _told(judgement)]
-    lines += differing.folded(changed, "What else changed") if changed else []
-    return "\n".join(lines)
+    table = markdown_table(_MARKDOWN, rows, Outcome.WORSE)
+    told = [f"* {markdown(one)}" for one in _told(judgement)]
+    folded = differing.folded(changed, "What else changed") if changed else []
+    return "\n".join([head, "", markdown(judgement.sentence()), "", *table, *told, *folded])
 
 
 def _figures(verdict: Verdict) -> tuple[str, str, str]:
