@@ -133,7 +133,11 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
         for place, cell in _take(imported, table, found, known, witness):
             taken.setdefault(place, []).append(cell)
     _keep(imported, taken)
-    imported.dialect = seen_in(_unit_texts(imported)) or imported.dialect
+    there = filter(None, imported.matches)
+    read_rows = ((found.match.table, row.row.cells) for found in there for row in found.rows)
+    labels = (("|".join(cells[: len(table.keys)]), table) for table, cells in read_rows)
+    units = (match.split_label(*label)[1] for label in labels)
+    imported.dialect = seen_in(filter(None, units)) or imported.dialect
     _doubts(imported)
     imported.problems.sort(key=lambda problem: problem.line)
     return imported
@@ -205,14 +209,6 @@ def _take(
             profile = "quick" if source.is_quick(board or lone) else PROFILE
             place = (board or lone, found.table.benchmark, row.case, figure.metric)
             yield place, _Cell(figure, found, row.row, words, profile)
-
-
-def _unit_texts(imported: ImportedGuide) -> Iterator[str]:
-    """The units in the labels of the rows that were read."""
-    for there in filter(None, imported.matches):
-        keys = len(there.match.table.keys)
-        texts = (match.split_label("|".join(r.row.cells[:keys]), there.match.table)[1] for r in there.rows)
-        yield from filter(None, texts)
 
 
 def _keep(imported: ImportedGuide, taken: Mapping[_Place, Sequence[_Cell]]) -> None:

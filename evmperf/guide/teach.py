@@ -91,7 +91,9 @@ def _columns(source: SourceTable, boards: bool) -> list[str]:
     lines += ["metrics:  # check: unit, and which way is better"]
     for name, title in titles.items():
         better = "lower" if _LOWER.search(title) else "higher" if _HIGHER.search(title) else "none"
-        lines += [f"  {name}: [{_flow(_unit(title))}, {better}]"]
+        said = (text.lower() for text in (*re.findall(r"\(([^()]*)\)", title), *title.split()))
+        unit = next((_UNITS[word] for word in said if word in _UNITS), Unit.SCORE)
+        lines += [f"  {name}: [{_flow(str(unit))}, {better}]"]
     return lines
 
 
@@ -118,11 +120,6 @@ def _section(path: Sequence[str], boards: set[str]) -> list[str]:
     starts = {part: re.sub(r"[^a-z0-9]", "", part.lower()) or "-" for part in path}
     own = {part for part, start in starts.items() if any(board.startswith(start) for board in squeezed)}
     return [declared.BOARD if part in own else part for part in path]
-
-
-def _unit(title: str) -> str:
-    words = [text.lower() for text in (*re.findall(r"\(([^()]*)\)", title), *title.split())]
-    return str(next((_UNITS[word] for word in words if word in _UNITS), Unit.SCORE))
 
 
 def _slug(text: str) -> str:

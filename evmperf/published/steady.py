@@ -4,7 +4,7 @@ history. They are shown, and nothing builds on them.
 
 import functools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.run import Run
@@ -75,16 +75,13 @@ def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]
     factor = mean / middle
     if 1 / _OFF <= factor <= _OFF:
         return ""
-    others = f"{middle:g} {unit} in {_named(near)}"
+    names = list(dict.fromkeys(near))
+    named = ", ".join(names) if len(names) <= _ENOUGH else f"{names[0]} to {names[-1]}"
+    others = f"{middle:g} {unit} in {named}"
     for lost in (10, 100, 1000):
         if factor > 0 and abs(max(factor, 1 / factor) / lost - 1) < _POINT:
             return f"a decimal point may be lost: {mean:g}, and {others}"
     return f"{mean:g}, and {others}"
-
-
-def _named(releases: Sequence[str]) -> str:
-    names = list(dict.fromkeys(releases))
-    return ", ".join(names) if len(names) <= _ENOUGH else f"{names[0]} to {names[-1]}"
 
 
 @functools.cache

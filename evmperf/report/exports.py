@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evmperf.model.errors import Kind, UsageError
-from evmperf.model.figures import Figure, figures
+from evmperf.model.figures import figures
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
@@ -55,20 +55,17 @@ def kcidb(runs: Runs) -> str:
         data["builds"].append({"id": ident, "checkout_id": ident, **origin, **system})
         where = {"comment": plain(run.board), "misc": {"place": run.place}}
         of_run = {"build_id": ident, **origin, "start_time": _time(run.started_ns), "environment": where}
-        tests = [*(_figure(f) for f in figures(results).values()), *map(_failed, results)]
+        tests: list[dict[str, Any]] = []
+        for figure in figures(results).values():
+            number = {"value": figure.mean, "unit": plain(figure.unit)}
+            misc = {"low": figure.low, "high": figure.high, "count": figure.count}
+            status = _ENDED[figure.result.status]
+            tests.append({"path": _path(*figure.key), "status": status, "number": number, "misc": misc})
+        tests += map(_failed, results)
         data["tests"] += [
             of_run | test | {"id": f"{ident}:{number}"} for number, test in enumerate(filter(None, tests))
         ]
     return _json(data)
-
-
-def _figure(figure: Figure) -> dict[str, Any]:
-    return {
-        "path": _path(*figure.key),
-        "status": _ENDED[figure.result.status],
-        "number": {"value": figure.mean, "unit": plain(figure.unit)},
-        "misc": {"low": figure.low, "high": figure.high, "count": figure.count},
-    }
 
 
 def _failed(result: Result) -> dict[str, Any]:

@@ -190,11 +190,14 @@ def write(folder: Path, answers: Sequence[Answer] = ()) -> Path:
 def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
     """The page's HTML."""
     page = _gather(folder)
+    run = page.run
+    began = datetime.fromtimestamp(run.started_ns / 1e9, UTC)
+    length = timedelta(seconds=round((run.ended_ns - run.started_ns) / 1e9))
     return look.render(
         "report/report.html.j2",
         look=look.inline(plots=any(b.plots for there in page.drivers.values() for b in there.values())),
         page=page,
-        run=page.run,
+        run=run,
         judged=_judged(page.verdicts),
         changed=changed.read_text("utf-8") if (changed := folder / CHANGED).is_file() else "",
         answers=sorted(answers, key=lambda answer: -answer.times)[:_MOST_ANSWERS],
@@ -207,8 +210,8 @@ def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
         range=_range,
         against=_against,
         href=quote,
-        when=_when,
-        duration=_duration,
+        when=f"{began:%Y-%m-%d %H:%M} UTC" if run.started_ns else "-",
+        duration=f"{length} long" if run.ended_ns else "not ended",
     )
 
 
@@ -282,13 +285,3 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "kind of run", run.kind
     for name, fact in sorted(run.facts.to_dict().items()):
         yield from flattened(name.replace("_", " "), fact) if fact is not False else ()
-
-
-def _when(time_ns: int) -> str:
-    return f"{datetime.fromtimestamp(time_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC" if time_ns else "-"
-
-
-def _duration(run: Run) -> str:
-    if not run.ended_ns:
-        return "not ended"
-    return f"{timedelta(seconds=round((run.ended_ns - run.started_ns) / 1e9))} long"
