@@ -88,9 +88,7 @@ def beside(guide: Path) -> Path:
 
 
 def write(guide: Path, figures: Mapping[str, Mapping[Key, Figure]], runs: Sequence[Run]) -> None:
-    """Write the conditions of the measured figures beside a guide that is on the disk, nothing where
-    none was measured; raises OSError.
-    """
+    """Write the conditions of measured figures beside a guide on the disk, if any; raises OSError."""
     boards = {}
     for board, known in figures.items():
         mine = sorted((run for run in runs if run.board == board), key=lambda run: run.started_ns)
@@ -119,10 +117,7 @@ def _measured(figures: Mapping[Key, Figure], runs: Sequence[Run]) -> Iterator[Me
 
 
 def read(guide: Path, text: str) -> Conditions | None:
-    """The conditions beside a guide of this text; None where there are none.
-
-    Raises UsageError for a file that is not of that text, or no such file.
-    """
+    """The conditions beside a guide, None without any; raises UsageError for those of another text."""
     file = beside(guide)
     if not file.is_file():
         return None

@@ -212,9 +212,7 @@ def _take(
 
 
 def _keep(imported: ImportedGuide, taken: Mapping[_Place, Sequence[_Cell]]) -> None:
-    """Make results of the figures; of one that stands twice with different values, both, the second
-    as a row of its own.
-    """
+    """Make results of the figures; a second value of one makes a row of its own."""
     kept: dict[tuple[str, str, str], list[_Cell]] = {}
     again: dict[tuple[str, int], int] = {}
     for (board, benchmark, case, metric), found in taken.items():
@@ -291,10 +289,7 @@ def _result(case: str, found: Sequence[_Cell]) -> Result:
 
 
 def store(imported: ImportedGuide, into: Path) -> list[Path]:
-    """Write one run a board below `into`, in place of those of an earlier import.
-
-    What is not known goes into the first board's run, as records `unknown`.
-    """
+    """Write a run a board, over those of an earlier import; unknown lines go into the first board's."""
     unknown = [UnknownRecord(line=p.line, reason=p.reason, text=p.text) for p in imported.unknown]
     there = imported.results or {NO_BOARD: []}
     return [

@@ -1,8 +1,5 @@
-"""Which benchmark a table is, by what its place, caption, header and rows mean together.
-
-No single one of them decides: guides rename and nest their sections from release to release,
-`perf` heads nine tables, and some tables have no caption. Where all that is there agrees, the table
-is known; where two of them contradict each other it is not, and both are named.
+"""Which benchmark a table is, by what its place, caption, header and rows mean together: sections are
+renamed, `perf` heads nine tables, and some have no caption. Where two contradict each other, both are named.
 """
 
 import functools

@@ -1,7 +1,5 @@
 """A guide as a web page, by Sphinx with the theme `guide`, and as PDF, printed from that page by WeasyPrint.
-
-The page is one file: a cover, the contents, and the guide, whose tables scroll on a narrow screen. Any
-warning of Sphinx is an error.
+The page is one file; its tables scroll on a narrow screen. Any warning of Sphinx is an error.
 """
 
 import html
@@ -32,10 +30,7 @@ _DEEPEST = 2
 
 
 def build(source: Path, target: Path, head: Head) -> Path:
-    """Build the page of the guide `source` in the folder `target`; returns the file to open.
-
-    Raises ToolError with Sphinx's words when it warns or fails.
-    """
+    """Build a guide's page in a folder; returns its file. Raises ToolError with Sphinx's words."""
     target.mkdir(parents=True, exist_ok=True)
     described = {module.board: module.description for module in head.modules}
     settings = {
@@ -75,10 +70,7 @@ def build(source: Path, target: Path, head: Head) -> Path:
 
 
 def printed(page: Path, target: Path) -> Path:
-    """Print a page into the folder `target`, as a tagged PDF; returns the file.
-
-    Raises UsageError where the system lacks the library that sets WeasyPrint's text.
-    """
+    """Print a page into a folder as a tagged PDF; returns its file. Raises UsageError without Pango."""
     try:
         from weasyprint import HTML  # noqa: PLC0415  # a guide in HTML does without Pango
     except OSError as error:

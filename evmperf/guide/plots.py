@@ -1,7 +1,4 @@
-"""Plots beside a guide: boot time and throughput as bars with their bounds, latency histograms.
-
-They are PNG files, because PDF builders do not take SVG.
-"""
+"""Plots beside a guide: rates and latencies, as PNG files, because PDF builders do not take SVG."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -42,10 +42,7 @@ def figure_text(mean: float, low: float | None, high: float | None, decimals: in
 
 
 def figure(text: str, metric: str, unit: Unit, decimals: int = 2, line: int = 0) -> Published:
-    """The figure in a cell, in `unit`; raises CellError for anything else.
-
-    The text is kept where the numbers alone would not give it again.
-    """
+    """The figure in a cell, with text that does not follow from the numbers; raises CellError for none."""
     text = _EXTRA.sub("", text)
     match = _CELL.fullmatch(text.strip())
     if not match:

@@ -50,9 +50,7 @@ class Settled:
 
 
 def captions(source: Source) -> None:
-    """Captions of sections where their order tells nothing: those that more tables agree with; a
-    table keeps its own error where both ways are as good.
-    """
+    """Captions of sections whose order tells nothing, so that most tables agree; else an error."""
     for here in source.unsure:
         mine = [table for table in here if isinstance(table, SourceTable)]
         known = {}
@@ -119,9 +117,7 @@ class Witness:
         return board if self._alike(source, found, board) else ""
 
     def _nearest(self, tables: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Of some boards' tables those that the record has in the release that is next to the guide's, of
-        all that have one of them.
-        """
+        """The boards' tables that the record has in the release next to the guide's."""
         times = {
             (board, benchmark): {
                 time
@@ -140,9 +136,7 @@ class Witness:
         return [table for table, there in times.items() if nearest in there]
 
     def table(self, source: SourceTable, candidates: Sequence[Match]) -> Match | None:
-        """The only one of several tables that all boards in the header have in the release of the
-        record that is next to the guide's, if the figures are like those there.
-        """
+        """The only one of several tables that the record, next to the release, has of all boards."""
         names = {match.table.benchmark: match for match in candidates}
         there = [self._nearest((board, name) for name in names) for board in candidates[0].boards]
         which = {name for tables in there for _, name in tables}
@@ -222,9 +216,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Boards:
-    """`lone` is the board of tables that name none, "" if there is not exactly one; `modules` are
-    the boards in its list of evaluation modules.
-    """
+    """The boards of a guide, the only one if `lone`, and those in its list of evaluation modules."""
 
     names: tuple[str, ...]
     lone: str
@@ -264,9 +256,7 @@ def boards(source: Source, given: str = "") -> Boards:
 
 
 def headed(source: SourceTable, known: Boards) -> str:
-    """The board of a table whose header names none: the guide's only one, or the one that a heading
-    above it names; "" if neither says.
-    """
+    """The board of a table whose header names none: the guide's only one, or a heading's; "" for neither."""
     for words in (*source.section, source.rubric, source.name):
         text = _squeezed(words)
         named = [board for board in known.names if _squeezed(board).startswith(text)]
@@ -278,9 +268,7 @@ def headed(source: SourceTable, known: Boards) -> str:
 
 
 def remarks(source: SourceTable, found: Match, known: Boards, lone: str) -> Iterator[str]:
-    """What is doubtful about the boards of a table: it is below another board's heading, or names no
-    board and is taken as the `lone` one's.
-    """
+    """Doubts about a table's boards: it is below another's heading, or names none and is taken as `lone`."""
     mine = {_squeezed(board) for board in found.boards}
     others = {_squeezed(board) for board in (*known.names, *identity.known())} - mine
     for heading in source.section if mine else ():

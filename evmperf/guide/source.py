@@ -1,7 +1,5 @@
-"""A guide's reStructuredText as headings and tables with line numbers, read by docutils.
-
-The cells of csv-tables are taken as they stand: they are figures, and parsing each as
-reStructuredText would cost most of the time and change the text.
+"""A guide's reStructuredText as headings and tables with line numbers, read by docutils; cells are taken as
+they stand, because parsing each would cost most of the time and change the text.
 """
 
 import csv
@@ -77,9 +75,7 @@ class SourceTable:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a guide that is not known, with its line, kept as it is in `text`; or, where
-    `kept`, something doubtful about figures that were read.
-    """
+    """Something in a guide that is not known, as it is in `text`; or, where `kept`, known and doubtful."""
 
     line: int
     reason: str
@@ -151,10 +147,7 @@ _DIRECTIVES = {"csv-table": _CsvTable, "only": _Container, "ifconfig": _Containe
 
 
 def read(text: str, name: str = "guide") -> Source:
-    """Read a guide; what is malformed is among the problems.
-
-    Raises UsageError with the line where docutils cannot read on.
-    """
+    """Read a guide with its problems; raises UsageError with the line where docutils cannot read on."""
     document, problems = _parse(text, name)
     title, body = _title(document)
     match = _TITLE.fullmatch(title.strip())

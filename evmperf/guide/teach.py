@@ -25,9 +25,7 @@ _LOWER = re.compile(r"load|latency|time|power|loss", re.IGNORECASE)
 
 
 def advice(source: SourceTable) -> str:
-    """What a table that is not known is most like, what keeps it from being that, and which file
-    says so; "" where it is like none.
-    """
+    """The table that an unknown one is most like, with the difference and the file."""
     like = [f"nearest is {t.benchmark} ({t.file}): {difference(source, t)}" for t in nearest(source)[:1]]
     return f"{'; '.join(like) or 'it is like no known table'}; `--teach` drafts a file for it"
 

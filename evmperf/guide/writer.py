@@ -180,9 +180,7 @@ def _quick(slot: Slot, figures: Figures) -> str:
 
 
 def _parameters(slot: Slot, figures: Figures) -> Iterator[str]:
-    """The parameters that figures of the quick profile were measured with, where they are others
-    than the published ones.
-    """
+    """The parameters of the quick profile's figures where they differ from the published ones."""
     quick = ((board, figure) for board, figure in _all(slot, figures) if _kind(figure) == "quick")
     said = ((board, ", ".join(_differing(slot, figure)) or "as published") for board, figure in quick)
     yield from dict.fromkeys(f"- {rst(board)}, quick profile: {rst(words)}" for board, words in said)
@@ -271,9 +269,7 @@ def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras) ->
 
 
 def _way(table: Table, figure: Figure, before: Figure) -> str:
-    """Which way a change goes, where the metric has a better one; one that is within the range of
-    either figure goes none.
-    """
+    """The direction of a change: better, worse, within the range of either figure, or none."""
     metric = table.metric(figure.key.case, figure.key.metric)
     if metric is None or metric.better is Direction.NONE:
         return ""
@@ -285,9 +281,7 @@ def _way(table: Table, figure: Figure, before: Figure) -> str:
 
 
 def _notes(slot: Slot, figures: Figures) -> list[str]:
-    """Notes under a table on figures that came from a refused or partial measurement, and on how
-    far off each sample is where that was measured with it.
-    """
+    """Notes under a table on partial measurements, and on measured errors of samples."""
     notes = []
     for line, column, figure in slot.filled(figures):
         row = rst(" ".join(filter(None, (column.board, *line.label))))

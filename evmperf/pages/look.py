@@ -1,7 +1,5 @@
-"""What all pages share: their templates, their style and scripts, and the order of cases.
-
-A page that must open anywhere by itself has style and scripts `inline`; many pages that stand together
-share the files that `write` puts beside them.
+"""What all pages share: templates, style and scripts (`inline`, or in files that `write` puts beside many
+pages), and the order of cases.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Plots as HTML, for a page with the look of this room (`look`).
-
-Curves are drawn by uPlot when the page is opened: an element carries what to draw as JSON, and
-`plots.js` draws it. Bars are a table, and need no script. Either way each series has a colour of
-Okabe and Ito's palette, which the colour-blind can tell apart, and a dash or hatching of its own.
+uPlot draws curves when the page is opened, from JSON in an element (`plots.js`); bars are a table. Each
+series has a colour of Okabe and Ito's palette, which the colour-blind can tell apart, and its own dash.
 """
 
 import json
@@ -18,9 +16,7 @@ from evmperf.pages import look
 
 @dataclass(frozen=True)
 class Series:
-    """A named line: points in data units, in the order of x; a thin one without markers, in the
-    colour of the series number `of`, where that is given.
-    """
+    """A named line by x; thin, without markers, in the colour of series number `of`, if that is given."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -29,9 +25,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of stacked widths from 0, in one unit, and the text behind it; `low` and `high` bound
-    what the whole bar stands for. Without widths, the text alone.
-    """
+    """A row of stacked widths in one unit, and the text behind it; `low` and `high` bound the whole bar."""
 
     label: str
     widths: Sequence[float]
@@ -57,9 +51,7 @@ def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], unit: str) -> Ma
 def lines(
     label: str, series: Sequence[Series], axes: tuple[str, str], *, sizes: bool = False, zero: bool = True
 ) -> Markup:
-    """Lines with markers over x; `axes` are the titles of x and y. With `sizes`, x is bytes, in
-    powers of two. Without `zero`, y begins where the values do.
-    """
+    """Lines with markers; `axes` are titles. `sizes`: x is bytes. Without `zero`, y begins at the values."""
     return _drawn(label, "lines", series, axes, sizes=sizes, zero=zero)
 
 

@@ -1,8 +1,6 @@
-"""Figures that others of the same guide show to be wrong: they are shown, and not judged.
-
-Told by what the figures say, so that a guide of any board and release is covered, and one whose
-programs have been mended is not. Each rule names the fault of TI's programs that it looks for; the
-evidence is in the guides themselves (docs/performance-guide.md, "Figures that are not judged").
+"""Figures that others of the same guide, of any board and release, show to be wrong: they are not judged.
+Each rule names the fault of TI's programs that it looks for (docs/performance-guide.md, "Figures that are
+not judged").
 """
 
 import fnmatch
@@ -38,9 +36,7 @@ _BUSY = 50.0
 
 
 def doubts(figures: Figures) -> dict[Key, str]:
-    """Why figures of one run (all of them, so that they can be compared) are not judged, by key; the first
-    reason found for a figure counts.
-    """
+    """Why figures are not judged, by key; all figures of one run are needed, as they are compared."""
     found: dict[Key, str] = {}
     by_benchmark: dict[str, dict[Key, Figure]] = {}
     for key, figure in figures.items():
@@ -173,9 +169,7 @@ def _failed_ipsec(figures: Figures) -> Iterator[Doubt]:
 
 
 def _payloads(figures: Figures) -> Iterator[Doubt]:
-    """Throughput is packets times payload; a row that misses it mixes runs of two payloads, or
-    has lost its packets.
-    """
+    """Throughput is packets times payload; other rows mix two payloads, or have lost packets."""
     for key, figure in figures.items():
         if key.metric == "throughput" and figure.published and payload(figures, key) == 0:
             for metric in ("throughput", "kpps"):

@@ -1,8 +1,6 @@
 """How the guides print each table: `tables/<benchmark>.yaml`, and their order (outline.yaml).
-
-What is measured (title, section, rows, metrics, units, directions) is the benchmark's, and stands in its
-module; how guides print it is here. A table that evmperf reads and does not measure states both; one that it
-measures and no guide has needs no file. docs/performance-guide.md describes the keys.
+The benchmark's module says what is measured (title, section, rows, metrics); a table without a module states
+both, a benchmark that no guide has needs no file. docs/performance-guide.md describes the keys.
 """
 
 import functools
@@ -135,9 +133,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return next((code for code, cases in self.spelt.items() if case in cases), usual_text(metric.unit))
 
     def label_of(self, case: str, dialect: Dialect, count: int = 0) -> str:
-        """The printed label of a case, with its unit where this table prints units there; `count`
-        is how many times it was measured, for labels that say so.
-        """
+        """The printed label of a case, with its unit or `count` of measurements where the table does."""
         if (label := self._special(case)) not in ("", case):
             count = count or (self.module.profiles["full"].repeats if self.module else 1)
             return label.replace("{n}", str(count))
@@ -179,9 +175,7 @@ def numbered(pattern: str, text: str) -> str | None:
 
 @functools.cache
 def tables() -> Mapping[str, Table]:
-    """Every table by benchmark, in the guide's order: those that are declared, and after them those
-    of benchmarks that no published guide has.
-    """
+    """Every table by benchmark, in the guide's order; those that no published guide has come last."""
     found = {path.stem: load(path) for path in sorted(FOLDER.glob("*.yaml"))}
     for name, module in catalogue.benchmarks().items():
         if name not in found:

@@ -1,7 +1,5 @@
-"""What a heading or a caption says of the table below it: device, file system, tool, ...
-
-The words are in meaning.yaml. A text says nothing of a quantity for which it has two values
-("Boot from SATA or NAND").
+"""What a heading or a caption says of the table below it (meaning.yaml): device, file system, tool, ...
+A text says nothing of a quantity for which it has two values ("Boot from SATA or NAND").
 """
 
 import functools
@@ -41,9 +39,7 @@ def unsaid(text: str) -> str:
 
 
 def along(headings: Sequence[str]) -> tuple[dict[str, tuple[str, str]], str]:
-    """What a path of headings says, by quantity: the value and the heading that says it; and a
-    sentence where two of them contradict each other ("" if none do).
-    """
+    """What headings say, by quantity: value and heading; and a sentence if two contradict each other."""
     found: dict[str, tuple[str, str]] = {}
     for heading in headings:
         for quantity, value in said(heading).items():

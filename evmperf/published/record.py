@@ -1,7 +1,5 @@
-"""The record: every figure of the published guides that the project was given, in one file.
-
-The file is MessagePack, compressed with Zstandard. It holds figures and where they stood (guide,
-line), and nobody's sentences. `evmperf import-guide --record FILE` writes it.
+"""The record: every figure of the given published guides with its place, in one file, MessagePack compressed
+with Zstandard. It holds nobody's sentences. `evmperf import-guide --record FILE` writes it.
 """
 
 import functools

@@ -36,9 +36,7 @@ def stored(source: RunSource) -> list[StoredRun]:
 
 
 def published() -> list[StoredRun]:
-    """The published figures that come with the project, a run a board and release; [] where the
-    project's folder is not there.
-    """
+    """The published figures of the project's folder, a run a board and release; [] without it."""
     return SpoolFolder(BASELINES).runs()
 
 
@@ -93,10 +91,7 @@ def no_such_release(there: Sequence[StoredRun], release: str, wanted: Sequence[s
 
 
 def by_board(entries: Iterable[StoredRun]) -> dict[str, dict[Key, Figure]]:
-    """Figures by board; of a case measured in several runs, the newest.
-
-    Runs of the quick profile count only for boards that have no full one.
-    """
+    """Figures by board, the newest of a case; quick runs count only for boards without a full one."""
     entries = list(entries)
     full = {entry.run.board for entry in entries if entry.run.profile == "full"}
     found: dict[str, dict[Key, Figure]] = {}
@@ -108,9 +103,7 @@ def by_board(entries: Iterable[StoredRun]) -> dict[str, dict[Key, Figure]]:
 
 
 def previous_release(there: Sequence[StoredRun], run: Run) -> StoredRun | None:
-    """The newest run of a board's release before that of a run, of its operating system; a virtual
-    board's is virtual. None where there is none.
-    """
+    """The newest run of a board's release before that of a run, on the same system; None without one."""
 
     def kind(one: Run) -> tuple[str, bool, str]:
         return one.os, bool(one.facts.virtual), identity.board(one.board)

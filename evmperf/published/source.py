@@ -139,9 +139,7 @@ def _run(entries: list[Entry], samples: bool) -> StoredRun:
 
 
 def _time(entry: Entry) -> int:
-    """When a release was in work, in nanoseconds since the epoch: its own order, whatever the date
-    of the guide, of which some were corrected years later.
-    """
+    """When a release was in work, in ns since the epoch: some guides were corrected years later."""
     days, minutes = (*record.release_key(entry.release), 0, 0, 0, 0)[2:4]
     began = datetime.fromisoformat(record.began(entry.release)).replace(tzinfo=UTC)
     return int((began + timedelta(days=days, minutes=minutes)).timestamp()) * 10**9

@@ -28,9 +28,7 @@ _POINT = 0.12
 
 
 def doubts(run: Run, known: Mapping[Key, Figure]) -> dict[Key, str]:
-    """Why figures of a run are not judged, by key: what the figures beside them show, and, for
-    published ones, what the board's other releases do.
-    """
+    """Why figures of a run are not judged, by key: by figures beside them or the board's other releases."""
     found = artefacts.doubts(known)
     told = run.kind == source.KIND
     if not told and not any(figure.published for figure in known.values()):
@@ -48,9 +46,7 @@ def doubts(run: Run, known: Mapping[Key, Figure]) -> dict[Key, str]:
 
 
 def typed_again(run: Run, known: Mapping[Key, Figure]) -> dict[str, str]:
-    """Benchmarks whose published figures are all those of the board's release before, by name, with
-    that release.
-    """
+    """Benchmarks whose published figures all equal those of the release before, with that release."""
     before = releases.previous_release(source.guides(identity.board(run.board), run.os), run)
     copied = artefacts.copied(known, figures(before.results())) if before else set()
     return dict.fromkeys(copied, before.run.release if before else "")

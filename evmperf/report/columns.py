@@ -68,9 +68,7 @@ def _kept(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) 
 
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], emphasised: str) -> list[str]:
-    """The lines of a Markdown table and an empty one, of cells that are text; [] without rows. The word
-    `emphasised` in the first column is bold.
-    """
+    """A Markdown table of text and an empty line; [] without rows. `emphasised` in column one is bold."""
     if not rows:
         return []
     rules = row("---:" if column.right else "---" for column in columns)

@@ -38,9 +38,7 @@ Reader = Callable[[], Sequence[StoredRun]]
 
 @dataclass(frozen=True)
 class SiteJob:
-    """What writing a board's pages needs: its name in the site, what reads its runs (of a run in several
-    parts, the first one's counts), and its accepted changes.
-    """
+    """What writing a board's pages needs; of a run in several `parts`, the first one's counts."""
 
     out: Path
     reports: str
@@ -219,9 +217,7 @@ def _period(runs: Sequence[Run]) -> str:
 
 
 def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
-    """What all case pages of a board share: of each run its time (seconds), id, release, kernel,
-    month, the address of its report, its place on the month's page, and the address of its CI job.
-    """
+    """Of each run time (s), id, release, kernel, month, report, place and CI job, for site.js."""
     rows = []
     for entry in entries:
         run, job = entry.run, outlets.address(entry.run.addresses.get("job", ""))

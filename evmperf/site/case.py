@@ -104,9 +104,7 @@ def _encoded(value: Any) -> str:
 
 
 def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) -> dict[str, Any]:
-    """One metric: of each night the index of its run, and its sample or samples; and the levels of
-    nights enough to tell one.
-    """
+    """One metric: each night's run (index) and samples, and the levels of enough nights."""
     points = [point for point in trend.points if point.run >= first]
     verdict, at, off = trend.verdict, trend.off_since(runs), None
     if verdict and at is not None:

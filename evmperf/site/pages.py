@@ -51,9 +51,7 @@ class Folder:
         return path.write_bytes(text.encode())
 
     def report(self, entry: StoredRun) -> str:
-        """The address of a run's report, seen from `out`; "" where there is none. Raises OSError
-        when it cannot be copied.
-        """
+        """The address of a run's report, seen from `out`, "" without one; raises OSError if not copied."""
         if self.reports not in ("", COPIED):
             return address(f"{self.reports.rstrip('/')}/{quote(entry.run.id)}/report.html")
         report = entry.folder / "report.html" if entry.folder else None
@@ -80,9 +78,7 @@ def number(value: float) -> str:
 
 @functools.lru_cache(10_000)
 def slug(name: str) -> str:
-    """A file name for a board, benchmark or case, the same wherever it is asked for, and never that
-    of another, also where a file system takes `A` for `a`.
-    """
+    """A file name for a board, benchmark or case, unique also where a file system takes `A` for `a`."""
     if _SAFE.fullmatch(name) and name not in _TAKEN:
         return name
     cleaned = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:40]

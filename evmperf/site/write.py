@@ -76,9 +76,7 @@ def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
 def _jobs(
     out: Path, reports: str, sources: Iterable[RunSource], problems: list[str]
 ) -> list[tuple[int, SiteJob]]:
-    """What to write for each board, by name, with about how many runs that is. Boards that several labs
-    have get the lab into their names.
-    """
+    """The jobs of all boards, with about how many runs; boards of several labs have the lab in their name."""
     there = [part for source in sources for part in _parts(source, problems)]
     labs: dict[str, set[str]] = {}
     for lab, name, _, _ in there:
@@ -156,9 +154,7 @@ def _write(job: SiteJob) -> BoardSummary | None:
 
 
 def _write_fleet(out: Path, boards: Sequence[BoardSummary]) -> list[int]:
-    """Write the fleet's page and what all pages share; returns the bytes of the page. Raises
-    OSError when the disk does not take them.
-    """
+    """Write the fleet's page and the shared files; returns the bytes of the page. Raises OSError."""
     folder = Folder(out, "")
     changes = sorted(
         (change for board in boards for change in board.changes),
