@@ -14,6 +14,7 @@ import msgspec
 
 from evmperf.benchmarks import catalogue, control
 from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
@@ -244,14 +245,18 @@ def _with_base(path: Path) -> tuple[dict[str, Any], str]:
 def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:
     if wrong := list(meaning.unknown_words(data["about"])):
         raise UsageError(f"{path}: about: meaning.yaml has no {wrong[0]}")
-    own = msgspec.convert(data.pop("metrics", {}), dict[str, tuple[Unit, Direction]])
+    own = data.pop("metrics", {})
+    for unit, better in own.values():
+        boards.check_word(path, "metrics", unit, [*Unit])
+        boards.check_word(path, "metrics", better, [*Direction])
     if module and module.name == path.stem:
         if twice := (_OF_MODULES & set(data)) | ({"metrics"} if own else set()):
             raise UsageError(f"{path}: {min(twice)} is already used by the benchmark {module.name}")
         data |= {"title": module.title, "section": module.section, "driver": module.driver}
     data |= _measured(module)
     if own:
-        data |= {"metrics": [Metric(name, *said, name) for name, said in own.items()], "of_rows": {}}
+        metrics = [Metric(name, Unit(unit), Direction(way), name) for name, (unit, way) in own.items()]
+        data |= {"metrics": metrics, "of_rows": {}}
     data["columns"] = _columns(path, data["columns"], module.metrics if module else data["metrics"])
     return msgspec.convert({"captions": (data["title"],), **data, "benchmark": path.stem}, Table)
 
