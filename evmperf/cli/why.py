@@ -16,7 +16,7 @@ def _why(options: argparse.Namespace) -> None:
     if against and not against.startswith(why.GUIDE_FILE):
         against = str(run_folder(against, options.results))
     explained = why.explain(Why(folder=str(folder), case=options.case, against=against))
-    print(look.render("cli/why.txt.j2", explained=explained))
+    print(look.render("cli/why.txt.j2", explained=explained), end="")
 
 
 @command("report")
