@@ -58,7 +58,7 @@ class Attempt:
     def sentence(self) -> str:
         """How it failed."""
         reason = str(self.error).strip().split("\n")[0] or type(self.error).__name__
-        return f"the board did not get to {self.goal}: {reason} (at the {self.phase})"
+        return f"the board did not reach {self.goal}: {reason} (at the {self.phase})"
 
 
 def tell(console: Any, what: str, *arguments: Any) -> None:

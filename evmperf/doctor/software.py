@@ -48,7 +48,7 @@ def environment(variables: Mapping[str, str], variable: str) -> str:
             f"arguments arrive shows below"
         )
     elif target == "bootargs":
-        notes.append(f"no script reads {variable}, so {', '.join(setters)} gets kernel arguments")
+        notes.append(f"no script reads {variable}, so evmperf adds kernel arguments in {', '.join(setters)}")
     elif setters:
         notes.append(
             f"{', '.join(setters)} sets {variable} itself: evmperf gives it the kernel arguments, "

@@ -226,7 +226,7 @@ def remarks(source: SourceTable, table: Table) -> Iterator[str]:
     known = {*meaning.common(), *(word for text in texts for word in meaning.plain(text).split())}
     words = meaning.unsaid(source.name).split()
     if strange := [word for word in words if word not in known and not word.isdigit()]:
-        yield f"read as that, though it says {', '.join(strange)} too"
+        yield f"read as this table, but its caption also says {', '.join(strange)}"
 
 
 def _evidence(source: SourceTable) -> _Evidence:

@@ -263,7 +263,7 @@ class Keeper:
                 if hold.owner and not hold.lost:
                     hold.lose(
                         f"the coordinator {connection.address} went away at {clock(time.time())} "
-                        f"and does not know any more that {hold.wanted.place} is ours"
+                        f"and has forgotten who holds {hold.wanted.place}"
                     )
 
     def _lose(self, hold: Hold, now: str) -> None:

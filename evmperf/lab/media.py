@@ -88,8 +88,8 @@ class CardSwitch:
             raise LabError(f"the card switch does not go to {mode}: {said}") from None
         if found != mode:
             raise LabError(
-                f"the card switch was set to {mode} and is at {found}: is it stuck, or does another "
-                f"process use it?"
+                f"the card switch was set to {mode} but is at {found}: check whether it is stuck or "
+                f"another process uses it"
             )
 
     def medium(self) -> str:

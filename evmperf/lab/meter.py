@@ -188,9 +188,7 @@ def _sensor(rail: str, given: Any, devices: Sequence[Sequence[str]]) -> tuple[st
     ]
     if len(found) != 1:
         there = "; ".join(" ".join(filter(None, fields[1:])) for fields in devices) or "none"
-        raise LabError(
-            f"{len(found)} sensors are described by {given!r} for {rail} instead of one; there are: {there}"
-        )
+        raise LabError(f"{given!r} of {rail} fits {len(found)} sensors instead of one; known are: {there}")
     other, unit = ("power1_input", "uW") if power else ("curr1_input", "mA")
     return f"{found[0]}/in{number}_input", f"{found[0]}/{other}", unit
 

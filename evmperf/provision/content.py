@@ -52,7 +52,7 @@ def kind(file: Path) -> str:
     named = file.suffix.removeprefix(".")
     if named in SUFFIXES and found != named:
         raise UsageError(
-            f"{file} is not compressed with {named}, as its name says: "
+            f"{file} is not compressed with {named}, although its name says so: "
             f"it begins with {head[:6]!r}; fetch it again"
         )
     return found

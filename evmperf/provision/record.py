@@ -48,13 +48,13 @@ class InstallationRecord(msgspec.Struct, frozen=True):
     def why_other(self, medium: str, mounts: int | None) -> str:
         """Why this medium is not as this host left it, "" if it is."""
         if medium != self.medium:
-            return f"its medium is another: {medium or 'none'} and not {self.medium or 'none'}"
+            return f"its medium is {medium or 'none'}, not {self.medium or 'none'}"
         if mounts is None or self.mounts is None:
-            return "" if mounts == self.mounts else "its root file system is a different one"
+            return "" if mounts == self.mounts else "its root file system was exchanged"
         if not 0 <= mounts - self.mounts <= self.starts:
             return (
-                f"its root was mounted {mounts} times and not at most {self.mounts + self.starts}: "
-                f"someone else has started the board or used its medium"
+                f"the mount count of its root is {mounts}, not {self.mounts} to {self.mounts + self.starts}: "
+                f"somebody else booted the board or used its medium"
             )
         return ""
 

@@ -111,7 +111,7 @@ class _Page:
             count = "1 figure is" if len(worse) == 1 else f"{len(worse)} figures are"
             text = f"{count} worse than {against}: {few}{more}."
         elif compared:
-            text = f"None of the {compared} decided figures is worse than {against}."
+            text = f"Decided figures: {compared}, none worse than {against}."
         else:
             text = f"No figure could be decided against {against}."
         if missed := [one for one in self.goals if one.reached == GoalWord.MISSED]:

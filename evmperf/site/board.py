@@ -173,7 +173,7 @@ def headline(
     if worse:
         text = f"{worse} of {figures} figures became worse {period}"
     elif told:
-        text = f"None of the {told} decided figures became worse {period}"
+        text = f"Decided figures: {told}, none worse {period}"
     else:
         text = f"None of {figures} figures is decided yet"
     text += f", {better} became better" if better else ""

@@ -187,7 +187,7 @@ class VirtualLab:
         async with self._turn:
             self._check_card_switch()
             if self.status.power and where != self.status.card:
-                raise LabError("the card is not moved while the board is on: switch it off first")
+                raise LabError("the card cannot be moved while the board is on: switch the board off first")
             self.status.card = self._options.card_stuck or where
             _log.info("card: %s", self.status.card)
 

@@ -119,9 +119,9 @@ def test_a_board_that_did_not_sleep_as_asked_gives_no_figure(tmp_path, sleep, re
 @pytest.mark.parametrize(
     ("sleep", "log", "reason"),
     [
-        ({"lead": 9.5}, {}, r"read from 10.0 s on, but the board went to sleep after 9.5 s only"),
-        ({}, {"ended": 22.0}, r"read until 22.0 s, but the board may have been awake from 21.8 s"),
-        ({}, {"started": 8.0}, r"read until 15.0 s, but the board may have been awake from 14.0 s"),
+        ({"lead": 9.5}, {}, r"10\.0 s .*9\.5 s only"),
+        ({}, {"ended": 22.0}, r"22\.0 s, .*awake from 21\.8 s"),
+        ({}, {"started": 8.0}, r"15\.0 s, .*awake from 14\.0 s"),
     ],
 )
 def test_readings_of_a_board_that_may_have_been_awake_give_no_figure(tmp_path, sleep, log, reason):

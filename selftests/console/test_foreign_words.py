@@ -13,6 +13,7 @@ from evmperf.model import places
 from evmperf.model.errors import Kind
 from evmperf.model.facts import Facts
 
+ROOT_MISSING = "the root file system did not appear"
 UBOOT = "U-Boot 2025.01 (Jan 06 2025)\nHit any key to stop autoboot:  2 \n"
 NOTHING = """\
 switch to partitions #0, OK
@@ -44,11 +45,12 @@ def test_a_root_that_came_is_not_the_cause():
     said = (
         f"{UBOOT}Starting kernel ...\n[    1.0] Linux version 6.12\nBegin: Waiting for root file system ...\n"
     )
-    assert diagnose(said).name == "the root file system did not appear"
+    assert diagnose(said).name == ROOT_MISSING
     said += "[   22.1] EXT4-fs (mmcblk0p1): mounted filesystem r/w with ordered data mode.\n" + "\n".join(
         f"[   {second}.1] Run /sbin/init as init process" for second in range(23, 30)
     )
-    assert diagnose(said).name == "the system runs and gives no login"
+    assert diagnose(said).name != ROOT_MISSING
+    assert "login" in diagnose(said).name
 
 
 def test_a_reset_by_software_that_nothing_follows_is_named():

@@ -1,5 +1,7 @@
 """Where the time of a boot went: phases, what took longest in them, and how far the clocks agree."""
 
+import re
+
 import pytest
 
 from evmperf.console import tree
@@ -95,9 +97,9 @@ def test_what_is_missing_is_said():
 def test_the_clocks_are_held_against_each_other_and_a_late_console_is_said():
     fast = [(3000 + n * 100, f"[{n * 0.11:12.6f}] message {n}\r\n") for n in range(30)]
     notes = grown(*LOADER, *fast, (9000, "\r\nboard login: ")).notes
-    assert any("runs at 1.1000 s per second of the console's" in note for note in notes)
+    assert any("1.1000 s per second" in note for note in notes)
     late = grown(*LOADER, *KERNEL).notes
-    assert any("0.500 s late: 'Booting Linux' was printed at 0.000 s" in note for note in late)
+    assert any(re.search("0.500 s late: 'Booting Linux' .*0.000 s", note) for note in late)
     even = [(3000 + n * 100, f"[{n * 0.1:12.6f}] message {n}\r\n") for n in range(30)]
     assert not any("late" in note for note in grown(*LOADER, *even, (9000, "\r\nboard login: ")).notes)
 

@@ -152,7 +152,7 @@ def test_the_switch_of_another_board(write, fake, switch):
         found = examine(write())
     finally:
         other.close()
-    check_bad(found["power switch"], Kind.LAB, "says off, but the board answers: the outlet is")
+    check_bad(found["power switch"], Kind.LAB, "off, .*answers.*outlet")
 
 
 def test_a_board_that_talks_on_when_it_is_off(write, fake):
@@ -169,7 +169,7 @@ def test_a_board_that_talks_on_when_it_is_off(write, fake):
     finally:
         ended.set()
         talker.join()
-    check_bad(found["power switch"], Kind.LAB, "says off, but the console still prints")
+    check_bad(found["power switch"], Kind.LAB, "off, .*still prints")
 
 
 def test_a_console_that_says_nothing(write, fake, monkeypatch):
@@ -186,7 +186,7 @@ def test_another_uart_of_the_board(write, fake, monkeypatch):
     monkeypatch.setattr(fake, "switch", lambda on: on and fake.say("Sciserver started\r\n" * 3))
     found = examine(write())
     assert found["power switch"].outcome is CheckOutcome.OK
-    check_bad(found["U-Boot"], Kind.BOARD, "no boot loader printed a line: is this another UART")
+    check_bad(found["U-Boot"], Kind.BOARD, "boot loader.*another UART")
 
 
 def test_a_console_that_is_not_there(write, fake):
@@ -257,14 +257,14 @@ def replayed(monkeypatch):
 def test_a_script_that_overwrites_the_arguments_is_named_and_no_hindrance(replayed):
     found = replayed(texts.SD, environment=texts.ARGS_ALL)
     assert found["environment"].outcome is CheckOutcome.NOTE
-    assert "args_all sets optargs itself" in found["environment"].text
+    assert "args_all sets optargs" in found["environment"].text
     assert outcomes(found, ["Linux", "command line", "root medium"]) == {CheckOutcome.OK}
 
 
 def test_arguments_that_do_not_arrive_leave_the_rest_to_be_checked(replayed):
     scripts = {**texts.ARGS_ALL, "args_all": "setenv optargs earlycon; echo 'ready'"}
     found = replayed(texts.SD, environment=scripts)
-    check_bad(found["environment"], Kind.LAB, "args_all sets optargs itself and cannot be changed")
+    check_bad(found["environment"], Kind.LAB, "args_all .*optargs")
     check_bad(found["command line"], Kind.LAB, "booted without evmperf.doctor")
     assert found["Linux"].outcome is CheckOutcome.OK
     assert found["root medium"].outcome is CheckOutcome.OK

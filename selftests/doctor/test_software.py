@@ -31,7 +31,7 @@ def test_what_is_good_to_know_is_noted(more, said):
 
 
 def test_a_bootargs_script_in_place_of_optargs():
-    with pytest.raises(Noted, match="no script reads optargs, so setargs gets"):
+    with pytest.raises(Noted, match=r"optargs, .*setargs"):
         software.environment({"setargs": "setenv bootargs root=/dev/x"}, "optargs")
 
 
@@ -42,7 +42,7 @@ def test_no_script_at_all_leaves_it_to_the_boot():
 
 def test_a_script_that_cannot_be_typed_is_a_failure_of_the_lab():
     stuck = PASSES | {"args_all": f"setenv optargs {'x' * 900}"}
-    with pytest.raises(LabError, match="args_all sets optargs itself and cannot be changed"):
+    with pytest.raises(LabError, match=r"args_all .*optargs .*changed"):
         software.environment(stuck, "optargs")
 
 

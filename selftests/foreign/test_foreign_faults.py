@@ -98,7 +98,7 @@ FAULTS = {
     "no medium": (corrupt_spl, "bootable"),
     "no kernel": (no_kernel, "nothing bootable"),
     "kernel": (corrupt_kernel, "the kernel prints nothing", 25),
-    "root": (lambda b: extlinux(b, "mmcblk0p1", "mmcblk0p3"), "the root file system did not appear"),
+    "root": (lambda b: extlinux(b, "mmcblk0p1", "mmcblk0p3"), "root file system"),
     "panic": (lambda b: extlinux(b, "  initrd /boot/initrd.img\n", ""), "kernel panic"),
     "hang": (lambda b: b.hang_at(b"Starting kernel"), "the kernel prints nothing", 25),
     "slow": (lambda b: b.write("/etc/slow", "#!/bin/sh\nsleep 1000\n"), "gives no login"),

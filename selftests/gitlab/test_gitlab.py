@@ -136,12 +136,12 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     ("arguments", "said"),
     [
         (["--boards", "am65x"], "no board file am65x"),
-        (["--over", "ssh"], "--over ssh: must be one of labgrid, lava-host, lava-native"),
+        (["--over", "ssh"], "one of labgrid, lava-host, lava-native"),
         (["--profile", "slow"], "Invalid enum value 'slow' - at `boards[0].profile`"),
-        (["--repeat", "often"], "--repeat=often is neither a number of times nor until:"),
+        (["--repeat", "often"], "--repeat=often "),
         (["--repeat", "5", "--over", "lava-host"], "LAVA jobs measure once"),
-        (["--images", "a.wic b.wic"], "a.wic and b.wic are both for all boards"),
-        (["--images", "am65x=a.wic"], "am65x is not a board of this night; known are am335x"),
+        (["--images", "a.wic b.wic"], "a.wic and b.wic"),
+        (["--images", "am65x=a.wic"], "known are am335x"),
         (["--images", "am64x=a.wic am64x=b.wic"], "am64x is given two images"),
     ],
 )

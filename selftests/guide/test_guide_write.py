@@ -95,7 +95,7 @@ def test_a_table_file_with_a_mistake_is_named_with_it(text, said, tmp_path):
 def test_what_the_benchmark_says_is_not_said_again(tmp_path):
     file = tmp_path / "emmc_ext4.yaml"
     file.write_text("title: EMMC EXT4\nabout: {}\nkeys: [K]\ncolumns: [write_throughput]\n")
-    with pytest.raises(UsageError, match="title is already used by the benchmark emmc_ext4"):
+    with pytest.raises(UsageError, match=r"title .*emmc_ext4$"):
         load(file)
 
 

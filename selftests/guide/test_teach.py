@@ -49,7 +49,7 @@ def test_an_unknown_table_is_told_with_its_nearest_and_the_file(tmp_path, capsys
     file.write_text(HEAD + SENSOR)
     assert cli.main(["import-guide", str(file)]) == 0
     said = capsys.readouterr().err
-    assert "line 8: table not known: no known table has the header" in said
+    assert "line 8: table not known" in said
     assert re.search(r"nearest is sensor_capture \(.*tables/sensor_capture\.yaml\): ", said)
 
 

@@ -148,7 +148,7 @@ def test_a_killed_run_goes_out_as_it_is(bucket, store, tmp_path):
     assert push(store, folder).complete
     assert points(bucket, "sample") == 2
     (stored,) = InfluxRuns(store).runs(run.board)
-    assert stored.run.outcome == "It has not ended, or was killed."
+    assert "not ended" in stored.run.outcome
 
 
 def test_records_added_after_the_end_are_sent(bucket, store, tmp_path):

@@ -34,7 +34,7 @@ def push(config, folder, timeout_s=20.0, again=False):
     ("wrong", "message"),
     [
         ({"token": "another-token"}, r"refuses the token \(unauthorized access\).*INFLUX_TOKEN"),
-        ({"bucket": "no-such"}, r"no bucket 'no-such' in organisation 'lab'.*INFLUX_BUCKET"),
+        ({"bucket": "no-such"}, r"bucket 'no-such' .*'lab'.*INFLUX_BUCKET"),
         ({"org": "no-such"}, r"knows no organisation 'no-such'.*EVMPERF_INFLUX_ORG"),
         ({"url": "http://127.0.0.1:1"}, r"cannot be reached \(Connection refused\).*INFLUX_URL"),
         ({"url": "http://no-such.invalid"}, r"no-such.invalid: cannot be reached"),
@@ -54,7 +54,7 @@ def test_a_token_that_may_only_read(influxd, bucket, tmp_path):
     org = influxd.api("orgs")["orgs"][0]["id"]
     right = {"action": "read", "resource": {"type": "buckets"}}
     weak = influxd.api("authorizations", orgID=org, permissions=[right])["token"]
-    with pytest.raises(StoreError, match=r"no right to this.*read and write on bucket") as error:
+    with pytest.raises(StoreError, match=r"no right.*read and write") as error:
         push(replace(bucket, token=weak), a_folder(tmp_path))
     assert weak not in str(error.value)
 
@@ -79,7 +79,7 @@ def test_a_full_disk_of_the_server_is_named_and_nothing_is_lost(tmp_path):
         with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while file.write(bytes(1 << 14)):
                 pass
-        with pytest.raises(StoreError, match=r"the server's disk is full .*make room"):
+        with pytest.raises(StoreError, match=r"disk is full .*make room"):
             push(bucket, folder)
         filler.unlink()
         # Influxd itself goes on refusing until it is started again.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -104,11 +105,11 @@ def test_a_kicked_session_sends_nothing_more(lab, measure, board):
     sent, switched = list(board.typed), list(board.switched)
     assert session.wait() == 3
     assert (board.typed, board.switched, board.is_on) == (sent, switched, True)
-    assert "The board was lost: one was taken by bob on here at" in session.said
+    assert "The board was lost: " in session.said
     # What was measured before is kept. The case in flight is dropped, and nothing is left that
     # looks like a result of it.
     run = spool.read_run(session.folder)
-    assert run.facts.lost.startswith("one was taken by bob")
+    assert re.search("one .*bob", run.facts.lost)
     assert session.measured() == ["default_rootfs"]
     assert len(spool.read_results(session.folder)) == 1
     assert lab.holder("one") == "here/bob"
@@ -124,7 +125,7 @@ def test_a_coordinator_that_goes_ends_the_session(lab, measure, board):
     assert session.wait() == 3
     assert board.typed == sent
     assert board.is_on
-    assert "does not know any more that one is ours" in session.said
+    assert "coordinator" in spool.read_run(session.folder).facts.lost
 
 
 def test_two_sessions_of_one_user_are_two(lab, measure, board):
@@ -134,7 +135,7 @@ def test_two_sessions_of_one_user_are_two(lab, measure, board):
     sent = list(board.typed)
     second = measure()
     assert second.wait() == 4
-    assert second.said.count("one is held by me on here (run scripted-evm-") == 1
+    assert len(re.findall(r"one .*\(run scripted-evm-", second.said)) == 1
     assert "expected to end at" in second.said
     assert board.typed == sent
     first.process.send_signal(signal.SIGINT)
@@ -163,7 +164,7 @@ def test_who_waits_measures_afterwards(lab, measure, board):
     first = measure()
     until(lambda: boots_for_long(board))
     second = measure("--wait", "1m")
-    until(lambda: "one is held by me on here" in second.said)
+    until(lambda: "(run scripted-evm-" in second.said)
     first.process.send_signal(signal.SIGINT)
     assert first.wait() == 2
     assert second.wait() == 0, second.said
@@ -192,14 +193,14 @@ def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
     )
     assert "boot_time_mmcsd" in who.stdout, who.stderr
     assert session.wait() == 2
-    assert "me: I need it for an hour" in session.said
-    assert "Gave way: me: I need it for an hour" in session.said
+    assert session.said.count(f"me: {words[-1]}") > 1
+    assert f"Gave way: me: {words[-1]}" in session.said
 
 
 def test_several_processes_on_one_board_are_refused(measure):
     session = measure("-n", "2")
     assert session.wait() == 4
-    assert "-n (pytest-xdist) would measure one board from several processes" in session.said
+    assert "-n (pytest-xdist)" in session.said
 
 
 def test_two_sessions_on_a_local_board(lab, measure, board, tmp_path):
@@ -221,7 +222,7 @@ def test_two_sessions_on_a_local_board(lab, measure, board, tmp_path):
     sent = list(board.typed)
     second = measure(board=local)
     assert second.wait() == 4
-    assert second.said.count("local is held by me on here (run scripted-evm-") == 1
+    assert len(re.findall(r"local .*\(run scripted-evm-", second.said)) == 1
     assert (board.typed, board.is_on) == (sent, True)
     first.process.send_signal(signal.SIGINT)
     assert first.wait() == 2

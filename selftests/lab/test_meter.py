@@ -124,7 +124,7 @@ def test_an_instrument_that_is_not_there_is_named(scpi_meter):
         port = server.getsockname()[1]
     with pytest.raises(LabError, match=rf"::{port}::SOCKET cannot be reached.*`visa` of ScpiMeter"):
         scpi_meter({"a": 1}, visa=f"TCPIP::127.0.0.1::{port}::SOCKET")
-    with pytest.raises(LabError, match="the meter at nonsense cannot be reached"):
+    with pytest.raises(LabError, match="nonsense cannot be reached"):
         scpi_meter({"a": 1}, visa="nonsense")
 
 
@@ -204,11 +204,8 @@ def test_sensors_are_found_by_label_name_and_device(hwmon, root):
 @pytest.mark.parametrize(
     ("given_as", "reason"),
     [
-        (
-            "vdd_croe",
-            "0 sensors are described by 'vdd_croe' for a instead of one; there are: .*vdd_core ina226 1-0040",
-        ),
-        ({"name": "ina226"}, "2 sensors are described"),
+        ("vdd_croe", "'vdd_croe' of a fits 0 sensors .*vdd_core ina226 1-0040"),
+        ({"name": "ina226"}, "fits 2 sensors"),
         ({"labl": "x"}, "give its label, name or device"),
         ({"power": True}, "give its label, name or device"),
     ],
@@ -221,7 +218,7 @@ def test_a_sensor_that_is_not_one_is_named_with_those_there_are(hwmon, root, giv
 def test_a_sensor_that_goes_away_is_a_broken_lab(hwmon, root):
     back = hwmon(root, HERE)
     (root / "hwmon1" / "curr1_input").unlink()
-    with pytest.raises(LabError, match=r"sensors of this machine cannot be read: .*curr1_input"):
+    with pytest.raises(LabError, match=r"cannot be read: .*curr1_input"):
         back.read(list(HERE))
 
 
@@ -269,7 +266,7 @@ def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them
     driver = target.get_driver(RailMeterDriver)
     assert driver.identity() == f"{IDENTITY} (SCPI)"
     driver.check(["vdd_core", "vdd_rtc"])
-    with pytest.raises(LabError, match="not connected to vdd_mcu, x: add them to `rails` of Scpi"):
+    with pytest.raises(LabError, match=r"vdd_mcu, x: .*`rails` of Scpi"):
         driver.check(["vdd_core", "vdd_mcu", "x"])
     assert log_of(driver.read(["vdd_core"])).power("vdd_core") == pytest.approx(3.0)
 
@@ -284,7 +281,7 @@ def test_a_meter_that_is_away_is_a_broken_lab_through_labgrid_too(target):
 def test_the_bench_gives_the_meter_or_says_that_there_is_none(target, root, tmp_path):
     target.get_strategy = lambda: SimpleNamespace(console=SimpleNamespace(), listeners=[], guards=[])
     bench = LabgridBench(target, fake_board(tmp_path / "x.yaml"))
-    with pytest.raises(LabError, match=r"x.yaml names no meter: see docs/power.md"):
+    with pytest.raises(LabError, match=r"x\.yaml .* meter: .*docs/power.md"):
         bench.meter()
     HwmonMeter(target, "meter", rails=HERE, root=str(root))
     HwmonMeterDriver(target, "meter")

@@ -75,7 +75,7 @@ def test_a_command_that_hangs_is_killed_with_all_that_it_started(tester, tmp_pat
 
     def run(within_s):
         pids.unlink(missing_ok=True)
-        with pytest.raises(ToolError, match=r"did not end within .* s on .*: it was killed"):
+        with pytest.raises(ToolError, match=r"within .* s on .*: .*killed"):
             tester.run(f"sh -c '{stubborn}' & {stubborn}", within_s)
         if len(pids.read_text().split()) < 2:
             raise LabError("a busy host has not started both")
@@ -145,13 +145,13 @@ def test_a_tester_that_is_lost_in_the_middle_is_named(sshd):
 
 
 def test_a_program_that_is_missing_is_named():
-    with pytest.raises(LabError, match="no-such-program cannot be started: No such file"):
+    with pytest.raises(LabError, match=r"no-such-program .*: No such file"):
         CommandTester(["no-such-program"], "the tester x").run("true", 10)
 
 
 def test_a_namespace_that_is_gone_is_named():
     tester = CommandTester(["ip", "netns", "exec", "no-such-namespace"], "the tester x")
-    with pytest.raises(LabError, match=r"the tester x cannot be reached: .*no-such-namespace"):
+    with pytest.raises(LabError, match=r"tester x .*no-such-namespace"):
         tester.run("true", 10)
 
 
@@ -176,7 +176,7 @@ def test_only_this_machine_is_asked_for_the_command_of_a_virtual_tester(tmp_path
         threading.Thread(target=server.serve_forever, daemon=True).start()
         host = f"http://127.0.0.2:{server.server_port}/power/{{index}}"
         target = SimpleNamespace(get_resource=lambda _: SimpleNamespace(host=host))
-        with pytest.raises(LabError, match="the lab of the virtual EVM does not answer"):
+        with pytest.raises(LabError, match=r"virtual EVM .*answer"):
             testers.open_tester(SimpleNamespace(tester="virtual"), target)
         server.shutdown()
     assert asked == []

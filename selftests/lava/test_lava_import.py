@@ -247,15 +247,17 @@ def test_a_log_of_another_catalogue_is_refused(outputs, tmp_path, monkeypatch):
     ("text", "said"),
     [
         ("", "is empty"),
-        ("U-Boot 2025.01\nlogin: \n", "line 1: not an entry of a LAVA log"),
-        ('- {"dt": "2026-11-20T22:00:00", "lvl": "target", "msg": "hi"}\n', "no evmperf"),
+        ("U-Boot 2025.01\nlogin: \n", "line 1: "),
+        ('- {"dt": "2026-11-20T22:00:00", "lvl": "target", "msg": "hi"}\n', "evmperf job"),
     ],
 )
 def test_what_is_no_log_is_said(tmp_path, capsys, text, said):
     file = tmp_path / "log"
     file.write_text(text)
     assert cli.main(["lava", "import", str(file), "--results", str(tmp_path / "r")]) == ExitStatus.USAGE
-    assert said.replace("no evmperf", "not the log of an evmperf job") in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert str(file) in error
+    assert said in error
     assert not (tmp_path / "r").exists()
 
 

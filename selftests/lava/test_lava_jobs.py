@@ -314,8 +314,8 @@ def test_a_host_job_calls_pytest_for_the_benchmarks_alone():
 
 def test_what_cannot_be_in_a_job_is_said_in_one_line():
     chosen = select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "emmc")
-    assert "uboot_emmc_raw: it runs in uboot: use --kind host" in chosen.refused
-    with pytest.raises(UsageError, match="nothing of boot_time can be in a native job"):
+    assert any(re.search("uboot_emmc_raw: .*--kind host", reason) for reason in chosen.refused)
+    with pytest.raises(UsageError, match=r"boot_time .* native job"):
         select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "boot_time")
     with pytest.raises(UsageError, match="no benchmark matches 'emmcc'"):
         select(BOARDS["virtual.yaml"], JobKind.NATIVE, "quick", "emmcc")
@@ -356,8 +356,8 @@ def ends(board, case, plan):
 @pytest.mark.parametrize(
     ("steps", "said"),
     [
-        (search, "odd: it is a search and its steps depend on results: use --kind host"),
-        (beside, "odd: it needs the tester beside the board: use --kind host"),
+        (search, "odd: .* search .*--kind host"),
+        (beside, "odd: .* tester .*--kind host"),
         (mangled, "has --cmd or --shell beside \\$1, which LAVA changes"),
         (ends, "has a line EVMPERF_END"),
     ],

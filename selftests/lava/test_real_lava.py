@@ -119,7 +119,7 @@ def test_what_the_server_refuses_is_said(lab, server, monkeypatch, tmp_path, cap
         assert cli.main(["lava", *words]) == ExitStatus.USAGE
         return capsys.readouterr().err
 
-    assert "refuses this: Problem with submitted job data" in said("submit", str(file))
+    assert "Problem with submitted job data" in said("submit", str(file))
     assert "has no job 4711" in said("verdict", "4711")
     assert "has no job 4711" in said("import", "4711", "--results", str(tmp_path / "r"))
     monkeypatch.setenv(TOKEN_VARIABLE, "0123expired")

@@ -109,7 +109,8 @@ def test_a_missing_tool_fails_the_case_and_is_named(lab):
     result = runner.measure(make(measuring("true"), tools=("dd", "no-such-tool")), CASE)
     assert result.status is Status.FAILED
     assert result.failures[0].kind is Kind.TOOL
-    assert "no-such-tool is not on the board's PATH" in result.failures[0].message
+    assert "no-such-tool " in result.failures[0].message
+    assert "dd" not in result.failures[0].message.split()
     assert runner.measure(FINE, CASE).status is Status.MEASURED
 
 
@@ -179,7 +180,8 @@ def test_a_board_that_cannot_be_reached_is_broken_and_not_tried_again(lab):
     second = runner.measure(FINE, CASE)
     assert first.status is second.status is Status.FAILED
     assert [kind for kind, _ in failed(first)] == [Kind.BOARD]
-    assert second.failures[0].message.startswith("not tried: the board is broken: no login prompt")
+    assert second.failures[0].message.startswith("not tried: ")
+    assert first.failures[0].message in second.failures[0].message
     assert runner.bench.reached == 1
     assert on_spool(runner) == [first, second]
 

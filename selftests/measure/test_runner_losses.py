@@ -77,7 +77,7 @@ def test_what_runs_on_the_tester_must_be_there(lab):
     result = runner.measure(make(step, tester_tools=("dd",)), CASE)
     assert result.values("rate") == [12.0]
     assert result.tools["tester dd"] == result.tools["dd"]
-    with pytest.raises(LabError, match="no-such-tool is not on the tester's PATH"):
+    with pytest.raises(LabError, match=r"no-such-tool .*tester"):
         runner.measure(make(step, tester_tools=("no-such-tool",)), CASE)
     folder = Path(f"{places.STEP_FOLDER}-{runner.spool.run.id}")
     assert folder.exists()
@@ -96,7 +96,7 @@ def test_a_full_disk_is_a_lab_error_with_the_remedy_and_costs_nothing_measured(l
         with pytest.raises(OSError, match="No space"):
             (tiny / "rest").write_bytes(b"x" * (1 << 20))
     step = measuring(big + 'echo 6 >"$OUT/x"')
-    with pytest.raises(LabError, match=r"No space left on device.*--results.*are safe"):
+    with pytest.raises(LabError, match=r"No space left.*--results"):
         measure_many(runner, make(step))
     assert on_spool(runner)[0] == first
     assert read_run(runner.spool.folder).id == "fake-1"

@@ -108,7 +108,8 @@ def test_a_shared_tool_that_killed_the_board_costs_one_power_cycle(lab, tmp_path
     benchmark = table(tmp_path)
     first, second = (runner.measure(benchmark, case) for case in (A, B))
     assert first.failures[0].kind is Kind.BOARD
-    assert "not run again after another case: kernel panic" in second.failures[0].message
+    assert first.failures[0].message in second.failures[0].message
+    assert second.failures[0].message != first.failures[0].message
     assert runner.bench.abandoned == 1
 
 
@@ -233,7 +234,7 @@ def test_a_tester_that_nothing_was_asked_of_is_left_alone(lab, tmp_path):
 
 def test_a_tool_that_the_tester_lacks_is_a_broken_lab(lab, tmp_path):
     runner = lab(tester=LocalShell(tmp_path / "beside"))
-    with pytest.raises(LabError, match="no-such-tool is not on the tester's PATH"):
+    with pytest.raises(LabError, match=r"no-such-tool .*tester"):
         runner.measure(make_rows(lambda case: [], tester_tools=("dd", "no-such-tool")), A)
 
 

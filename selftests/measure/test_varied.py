@@ -24,5 +24,5 @@ def test_a_command_that_fails_is_the_labs_failure(tmp_path):
 def test_arguments_must_be_on_the_running_kernels_command_line():
     wanted = variation.parse(["args:quiet loglevel=3"])
     varied.check(wanted, "console=ttyS0 quiet loglevel=3 ro")
-    with pytest.raises(LabError, match="args:quiet: is not on the running kernel's"):
+    with pytest.raises(LabError, match=r"args:quiet: .*kernel"):
         varied.check(wanted, "console=ttyS0 loglevel=3 quietly")

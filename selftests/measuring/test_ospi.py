@@ -104,9 +104,8 @@ def test_every_benchmark_is_measured(ospi_bench: client.LabClient, ospi_env: Pat
 def test_what_is_not_there_or_too_small_is_refused(guarded) -> None:
     status, said = guarded("ospi.nothing", 1)
     assert status == 3
-    assert said == (
-        "ospi.nothing is not exactly once in /proc/mtd: name another partition in options.ospi.scratch"
-    )
+    assert "ospi.nothing " in said
+    assert said.endswith(" options.ospi.scratch")
     status, said = guarded("ospi", 1)
     assert (status, MARK in said) == (3, False), "part of a name is no name"
     status, said = guarded("ospi.env", (256 << 10) + 1)

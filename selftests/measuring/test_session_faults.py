@@ -86,7 +86,7 @@ def test_a_lab_that_is_not_there_ends_the_session_with_one_sentence(env_file: Pa
     )
     session = Pytest(dead, tmp_path / "results", "uboot_emmc_raw")
     assert session.wait() == 3, session.log.read_text()
-    assert "The lab is broken: the console at 127.0.0.1:9 cannot be opened" in session.last_sentence
+    assert "127.0.0.1:9" in session.last_sentence
 
 
 def test_a_missing_coordinator_ends_the_session_with_one_sentence(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(env_
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "no board: name one with --lg-env FILE. Known boards: am335x.yaml"),
+        ([], "--lg-env FILE. Known boards: am335x.yaml"),
         (["--lg-env", "am46x.yaml"], "Did you mean am64x.yaml?"),
         (["--lg-env", "am64x.yaml"], "needs $LG_PLACE"),
     ],

@@ -177,7 +177,7 @@ def test_a_full_disk_is_the_lab_s_and_named_and_leaves_no_image(server, tmp_path
     server.content = bytes(1 << 20)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", tmp_path], check=True)
     try:
-        with pytest.raises(LabError, match=r"there is no room in .* for http://.*EVMPERF_CACHE"):
+        with pytest.raises(LabError, match=r"no room .*http://.*EVMPERF_CACHE"):
             Cache(tmp_path).get(server.url)
         assert not list(tmp_path.rglob("*.img"))
     finally:
@@ -255,7 +255,7 @@ def test_a_release_is_found_by_name_and_machine(tmp_path, monkeypatch):
     ("text", "said"),
     [
         ("- a\n", "must map releases to machines"),
-        ("a: b\n", "release a must map machines to images"),
+        ("a: b\n", "release a must map machines"),
         ("a: {b: {url: c}}\n", "release a, machine b: write image"),
         ("a: {b: {image: c, sha1: d}}\n", "unknown word 'sha1'"),
         ("a: [", "is not YAML"),
@@ -269,7 +269,7 @@ def test_a_list_with_a_mistake_is_said_so(tmp_path, monkeypatch, text, said):
 
 def test_without_a_list_a_name_is_no_image(monkeypatch):
     monkeypatch.delenv(catalogue.VARIABLE, raising=False)
-    with pytest.raises(UsageError, match="it is neither a file nor a URL, and EVMPERF_RELEASES names no"):
+    with pytest.raises(UsageError, match=r"neither a file nor .*EVMPERF_RELEASES"):
         catalogue.find("11.01", "am64xx-evm")
 
 
@@ -294,7 +294,7 @@ def test_an_image_for_another_kind_of_chip_is_refused(tmp_path):
     raw = imagelab.build(tmp_path / "c.wic", Spec(boot=boot))
     image = Cache(tmp_path / "cache").get(str(raw))
     check_fits(image, board(silicon="hs-fs"))
-    with pytest.raises(UsageError, match=r"is for hs-fs chips, and b\.yaml sets image.silicon: gp"):
+    with pytest.raises(UsageError, match=r"hs-fs chips, .*b\.yaml .*image.silicon: gp"):
         check_fits(image, board(silicon="gp"))
 
 

@@ -55,7 +55,7 @@ def test_an_address_names_no_file_of_the_host(server, tmp_path, name):
     (tmp_path / "home").mkdir()
     (tmp_path / "home/.bashrc").write_text("ours")
     url = server.url.replace("a.wic.zst", name.replace("home", f"{tmp_path}/home"[1:]))
-    with pytest.raises(UsageError, match="not a file name: correct the address"):
+    with pytest.raises(UsageError, match="not a file name"):
         Cache(tmp_path / "a/b/cache").get(url)
     assert (tmp_path / "home/.bashrc").read_text() == "ours"
     assert {path.name for path in tmp_path.iterdir()} <= {"home", "a"}

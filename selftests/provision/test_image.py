@@ -133,7 +133,7 @@ def test_two_streams_in_one_file_are_one_content(tmp_path):
 def test_a_raw_image_that_ends_before_its_partitions_is_refused(plain, cache, tmp_path):
     short = tmp_path / "a.wic"
     short.write_bytes(plain.read_bytes()[: 6 << 20])
-    with pytest.raises(UsageError, match=r"a\.wic is cut short: its partitions end at 7340032"):
+    with pytest.raises(UsageError, match=r"a\.wic is cut short: .*7340032"):
         cache.get(str(short))
 
 
@@ -153,7 +153,7 @@ def test_a_checksum_beside_the_image_counts(plain, cache, tmp_path, form):
 def test_a_page_of_a_login_is_no_image(cache, tmp_path):
     page = tmp_path / "a.wic.xz"
     page.write_text("<html>Please log in</html>")
-    with pytest.raises(UsageError, match="is not compressed with xz, as its name says"):
+    with pytest.raises(UsageError, match=r"a\.wic\.xz .*not compressed with xz"):
         cache.get(str(page))
     text = tmp_path / "a.wic"
     text.write_text("<html>Please log in</html>" * 99)

@@ -30,7 +30,7 @@ def test_a_card_that_is_too_small_stays_as_it_is(image, tmp_path, host):
 
 
 def test_no_card_is_said_so(image, tmp_path, host):
-    with pytest.raises(LabError, match="is missing: check the card, and the switch's cable"):
+    with pytest.raises(LabError, match=r"none is missing: .*cable"):
         put(image, tmp_path / "none", host)
     empty = tmp_path / "empty"
     empty.touch()
@@ -76,7 +76,7 @@ def test_one_card_asked_for_twice_at_a_time(image, card):
 
 def test_an_image_that_changes_while_it_is_written_never_becomes_whole(image, card):
     content = content_of(image)._replace(sha256="0" * 64)
-    with pytest.raises(UsageError, match="the image changed while it was written"):
+    with pytest.raises(UsageError, match="image changed"):
         Host().put(str(card), writer.chunks_of(str(image), content.size), content, lambda *_: None)
     assert cards.mark(str(card)) == {"image": "image", "sha256": "0" * 64}
 
@@ -112,7 +112,7 @@ def test_i_o_errors_in_the_middle_name_the_byte(image, card, loop):
     device = loop(card)
     # What is behind the device ends now in its middle: reading there is an I/O error.
     os.truncate(card, 2 * MIB)
-    with pytest.raises(LabError, match=r"cannot be (read|written) at byte \d+ .*replace it"):
+    with pytest.raises(LabError, match=r"(read|written) at byte \d+ .*replace it"):
         put(image, device)
 
 
@@ -189,5 +189,5 @@ def test_a_host_without_python_is_said_so(image, card):
 
 
 def test_a_host_that_greets_is_said_so(image, card):
-    with pytest.raises(LabError, match="the exporter does not speak evmperf's protocol"):
+    with pytest.raises(LabError, match=r"exporter .*protocol"):
         put(image, card, Host(["sh", "-c", "echo welcome; cat >/dev/null"], "the exporter"))

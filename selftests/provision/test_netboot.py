@@ -95,7 +95,7 @@ def test_a_server_that_fails_is_the_lab_s_and_a_kernel_that_does_not_boot_the_bo
 ):
     given = {"kernel": kernel(tmp_path, *here())}
     cut = Lost("Loading: *\b###", "\tT T", "Retry count exceeded; starting again")
-    with pytest.raises(LabError, match=r"the server stopped in mid-transfer.*\(no shell\)"):
+    with pytest.raises(LabError, match=r"mid-transfer.*\(no shell\)"):
         netboot.start(target, board, cut, given)
     bad = Lost("Loading: *\b###", "Bytes transferred = 9 (9 hex)", "Bad Linux ARM64 Image magic!")
     with pytest.raises(BoardError, match=r"^no shell$"):
@@ -118,7 +118,7 @@ def test_of_a_device_tree_the_model_is_compared(target, board, tmp_path):
     ("variant", "word", "said"),
     [
         ("virtual-net", "/none/Image", "there is no kernel /none/Image"),
-        ("virtual-sd", __file__, "does not describe its U-Boot's network boot"),
+        ("virtual-sd", __file__, "U-Boot's network boot"),
         ("virtual-net", __file__, "names no TFTPProvider with its driver"),
     ],
 )

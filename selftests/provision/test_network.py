@@ -155,7 +155,7 @@ def test_a_server_that_falls_silent_is_said_so(way, image, disk, served, monkeyp
     monkeypatch.setattr(network, "SILENCE_S", 1)
     served.server.fault = lambda _: over.wait(60) and False
     try:
-        with pytest.raises(LabError, match=r"did not get http://.*: the server said nothing for 1 s"):
+        with pytest.raises(LabError, match=r"http://.*said nothing for 1 s"):
             way.put(image, lambda *_: None)
     finally:
         over.set()
@@ -191,7 +191,7 @@ def test_a_write_protected_disk_is_said_so(tmp_path, served, image, loop, monkey
     bench = Bench()
     try:
         way = NetworkWay(Target("main"), board(tmp_path, device=str(disk)), bench)
-        with pytest.raises(LabError, match=r"cannot be written on the board \(dd: .*protected\?"):
+        with pytest.raises(LabError, match=r"\(dd: .*protected\?"):
             way.put(image, lambda *_: None)
     finally:
         bench.close()
@@ -203,7 +203,7 @@ def test_a_disk_that_dies_in_the_middle_is_said_so(tmp_path, served, image, dyin
     bench = Bench()
     try:
         way = NetworkWay(Target("main"), board(tmp_path, device=str(dying)), bench)
-        with pytest.raises(LabError, match=r"cannot be written on the board \(dd: .*else replace it"):
+        with pytest.raises(LabError, match=r"\(dd: .*replace it"):
             way.put(image, lambda *_: None)
     finally:
         bench.close()
@@ -237,7 +237,7 @@ class Lost:
     @contextlib.contextmanager
     def started_from(self, _medium):
         if not self._starts:
-            raise BoardError("the board did not get to shell")
+            raise BoardError("the board did not reach shell")
         yield self
 
     def run(self, *_):
@@ -250,8 +250,8 @@ class Lost:
 @pytest.mark.parametrize(
     ("said", "starts", "reason"),
     [
-        (["Loading: *", "\tT T T T ", "Retry count exceeded"], False, "the server sends nothing"),
-        (["ARP Retry count exceeded; starting again"], False, "the server sends nothing"),
+        (["Loading: *", "\tT T T T ", "Retry count exceeded"], False, "server sends nothing"),
+        (["ARP Retry count exceeded; starting again"], False, "server sends nothing"),
         (
             ["Loading: *\b####", "\tT T", "Retry count exceeded; starting again"],
             False,
@@ -260,16 +260,16 @@ class Lost:
         (
             ["Loading: #", "Bytes transferred = 7 (7 hex)", "Loading: *\b####"],
             False,
-            "the transfer did not end in time.* slow.*did not get to shell",
+            "did not end in time.* slow.*shell",
         ),
         (["Loading: *", "TFTP error: 'File not found' (1)"], False, "'File not found'.*server looks"),
         (
             ["Loading: *", "TFTP error: 'File not found' (1)", "Loading: #", "Bytes transferred = 7"],
             False,
-            "over TFTP: the board did not get to shell",
+            "over TFTP: .*shell",
         ),
-        (["Starting kernel ..."], False, "over TFTP: the board did not get to shell"),
-        ([], True, "lost while it wrote .*the disk is marked as incomplete"),
+        (["Starting kernel ..."], False, "over TFTP: .*shell"),
+        ([], True, "while it wrote .*marked as incomplete"),
     ],
 )
 def test_a_system_in_memory_that_does_not_come_or_goes_is_the_lab_s(way, image, said, starts, reason):
@@ -289,9 +289,7 @@ def test_a_server_without_the_image_is_said_so(way, image, disk, served):
             return f"{self.url}/none"
 
     way._provider._driver = Wrong(served.folder, served.url)
-    with pytest.raises(
-        LabError, match=r"the board did not get http://.*none: wget: server returned error: .*404"
-    ):
+    with pytest.raises(LabError, match=r"http://.*none: wget: .*404"):
         way.put(image, lambda *_: None)
 
 

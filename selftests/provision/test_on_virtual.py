@@ -3,6 +3,7 @@ way in which that goes wrong.
 """
 
 import hashlib
+import re
 import signal
 import subprocess
 import sys
@@ -149,7 +150,7 @@ def test_a_card_that_was_mounted_elsewhere_is_made_equal_again(lab, install, rel
         imagelab.run("umount", tmp_path / "mnt")
     again = work.install(str(releases[0]))
     assert not again.left_alone
-    assert any("someone else has started the board or used its medium" in t for t in work.told)
+    assert any("somebody else" in t for t in work.told)
     assert 0 < again.facts["write"]["written"] < first.facts["write"]["written"] // 10
     assert work.bench.shell().run("ls /etc/by-somebody", 10).status
 
@@ -176,7 +177,7 @@ def test_a_board_that_boots_another_release_is_found(lab, install, releases, tmp
     work = install(file)
     with pytest.raises(LabError) as failed:
         work.install(str(astray))
-    assert "its build of the kernel is '#2" in str(failed.value)
+    assert "kernel is '#2" in str(failed.value)
     assert "the image's '#1" in str(failed.value)
 
 
@@ -201,7 +202,7 @@ def test_an_old_boot_loader_in_front_of_a_new_image_is_found(lab, install, relea
 def test_a_switch_that_is_stuck_ends_it_before_anything_is_written(lab, install, releases):
     bench, file = lab(card_stuck="dut")
     work = install(file)
-    with pytest.raises(LabError, match="was set to host and is at dut"):
+    with pytest.raises(LabError, match=r"host .* dut"):
         work.install(str(releases[0]))
     assert not work.book.read().writing, "nothing was begun: the card is what it was"
     assert not any(bench.folder.joinpath("disks/sd.img").read_bytes()[: 1 << 20])
@@ -210,7 +211,7 @@ def test_a_switch_that_is_stuck_ends_it_before_anything_is_written(lab, install,
 
 def test_a_card_that_stays_at_the_host_leaves_the_board_off(lab, install, releases):
     bench, file = lab(card_stuck="host")
-    with pytest.raises(LabError, match="was set to dut and is at host"):
+    with pytest.raises(LabError, match=r"dut .* host"):
         install(file).install(str(releases[0]))
     assert not bench.status().power
 
@@ -218,9 +219,9 @@ def test_a_card_that_stays_at_the_host_leaves_the_board_off(lab, install, releas
 def test_the_card_is_not_moved_under_power(lab):
     bench, _ = lab()
     bench.on()
-    with pytest.raises(LabError, match="is not moved while the board is on"):
+    with pytest.raises(LabError, match=r"card .*board is on"):
         bench.card("host")
-    assert bench.status().silent == "the card has no partition to start from"
+    assert "no partition" in bench.status().silent
     bench.off()
     bench.card("host")
     assert bench.status().card == "host"
@@ -254,7 +255,7 @@ def test_the_last_good_image_comes_back_when_the_new_one_does_not_boot(lab, inst
     with pytest.raises(BoardError) as failed:
         work.install(str(broken))
     assert "broken.wic does not boot" in str(failed.value)
-    assert "virtual-sd-2026.01.wic.zst, the last one that ran, was put back" in str(failed.value)
+    assert re.search(r"virtual-sd-2026\.01\.wic\.zst.* put back", str(failed.value))
     known = work.book.read()
     assert known.on_board.name == known.good.name == releases[0].name
     assert bench.status().power

@@ -285,7 +285,7 @@ def slow_down(server, over):
     [
         ("cut", "the server stopped in mid-transfer", 300),
         ("stalls", "the server stopped in mid-transfer", 300),
-        ("slow", "the transfer did not end in time", 40),
+        ("slow", "did not end in time", 40),
     ],
 )
 def test_a_tftp_server_that_fails_in_mid_transfer(lab, small, what, said, kernel_timeout):
@@ -331,7 +331,7 @@ def test_a_cut_in_mid_write_leaves_a_disk_that_nobody_boots(lab, releases, monke
     disk = lab.disks / "nvme.img"
     cut, said = {
         "link": (lambda: lab.beside("ip", "link", "set", "evm0", "down"), "the server said nothing"),
-        "power": (lab.bench.off, "the board was lost while it wrote"),
+        "power": (lab.bench.off, "while it wrote"),
     }[what]
     with installation(lab.file) as work:
         cut_in_mid_write(disk, cut)

@@ -48,11 +48,11 @@ def test_starts_are_counted_from_the_last_look_at_the_medium(book):
     [
         ("cid1", 9, ""),
         ("cid1", 8, ""),  # one start got no further than U-Boot
-        ("cid1", 10, "mounted 10 times and not at most 9: someone else"),
-        ("cid1", 1, "mounted 1 times"),  # counted anew: checked or made again
-        ("cid2", 9, "its medium is another: cid2 and not cid1"),
-        ("", 9, "its medium is another: none and not cid1"),
-        ("cid1", None, "its root file system is a different one"),
+        ("cid1", 10, "10, not 7 to 9: somebody else"),
+        ("cid1", 1, "is 1, not 7 to 9"),  # counted anew: checked or made again
+        ("cid2", 9, "cid2, not cid1"),
+        ("", 9, "none, not cid1"),
+        ("cid1", None, "root file system"),
     ],
 )
 def test_a_medium_that_is_not_as_it_was_left_is_told(medium, mounts, said):

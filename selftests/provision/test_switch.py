@@ -123,7 +123,7 @@ def test_a_link_that_is_cut_in_mid_write_leaves_a_card_that_nobody_boots(target,
         if what == "write" and done >= whole // 2 and sshd.process.poll() is None:
             sshd.stop()
 
-    with pytest.raises(LabError, match=r"ended the writing of .*: .*marked as incomplete|cut"):
+    with pytest.raises(LabError, match=r"marked as incomplete|cut"):
         CardWay(CardSwitch.of(target)).put(Image(file), cut)
     subprocess.run(["sync"], check=True)
     assert cards.mark(str(card))["image"] == "long.wic"
@@ -131,21 +131,21 @@ def test_a_link_that_is_cut_in_mid_write_leaves_a_card_that_nobody_boots(target,
 
 def test_a_switch_that_is_stuck_at_the_board_is_said_so(target, image, card, tmp_path):
     Path(f"{tmp_path}/control.stuck").touch()
-    with pytest.raises(LabError, match="was set to host and is at dut: is it stuck"):
+    with pytest.raises(LabError, match=r"host .* dut: .*stuck"):
         CardWay(CardSwitch.of(target)).put(image, lambda *_: None)
     assert set(card.read_bytes()) == {0xA5}
 
 
 def test_a_switch_that_is_gone_is_said_so(target, tmp_path):
     Path(f"{tmp_path}/control.gone").touch()
-    with pytest.raises(LabError, match="the card switch does not go to dut: "):
+    with pytest.raises(LabError, match=r"card switch .* dut: "):
         CardWay(CardSwitch.of(target)).ready()
 
 
 def test_no_card_after_the_switch_is_said_so(target, image, monkeypatch):
     monkeypatch.setattr(media, "_MEDIUM_S", 0.3)
     target.get_resource(NetworkUSBSDMuxDevice).path = "/dev/no-such-disk"
-    with pytest.raises(LabError, match="brought no card to the host within"):
+    with pytest.raises(LabError, match=r"no card .* within"):
         CardWay(CardSwitch.of(target)).put(image, lambda *_: None)
 
 

@@ -47,7 +47,7 @@ def test_a_typo_in_k_names_what_there_is_and_leaves_nothing(tmp_path):
         check=False,
     )
     assert done.returncode == ExitStatus.NOTHING, done.stdout + done.stderr
-    assert "-k emcc selects nothing. Did you mean emmc?" in done.stdout
+    assert "Did you mean emmc?" in done.stdout
     assert not results.exists()
 
 

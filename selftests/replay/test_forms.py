@@ -204,8 +204,8 @@ def test_a_failed_boot_is_named_at_once(linux, sentence):
     [
         (texts.LOADER[: texts.LOADER.index(b"Starting ATF")] * 6, "boot loader in a loop"),
         (texts.LOADER[: texts.LOADER.index(b"Hit any")] * 5, "boot loader in a loop"),
-        (b"", "no output in 2 s since the power was switched on: check that the board has"),
-        (texts.LOADER[:200], "the boot hangs in TF-A: no output for 2 s; the last line is"),
+        (b"", "no output in 2 s .*: check that the board has"),
+        (texts.LOADER[:200], "hangs in TF-A: no output for 2 s"),
     ],
 )
 def test_a_boot_loader_that_does_not_get_to_its_prompt_is_named(text, sentence):

@@ -76,7 +76,7 @@ def test_a_dry_run_and_a_run_that_goes_on_are_not_kept(nights):
 def test_a_store_that_takes_nothing_costs_no_verdict(nights, monkeypatch, capsys):
     monkeypatch.setattr("evmperf.store.files.add", _full)
     assert check(nights[-1]) in (ExitStatus.OK, ExitStatus.UNDECIDED)
-    assert "is not in the lab's store" in capsys.readouterr().err
+    assert f"{nights[-1].name}: is not in" in capsys.readouterr().err
 
 
 def _full(*_):

@@ -20,7 +20,7 @@ def test_a_power_switch_that_refuses_is_a_lab_error(open_bench, switch):
 def test_a_power_switch_that_never_answers_is_a_lab_error(open_bench, switch):
     bench = open_bench(K3BootStrategy={"power_timeout": 1})
     switch.answering.clear()
-    with pytest.raises(LabError, match="the power switch has not answered for 1 s"):
+    with pytest.raises(LabError, match=r"power switch .* 1 s"):
         bench.uboot()
     assert "power: unknown" in bench.boots()[0].post_mortem
 

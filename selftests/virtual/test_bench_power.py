@@ -176,7 +176,7 @@ def test_power_off_by_the_guest_is_told(bench: LabClient, console: SerialClient)
 
 def test_bad_qemu_option_is_told_at_once(make_bench: Callable[..., LabClient]) -> None:
     bench = make_bench("bad", qemu_options=["-no-such-option"])
-    with pytest.raises(LabError, match=r"QEMU ended as soon as it was started: .*-no-such-option"):
+    with pytest.raises(LabError, match=r"QEMU ended .*-no-such-option"):
         bench.on()
     status = bench.status()
     assert not status.power

@@ -65,7 +65,7 @@ def test_a_variant_adds_to_lists_and_takes_out_of_them(recipes: Path) -> None:
     assert data["arguments"] == ["-M", "virt", "-m", "1G"]
     assert data["qemu"] == {"suite": "a", "packages": ["two", "three"]}
     write(recipes / "wrong/variant.yaml", "base: plain\nqemu: {packages-: [four]}\n")
-    with pytest.raises(UsageError, match=r"packages- removes four, which packages does not have"):
+    with pytest.raises(UsageError, match="packages- removes four"):
         Recipe.read("wrong")
 
 
@@ -116,7 +116,7 @@ def test_the_hash_covers_the_bases_yaml_and_files(recipes: Path) -> None:
         ("base: ../plain\n", "no virtual board '../plain'"),
         ("- base\n", "holds no sections"),
         ("base: [\n", "is not YAML"),
-        ("kernel: {}\n", "lacks qemu, uboot, rootfs, initrd, disks, arguments"),
+        ("kernel: {}\n", "lacks qemu, uboot, rootfs"),
     ],
 )
 def test_a_wrong_recipe_is_refused_with_the_reason(recipes: Path, text: str, reason: str) -> None:
