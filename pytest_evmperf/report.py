@@ -2,18 +2,17 @@
 longer as links to the run's files.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evmperf.model.outlets import html, plain
+from evmperf.app.measuring import MeasuringSession
+from evmperf.model.outlets import plain
 from evmperf.model.results import Result
 from evmperf.report.table import result_rows
 from pytest_evmperf.plugin import RESULT, SESSION
-
-_FACTS = ("release", "os", "kernel", "uboot", "root_file_system", "model", "evmperf_revision")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -39,30 +38,20 @@ def _extras(config: pytest.Config, result: Result) -> list[Any]:
         return []
     from pytest_html import extras  # noqa: PLC0415  # only where the plugin is
 
-    failures = "".join(
-        f"<li>{html(f'{failure.kind}: {failure.step} {failure.message}')}</li>" for failure in result.failures
-    )
     folder = config.stash[SESSION].folder.absolute()
     links = [*result.raw, "console.log"]
     return [
-        extras.html(f"<table>{_table([result])}</table><ul>{failures}</ul>"),
+        extras.html(_html(None, [result])),
         *(extras.url((folder / link).as_uri(), name=Path(link).name) for link in links),
     ]
 
 
-def _table(results: Iterable[Result]) -> str:
-    """Rows of an HTML table: a line for each figure."""
-    lines = ["".join(f"<th>{heading}</th>" for heading in _COLUMNS.values())]
-    for result in results:
-        for row in result_rows(result):
-            lines.append("".join(f"<td>{html(str(getattr(row, name)))}</td>" for name in _COLUMNS))
-    return "".join(f"<tr>{line}</tr>" for line in lines)
+def _html(session: MeasuringSession | None, results: Sequence[Result], **values: Any) -> str:
+    """The table of results, for a session with what is known of it, else with what failed."""
+    from evmperf.pages import look  # noqa: PLC0415  # not needed to collect tests
 
-
-_COLUMNS = {name: name for name in ("benchmark", "case", "metric", "mean", "unit")} | {
-    **{"low": "min", "high": "max", "count": "n", "note": "note"}
-}
-"""Headings by field of a row."""
+    values |= {"session": session, "results": results, "rows": result_rows}
+    return look.render("report/pytest.html.j2", **values)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -78,14 +67,8 @@ def pytest_html_results_summary(prefix: list[str], session: Any) -> None:
     if measuring is None:
         return
     run = measuring.run
-    prefix.append(f"<p><strong>{html(measuring.ended().sentence)}</strong></p>")
     known = {**run.facts.to_dict(), "release": run.release, "os": run.os}
-    facts = [f"{name}: {known[name]}" for name in _FACTS if known.get(name)]
-    about = [f"run {run.id}", f"profile {run.profile}", *facts]
-    prefix.append(f"<p>{html('; '.join(about))}</p>")
     from evmperf.report import page  # noqa: PLC0415  # not needed to collect tests
 
     report = (measuring.folder / page.NAME).absolute().as_uri()
-    prefix.append(f'<p><a href="{html(report)}">The run in tables and plots</a></p>')
-    prefix.append(f"<details open><summary>Figures</summary><table>{_table(measuring.results)}")
-    prefix.append("</table></details>")
+    prefix.append(_html(measuring, measuring.results, known=known, report=report))
