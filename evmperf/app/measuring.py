@@ -17,7 +17,7 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import variation as variations
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED
-from evmperf.console.person import Person
+from evmperf.console.powering import Person
 from evmperf.influx import config as influx_config
 from evmperf.keeping.claim import Claim
 from evmperf.keeping.wanted import wanted as wanted_place
@@ -210,7 +210,7 @@ class MeasuringSession:
 
     def _provision(self, target: Any, progress: Callable[[str], None]) -> None:
         """Put the image on the board, if one is asked for; its release is the run's."""
-        from evmperf.provision import installation, netboot  # noqa: PLC0415  # slow as Labgrid
+        from evmperf.provision import installation, network  # noqa: PLC0415  # slow as Labgrid
 
         assert self.bench is not None
         if self.wanted.image:
@@ -221,7 +221,7 @@ class MeasuringSession:
         else:
             installation.guard(target, self.board, self.bench)
         if self._netboot:
-            started = netboot.start(target, self.board, self.bench, self._netboot)
+            started = network.boot(target, self.board, self.bench, self._netboot)
             self.run.facts.netboot = started
             progress(f"booted over the network: {', '.join(started)}")
         self.bench.boots()  # how long it took to boot is for a benchmark to say

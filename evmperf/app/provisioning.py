@@ -18,7 +18,7 @@ from evmperf.model.replies import Remark
 from evmperf.provision import identity, ways
 from evmperf.provision.cache import open_image
 from evmperf.provision.installation import Installation
-from evmperf.provision.remote import Host
+from evmperf.provision.ways import Host
 
 
 def provision(request: Provision, hear: Hear) -> Provisioned:

@@ -1,49 +1,65 @@
 """The images of a lab host: each is fetched, unpacked and identified once.
 
-`downloads/URL/` holds fetched files, `content/SHA256/` the raw content of an image (sparse) and its
-identity. Sessions that need the same image at the same time share it. When the folder grows too
-large, the images that were used longest ago are removed.
+`downloads/URL/` holds fetched files, `content/SHA256/` the raw content of a compressed image (sparse),
+`files/` what is known of each file. Sessions that need the same image at the same time share it. When the
+folder grows too large, the images that were used longest ago are removed.
+
+EVMPERF_RELEASES names a lab's own list of releases, in YAML:
+
+    "11.01":
+      am64xx-evm:
+        image: https://files.example.com/am64x/tisdk-default-image-am64xx-evm.rootfs.wic.xz
+        sha256: 0f3c...
 """
 
 import contextlib
+import difflib
 import fcntl
+import functools
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
+from evmperf.boards import yamlfile
 from evmperf.boards.board import Board
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import catalogue, download, identity
 from evmperf.provision import content as contents
+from evmperf.provision import download, identity
 from evmperf.provision import image as images
 from evmperf.provision.content import Hashes
 from evmperf.provision.identity import Identity
 from evmperf.provision.image import DiskImage
+from evmperf.provision.record import stored
+from evmperf.provision.writer import Progress
 from evmperf.runs import folders
+from evmperf.runs.spool import write_whole
 
-SCHEMA = 1
+RELEASES = "EVMPERF_RELEASES"
+SCHEMA = 2
 LIMIT_GIB = 40.0
 """How large the cache may grow, unless EVMPERF_IMAGES_GIB says otherwise."""
 
-_Made = TypeVar("_Made")
-
-Tell = Callable[[str, int, int], None]
-"""Receives the activity (fetch, read), the bytes done and the bytes in total."""
-
 
 def quiet(_what: str, _done: int, _whole: int) -> None:
-    """A Tell that does nothing."""
+    """Tell nobody of progress."""
+
+
+class ImageSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where an image comes from, and the SHA-256 that the list of releases names."""
+
+    image: str
+    sha256: str = ""
 
 
 class _Kept(msgspec.Struct):
-    """The identity of an image, as image.json has it."""
+    """What is known of a file, as image.json has it."""
 
     schema: int
+    hashes: Hashes
     identity: Identity
 
 
@@ -58,7 +74,7 @@ class Cache:
         except ValueError:
             raise UsageError(f"EVMPERF_IMAGES_GIB={given} is not a number of GiB") from None
 
-    def get(self, source: str, *, sha256: str = "", tell: Tell = quiet) -> DiskImage:
+    def get(self, source: str, *, sha256: str = "", tell: Progress = quiet) -> DiskImage:
         """The image of a file or a URL, unpacked and identified; `sha256` is expected, "": the one beside
         the file. Raises UsageError for an unusable image, LabError for a failed fetch or a full disk.
         """
@@ -69,13 +85,11 @@ class Cache:
             raise UsageError(f"there is no image {source}")
         return self._of_file(source, file, sha256, tell)
 
-    def _fetched(self, url: str, sha256: str, tell: Tell) -> DiskImage:
-        folder = self.folder / "downloads" / download.folder_name(url)
+    def _fetched(self, url: str, sha256: str, tell: Progress) -> DiskImage:
+        folder = self.folder / "downloads" / hashlib.sha256(url.encode()).hexdigest()[:24]
         with self._held(folder):
             expected = sha256 or download.checksum(url)
-            file = download.fetch(
-                url, folder, lambda done, whole: tell("fetch", done, whole), sha256=expected
-            )
+            file = download.fetch(url, folder, functools.partial(tell, "fetch"), sha256=expected)
             try:
                 image = self._of_file(url, file, expected, tell)
             except UsageError:
@@ -86,53 +100,44 @@ class Cache:
             os.utime(folder)
         return image
 
-    def _of_file(self, source: str, file: Path, sha256: str, tell: Tell) -> DiskImage:
+    def _of_file(self, source: str, file: Path, sha256: str, tell: Progress) -> DiskImage:
         expected = sha256 or images.expected_checksum(file)
         stat = file.stat()
         # Identifies the file without reading it.
         key = f"{file}\n{stat.st_size}\n{stat.st_mtime_ns}\n{stat.st_ino}"
-        name = hashlib.sha256(key.encode()).hexdigest()[:24]
-        with self._held(self.folder / "files" / name) as known:
-            hashes = _read(known / "hashes.json", Hashes)
-            if hashes is None or not self._made(file, hashes):
-                hashes = self._read(file, expected, tell)
-                (known / "hashes.json").write_bytes(msgspec.json.encode(hashes))
+        packed = bool(contents.kind(file))
+        with self._held(self.folder / "files" / hashlib.sha256(key.encode()).hexdigest()[:24]) as about:
+            kept = stored(about / "image.json", _Kept)
+            hashes = kept.hashes if kept and kept.schema == SCHEMA else None
+            content = self._content(hashes) if packed and hashes else file
+            if hashes is None or not (content.is_file() and content.stat().st_size == hashes.size):
+                kept, hashes = None, self._read(file, expected, packed, tell)
+                content = self._content(hashes) if packed else file
             images.check_sum(file, hashes.file, expected)
-            folder = self.folder / "content" / hashes.file
-            content = _content(file, folder)
-            kept = _read(folder / "image.json", _Kept)
-            if kept is None or kept.schema != SCHEMA:
-                kept = _Kept(SCHEMA, identity.read(content))
-                new = folder / "image.json.new"
-                new.write_bytes(msgspec.json.encode(kept))
-                new.rename(folder / "image.json")
-            os.utime(folder)
-        self._tidy(keep=folder)
+            says = kept.identity if kept else identity.read(content)
+            if kept is None:
+                write_whole(about / "image.json", msgspec.json.encode(_Kept(SCHEMA, hashes, says)))
+        if packed:
+            os.utime(content.parent)
+        self._tidy(keep=content.parent)
         fetched = file.is_relative_to(self.folder / "downloads")
         name = download.name_of(file) if fetched else file.name
-        return images.checked(DiskImage(source, file, content, hashes, kept.identity, name))
+        return images.checked(DiskImage(source, file, content, hashes, says, name))
 
-    def _made(self, file: Path, hashes: Hashes) -> bool:
-        content = _content(file, self.folder / "content" / hashes.file)
-        return content.is_file() and content.stat().st_size == hashes.size
+    def _content(self, hashes: Hashes) -> Path:
+        return self.folder / "content" / hashes.file / "content.img"
 
-    def _read(self, file: Path, expected: str, tell: Tell) -> Hashes:
+    def _read(self, file: Path, expected: str, packed: bool, tell: Progress) -> Hashes:
         """Hash and unpack a file; an image that is not compressed stays where it is."""
-
-        def progress(done: int, whole: int) -> None:
-            tell("read", done, whole)
-
-        folder = self.folder / "content"
-        folder.mkdir(parents=True, exist_ok=True)
-        packed = contents.kind(file)
-        work = folder / f".{os.getpid()}-{file.name}.new"
+        work = self.folder / "content" / f".{os.getpid()}-{file.name}.new"
+        work.parent.mkdir(parents=True, exist_ok=True)
         try:
+            progress = functools.partial(tell, "read")
             hashes = contents.unpack(file, work if packed else None, progress)
             images.check_sum(file, hashes.file, expected)
-            final = folder / hashes.file
-            final.mkdir(exist_ok=True)
             if packed:
-                work.rename(final / "content.img")
+                self._content(hashes).parent.mkdir(exist_ok=True)
+                work.rename(self._content(hashes))
         finally:
             work.unlink(missing_ok=True)
         return hashes
@@ -151,7 +156,8 @@ class Cache:
 
     def _tidy(self, keep: Path) -> None:
         """Remove what was used longest ago, until the cache is within its limit."""
-        found = [path for kind in ("content", "downloads") for path in self._folders(kind)]
+        tops = (self.folder / kind for kind in ("content", "downloads"))
+        found = [path for top in tops if top.is_dir() for path in top.iterdir() if path.is_dir()]
         found.sort(key=lambda path: path.stat().st_mtime)
         whole = {path: _bytes(path) for path in found}
         for path in found:
@@ -161,14 +167,6 @@ class Cache:
                 shutil.rmtree(path, ignore_errors=True)
                 del whole[path]
 
-    def _folders(self, kind: str) -> list[Path]:
-        top = self.folder / kind
-        return [path for path in top.iterdir() if path.is_dir()] if top.is_dir() else []
-
-
-def _content(file: Path, folder: Path) -> Path:
-    return folder / "content.img" if contents.kind(file) else file
-
 
 def _bytes(folder: Path) -> int:
     """What a folder takes on the disk: an image's holes take nothing."""
@@ -177,18 +175,45 @@ def _bytes(folder: Path) -> int:
     return 0
 
 
-def _read(file: Path, kind: type[_Made]) -> _Made | None:
-    """What a file of JSON holds; None if it is missing, damaged or of another version."""
+def find(given: str, machine: str) -> ImageSource:
+    """The file, URL or release that `--image` means for this machine; raises UsageError."""
+    if download.is_url(given) or Path(given).expanduser().is_file():
+        return ImageSource(given)
+    path = Path(os.environ.get(RELEASES, ""))
+    if not path.name:
+        raise UsageError(
+            f"there is no image {given}: it is neither a file nor a URL, and {RELEASES} names no list of "
+            f"releases (docs/provisioning.md)"
+        )
+    data = yamlfile.read(path)
+    releases = {str(name): machines for name, machines in data.items()} if isinstance(data, dict) else {}
+    if given not in releases:
+        near = difflib.get_close_matches(given, releases, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(releases) or 'none'}"
+        raise UsageError(f"{path} has no release {given}; {hint}")
+    machines = releases[given]
+    if not isinstance(machines, dict):
+        raise UsageError(f"{path}: release {given} must map machines to images")
+    if machine not in machines:
+        raise UsageError(
+            f"{path} has no image of release {given} for the machine {machine or '(none)'}, which "
+            f"the board file names as image.machine; there are {', '.join(map(str, machines))}"
+        )
     try:
-        return msgspec.json.decode(file.read_bytes(), type=kind)
-    except (OSError, ValueError, RecursionError):
-        return None
+        entry = msgspec.convert(machines[machine], ImageSource)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"{path}: release {given}, machine {machine}: {error}; write image: FILE or URL, and sha256"
+        ) from None
+    # Paths are relative to the list.
+    where = entry.image if download.is_url(entry.image) else str(path.parent / entry.image)
+    return ImageSource(where, entry.sha256.lower())
 
 
-def open_image(given: str, board: Board | None = None, tell: Tell = quiet) -> DiskImage:
+def open_image(given: str, board: Board | None = None, tell: Progress = quiet) -> DiskImage:
     """The image of `--image`, unpacked and checked to fit the board; raises UsageError or LabError."""
-    source = catalogue.find(given, board.options.image.machine if board else "")
-    image = Cache().get(source.where, sha256=source.sha256, tell=tell)
+    source = find(given, board.options.image.machine if board else "")
+    image = Cache().get(source.image, sha256=source.sha256, tell=tell)
     if board:
         images.check_fits(image, board)
     return image

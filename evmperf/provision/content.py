@@ -124,6 +124,15 @@ class Hashes(msgspec.Struct, frozen=True):
     size: int
 
 
+def check_room(error: OSError, folder: Path, what: str) -> None:
+    """Raise LabError if a file could not be written for lack of space."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        raise LabError(
+            f"there is no room in {folder} for {what}: clean up there, or point EVMPERF_CACHE at a "
+            f"larger disk"
+        ) from None
+
+
 def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _whole: None) -> Hashes:
     """Hash a file and its content, written to `target` with holes; raises UsageError or LabError."""
     packed = kind(file)
@@ -152,16 +161,9 @@ def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _
             if sink:
                 os.write(sink.fileno(), rest)
                 os.ftruncate(sink.fileno(), size)
-    except (OSError, UsageError) as error:
+    except OSError as error:
         if target:
-            target.unlink(missing_ok=True)
-        if isinstance(error, UsageError):
-            raise
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise LabError(
-                f"there is no room in {target.parent if target else ''} for the content of {file}: "
-                f"clean up there, or point EVMPERF_CACHE at a larger disk"
-            ) from None
+            check_room(error, target.parent, f"the content of {file}")
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     content = of_content.hexdigest()
     return Hashes(file=of_file.hexdigest() if packed else content, content=content, size=size)

@@ -1,22 +1,23 @@
 """Fetching images over HTTP: once per lab host, resumed where a connection was cut."""
 
 import contextlib
-import errno
-import hashlib
-import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+import msgspec
 import requests
 import urllib3
+from msgspec.structs import replace
 
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.places import is_plain
-from evmperf.provision.content import SUFFIXES
+from evmperf.provision.content import SUFFIXES, Progress, check_room
+from evmperf.provision.record import stored
+from evmperf.runs.spool import write_whole
 
 TRIES = 4
 """Times that a cut download is taken up again before it is given up."""
@@ -29,7 +30,18 @@ _LINE = 4096
 """Bytes of a checksum's file that are looked at."""
 _ABOUT = "about.json"
 
-Progress = Callable[[int, int], None]
+
+class _About(msgspec.Struct):
+    """What is known of a fetched file."""
+
+    url: str = ""
+    etag: str = ""
+    date: str = ""
+    sha256: str = ""
+
+
+def _about(folder: Path) -> _About:
+    return stored(folder / _ABOUT, _About) or _About()
 
 
 def is_url(source: str) -> bool:
@@ -42,15 +54,16 @@ def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Pa
     complete file with `sha256` serves when the server is silent. Raises LabError, or UsageError for no such
     file.
     """
-    target = folder / f"image{_packed(called(url))}"
-    about = folder / _ABOUT
-    known = _read(about)
+    # The suffixes tell flashers the compression.
+    suffixes = re.search(rf"(\.(wic|img|sdimg))?(\.({'|'.join(SUFFIXES)}))?$", called(url))
+    target = folder / f"image{suffixes[0] if suffixes else ''}"
     for left in range(TRIES - 1, -1, -1):
+        known = _about(folder)
         try:
-            _continue(url, target, about, known, progress)
+            _continue(url, target, known, progress)
             break
         except requests.RequestException as error:
-            if target.is_file() and sha256 and known.get("sha256") == sha256:
+            if target.is_file() and sha256 and known.sha256 == sha256:
                 return target
             if not left:
                 raise LabError(
@@ -58,13 +71,8 @@ def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Pa
                     f"and the next call resumes there"
                 ) from None
             time.sleep(PAUSE_S)
-            known = _read(about)
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise LabError(
-                    f"there is no room in {folder} for {url}: clean up there, or point "
-                    f"EVMPERF_CACHE at a larger disk"
-                ) from None
+            check_room(error, folder, url)
             raise LabError(f"{target} cannot be written: {error.strerror}") from None
     return target
 
@@ -79,14 +87,8 @@ def called(url: str) -> str:
 
 def name_of(file: Path) -> str:
     """The displayed name of a file that `fetch` has stored."""
-    url = _read(file.with_name(_ABOUT)).get("url", "")
+    url = _about(file.parent).url
     return called(url) if url else file.name
-
-
-def _packed(name: str) -> str:
-    """The suffixes that tell flashers the compression."""
-    found = re.search(rf"(\.(wic|img|sdimg))?(\.({'|'.join(SUFFIXES)}))?$", name)
-    return found[0] if found else ""
 
 
 def checksum(url: str) -> str:
@@ -103,27 +105,19 @@ def checksum(url: str) -> str:
 
 def note_sha256(folder: Path, sha256: str) -> None:
     """Store the SHA-256 of the fetched file."""
-    about = folder / _ABOUT
-    about.write_text(json.dumps({**_read(about), "sha256": sha256}))
+    write_whole(folder / _ABOUT, msgspec.json.encode(replace(_about(folder), sha256=sha256)))
 
 
-def folder_name(url: str) -> str:
-    """The folder of a URL in the cache."""
-    return hashlib.sha256(url.encode()).hexdigest()[:24]
-
-
-def _continue(url: str, target: Path, about: Path, known: dict[str, str], progress: Progress) -> None:
+def _continue(url: str, target: Path, known: _About, progress: Progress) -> None:
     part = target.with_name(target.name + ".part")
-    tag = known.get("etag") or known.get("date") or ""
+    tag = known.etag or known.date
     headers = {"Accept-Encoding": "identity"}
     have = part.stat().st_size if part.is_file() and tag else 0
     if have:
         # The rest of that same file, or all of another: the server knows by its tag.
         headers |= {"Range": f"bytes={have}-", "If-Range": tag}
-    elif target.is_file() and known.get("etag"):
-        headers["If-None-Match"] = known["etag"]
-    elif target.is_file() and known.get("date"):
-        headers["If-Modified-Since"] = known["date"]
+    elif target.is_file() and tag:
+        headers["If-None-Match" if known.etag else "If-Modified-Since"] = tag
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as answer:
         if answer.status_code == requests.codes.not_modified:
             return
@@ -135,7 +129,7 @@ def _continue(url: str, target: Path, about: Path, known: dict[str, str], progre
         answer.raise_for_status()
         resumed = answer.status_code == requests.codes.partial_content
         etag, date = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified"))
-        about.write_text(json.dumps({"url": url, "etag": etag, "date": date}))
+        target.with_name(_ABOUT).write_bytes(msgspec.json.encode(_About(url, etag, date)))
         whole = int(answer.headers.get("Content-Length", 0)) + (have if resumed else 0)
         done = have if resumed else 0
         _check_size(url, whole)
@@ -172,11 +166,3 @@ def _reason(error: requests.RequestException) -> str:
     if error.response is not None:
         return f"{error.response.status_code} {error.response.reason}"
     return " ".join(str(error).split())[:160] or type(error).__name__
-
-
-def _read(file: Path) -> dict[str, str]:
-    try:
-        data = json.loads(file.read_text())
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}

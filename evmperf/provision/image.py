@@ -36,20 +36,15 @@ def expected_checksum(file: Path) -> str:
     """The SHA-256 of the image in a file beside it (`FILE.sha256`, `FILE.sha256sum`, `SHA256SUMS`,
     `sha256sums.txt`), or "". Raises UsageError for a FILE.sha256 without one.
     """
-    for suffix in (".sha256", ".sha256sum"):
-        beside = file.with_name(file.name + suffix)
-        if beside.is_file():
-            found = re.match(r"\s*([0-9a-fA-F]{64})\b", beside.read_text(errors="replace"))
-            if not found:
-                raise UsageError(f"{beside} has no SHA-256 in it: correct or remove it")
-            return found[1].lower()
-    for name in ("SHA256SUMS", "sha256sums.txt"):
-        beside = file.with_name(name)
-        if beside.is_file():
-            for line in beside.read_text(errors="replace").splitlines():
-                words = line.split()
-                if len(words) == 2 and words[1].lstrip("*") == file.name:
-                    return words[0].lower()
+    for name in (f"{file.name}.sha256", f"{file.name}.sha256sum", "SHA256SUMS", "sha256sums.txt"):
+        beside, own = file.with_name(name), name.startswith(file.name)
+        lines = beside.read_text(errors="replace").splitlines() if beside.is_file() else []
+        for found, *names in (words for line in lines if (words := line.split())):
+            right = own or [word.lstrip("*") for word in names] == [file.name]
+            if right and re.fullmatch("[0-9a-fA-F]{64}", found):
+                return found.lower()
+        if own and beside.is_file():
+            raise UsageError(f"{beside} has no SHA-256 in it: correct or remove it")
     return ""
 
 

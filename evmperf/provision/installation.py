@@ -17,9 +17,9 @@ from evmperf.provision.network import NetworkWay
 from evmperf.provision.record import Book, InstallationEntry
 from evmperf.provision.running import Running
 from evmperf.provision.ways import CardWay, CommandWay, Way
+from evmperf.provision.writer import Progress
 
 Tell = Callable[[str], None]
-Progress = Callable[[str, int, int], None]
 
 
 class NoWay(UsageError):
@@ -186,11 +186,15 @@ class Installation:
     def _identified(self, image: DiskImage, runs: Running) -> Installed:
         self.book.booted(runs.medium, runs.mounts)
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
-        left_alone = "left_alone" in self._done
-        outcome = Installed(image, facts(image, runs, self._done), left_alone, runs)
+        facts = {
+            **image.facts(),
+            **{name: getattr(image.identity, name) for name in ("machine", "disk")},
+            **{name: getattr(runs, name) for name in ("kernel_version", "uboot", "root")},
+            "write": self._done,
+        }
         if mib := self.board.options.image.scratch_mib:
-            outcome.facts["scratch"] = scratch.made(self.bench.shell(), runs.device, mib)
-        return outcome
+            facts["scratch"] = scratch.made(self.bench.shell(), runs.device, mib)
+        return Installed(image, facts, "left_alone" in self._done, runs)
 
     def _recovered(self, image: DiskImage, error: EvmperfError) -> EvmperfError:
         """Put the last good image back; returns what to raise: the first error, and that it was."""
@@ -216,10 +220,3 @@ def guard(target: Any, board: Board, bench: LabgridBench) -> None:
     """
     with contextlib.suppress(NoWay):
         Installation(target, board, bench)
-
-
-def facts(image: DiskImage, runs: Running, done: dict[str, Any]) -> dict[str, Any]:
-    """The facts of an image for the run."""
-    says = {"machine": image.identity.machine, "disk": image.identity.disk}
-    shown = {"kernel_version": runs.kernel_version, "uboot": runs.uboot, "root": runs.root}
-    return {**image.facts(), **says, **shown, "write": done}

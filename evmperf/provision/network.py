@@ -1,85 +1,96 @@
-"""Writes an image to a disk of the board by a system in memory, started over TFTP (`media.network`), which
-fetches it over HTTP. It needs a shell, wget, dd, head and sha256sum, as in busybox.
+"""What a lab's servers do for a board: U-Boot gets a kernel, device tree or ramdisk over TFTP (the strategy's
+`media.netboot`), or a system in memory (`media.network`), which gets an image over HTTP and writes a disk.
+
+The system in memory needs a shell, wget, dd, head and sha256sum, as in busybox.
 """
 
 import contextlib
+import hashlib
 import json
 import re
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import fdt
+from labgrid.driver.exception import ExecutionError
+from labgrid.exceptions import NoDriverFoundError
 
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, LabError, ToolError, UsageError
+from evmperf.provision import identity
 from evmperf.provision.image import DiskImage
-from evmperf.provision.ways import Provider, Way, trouble
+from evmperf.provision.ways import Way
 from evmperf.provision.writer import MARK, Progress
 
-_MEDIUM = "network"
-_SHORT_S = 30.0
-_SLOWEST = 1 << 19
-"""Bytes a second that a disk and its network must at least do."""
+PARTS = ("kernel", "dtb", "ramdisk")
+"""What a board can be booted with over the network."""
 SILENCE_S = 30
 """Seconds without a byte after which the board takes the HTTP server to be gone."""
+_TFTP, _HTTP = "netboot", "network"
+"""Media of the strategy: its commands find the files' names in U-Boot's variables netboot_kernel, netboot_dtb
+and netboot_ramdisk, of which those that were given are set; and the system in memory.
+"""
+_TIMEOUT_S = 30.0
+_SLOWEST = 1 << 19
+"""Bytes a second that a disk and its network must at least do."""
 _TRIES = 2
 _HEAD = 1 << 20
 """Bytes at the beginning that are written last, and the block size of dd."""
+_SCRIPT = Path(__file__).with_name("network.sh").read_text("utf-8")
 
-_LOOK = """
-cat /sys/class/block/{name}/size /proc/mounts; echo type $(cat /sys/class/block/{name}/device/type)
-"""
-# Not wget's own -T: a busybox that is built without it crashes of that (CVE-2026-76014).
-_WRITE = r"""
-set -o pipefail
-cd /tmp
-printf '{mark}' >mark
-failed() {{ echo "cannot write: $(grep -m 1 ^dd: said)"; }}
-received() {{
-  cat /sys/class/net/*/statistics/rx_bytes | {{
-    n=0; while read -r bytes; do n=$((n + bytes)); done; echo $n
-  }}
-}}
-watch_over() {{ # PID: ends it when nothing comes any more
-  before=$(received)
-  while sleep {silence}; kill -0 $1; do
-    now=$(received)
-    [ $((now - before)) -gt 65536 ] || {{
-      # Said first: who is killed is waited for, and then this one is ended.
-      echo "the server said nothing for {silence} s"; kill $1; break
-    }}
-    before=$now
-  done
-}}
-: >silence
-if dd if=mark of={device} bs=4096 count=1 conv=sync,fsync 2>said; then
-  (
-    wget -q -t 1 -O - '{url}' &
-    web=$!
-    watch_over $web >silence 2>/dev/null </dev/null &
-    wait $web; code=$?
-    kill $!; exit $code
-  ) | {{
-    dd of=head bs=1M count=1 iflag=fullblock 2>/dev/null
-    dd of={device} bs=1M seek=1 iflag=fullblock conv=fsync 2>said || failed
-  }} && echo fetched
-  cat silence
-else
-  failed
-fi
-"""
-_SUM = r"""
-cd /tmp; sync; echo 3 >/proc/sys/vm/drop_caches
-{{
-  cat head; dd if={device} bs=1M skip=1 count={whole} 2>said
-  dd if={device} bs=1M skip={next} count=1 2>>said | head -c {rest}
-}} | sha256sum
-grep -m 1 ^dd: said
-"""
-_FINISH = r"""
-cd /tmp; dd if=head of={device} bs=1M conv=fsync 2>/dev/null
-sync; echo 3 >/proc/sys/vm/drop_caches
-head -c {head} {device} | cmp - head && echo whole
-"""
+_NOTHING = re.compile(r"Retry count exceeded|TFTP server died|\bT( T)+\s*$", re.MULTILINE)
+"""What U-Boot prints when nothing comes any more (net/tftp.c, net/arp.c)."""
+_REFUSED = re.compile(r"TFTP error: .*")
+_BEGUN, _ENDED = "Loading: ", "Bytes transferred"
+"""Before the marks (#) of a transfer's progress, and behind it (net/tftp.c, net/net.c)."""
+
+
+class Provider:
+    """Labgrid's provider of a protocol, which puts files where the lab's server looks.
+
+    Raises UsageError for a board file without one, with `what` the board does not get.
+    """
+
+    def __init__(self, target: Any, board: Board, protocol: str, what: str) -> None:
+        self._protocol = protocol
+        try:
+            self._driver = target.get_driver(f"{protocol}ProviderDriver")
+        except (NoDriverFoundError, KeyError):
+            raise UsageError(
+                f"{board.file_name} names no {protocol}Provider with its driver, which gives the board "
+                f"{what} (docs/provisioning.md)"
+            ) from None
+
+    def stage(self, file: Path, name: str) -> str:
+        """Where the board gets the file; raises LabError."""
+        try:
+            return str(self._driver.stage(str(file)))
+        except (OSError, subprocess.SubprocessError, ExecutionError) as error:
+            raise LabError(
+                f"{name} cannot be put where the lab's {self._protocol} server looks ({self._protocol}"
+                f"Provider's internal): {' '.join(str(error).split())[:160]}"
+            ) from None
+
+
+def trouble(console: Sequence[str]) -> str:
+    """Why the last transfer in a console failed, and the remedy; "" if it did not fail."""
+    said = "\n".join(console)
+    _, begun, last = said.rpartition(_BEGUN)
+    said = last if begun else said
+    if refused := _REFUSED.search(said):
+        return f"{refused[0].strip()}; are the files where the server looks?"
+    if _NOTHING.search(said):
+        stopped = "the server stopped in mid-transfer"
+        what = stopped if "#" in last else "the server sends nothing"
+        return f"{what}; check that it runs, and the cable"
+    if begun and _ENDED not in last:
+        return "the transfer did not end in time: the server or the network is slow"
+    return ""
 
 
 class NetworkWay(Way):
@@ -101,7 +112,7 @@ class NetworkWay(Way):
         url = self._provider.stage(image.content, image.name)
         with contextlib.ExitStack() as stack:
             try:
-                shell = stack.enter_context(self._bench.started_from(_MEDIUM))
+                shell = stack.enter_context(self._bench.started_from(_HTTP))
             except BoardError as error:
                 first = "the board did not start the system in memory over TFTP: "
                 reason = trouble(self._bench.console_lines())
@@ -122,16 +133,28 @@ class NetworkWay(Way):
             self._write(shell, image, url)
             progress("verify", 0, size)
             if self._sum(shell, size) == image.hashes.content:
-                self._finish(shell, size)
+                if "whole" not in self._ask(shell, "finish", head=min(size, _HEAD)):
+                    raise LabError(f"{self._device} does not keep its first block: replace the disk")
                 return {"written": size, "repeated": attempt * size, "url": url}
         raise LabError(
             f"{self._device} does not keep its data: its SHA-256 differed in each of "
             f"{_TRIES} tries; replace the disk"
         )
 
+    def _ask(self, shell: Shell, function: str, size: int = 0, **words: object) -> str:
+        """What a function of network.sh prints that works on so many bytes."""
+        known = {"device": self._device, **words}
+        variables = [f"{name}={shlex.quote(str(word))}" for name, word in known.items()]
+        try:
+            return shell.run("\n".join([*variables, _SCRIPT + function]), _limit(size)).text
+        except ToolError:
+            what = f"getting {words['url']}" if "url" in words else f"reading {self._device} back"
+            raise LabError(
+                f"{what} did not end within {_limit(size):.0f} s: the network or the disk is too slow"
+            ) from None
+
     def _check(self, shell: Shell, image: DiskImage) -> None:
-        name = self._device.removeprefix("/dev/")
-        said = shell.run(_LOOK.format(name=name), _SHORT_S).text
+        said = self._ask(shell, "look")
         found = re.match(r"(\d+)\s", said)
         if not found:
             raise LabError(f"the board has no {self._device}: check the disk and the system's driver for it")
@@ -150,10 +173,9 @@ class NetworkWay(Way):
             raise LabError(f"{self._device} is mounted on the board: media.network must not use it")
 
     def _write(self, shell: Shell, image: DiskImage, url: str) -> None:
-        said = json.dumps({"image": image.name, "sha256": image.hashes.content})
-        mark = (MARK.decode() + said).replace("\n", "\\n").replace("'", "_").replace("%", "%%")
-        text = _WRITE.format(mark=mark, device=self._device, url=url, silence=SILENCE_S)
-        said = self._run(shell, text, image.hashes.size, f"getting {url}")
+        about = json.dumps({"image": image.name, "sha256": image.hashes.content})
+        marks = {"mark": MARK.decode().rstrip(), "about": about}
+        said = self._ask(shell, "write_disk", image.hashes.size, url=url, silence=SILENCE_S, **marks)
         if failed := re.search(r"^cannot write: *(.*)", said, re.MULTILINE):
             raise LabError(
                 f"{self._device} cannot be written on the board ({failed[1][:160]}): is it "
@@ -164,10 +186,8 @@ class NetworkWay(Way):
             raise LabError(f"the board did not get {url}: {words[-1][:160]}")
 
     def _sum(self, shell: Shell, size: int) -> str:
-        # busybox's head counts byte by byte: it gets no more than what is left of a mebibyte.
         whole, rest = divmod(max(size - _HEAD, 0), _HEAD)
-        text = _SUM.format(device=self._device, whole=whole, next=whole + 1, rest=rest)
-        said = self._run(shell, text, size, f"reading {self._device} back")
+        said = self._ask(shell, "read_back", size, whole=whole, rest=rest)
         failed = re.search(r"^dd: .*", said, re.MULTILINE)
         found = re.search(r"^([0-9a-f]{64})\b", said, re.MULTILINE)
         if failed or not found:
@@ -175,19 +195,61 @@ class NetworkWay(Way):
             raise LabError(f"{self._device} cannot be read back on the board ({reason}): replace it")
         return found[1]
 
-    def _run(self, shell: Shell, text: str, size: int, what: str) -> str:
-        try:
-            return shell.run(text, _limit(size)).text
-        except ToolError:
-            raise LabError(
-                f"{what} did not end within {_limit(size):.0f} s: the network or the disk is too slow"
-            ) from None
-
-    def _finish(self, shell: Shell, size: int) -> None:
-        text = _FINISH.format(device=self._device, head=min(size, _HEAD))
-        if "whole" not in shell.run(text, _SHORT_S).text:
-            raise LabError(f"{self._device} does not keep its first block: replace the disk")
-
 
 def _limit(size: int) -> float:
     return 60 + size / _SLOWEST
+
+
+def boot(target: Any, board: Board, bench: LabgridBench, given: Mapping[str, str]) -> dict[str, Any]:
+    """Boot these files (keys of PARTS) now and at each further boot; returns their facts. Raises UsageError
+    for a missing file or way, LabError for a failed transfer or another kernel or device tree, BoardError
+    for a failed boot.
+    """
+    files = {part: Path(name).expanduser().absolute() for part, name in given.items()}
+    for part, file in files.items():
+        if not file.is_file():
+            raise UsageError(f"there is no {part} {given[part]}")
+    if _TFTP not in board.strategy["media"]:
+        raise UsageError(
+            f"{board.file_name} does not describe its U-Boot's network boot: set "
+            f"`media.{_TFTP}` of the strategy (docs/provisioning.md)"
+        )
+    provider = Provider(target, board, "TFTP", " and ".join(file.name for file in files.values()))
+    staged = {f"{_TFTP}_{part}": provider.stage(file, file.name) for part, file in files.items()}
+    bench.boot_from(_TFTP, staged)
+    try:
+        shell = bench.shell()
+    except BoardError as error:
+        if reason := trouble(bench.console_lines()):
+            raise LabError(f"the board did not boot over TFTP: {reason} ({error})") from error
+        raise
+    facts: dict[str, Any] = {
+        part: {"name": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+        for part, file in files.items()
+    }
+    if "kernel" in files and (kernel := identity.kernel(files["kernel"].read_bytes())):
+        asked = facts["kernel"]["version"] = " ".join(kernel)
+        _check("kernel", asked, shell.run("uname -rv", _TIMEOUT_S).text)
+    if "dtb" in files:
+        asked = facts["dtb"]["model"] = _model(files["dtb"])
+        reply = shell.run("tr -d '\\0' 2>/dev/null </proc/device-tree/model", _TIMEOUT_S)
+        _check("device tree's model", asked, reply.text if reply.status == 0 else "")
+    return facts
+
+
+def _model(file: Path) -> str:
+    """The model that a device tree names, "" for a damaged one and for none."""
+    try:
+        found = fdt.parse_dtb(file.read_bytes()).get_property("model")
+    except Exception:  # noqa: BLE001  # the library raises whatever it stumbles over
+        return ""
+    return str(found.value) if found else ""
+
+
+def _check(what: str, asked: str, found: str) -> None:
+    asked, found = " ".join(asked.split()), " ".join(found.split())
+    if asked and found and asked != found:
+        raise LabError(
+            f"the board does not run the system sent over the network: its {what} is {found!r} "
+            f"and not {asked!r}"
+        )

@@ -3,6 +3,8 @@
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -14,6 +16,17 @@ from evmperf.runs import folders
 from evmperf.runs.spool import write_whole
 
 SCHEMA = 2
+
+
+_Stored = TypeVar("_Stored")
+
+
+def stored(file: Path, kind: type[_Stored]) -> _Stored | None:
+    """What a JSON file holds; None if it is missing, damaged or of another version."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 class InstallationEntry(msgspec.Struct, frozen=True):
@@ -70,11 +83,8 @@ class Book:
 
     def read(self) -> InstallationRecord:
         """What is known; an empty record where nothing is, or another version wrote it."""
-        try:
-            record = msgspec.json.decode(self.file.read_bytes(), type=InstallationRecord)
-        except (OSError, ValueError, RecursionError):
-            return InstallationRecord()
-        return replace(record, schema=0) if record.schema == SCHEMA else InstallationRecord()
+        record = stored(self.file, InstallationRecord)
+        return replace(record, schema=0) if record and record.schema == SCHEMA else InstallationRecord()
 
     def begins(self, entry: InstallationEntry) -> None:
         """An image is going to be written."""

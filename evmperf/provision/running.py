@@ -2,60 +2,31 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from evmperf.measure import provenance
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import LabError
 from evmperf.provision import identity
-from evmperf.provision.identity import Identity, SystemIdentity, assignments
+from evmperf.provision.identity import Identity, SystemIdentity
 
 _TIMEOUT_S = 30.0
-_LIMIT = 400
 _EXT_MAGIC = 0xEF53
 _COMPARED = (
-    ("U-Boot", "uboot"),
-    ("kernel", "kernel"),
-    ("build of the kernel", "kernel_version"),
-    ("operating system", "name"),
-    ("release", "release"),
-    ("machine", "machine"),
-    ("root partition", "root"),
+    (
+        "U-Boot",
+        "uboot",
+        ": does the board start from another medium (eMMC boot partition, OSPI), as its boot-mode "
+        "switches say?",
+    ),
+    ("kernel", "kernel", ""),
+    ("build of the kernel", "kernel_version", ""),
+    ("operating system", "name", ""),
+    ("release", "release", ""),
+    ("machine", "machine", ""),
+    ("root partition", "root", ": does its U-Boot boot from another medium than boot.medium?"),
 )
-_HINTS = {
-    "U-Boot": ": does the board start from another medium (eMMC boot partition, OSPI), as its "
-    "boot-mode switches say?",
-    "root partition": ": does its U-Boot boot from another medium than boot.medium?",
-}
-
-SCRIPT = r"""
-say() { echo "=$1"; shift; "$@" 2>/dev/null; echo; }
-say kernel uname -r
-say kernel_version uname -v
-say command_line cat /proc/cmdline
-say machine cat /etc/hostname
-say os_release cat /etc/os-release
-say own_release cat /etc/evmperf-release
-root=$(awk '$2=="/" && $1!="rootfs"{last=$1} END{print last}' /proc/mounts)
-[ "$root" != /dev/root ] || {
-  # The kernel mounted it itself: its number says which.
-  number=$(awk '$5=="/"{last=$3} END{print last}' /proc/self/mountinfo)
-  root=$(readlink -f /sys/dev/block/$number); root=/dev/${root##*/}
-}
-say root echo "$root"
-name=${root##*/}; disk=$(readlink -f /sys/class/block/$name/..); disk=${disk##*/}
-say disk_name echo "$disk"
-say number cat /sys/class/block/$name/partition
-echo =table; dd if=/dev/$disk bs=512 count=1 2>/dev/null | od -An -v -tx1; echo
-say type cat /sys/block/$disk/device/type
-say partuuid lsblk -ndo PARTUUID "$root"
-echo =medium
-for name in /sys/block/$disk/device/cid /sys/block/$disk/device/serial /sys/block/$disk/serial; do
-  [ ! -r $name ] || { cat $name; break; }
-done
-echo
-# Of ext4's superblock: mounts for writing, the most before a check, and its magic number.
-echo =superblock; dd if="$root" bs=2 skip=538 count=3 2>/dev/null | od -An -v -tu2; echo
-"""
-"""Shell text that prints `=NAME` and then what that is, for any shell and busybox."""
+SCRIPT = Path(__file__).with_name("running.sh").read_text("utf-8")
 
 
 class Running(SystemIdentity, frozen=True, kw_only=True):
@@ -68,15 +39,15 @@ class Running(SystemIdentity, frozen=True, kw_only=True):
     mounts: int | None = None
 
 
-def ask(shell: Shell, console: Sequence[str]) -> Running:
-    """Ask a board by its shell; `console` are the lines of its boot, for U-Boot's banner."""
-    return parse(shell.run(SCRIPT, _TIMEOUT_S).text, banner(console))
-
-
 def banner(console: Sequence[str]) -> str:
     """U-Boot proper's first line in what a board said, the last there is: "" if it said none."""
     said = (identity.banner(line.encode()) for line in reversed(console))
     return next((text for text in said if text and not text.startswith("U-Boot SPL")), "")
+
+
+def ask(shell: Shell, console: Sequence[str]) -> Running:
+    """Ask a board by its shell; `console` are the lines of its boot, for U-Boot's banner."""
+    return parse(shell.run(SCRIPT, _TIMEOUT_S).text, banner(console))
 
 
 def parse(text: str, uboot: str) -> Running:
@@ -84,24 +55,20 @@ def parse(text: str, uboot: str) -> Running:
     found = r"^=(\w+)\n(.*?)(?=^=\w+$|\Z)"
     parts = dict(re.findall(found, text.replace("\r", ""), re.MULTILINE | re.DOTALL))
     said = {name: value.strip() for name, value in parts.items()}
+    mounts = re.fullmatch(rf"([0-9]{{1,5}})\s+[0-9]+\s+{_EXT_MAGIC}", said.get("superblock", ""))
     return Running(
         kernel=said.get("kernel", ""),
         kernel_version=said.get("kernel_version", ""),
         machine=said.get("machine", ""),
-        build_id=assignments(said.get("own_release", "").encode()).get("BUILD_ID", ""),
-        os_release=assignments(said.get("os_release", "").encode()),
+        build_id=provenance.assignments(said.get("own_release", "")).get("BUILD_ID", ""),
+        os_release=provenance.assignments(said.get("os_release", "")),
         root=said.get("partuuid") or _partuuid(said),
         device=said.get("root", ""),
         uboot=uboot,
         medium=" ".join(said.get("medium", "").split()),
-        mounts=_mounts(said.get("superblock", "")),
+        # s_mnt_count (Linux, Documentation/filesystems/ext4/super.rst), where it is ext4's.
+        mounts=int(mounts[1]) if mounts else None,
     )
-
-
-def _mounts(superblock: str) -> int | None:
-    """`s_mnt_count` (Linux, Documentation/filesystems/ext4/super.rst), where it is ext4's."""
-    found = re.fullmatch(rf"\s*([0-9]{{1,5}})\s+[0-9]+\s+{_EXT_MAGIC}\s*", superblock)
-    return int(found[1]) if found else None
 
 
 def _partuuid(said: Mapping[str, str]) -> str:
@@ -121,14 +88,10 @@ def _partuuid(said: Mapping[str, str]) -> str:
 def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
     """Raise LabError if a known value differs from the image; `own_loader`: U-Boot is the image's."""
     # U-Boot first of all: an old loader explains everything after it.
-    for what, name in _COMPARED[0 if own_loader else 1 :]:
+    for what, name, hint in _COMPARED[0 if own_loader else 1 :]:
         asked, found = getattr(says, name), getattr(runs, name)
-        if asked and found and _plain(asked) != _plain(found):
+        if asked and found and asked.split() != found.split():
             raise LabError(
                 f"the board did not boot the image it was given: its {what} is {found!r}, the "
-                f"image's is {asked!r}{_HINTS.get(what, '')}"
+                f"image's is {asked!r}{hint}"
             )
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())[:_LIMIT]

@@ -1,31 +1,108 @@
-"""How an image gets onto a board's boot medium: by a card switch or the lab's own command; what all ways
-share, and the lab's TFTP and HTTP servers.
+"""How an image gets onto a board's boot medium: by a card switch or the lab's own command.
+
+A card may be on another host of the lab, which has Python but not evmperf. The source of `writer` is sent
+over Labgrid's connection to its exporter, then the image: a chunk of zeros takes five bytes. Labgrid's
+AgentWrapper would carry it as base64 in JSON, a third more bytes, and without progress while a call runs.
 """
 
-import re
+import contextlib
+import inspect
+import json
 import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from labgrid.driver.exception import ExecutionError
-from labgrid.exceptions import NoDriverFoundError
+from typing import Any, NamedTuple
 
 from evmperf.boards.board import Board
 from evmperf.lab.media import CardSwitch
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.provision import writer
 from evmperf.provision.image import DiskImage
-from evmperf.provision.remote import Host
-from evmperf.provision.writer import Content, Progress
+from evmperf.provision.writer import CHUNK, FRAME, Content, MediumError, Progress, Source
 
 _COMMAND_S = 3600.0
-_NOTHING = re.compile(r"Retry count exceeded|TFTP server died|\bT( T)+\s*$", re.MULTILINE)
-"""What U-Boot prints when nothing comes any more (net/tftp.c, net/arp.c)."""
-_REFUSED = re.compile(r"TFTP error: .*")
-_BEGUN, _ENDED = "Loading: ", "Bytes transferred"
-"""Before the marks (#) of a transfer's progress, and behind it (net/tftp.c, net/net.c)."""
+_START = (
+    "import sys;t=sys.stdin.buffer.read({length}).decode();s={{'__name__':'writer'}};"
+    "exec(compile(t,'writer','exec'),s);sys.exit(s['serve'](sys.stdin.buffer,sys.stdout.buffer))"
+)
+_KINDS: dict[str, type[EvmperfError]] = {"usage": UsageError}
+
+
+class Host(NamedTuple):
+    """The host of a medium: this one, or one behind the command `prefix` (`ssh HOST --`)."""
+
+    prefix: Sequence[str] = ()
+    name: str = "this host"
+
+    def put(self, path: str, source: Source, content: Content, progress: Progress) -> dict[str, Any]:
+        """`writer.put` on that host; raises LabError or UsageError."""
+        if self.prefix:
+            return self._order({"path": path, **content._asdict()}, source, progress)
+        try:
+            return writer.put(path, source, content, progress)
+        except MediumError as error:
+            raise _KINDS.get(error.kind, LabError)(str(error)) from None
+
+    def _order(self, order: dict[str, Any], source: Source, progress: Progress) -> dict[str, Any]:
+        text = inspect.getsource(writer).encode()
+        # ssh gives its words to a shell.
+        start = shlex.quote(_START.format(length=len(text)))
+        command = [*self.prefix, "python3", "-u", "-c", start]
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+        except OSError as error:
+            raise LabError(f"{command[0]} cannot be started: {error.strerror}") from None
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(text + json.dumps(order).encode() + b"\n")
+                process.stdin.flush()
+            for line in process.stdout:
+                answer = json.loads(line)
+                if "need" in answer:
+                    with contextlib.suppress(BrokenPipeError):
+                        _send(process.stdin, source, order["size"])
+                elif "progress" in answer:
+                    progress(*answer["progress"])
+                elif "error" in answer:
+                    raise _KINDS.get(answer["kind"], LabError)(f"on {self.name}: {answer['error']}")
+                elif "result" in answer:
+                    result: dict[str, Any] = answer["result"]
+                    return result
+            said = process.stderr.read().decode(errors="replace").strip().splitlines()
+            raise LabError(
+                f"{self.name} ended the writing of {order['path']}: "
+                f"{said[-1] if said else 'no error message'}; the medium is marked as incomplete: "
+                f"write the image again"
+            )
+        except ValueError:
+            raise LabError(
+                f"{self.name} does not speak evmperf's protocol: does its shell or Python print a "
+                f"greeting? Remove it for non-interactive logins"
+            ) from None
+        finally:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
+
+
+def _send(pipe: Any, source: Source, size: int) -> None:
+    offset = 0
+    for chunk in source():
+        length = min(CHUNK, size - offset)
+        pipe.write(FRAME.pack(0 if chunk is None else 1, length))
+        if chunk is not None:
+            pipe.write(chunk[:length])
+        offset += length
+    pipe.flush()
 
 
 class Way:
@@ -46,11 +123,11 @@ class Way:
         """See, before each power-on, that the board has its medium, and that it is whole."""
 
 
-def write(host: Host, medium: str, image: DiskImage, progress: Progress) -> dict[str, Any]:
+def write(host: Host, path: str, image: DiskImage, progress: Progress) -> dict[str, Any]:
     """Make a medium at `host` equal to an image; what `writer.put` returns."""
     about = Content(image.hashes.size, image.hashes.content, image.name)
     source = writer.chunks_of(str(image.content), image.hashes.size)
-    return host.put(medium, source, about, progress)
+    return host.put(path, source, about, progress)
 
 
 class CardWay(Way):
@@ -106,46 +183,3 @@ class CommandWay(Way):
             said = (done.stderr + done.stdout).strip().splitlines() or ["without a message"]
             raise LabError(f"`{command[:80]}` ended with {done.returncode}: {said[-1][:200]}")
         return {"by": self._command}
-
-
-class Provider:
-    """Labgrid's provider of a protocol, which puts files where the lab's server looks.
-
-    Raises UsageError for a board file without one, with `what` the board does not get.
-    """
-
-    def __init__(self, target: Any, board: Board, protocol: str, what: str) -> None:
-        self._protocol = protocol
-        try:
-            self._driver = target.get_driver(f"{protocol}ProviderDriver")
-        except (NoDriverFoundError, KeyError):
-            raise UsageError(
-                f"{board.file_name} names no {protocol}Provider with its driver, which gives the board "
-                f"{what} (docs/provisioning.md)"
-            ) from None
-
-    def stage(self, file: Path, name: str) -> str:
-        """Where the board gets the file; raises LabError."""
-        try:
-            return str(self._driver.stage(str(file)))
-        except (OSError, subprocess.SubprocessError, ExecutionError) as error:
-            raise LabError(
-                f"{name} cannot be put where the lab's {self._protocol} server looks ({self._protocol}"
-                f"Provider's internal): {' '.join(str(error).split())[:160]}"
-            ) from None
-
-
-def trouble(console: Sequence[str]) -> str:
-    """Why the last transfer in a console failed, and the remedy; "" if it did not fail."""
-    said = "\n".join(console)
-    _, begun, last = said.rpartition(_BEGUN)
-    said = last if begun else said
-    if refused := _REFUSED.search(said):
-        return f"{refused[0].strip()}; are the files where the server looks?"
-    if _NOTHING.search(said):
-        stopped = "the server stopped in mid-transfer"
-        what = stopped if "#" in last else "the server sends nothing"
-        return f"{what}; check that it runs, and the cable"
-    if begun and _ENDED not in last:
-        return "the transfer did not end in time: the server or the network is slow"
-    return ""

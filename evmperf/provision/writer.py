@@ -1,26 +1,50 @@
-"""Making a medium equal to an image, byte for byte, and proving it.
+"""Making a medium (a card, an eMMC, or a file that stands for one) equal to an image, and proving it.
 
 What differs is written, then all of it is read back past every cache and compared. Zeros of the
 image are zeros on the medium, whatever was there. The first block is written last: until then a
 mark stands there, with which no board boots, and by which an interrupted write is known.
 
-Nothing but Python's own library and `medium` is imported: the same text runs where the medium is,
-on another host of the lab, which need not have evmperf (see `remote`).
+Nothing but Python's own library is imported: the same text runs where the medium is, on another host of
+the lab, which need not have evmperf (see `ways`). Annotations are not evaluated, as it may have an older
+Python.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import errno
+import fcntl
 import hashlib
 import json
+import mmap
 import os
+import stat
 import struct
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from evmperf.provision.medium import CHUNK, HEAD, Buffer, Medium, MediumError, first_other
+CHUNK = 1 << 20
+"""Bytes that are read, compared and written at a time."""
+HEAD = 4096
+"""Bytes at the beginning that hold the mark: the partition table is in them."""
 
+_PIECE = 1 << 16
+"""Of a chunk, what lies between the first and the last differing piece is written."""
+_BLKFLSBUF, _BLKZEROOUT = 0x1261, 0x127F
+_PUNCH_HOLE = 0x03  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
+_NOT_OPENED = {
+    errno.EBUSY: "is in use here (mounted?): unmount its partitions",
+    errno.EACCES: "may not be written by this user: add the user to the group of the device "
+    "(disk), or remove the write protection",
+    errno.EPERM: "may not be written: it is write-protected",
+    errno.EROFS: "is write-protected: move the card's lock",
+    errno.ENOENT: "is missing: check the card, and the switch's cable to this host",
+    errno.ENOMEDIUM: "has no medium: put a card in",
+}
+_libc = ctypes.CDLL(None, use_errno=True)
 MARK = b"evmperf: this medium was being written and is not whole\n"
 
 _STREAK, _BLIND = 8, 256
@@ -32,9 +56,140 @@ FRAME = struct.Struct(">BI")
 Source = Callable[[], Iterator["memoryview | None"]]
 """Gives the image from its beginning, in chunks; None for a chunk of zeros."""
 Progress = Callable[[str, int, int], None]
-"""Told what is being done (write, verify), and how many bytes of how many are: none at first, when
-nothing stands against writing any more, and nothing is written yet.
+"""Told what is being done (fetch, read, write, verify), and how many bytes of how many are: when no
+obstacle to writing is left, and before the first byte, none.
 """
+
+
+class MediumError(Exception):
+    """A medium that cannot be made equal to the image; `kind` is lab or usage."""
+
+    def __init__(self, text: str, kind: str = "lab") -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+class Buffer:
+    """One chunk of memory, aligned as direct I/O needs it."""
+
+    def __init__(self) -> None:
+        self._map = mmap.mmap(-1, CHUNK)
+        self.view = memoryview(self._map)
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+
+
+class Medium:
+    """A block device, or a file that stands for one. Raises MediumError with a remedy."""
+
+    def __init__(self, path: str, *, write: bool = True) -> None:
+        self.path = path
+        self._have, self._zeros = Buffer(), Buffer()
+        try:
+            # O_EXCL on a block device fails while the device or a partition of it is mounted.
+            block = stat.S_ISBLK(Path(path).stat().st_mode)
+            flags = (os.O_RDWR if write else os.O_RDONLY) | (os.O_EXCL if block else 0)
+            self._handle = os.open(path, flags | os.O_CLOEXEC)
+        except OSError as error:
+            reason = _NOT_OPENED.get(error.errno or 0, f"cannot be opened: {error.strerror}")
+            raise MediumError(f"{path} {reason}") from None
+        self._block = block
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._handle)
+            raise MediumError(f"{path} is being written by another process: wait for it, or end it") from None
+        self.size = os.lseek(self._handle, 0, os.SEEK_END)
+        if self.size == 0:
+            os.close(self._handle)
+            raise MediumError(f"{path} has no medium: check the card and the card switch")
+        self._direct = False
+
+    def close(self) -> None:
+        """Let go of the medium."""
+        os.close(self._handle)
+
+    @contextlib.contextmanager
+    def _working(self, what: str, offset: int, length: int) -> Iterator[None]:
+        """Read or write past the caches where the place allows it."""
+        direct = offset % HEAD == length % HEAD == 0
+        if direct != self._direct:
+            flags = fcntl.fcntl(self._handle, fcntl.F_GETFL)
+            flags = flags | os.O_DIRECT if direct else flags & ~os.O_DIRECT
+            with contextlib.suppress(OSError):  # a file system without: its cache is dropped instead
+                fcntl.fcntl(self._handle, fcntl.F_SETFL, flags)
+                self._direct = direct
+        try:
+            yield
+        except OSError as error:
+            raise self._failed(what, offset, error) from None
+
+    def read(self, offset: int, length: int) -> memoryview:
+        """Read past the caches into this object's one buffer."""
+        done = 0
+        with self._working("read", offset, length):
+            if not self._direct:
+                os.posix_fadvise(self._handle, offset, length, os.POSIX_FADV_DONTNEED)
+            while done < length:
+                got = os.preadv(self._handle, [self._have.view[done:length]], offset + done)
+                if got == 0:
+                    raise MediumError(
+                        f"{self.path} ends at byte {offset + done}, before the end of the image"
+                    )
+                done += got
+        return self._have.view[:length]
+
+    def write(self, offset: int, data: memoryview | None, length: int) -> None:
+        """Write bytes, or zeros where `data` is None."""
+        if data is None and self._zero(offset, length):
+            return
+        data = self._zeros.view[:length] if data is None else data[:length]
+        done = 0
+        with self._working("written", offset, length):
+            while done < length:
+                done += os.pwrite(self._handle, data[done:], offset + done)
+
+    def _zero(self, offset: int, length: int) -> bool:
+        """Let the medium make its own zeros; False where it cannot."""
+        if self._block:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(self._handle, _BLKZEROOUT, struct.pack("QQ", offset, length))
+                return True
+            return False
+        arguments = ctypes.c_int(_PUNCH_HOLE), ctypes.c_long(offset), ctypes.c_long(length)
+        return bool(_libc.fallocate(self._handle, *arguments) == 0)
+
+    def flush(self) -> None:
+        """Bring everything to the medium, and forget what memory still holds of it."""
+        try:
+            os.fsync(self._handle)
+        except OSError as error:
+            raise self._failed("written", 0, error) from None
+        if self._block:
+            with contextlib.suppress(OSError):  # for root only; direct reads need it not
+                fcntl.ioctl(self._handle, _BLKFLSBUF)
+        os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def difference(self, offset: int, want: memoryview | None, length: int) -> tuple[int, int] | None:
+        """A chunk's first different byte, and the end of the last _PIECE that differs; None for none."""
+        have, view = self.read(offset, length), (self._zeros.view if want is None else want)[:length]
+        here, there = (ctypes.addressof(ctypes.c_char.from_buffer(side)) for side in (have, view))
+        if _libc.memcmp(*map(ctypes.c_void_p, (here, there)), ctypes.c_size_t(length)) == 0:
+            return None
+        pieces = [slice(start, start + _PIECE) for start in range(0, length, _PIECE)]
+        different = [piece for piece in pieces if have[piece].tobytes() != view[piece]]
+        pairs = enumerate(zip(have[different[0]], view[different[0]], strict=True))
+        at = next(at for at, (found, wanted) in pairs if found != wanted)
+        return different[0].start + at, min(different[-1].stop, length)
+
+    def _failed(self, what: str, offset: int, error: OSError) -> MediumError:
+        if error.errno == errno.EIO:
+            return MediumError(
+                f"{self.path} cannot be {what} at byte {offset} (I/O error): "
+                f"the medium is dying or has bad contact; replace it"
+            )
+        if error.errno == errno.EPERM:
+            return MediumError(f"{self.path} is write-protected: move the card's lock")
+        return MediumError(f"{self.path} cannot be {what} at byte {offset}: {error.strerror}")
 
 
 class Content(NamedTuple):
@@ -51,8 +206,7 @@ def put(
     """Make the medium equal to the image of `source`; returns the bytes `written` and `repeated`, and
     `already` for an equal medium. Raises MediumError; a medium being written then carries the mark.
     """
-    medium = Medium(path)
-    try:
+    with contextlib.closing(Medium(path)) as medium:
         if content.size > medium.size:
             raise MediumError(
                 f"the image has {content.size} bytes and {path} only {medium.size}: use a larger medium",
@@ -72,8 +226,6 @@ def put(
         if written:
             writer.finish()
         return {"written": written, "repeated": repeated, "already": not written}
-    finally:
-        medium.close()
 
 
 class _Writer:
@@ -82,12 +234,10 @@ class _Writer:
     def __init__(self, medium: Medium, source: Source, content: Content, progress: Progress) -> None:
         self._medium, self._source, self._size = medium, source, content.size
         self._sha256, self._progress = content.sha256, progress
-        self._mark = bytearray(HEAD)
-        said = json.dumps({"image": content.name, "sha256": content.sha256})
-        text = MARK + said.encode() + b"\n"
-        self._mark[: len(text)] = text
+        about = json.dumps({"image": content.name, "sha256": content.sha256})
+        self._mark = (MARK + about.encode() + b"\n").ljust(HEAD, b"\0")
         self._marked = False
-        self._head = Buffer()
+        self._head = b""
         """What belongs in the first block at the end."""
 
     def _chunks(self) -> Iterator[tuple[int, memoryview | None, int]]:
@@ -104,107 +254,73 @@ class _Writer:
         written = 0
         # Apart for data and for zeros: a new release's data differs where its zeros do not.
         streak, blind = [0, 0], [0, 0]
+        digest, hashed, zeros = hashlib.sha256(), None, bytes(CHUNK)
         self._progress("write", 0, self._size)
         with ThreadPoolExecutor(1) as pool:
-            digest = _Digest(pool)
             for offset, chunk, length in self._chunks():
-                digest.update(chunk, length)
+                if hashed:
+                    hashed.result()  # a chunk lasts until the next but one
+                hashed = pool.submit(digest.update, (zeros if chunk is None else chunk)[:length])
                 kind = int(chunk is None)
                 if offset == 0:
-                    written += self._begin(chunk, length)
-                elif blind[kind]:
+                    self._head = bytes((zeros if chunk is None else chunk)[:HEAD])
+                if blind[kind]:
                     blind[kind] -= 1
                     written += self._write(offset, chunk, 0, length)
                 elif span := self._medium.difference(offset, chunk, length):
-                    written += self._write(offset, chunk, *span)
-                    streak[kind] = streak[kind] + 1 if span[1] - span[0] == length else 0
+                    first = span[0] - span[0] % HEAD
+                    written += self._write(offset, chunk, first, span[1])
+                    streak[kind] = streak[kind] + 1 if span[1] - first == length else 0
                     if streak[kind] >= _STREAK:
                         blind[kind] = min(streak[kind], _BLIND)
                         streak[kind] += blind[kind]
                 else:
                     streak[kind] = 0
                 self._progress("write", offset + length, self._size)
-            if self._sha256 and digest.hex() != self._sha256:
-                raise MediumError(
-                    "the image changed while it was written: its SHA-256 is different now", "usage"
-                )
+        if self._sha256 and digest.hexdigest() != self._sha256:
+            raise MediumError("the image changed while it was written: its SHA-256 is different now", "usage")
         if written:
             self._medium.flush()
         return written
 
-    def _begin(self, chunk: memoryview | None, length: int) -> int:
-        """Handle the first chunk, whose first block is written last."""
-        self._head.view[:HEAD] = bytes(HEAD) if chunk is None else chunk[:HEAD]
-        span = self._medium.difference(0, chunk, length)
-        if span is None:
-            return 0
-        if length <= HEAD:
-            self._set_mark()
-            return length
-        first = max(span[0], HEAD)
-        self._set_mark()
-        return self._write(0, chunk, first, max(span[1], first)) + (HEAD if span[0] < HEAD else 0)
-
     def _write(self, offset: int, chunk: memoryview | None, first: int, last: int) -> int:
-        self._set_mark()
-        if last > first:
-            data = None if chunk is None else chunk[first:last]
-            self._medium.write(offset + first, data, last - first)
+        """Write a part of a chunk, without the first block; returns its length."""
+        if not self._marked:
+            self._begin_with(self._mark)
+            self._marked = True
+        begin = max(first, HEAD - offset)
+        if last > begin:
+            self._medium.write(offset + begin, None if chunk is None else chunk[begin:last], last - begin)
         return last - first
 
-    def _set_mark(self) -> None:
-        if self._marked:
-            return
-        length = min(HEAD, self._size)
-        buffer = Buffer()
-        buffer.view[:HEAD] = self._mark
-        self._medium.write(0, buffer.view[:length], length)
+    def _begin_with(self, block: bytes) -> memoryview:
+        """Write the first block; returns what was written."""
+        buffer, length = Buffer(), min(HEAD, self._size)
+        buffer.view[:length] = block[:length]
+        self._medium.write(0, buffer.view, length)
         self._medium.flush()
-        self._marked = True
+        return buffer.view[:length]
 
     def verify(self) -> int | None:
         """Read all of it back; the first byte that differs, None if there is none."""
         self._medium.flush()
         for offset, chunk, length in self._chunks():
-            if offset == 0:
-                # Here the mark still stands; `finish` sees to this block.
-                have = self._medium.read(0, length).tobytes()
-                want = bytes(length) if chunk is None else chunk[:length].tobytes()
-                if have[HEAD:] != want[HEAD:]:
-                    return HEAD + first_other(have[HEAD:], want[HEAD:])
-            elif self._medium.difference(offset, chunk, length):
-                return self._medium.first_difference(offset, chunk, length)
+            want = chunk
+            if offset == 0:  # the mark still stands there
+                want = Buffer().view
+                if chunk is not None:
+                    want[:] = chunk
+                want[:HEAD] = self._mark
+            if span := self._medium.difference(offset, want, length):
+                return offset + span[0]
             self._progress("verify", offset + length, self._size)
         return None
 
     def finish(self) -> None:
         """Write the first block, which makes the medium whole, and see that it is there."""
-        length = min(HEAD, self._size)
-        want = self._head.view[:length]
-        self._medium.write(0, want, length)
-        self._medium.flush()
-        if self._medium.read(0, length).tobytes() != want.tobytes():
+        want = self._begin_with(self._head)
+        if self._medium.read(0, len(want)) != want:
             raise MediumError(f"{self._medium.path} does not keep its first block: replace the medium")
-
-
-class _Digest:
-    """The SHA-256 of chunks, computed in parallel: a chunk must stay until the next `update`."""
-
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self._pool, self._hash = pool, hashlib.sha256()
-        self._pending: Future[None] | None = None
-        self._zeros = bytes(CHUNK)
-
-    def update(self, chunk: memoryview | None, length: int) -> None:
-        if self._pending:
-            self._pending.result()
-        data = memoryview(self._zeros)[:length] if chunk is None else chunk[:length]
-        self._pending = self._pool.submit(self._hash.update, data)
-
-    def hex(self) -> str:
-        if self._pending:
-            self._pending.result()
-        return self._hash.hexdigest()
 
 
 def chunks_of(path: str, size: int) -> Source:

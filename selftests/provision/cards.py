@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.provision import writer
-from evmperf.provision.remote import Host
+from evmperf.provision.ways import Host
 from evmperf.provision.writer import Content, Progress
 from selftests.provision.imagelab import MIB
 

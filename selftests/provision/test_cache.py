@@ -15,7 +15,8 @@ import pytest
 
 from evmperf.boards.board import Board
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import catalogue, download
+from evmperf.provision import cache as caches
+from evmperf.provision import download
 from evmperf.provision.cache import Cache
 from evmperf.provision.image import check_fits
 from selftests.provision import imagelab
@@ -232,7 +233,7 @@ def test_an_image_that_went_from_the_cache_is_made_again(packed, tmp_path):
 def releases(tmp_path, monkeypatch, text):
     file = tmp_path / "releases.yaml"
     file.write_text(text)
-    monkeypatch.setenv(catalogue.VARIABLE, str(file))
+    monkeypatch.setenv(caches.RELEASES, str(file))
 
 
 def test_a_release_is_found_by_name_and_machine(tmp_path, monkeypatch):
@@ -242,35 +243,35 @@ def test_a_release_is_found_by_name_and_machine(tmp_path, monkeypatch):
         f'"11.01":\n  am64xx-evm: {{image: am64.wic.xz, sha256: {"A" * 64}}}\n'
         '  am62xx-evm: {image: "https://files.example.com/am62.wic.xz"}\n',
     )
-    found = catalogue.find("11.01", "am64xx-evm")
-    assert found == catalogue.ImageSource(str(tmp_path / "am64.wic.xz"), "a" * 64, "11.01")
-    assert catalogue.find("11.01", "am62xx-evm").where == "https://files.example.com/am62.wic.xz"
+    found = caches.find("11.01", "am64xx-evm")
+    assert found == caches.ImageSource(str(tmp_path / "am64.wic.xz"), "a" * 64)
+    assert caches.find("11.01", "am62xx-evm").image == "https://files.example.com/am62.wic.xz"
     with pytest.raises(UsageError, match=r"has no release 11\.10; did you mean 11\.01\?"):
-        catalogue.find("11.10", "am64xx-evm")
+        caches.find("11.10", "am64xx-evm")
     with pytest.raises(UsageError, match=r"no image of release 11\.01 for the machine j721e"):
-        catalogue.find("11.01", "j721e-evm")
+        caches.find("11.01", "j721e-evm")
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("- a\n", "must map releases to machines"),
-        ("a: b\n", "release a must map machines"),
-        ("a: {b: {url: c}}\n", "release a, machine b: write image"),
-        ("a: {b: {image: c, sha1: d}}\n", "unknown word 'sha1'"),
+        ("- a\n", "has no release 11.01; there are none"),
+        ("11.01: b\n", "release 11.01 must map machines to images"),
+        ("11.01: {am64xx-evm: {url: c}}\n", "release 11.01, machine am64xx-evm: .*; write image: FILE"),
+        ("11.01: {am64xx-evm: {image: c, sha1: d}}\n", "unknown field `sha1`"),
         ("a: [", "is not YAML"),
     ],
 )
 def test_a_list_with_a_mistake_is_said_so(tmp_path, monkeypatch, text, said):
     releases(tmp_path, monkeypatch, text)
     with pytest.raises(UsageError, match=said):
-        catalogue.find("11.01", "am64xx-evm")
+        caches.find("11.01", "am64xx-evm")
 
 
 def test_without_a_list_a_name_is_no_image(monkeypatch):
-    monkeypatch.delenv(catalogue.VARIABLE, raising=False)
+    monkeypatch.delenv(caches.RELEASES, raising=False)
     with pytest.raises(UsageError, match=r"neither a file nor .*EVMPERF_RELEASES"):
-        catalogue.find("11.01", "am64xx-evm")
+        caches.find("11.01", "am64xx-evm")
 
 
 # Refused before the board is touched

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.provision.medium import Medium
+from evmperf.provision.writer import Medium
 from selftests.provision import cards, imagelab
 from selftests.provision.cards import assert_equal, put, used_card
 from selftests.provision.imagelab import MIB

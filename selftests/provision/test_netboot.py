@@ -15,7 +15,7 @@ from evmperf.boards import board as boards
 from evmperf.lab.tester import CommandTester
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.model.replies import WantedSession
-from evmperf.provision import netboot
+from evmperf.provision import network
 from selftests.provision import imagelab
 
 
@@ -59,7 +59,7 @@ def here():
 def test_a_kernel_is_staged_booted_and_compared(target, board, tmp_path):
     bench = Bench()
     given = {"kernel": kernel(tmp_path, *here()), "ramdisk": __file__}
-    facts = netboot.start(target, board, bench, given)
+    facts = network.boot(target, board, bench, given)
     name = Path(__file__).name
     staged = {"netboot_kernel": "board1/Image", "netboot_ramdisk": f"board1/{name}"}
     assert bench.asked == ("netboot", staged)
@@ -71,7 +71,7 @@ def test_a_kernel_is_staged_booted_and_compared(target, board, tmp_path):
 def test_another_kernel_is_a_lab_failure_with_both_versions(target, board, tmp_path):
     given = {"kernel": kernel(tmp_path, here()[0], "#9999 other")}
     with pytest.raises(LabError, match=r"its kernel is .* and not .*#9999 other"):
-        netboot.start(target, board, Bench(), given)
+        network.boot(target, board, Bench(), given)
 
 
 class Lost(Bench):
@@ -96,22 +96,22 @@ def test_a_server_that_fails_is_the_lab_s_and_a_kernel_that_does_not_boot_the_bo
     given = {"kernel": kernel(tmp_path, *here())}
     cut = Lost("Loading: *\b###", "\tT T", "Retry count exceeded; starting again")
     with pytest.raises(LabError, match=r"mid-transfer.*\(no shell\)"):
-        netboot.start(target, board, cut, given)
+        network.boot(target, board, cut, given)
     bad = Lost("Loading: *\b###", "Bytes transferred = 9 (9 hex)", "Bad Linux ARM64 Image magic!")
     with pytest.raises(BoardError, match=r"^no shell$"):
-        netboot.start(target, board, bad, given)
+        network.boot(target, board, bad, given)
 
 
 def test_of_a_device_tree_the_model_is_compared(target, board, tmp_path):
-    """The reader is the one that fitImages are read with; here there is no device tree to ask."""
+    """This host has no device tree to ask."""
     (tmp_path / "a.dts").write_text('/dts-v1/; / { model = "TI AM642 EVM"; };')
     imagelab.run("dtc", "-q", "-O", "dtb", "-o", tmp_path / "a.dtb", tmp_path / "a.dts")
     bench = Bench()
-    facts = netboot.start(target, board, bench, {"dtb": str(tmp_path / "a.dtb")})
+    facts = network.boot(target, board, bench, {"dtb": str(tmp_path / "a.dtb")})
     assert facts["dtb"]["model"] == "TI AM642 EVM"
     assert bench.asked[1] == {"netboot_dtb": "board1/a.dtb"}
     with pytest.raises(LabError, match="model is 'TI J721E' and not 'TI AM642 EVM'"):
-        netboot._check("device tree's model", "TI AM642 EVM", "TI J721E")
+        network._check("device tree's model", "TI AM642 EVM", "TI J721E")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_of_a_device_tree_the_model_is_compared(target, board, tmp_path):
 def test_what_cannot_be_is_said(variant, word, said):
     bench = Bench()
     with pytest.raises(UsageError, match=said):
-        netboot.start(Target("bare"), catalogue.board(boards.find(variant)), bench, {"kernel": word})
+        network.boot(Target("bare"), catalogue.board(boards.find(variant)), bench, {"kernel": word})
     assert bench.asked is None
 
 

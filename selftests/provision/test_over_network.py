@@ -20,7 +20,7 @@ from labgrid import Environment
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import LabError
-from evmperf.provision import netboot, network
+from evmperf.provision import network
 from evmperf.provision.installation import Installation
 from evmperf.virtual import envfile, image, release, rootfs
 from evmperf.virtual.client import LabClient
@@ -204,7 +204,7 @@ def test_kernel_device_tree_and_ramdisk_need_no_disk(lab, tmp_path):
     try:
         target, board = environment.get_target("main"), benchmarks.board(lab.file)
         files = {part: str(file) for part, file in given.items()}
-        facts = netboot.start(target, board, LabgridBench(target, board), files)
+        facts = network.boot(target, board, LabgridBench(target, board), files)
         assert " #7 SMP" in facts["kernel"]["version"]
         assert facts["dtb"]["model"] == "A board of our own"
         assert facts["ramdisk"]["name"] == "ramdisk-own"

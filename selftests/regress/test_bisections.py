@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.provision import disk
+from evmperf.provision import identity
 from evmperf.regress import spread
 from selftests.instruments import bisections, confirmation
 from selftests.instruments.bisections import BOOT_TIME, Words
@@ -67,7 +67,7 @@ class WithCard(FakeBoard):
 
     def switch(self, on):
         if on:
-            system = disk.file_system(self.card, disk.read(self.card).partitions[1])
+            system = identity.file_system(self.card, identity.table_of(self.card).partitions[1])
             for name in ("etc/os-release", "etc/hostname"):
                 (self._root / name).write_bytes(system.read(f"/{name}"))
             slow = b"sleep" in system.read("/etc/init.d/rcS")

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evmperf.provision import content, writer
-from evmperf.provision.remote import Host
+from evmperf.provision.ways import Host
 from evmperf.provision.writer import Content
 from selftests.instruments.speed.figures import Row, ratio
 
