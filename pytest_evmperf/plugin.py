@@ -18,7 +18,7 @@ from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards import board as boards
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.cli import arguments
-from evmperf.console.person import Person
+from evmperf.console.powering import Person
 from evmperf.influx.config import variable
 from evmperf.keeping.claim import JOIN
 from evmperf.measure import boardfile

@@ -27,7 +27,7 @@ CLASSES = {
     "hold": "keeping.taking.Hold",
     "keeper": "keeping.server.Keeper",
     "kind": "model.errors.Kind",
-    "mark": "console.marks.Mark",
+    "mark": "model.records.BootMark",
     "metric": "model.results.Metric",
     "place": "benchmarks.benchmark.Place",
     "profile": "benchmarks.benchmark.Profile",

@@ -10,7 +10,7 @@ from typing import Any
 
 from pexpect import TIMEOUT
 
-from evmperf.console.diagnosis import diagnose, last_line
+from evmperf.console.signs import diagnose, last_line
 from evmperf.model.errors import BoardError, Kind
 
 _QUIET_S = 0.3
@@ -25,11 +25,11 @@ class NotReached(BoardError):
 
     def __init__(self, sentence: str, said: str) -> None:
         cause, last = diagnose(said), last_line(said)
-        if last and (cause is None or cause.line != last):
+        if last and (cause is None or cause.text != last):
             sentence += f"; the last line is {last!r}"
-        super().__init__(f"{sentence}; {cause or 'it gave no reason'}")
+        super().__init__(f"{sentence}; {cause.as_cause() if cause else 'it gave no reason'}")
         self.kind = cause.kind if cause else Kind.BOARD
-        self.permanent = bool(cause and cause.waits)
+        self.permanent = bool(cause and cause.permanent)
 
 
 class CameBack(NotReached):
@@ -81,7 +81,7 @@ def await_prompt(console: Any, prompt: str, silence_s: float, within_s: float) -
         except TIMEOUT:
             # A board that is never silent is asked, too, once half of its time is over.
             silent = getattr(console, "silent_s", 0.0) >= silence_s
-            if asked and silent and getattr(diagnose(recent(console)), "waits", False):
+            if asked and silent and getattr(diagnose(recent(console)), "permanent", False):
                 break
             if silent or passed > within_s / 2:
                 console.sendline("")

@@ -1,22 +1,24 @@
-"""What booted: the kernel's command line and its root, from the console or asked of the system."""
+"""The kernel's command line: how words get onto it in U-Boot's environment, and what booted by it, from the
+console or asked of the system.
+
+U-Boot passes the variable `bootargs`. TI's scripts set it in the boot command from others, with
+`${optargs}` for the user's words; but on some boards a script sets `optargs` itself, right before,
+and what was set at the prompt is lost (AM64x, J721E, J7200, J721S2: `args_all`).
+"""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import BoardError, Kind
 
-QUESTION = (
-    "[ -e /proc/cmdline ] || mount -t proc proc /proc; "
-    "[ -e /sys/block ] || mount -t sysfs sysfs /sys; "
-    "echo cmdline: $(cat /proc/cmdline); "
-    'while read -r a b c d e f; do [ "$e" = / ] && r=$c; done </proc/self/mountinfo; '
-    "echo root: $(readlink /sys/dev/block/$r); "
-    "echo type: $(cat /sys/dev/block/$r/../device/type 2>/dev/null)"
-)
+QUESTION = "; ".join(Path(__file__).with_name("booted.sh").read_text("utf-8").splitlines())
 """A command for any shell on the board, init's own too; `answered` reads what it prints."""
 _QUESTION_S = 10
+_LONGEST = 900
+"""Characters of a command that every U-Boot takes (CONFIG_SYS_CBSIZE is 1024 on TI's boards)."""
 
 ROOTS: Mapping[str, str] = {
     "sd": r"type: SD\b",
@@ -97,11 +99,6 @@ def _root(text: str, arguments: str | None) -> str | None:
     return f"root: {device} type: {kind}" if kind else None
 
 
-def is_android(system: BootedSystem) -> bool:
-    """Whether the system is one whose shell may not read what QUESTION asks."""
-    return "androidboot." in (system.arguments or "")
-
-
 def answered(text: str) -> BootedSystem:
     """What QUESTION printed."""
     found = dict(re.findall(r"^(cmdline|root|type): ?([^\r\n]*)", text, re.MULTILINE))
@@ -125,19 +122,14 @@ def asked(console: Any) -> BootedSystem:
     return answered(before.decode("utf-8", "replace"))
 
 
-def missing(arguments: str, system: BootedSystem) -> list[str]:
-    """The words of `arguments` that the kernel did not get."""
-    have = (system.arguments or "").split()
-    return [word for word in arguments.split() if word not in have]
-
-
 def complaint(
     medium: str, root: str, arguments: str, system: BootedSystem, scripts: Sequence[str]
 ) -> WrongBoot | None:
     """How what booted differs from the request, or None; `root` is the expression for the root on `medium`
     ("": any), `scripts` are U-Boot's variables that overwrite the arguments.
     """
-    if lost := missing(arguments, system):
+    have = (system.arguments or "").split()
+    if lost := [word for word in arguments.split() if word not in have]:
         by = f" ({', '.join(scripts)} in U-Boot's environment sets them)" if scripts else ""
         return WrongBoot(
             f"the kernel was booted without {' '.join(lost)}{by}: its command line is "
@@ -152,3 +144,46 @@ def complaint(
             medium=True,
         )
     return None
+
+
+def variables(printed: str) -> dict[str, str]:
+    """The variables that `printenv` printed; a line without a name continues the value before it."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in printed.replace("\r", "").split("\n"):
+        if match := re.match(r"([A-Za-z_][\w.,#+-]*)=(.*)", line):
+            name = match[1]
+            found[name] = match[2]
+        elif name and line and not line.startswith("Environment size:"):
+            found[name] += f"\n{line}"
+    return found
+
+
+def overwriting(environment: Mapping[str, str], variable: str) -> list[str]:
+    """Names of the scripts that set `variable` themselves."""
+    pattern = _setting(variable)
+    return [name for name, value in environment.items() if pattern.search(value)]
+
+
+def arguments_commands(environment: Mapping[str, str], variable: str, arguments: str) -> list[str]:
+    """U-Boot commands after which the boot command passes `arguments` in `variable` to the kernel: scripts
+    that set it, or `bootargs` where none reads it, are extended.
+    """
+    commands = [f"setenv {variable} '{arguments}'"]
+    if not arguments:
+        return commands
+    target = variable
+    if not any(f"${{{variable}}}" in value for value in environment.values()):
+        target = "bootargs"
+    for name in overwriting(environment, target):
+        value = _setting(target).sub(rf"\g<0> {arguments}", environment[name])
+        command = f"setenv {name} '{value}'"
+        # A value with quotes or lines of its own cannot be typed; that it was needed shows later.
+        if "'" not in value and "\n" not in value and len(command) <= _LONGEST:
+            commands.append(command)
+    return commands
+
+
+def _setting(variable: str) -> re.Pattern[str]:
+    """`setenv VARIABLE words`, up to the end of that command."""
+    return re.compile(rf"\b(?:env set|setenv) {re.escape(variable)}\b[^;\n&|]*")

@@ -11,11 +11,14 @@ import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from evmperf.console.record import POWER_ANSWERED, POWER_ON, ConsoleRecord
-from evmperf.console.signs import section
+from evmperf.console.signs import patterns
 from evmperf.model.errors import EvmperfError
+from evmperf.model.records import BootMark
 
 ALLOWED_S = 0.02
 """How far off a mark may be, in seconds: a boot time with one that is farther off is refused."""
@@ -42,21 +45,6 @@ class Phase(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Mark:
-    """The time of one boot phase: `mono_ns` on CLOCK_MONOTONIC, `wall_ns` since the epoch.
-
-    What announced it, `text`, arrived at most `error_s` seconds before; the power came on at most so
-    long after `power_on`.
-    """
-
-    phase: Phase
-    mono_ns: int
-    wall_ns: int
-    error_s: float
-    text: str
-
-
-@dataclass(frozen=True)
 class ObservedBoot:
     """One boot: what was asked for, its marks, and why it failed if it did.
 
@@ -71,7 +59,7 @@ class ObservedBoot:
     kernel_arguments: str
     started_ns: int
     duration_s: float
-    marks: Mapping[Phase, Mark]
+    marks: Mapping[Phase, BootMark]
     error: EvmperfError | None = None
     phase: str = ""
     post_mortem: str = ""
@@ -98,7 +86,7 @@ _ASKED_NS = 2_000_000_000
 @functools.cache
 def _texts() -> dict[Phase, re.Pattern[bytes]]:
     """What announces a phase, in the order of phases."""
-    return {Phase(name): re.compile("|".join(text).encode()) for name, text in section("marks").items()}
+    return {Phase(name): re.compile("|".join(text).encode()) for name, text in patterns().marks.items()}
 
 
 class _Output:
@@ -113,12 +101,12 @@ class _Output:
         """The record that brought the byte before `position`."""
         return self._records[bisect.bisect_left(self._ends, position)]
 
-    def mark(self, phase: Phase, match: re.Match[bytes]) -> Mark:
+    def mark(self, phase: Phase, match: re.Match[bytes]) -> BootMark:
         text = match.group().decode("utf-8", "replace")
         return _mark(phase, self.record(match.end()), text)
 
 
-def find(records: Sequence[ConsoleRecord], prompt: str) -> dict[Phase, Mark]:
+def find(records: Sequence[ConsoleRecord], prompt: str) -> dict[Phase, BootMark]:
     """Marks of one boot in the record since its power-on; phases that did not show are absent.
 
     Each text is searched behind the mark of the phase before it, so that a second banner (a reset
@@ -127,7 +115,7 @@ def find(records: Sequence[ConsoleRecord], prompt: str) -> dict[Phase, Mark]:
     A prompt that answers something typed has no mark: when it would have come is not known.
     """
     output = _Output(records)
-    marks: dict[Phase, Mark] = {}
+    marks: dict[Phase, BootMark] = {}
     power = _power_on(records)
     if power:
         marks[Phase.POWER_ON] = power
@@ -145,13 +133,14 @@ def find(records: Sequence[ConsoleRecord], prompt: str) -> dict[Phase, Mark]:
     if linux and match:  # a prompt before Linux is U-Boot's
         found = output.mark(Phase.PROMPT, match)
         began = min(marks[phase].mono_ns for phase in linux)
-        if not _was_asked_for(records, found, began):
+        earliest, came = max(began, found.mono_ns - _ASKED_NS), found.mono_ns
+        if not any(r.kind == ">" and earliest < r.mono_ns < came for r in records):
             marks[Phase.PROMPT] = found
     order = list(Phase)
     return dict(sorted(marks.items(), key=lambda item: order.index(item[0])))
 
 
-def _loaders(output: _Output) -> dict[Phase, Mark]:
+def _loaders(output: _Output) -> dict[Phase, BootMark]:
     """Marks of what runs before U-Boot: R5 and A53 say the same of themselves."""
     uboot = _texts()[Phase.UBOOT_BANNER].search(output.data)
     end = uboot.start() if uboot else len(output.data)
@@ -169,19 +158,14 @@ def _loaders(output: _Output) -> dict[Phase, Mark]:
     return marks
 
 
-def _was_asked_for(records: Sequence[ConsoleRecord], prompt: Mark, began_ns: int) -> bool:
-    earliest = max(began_ns, prompt.mono_ns - _ASKED_NS)
-    return any(r.kind == ">" and earliest < r.mono_ns < prompt.mono_ns for r in records)
-
-
-def seconds(marks: dict[Phase, Mark], begin: Phase, end: Phase) -> float | None:
+def seconds(marks: dict[Phase, BootMark], begin: Phase, end: Phase) -> float | None:
     """Seconds between two marks, None if either is missing."""
     if begin not in marks or end not in marks:
         return None
     return (marks[end].mono_ns - marks[begin].mono_ns) / 1e9
 
 
-def remarks(marks: Mapping[Phase, Mark]) -> list[str]:
+def remarks(marks: Mapping[Phase, BootMark]) -> list[str]:
     """What the spans between marks hide, one sentence each."""
     found = []
     init, root = marks.get(Phase.INIT_STARTED), marks.get(Phase.ROOT_MOUNTED)
@@ -205,7 +189,7 @@ def last_phase(marks: Iterable[Phase]) -> Phase | None:
     return max(marks, key=order.index, default=None)
 
 
-def _power_on(records: Sequence[ConsoleRecord]) -> Mark | None:
+def _power_on(records: Sequence[ConsoleRecord]) -> BootMark | None:
     told: ConsoleRecord | None = None
     for record in records:
         if record.kind == "#" and record.data == POWER_ON.encode():
@@ -217,5 +201,5 @@ def _power_on(records: Sequence[ConsoleRecord]) -> Mark | None:
     return _mark(Phase.POWER_ON, told, POWER_ON) if told else None
 
 
-def _mark(phase: Phase, record: ConsoleRecord, text: str) -> Mark:
-    return Mark(phase, record.mono_ns, record.wall_ns, record.bound_ns / 1e9, text)
+def _mark(phase: Phase, record: ConsoleRecord, text: str) -> BootMark:
+    return BootMark(phase, record.mono_ns, record.wall_ns, record.bound_ns / 1e9, text)

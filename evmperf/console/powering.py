@@ -4,21 +4,27 @@ A boot is cold after a switch, and after a person where the console showed that 
 it is warm after a reset by software or by a reset line.
 """
 
-import contextlib
+import os
 import re
+import select
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from pexpect import TIMEOUT
 
 from evmperf.console.attempt import tell
-from evmperf.console.person import Person
 from evmperf.console.record import ASKED_OFF, ASKED_ON, RESET, RESET_LINE
-from evmperf.model.errors import BoardError, BoardLost, LabError, UsageError
+from evmperf.model.errors import BoardError, BoardLost, LabError, Stopped, UsageError
+from evmperf.model.outlets import plain
 
+_STDIN = 0
+_LINE_BYTES = 4096
+_CLEAR = "\r\x1b[K"
 _PROBE_S = 0.4
 """Between two newlines to a board that is about to be switched off."""
 _SILENT_S = 3.0
@@ -28,7 +34,42 @@ _ANSWER_S = 5
 _LOADER = re.compile(r"U-Boot (?:SPL )?\d{4}\.\d\d|NOTICE:  BL\d")
 
 
-@contextlib.contextmanager
+class Person:
+    """Whoever sits at standard input; `aside` makes room for a question (pytest's capture)."""
+
+    def __init__(self, aside: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        self.asking = False
+        """Whether a question is open: nothing else may write to the terminal meanwhile."""
+        self._aside = aside
+
+    @contextmanager
+    def asked(self, question: str) -> Iterator[None]:
+        """Show a question; within the block `answered` listens."""
+        with self._aside():
+            self.asking = True
+            try:
+                clear = _CLEAR if sys.stderr.isatty() else ""
+                print(f"{clear}{plain(question)}  (s and Enter: give up)", file=sys.stderr, flush=True)
+                yield
+            finally:
+                self.asking = False
+
+    def answered(self, within_s: float) -> bool:
+        """Whether Enter was pressed in time; raises Stopped (a line with s or q) or LabError (nobody)."""
+        if not select.select([_STDIN], [], [], within_s)[0]:
+            return False
+        line = os.read(_STDIN, _LINE_BYTES)
+        if not line:
+            raise LabError(
+                "a person must switch the board's power, but standard input is closed: start this "
+                "in a terminal, or give the board a power switch"
+            )
+        if line.strip().lower()[:1] in (b"s", b"q"):
+            raise Stopped("the person at the terminal gave up")
+        return True
+
+
+@contextmanager
 def deadline(seconds: float, message: str) -> Iterator[None]:
     """Raise TIMEOUT out of whatever blocks after so long, by a signal (Labgrid's record of steps is of one
     thread); without effect outside the main thread.

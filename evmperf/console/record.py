@@ -75,7 +75,7 @@ class ConsoleRecord:
     def line(self) -> bytes:
         """This record as a line of console.log."""
         wall = datetime.fromtimestamp(self.wall_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        mono, bound = _seconds(self.mono_ns), _seconds(self.bound_ns)
+        mono, bound = (f"{ns // 10**9}.{ns % 10**9:09d}" for ns in (self.mono_ns, self.bound_ns))
         return f"{mono} {wall} {self.kind} {bound} {self.data!r}\n".encode()
 
 
@@ -287,11 +287,6 @@ def _parse(line: str, *, bounded: bool) -> ConsoleRecord:
     return ConsoleRecord(
         _nanoseconds(mono), round(moment.timestamp() * 1e6) * 1000, kind, data, _nanoseconds(bound)
     )
-
-
-def _seconds(ns: int) -> str:
-    seconds, nanoseconds = divmod(ns, 1_000_000_000)
-    return f"{seconds}.{nanoseconds:09d}"
 
 
 def _nanoseconds(text: str) -> int:

@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evmperf.console.marks import ALLOWED_S, Mark, Phase, find
+from evmperf.console.marks import ALLOWED_S, Phase, find
 from evmperf.console.record import BEGINNINGS, ConsoleRecord
+from evmperf.console.signs import Alarm
 from evmperf.console.tree import Tree, grow
-from evmperf.console.watch import Alarm, Watch
-from evmperf.model.records import BootRecord
+from evmperf.console.watch import Watch
+from evmperf.model.records import BootMark, BootRecord
 
 _AT_PROMPT = re.compile(rb"[\r\n][^\r\n]{0,40}[=#>] *$")
 _PROMPT_BYTES = 64
@@ -19,7 +20,7 @@ class Reviewed:
     """One power-on: marks, first alarm, other `notes`, differences from the record, and its tree."""
 
     number: int
-    marks: Mapping[Phase, Mark]
+    marks: Mapping[Phase, BootMark]
     alarm: Alarm | None
     notes: Sequence[str]
     changes: Sequence[str]
@@ -44,7 +45,7 @@ def review(
     number: int, records: Sequence[ConsoleRecord], prompts: Sequence[str], before: BootRecord | None
 ) -> Reviewed:
     """Read one boot again; `prompts` may end it, `before` is the run's record of it, or None."""
-    marks: dict[Phase, Mark] = {}
+    marks: dict[Phase, BootMark] = {}
     for prompt in prompts:
         marks = find(records, prompt)
         if Phase.PROMPT in marks:
@@ -53,7 +54,9 @@ def review(
     return Reviewed(number, marks, alarm, notes, list(_changes(marks, before)), grow(records, marks))
 
 
-def _watched(records: Sequence[ConsoleRecord], marks: Mapping[Phase, Mark]) -> tuple[Alarm | None, list[str]]:
+def _watched(
+    records: Sequence[ConsoleRecord], marks: Mapping[Phase, BootMark]
+) -> tuple[Alarm | None, list[str]]:
     """What the watch makes of a boot: U-Boot awaited if something was typed, Linux from its mark on."""
     watch = Watch()
     if any(record.kind == ">" for record in records):
@@ -73,8 +76,8 @@ def _watched(records: Sequence[ConsoleRecord], marks: Mapping[Phase, Mark]) -> t
     return None, watch.notes
 
 
-def _changes(marks: Mapping[Phase, Mark], before: BootRecord | None) -> Iterable[str]:
-    late = [m for m in marks.values() if m.phase is not Phase.POWER_ON and m.error_s > ALLOWED_S]
+def _changes(marks: Mapping[Phase, BootMark], before: BootRecord | None) -> Iterable[str]:
+    late = [m for m in marks.values() if m.phase != Phase.POWER_ON and m.error_s > ALLOWED_S]
     for mark in late:
         yield f"{mark.phase} may be {mark.error_s * 1000:.0f} ms off"
     if before is None:

@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evmperf.console.marks import Mark, Phase
+from evmperf.console.marks import Phase
 from evmperf.console.record import ConsoleRecord
+from evmperf.model.records import BootMark
 
 _SILENCE_S = 0.02
 """What may be a part of its own."""
@@ -36,7 +37,7 @@ _LATE_S = 0.1
 class Part:
     """Something that took `seconds` of a phase by a clock."""
 
-    phase: Phase
+    phase: str
     name: str
     seconds: float
     clock: str
@@ -49,7 +50,7 @@ class Part:
 class Tree:
     """Parts of each phase (to the next mark), the longest first; `notes` on clocks and gaps."""
 
-    phases: Mapping[Phase, float]
+    phases: Mapping[str, float]
     parts: tuple[Part, ...]
     notes: tuple[str, ...]
 
@@ -74,7 +75,7 @@ class _Line:
 
 def grow(
     records: Sequence[ConsoleRecord],
-    marks: Mapping[Phase, Mark],
+    marks: Mapping[Phase, BootMark],
     units: Iterable[tuple[str, float]] = (),
     kernel_log: str = "",
 ) -> Tree:
@@ -91,9 +92,9 @@ def grow(
         inside = [line for line in lines if a.mono_ns <= line.mono_ns < b.mono_ns]
         at_end = (line for line in lines if line.mono_ns >= b.mono_ns and b.text[:_CHARS] in line.text)
         inside.append(_Line(b.mono_ns, "", next((line.kernel_s for line in at_end if b.text), None)))
-        found = list(_initcalls(a.phase, inside)) or [call for call in calls if call.phase is a.phase]
+        found = list(_initcalls(a.phase, inside)) or [call for call in calls if call.phase == a.phase]
         found = found or list(_stages(a.phase, inside)) or list(_silences(a.phase, inside))
-        if a.phase is Phase.INIT_STARTED:
+        if a.phase == Phase.INIT_STARTED:
             found += [Part(a.phase, name, seconds, "systemd, side by side") for name, seconds in units]
         parts += sorted(found, key=lambda part: -part.seconds)[:_MOST]
     notes = [*_drift([line for line in lines if line.kernel_s is not None]), *_missing(marks, [*lines, *log])]
@@ -113,13 +114,13 @@ def _lines(records: Sequence[ConsoleRecord]) -> Iterator[_Line]:
             yield _Line(record.mono_ns, said[:_CHARS], float(stamped[1]) if stamped else None)
 
 
-def _initcalls(phase: Phase, lines: Sequence[_Line]) -> Iterator[Part]:
+def _initcalls(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
     for line in lines:
         if call := _INITCALL.match(line.text):
             yield Part(phase, f"initcall {call[1]}", int(call[2]) / 1e6, "kernel")
 
 
-def _stages(phase: Phase, lines: Sequence[_Line]) -> Iterator[Part]:
+def _stages(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
     """The lines of a bootstage report: mark, elapsed, stage."""
     begun = False
     for line in lines:
@@ -128,7 +129,7 @@ def _stages(phase: Phase, lines: Sequence[_Line]) -> Iterator[Part]:
             yield Part(phase, stage[2], int(stage[1].replace(",", "")) / 1e6, "U-Boot")
 
 
-def _silences(phase: Phase, lines: Sequence[_Line]) -> Iterator[Part]:
+def _silences(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
     """The slow part after a line, by the kernel's clock where both lines have it."""
     said = ""
     for before, after in itertools.pairwise(lines):
@@ -165,7 +166,7 @@ def _drift(lines: Sequence[_Line]) -> Iterator[str]:
         )
 
 
-def _missing(marks: Mapping[Phase, Mark], lines: Sequence[_Line]) -> Iterator[str]:
+def _missing(marks: Mapping[Phase, BootMark], lines: Sequence[_Line]) -> Iterator[str]:
     """What nothing on this console tells."""
     if absent := [p for p in (Phase.SPL_BANNER, Phase.TF_A, Phase.OP_TEE, Phase.A53_SPL) if p not in marks]:
         yield f"no messages of {', '.join(absent)} (no such stage, or built without them)"

@@ -3,11 +3,9 @@ within a second instead of after a time-out.
 """
 
 import re
-from dataclasses import dataclass
 
-from evmperf.console import diagnosis
-from evmperf.console.signs import Sign, Stage, events, said, signs
-from evmperf.model.errors import Kind
+from evmperf.console import signs
+from evmperf.console.signs import Alarm, Stage, events, patterns
 
 _OVERLAP = 2048
 """Bytes kept between chunks for texts cut in two: more than a line of the kernel's (1 KiB)."""
@@ -23,26 +21,6 @@ _MOST_SPLS = 4
 """Banners of SPL before U-Boot's: R5 and A53, each of which may start twice (erratum i2331)."""
 _MOST_UBOOTS = 3
 """Banners of U-Boot before its prompt: it may restart itself once to boot from another medium."""
-
-
-@dataclass(frozen=True)
-class Alarm:
-    """What was seen: `name`, the line `text`, who has to act, `remedy`, whether it is `permanent` (no power
-    cycle helps), and the line that says why, if any, in `after`.
-    """
-
-    name: str
-    text: str
-    kind: Kind = Kind.BOARD
-    remedy: str = ""
-    permanent: bool = False
-    after: str = ""
-
-    def __str__(self) -> str:
-        """As a sentence."""
-        after = f", after {self.after!r}" if self.after and self.after != self.text else ""
-        remedy = f": {self.remedy}" if self.remedy else ""
-        return f"{self.name} on the console: {self.text}{after}{remedy}"
 
 
 _HANDED_OVER = re.compile(r"BL31|Starting ATF|OP-TEE|Image loading done|ErrataID:i2331")
@@ -101,7 +79,7 @@ class Watch:
     @property
     def phase(self) -> str:
         """The program of the boot that runs, "" where none has said its name."""
-        return "U-Boot" if self._stage is Stage.UBOOT else diagnosis.phase(self.said)
+        return "U-Boot" if self._stage is Stage.UBOOT else signs.phase(self.said)
 
     def feed(self, data: bytes) -> Alarm | None:
         """Look at bytes that just arrived."""
@@ -125,7 +103,8 @@ class Watch:
                 self._alarmed = True
                 self.rest = len(window) - match.end()
                 return alarm
-        self._tail = window[max(begin, _unfinished(window)) :]
+        # What may still become an event begins with its line.
+        self._tail = window[max(begin, window.rfind(b"\n"), len(window) - _OVERLAP) :]
         return None
 
     def _between(self, begin: int, end: int) -> str:
@@ -140,24 +119,20 @@ class Watch:
         """Why an event came that ends at a byte."""
         before = self._between(at - _REASON, at).rstrip().removesuffix(text)
         lines, end, _ = before.rpartition("\n")
-        return diagnosis.reason(lines + end, first=first)
-
-    def _after(self, event: str, sign: Sign, text: str, at: int) -> str:
-        """The line that says why a sign came."""
-        if event == "no_bootflow" and (cause := diagnosis.diagnose(self._between(0, at))):
-            return cause.line
-        return self._reason(text, at, first=sign.explained == "first") if sign.explained else ""
+        return signs.reason(lines + end, first=first)
 
     def _judge(self, event: str, text: str, at: int) -> Alarm | None:
         """Take note of an event that ends at a byte; returns its alarm."""
-        if sign := signs().get(event):
+        if sign := patterns().signs.get(event):
             if self._stage not in sign.stages:
                 return None
             if sign.twice and event not in self._seen:
                 self._seen.add(event)
                 return None
-            after = self._after(event, sign, text, at)
-            return Alarm(sign.name, text, sign.kind, sign.remedy, sign.permanent, after)
+            after = self._reason(text, at, first=sign.explained == "first") if sign.explained else ""
+            if event == "no_bootflow" and (cause := signs.diagnose(self._between(0, at))):
+                after = cause.text
+            return sign.seen(text, after)
         if event in ("asleep", "awake"):
             self._asleep = event == "asleep"
         elif event in _TURNS:
@@ -197,19 +172,12 @@ class Watch:
         if stage is not Stage.LOADING:
             # Before the first program a console that is new may get the kernel's log once more.
             again = stage is Stage.LINUX and starts
-            if again and said("userland").search(self._between(0, at)):
+            if again and signs.telling("userland").search(self._between(0, at)):
                 after = self._reason(text, at)
                 return Alarm(_RESET, f"a second kernel starts: {text}", after=after)
             return None
-        if self._uboots:
-            remedy = (
-                "set U-Boot's bootdelay to at least 1 s, and `autoboot` and `interrupt` of UBootDriver "
-                "in the board file to its prompt and key"
-            )
-            return Alarm("autoboot was not stopped", text, Kind.LAB, remedy, permanent=True)
-        which = "SPL started Linux itself (falcon mode)" if self._spls else "no U-Boot in this boot"
-        remedy = "boot times need U-Boot's prompt: install an image whose boot loader is U-Boot"
-        return Alarm(which, text, Kind.LAB, remedy, permanent=True)
+        which = "autoboot" if self._uboots else "falcon" if self._spls else "no_uboot"
+        return patterns().ends[which].seen(text)
 
     def _banner(self, event: str, text: str, at: int) -> Alarm | None:
         passed, self._banner_at = self._between(self._banner_at, at), at
@@ -222,14 +190,8 @@ class Watch:
         else:
             self._spls += 1
         if self._spls > _MOST_SPLS or self._uboots > _MOST_UBOOTS:
-            remedy = "it restarts before its prompt; check that the images are this board's"
-            return Alarm("boot loader in a loop", text, Kind.BOARD, remedy, True, self._reason(text, at))
+            return patterns().ends["loop"].seen(text, self._reason(text, at))
         return None
 
 
 _TURNS = {"loader": Watch._confirm, "login": Watch._login, "linux": Watch._linux}
-
-
-def _unfinished(window: bytes) -> int:
-    """Where what may still become an event begins: with its line."""
-    return max(window.rfind(b"\n"), len(window) - _OVERLAP, 0)

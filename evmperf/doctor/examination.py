@@ -13,9 +13,9 @@ from typing import Any
 from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
-from evmperf.console import booted, uboot
+from evmperf.console import booted
 from evmperf.console.booted import WrongBoot
-from evmperf.console.marks import Mark, ObservedBoot, Phase
+from evmperf.console.marks import ObservedBoot, Phase
 from evmperf.doctor import host, software
 from evmperf.doctor.finding import CheckFinding, CheckOutcome, Noted, bad
 from evmperf.doctor.target import line, opened
@@ -30,6 +30,7 @@ from evmperf.measure import around, shellstep
 from evmperf.measure.bench import Shell
 from evmperf.measure.signals import listening
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
+from evmperf.model.records import BootMark
 from evmperf.state import look, rules
 from evmperf.state.look import BoardLook
 
@@ -83,7 +84,7 @@ class Examination:
         self._strategy: Any = None
         self._uboot: UbootShell
         self._shell: Shell
-        self._marks: dict[Phase, Mark] = {}
+        self._marks: dict[Phase, BootMark] = {}
         self._failed: EvmperfError | None = None
         """Why U-Boot's prompt was not reached."""
         self._wrong: WrongBoot | None = None
@@ -271,7 +272,7 @@ class Examination:
     def _environment(self) -> str:
         reply = self._uboot.run("printenv", _COMMAND_S)
         variable = self._strategy.kernel_arguments_variable
-        return software.environment(uboot.parse(reply.text), variable)
+        return software.environment(booted.variables(reply.text), variable)
 
     def _linux(self) -> str:
         self._strategy.kernel_arguments = software.WORD

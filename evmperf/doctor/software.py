@@ -8,7 +8,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.families import flash, scratch
 from evmperf.boards.board import Board
-from evmperf.console import uboot
+from evmperf.console import booted
 from evmperf.doctor.finding import Noted
 from evmperf.model.errors import LabError
 
@@ -33,8 +33,8 @@ def environment(variables: Mapping[str, str], variable: str) -> str:
     target = variable
     if not any(f"${{{variable}}}" in value for value in variables.values()):
         target = "bootargs"
-    setters = uboot.overwriting(variables, target)
-    changed = {line.split(" ")[1] for line in uboot.arguments_commands(variables, variable, WORD)}
+    setters = booted.overwriting(variables, target)
+    changed = {line.split(" ")[1] for line in booted.arguments_commands(variables, variable, WORD)}
     if stuck := [name for name in setters if name not in changed]:
         raise LabError(
             f"{', '.join(stuck)} sets {target} itself and cannot be changed at the prompt (quotes, "

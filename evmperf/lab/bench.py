@@ -13,7 +13,7 @@ from pexpect import TIMEOUT
 from evmperf.boards.board import Board
 from evmperf.boards.variation import Variation
 from evmperf.console.marks import ObservedBoot, find, remarks
-from evmperf.console.person import Person
+from evmperf.console.powering import Person
 from evmperf.lab.meter import RailMeterDriver
 from evmperf.lab.shell import LinuxShell, UbootShell
 from evmperf.lab.sshlink import SshFiles, SshLink

@@ -16,9 +16,9 @@ from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
 from evmperf.console.attempt import NotReached
-from evmperf.console.diagnosis import last_line
 from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, ConsoleRecord, History, widened
-from evmperf.console.watch import Alarm, Watch
+from evmperf.console.signs import Alarm, last_line
+from evmperf.console.watch import Watch
 from evmperf.lab.stamper import StampedPort
 from evmperf.model import limits
 from evmperf.model.errors import BoardError, EvmperfError, LabError

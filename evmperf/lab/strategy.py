@@ -18,9 +18,9 @@ from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
-from evmperf.console import booted, powering, uboot
+from evmperf.console import booted, powering
 from evmperf.console.attempt import Attempt, CameBack, NotReached, await_prompt, post_mortem, recent, tell
-from evmperf.console.person import Person
+from evmperf.console.powering import Person
 from evmperf.lab.bootoptions import BoardState, BootOptions
 from evmperf.model.errors import Stopped, UsageError, was_ctrl_c
 
@@ -261,9 +261,9 @@ class BootStrategy(BootOptions):
         self.attempts[-1].boots = True
         environment: Mapping[str, str] = {}
         if self.kernel_arguments:
-            environment = uboot.parse("\n".join(self.uboot.run_check("printenv")))
+            environment = booted.variables("\n".join(self.uboot.run_check("printenv")))
         # Always set, so that the arguments of the boot before do not stay where U-Boot keeps them.
-        setting, *scripts = uboot.arguments_commands(
+        setting, *scripts = booted.arguments_commands(
             environment, self.kernel_arguments_variable, self.kernel_arguments
         )
         commands = [*self.media.get(self.chosen_medium(), []), setting]
@@ -303,7 +303,8 @@ class BootStrategy(BootOptions):
         if not (root or arguments):
             return
         system = booted.on_console(self.console)
-        if root and system.root is None and booted.is_android(system):
+        # Android's shell may not read what QUESTION asks.
+        if root and system.root is None and "androidboot." in (system.arguments or ""):
             root = ""
             tell(
                 self.console,
@@ -312,7 +313,7 @@ class BootStrategy(BootOptions):
             )
         if (root and system.root is None) or (arguments and system.arguments is None):
             system = self._ask_system()
-        scripts = uboot.overwriting(environment, self.kernel_arguments_variable)
+        scripts = booted.overwriting(environment, self.kernel_arguments_variable)
         if complaint := booted.complaint(medium, root, arguments, system, scripts):
             raise complaint
 

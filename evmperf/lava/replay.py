@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from evmperf.boards import prompts
 from evmperf.boards.board import Board
-from evmperf.console.marks import Mark, ObservedBoot, Phase, find
+from evmperf.console.marks import ObservedBoot, Phase, find
 from evmperf.console.record import POWER_ON, ConsoleRecord
 from evmperf.lava import marked
 from evmperf.lava.joblog import LogEntry
@@ -14,6 +14,7 @@ from evmperf.lava.render import JobConsole
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Meter, Shell, ShellReply, StepOutput
 from evmperf.model.errors import BoardError, EvmperfError, LabError, RefusedOutput, ToolError
+from evmperf.model.records import BootMark
 
 _STAMP_NS = 150_000_000
 """Stated error of LAVA's stamps in ns: its dispatcher stamps whole lines, without priority."""
@@ -213,7 +214,7 @@ def _boot(cycle: _Cycle, arguments: str, prompt: str) -> ObservedBoot:
     asked = (prompt, _EARLIER.get(prompt))
     seen = [time_ns for pattern, time_ns in cycle.matched if pattern in asked]
     if seen and Phase.STARTING_KERNEL in marks:
-        marks[Phase.PROMPT] = Mark(Phase.PROMPT, seen[0], seen[0], _STAMP_NS / 1e9, prompt)
+        marks[Phase.PROMPT] = BootMark(Phase.PROMPT, seen[0], seen[0], _STAMP_NS / 1e9, prompt)
     begin = records[0].wall_ns
     end = marks[Phase.PROMPT].wall_ns if Phase.PROMPT in marks else records[-1].wall_ns
     return ObservedBoot(

@@ -11,8 +11,10 @@ from evmperf.model.results import Result, SpoolRecord
 
 
 class BootMark(msgspec.Struct, frozen=True, omit_defaults=True):
-    """When a phase of a boot showed (see `evmperf.console.marks.Mark`): nanoseconds on
-    CLOCK_MONOTONIC and since the epoch, and how far off they are at most (seconds).
+    """When a phase of a boot showed: `mono_ns` on CLOCK_MONOTONIC, `wall_ns` since the epoch.
+
+    What announced it, `text`, arrived at most `error_s` seconds before; the power came on at most so
+    long after `power_on`.
     """
 
     phase: str

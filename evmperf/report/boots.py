@@ -7,7 +7,7 @@ import msgspec
 
 from evmperf.benchmarks.families.boot import SPANS
 from evmperf.console import record, review, tree
-from evmperf.console.marks import Mark, Phase
+from evmperf.console.marks import Phase
 from evmperf.model.errors import LabError
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Result
@@ -43,7 +43,7 @@ def _proof(part: tree.Part) -> str:
     if part.name.startswith(_INITCALL):
         name = part.name.removeprefix(_INITCALL)
         return f"evmperf ab BOARD.yaml -k boot_time --b args:initcall_blacklist={name}"
-    order = list(Phase)
+    order = [*map(str, Phase)]
     return next(how for end, how in _PROOFS if order.index(part.phase) < order.index(end))
 
 
@@ -59,7 +59,7 @@ def _tree(folder: Path, result: Result) -> tree.Tree | None:
     if not found or not (folder / CONSOLE_LOG).is_file():
         return None
     _, _, marks = found[len(found) // 2]
-    known = {Phase(m.phase): Mark(Phase(m.phase), m.mono_ns, m.wall_ns, m.error_s, m.text) for m in marks}
+    known = {Phase(mark.phase): mark for mark in marks}
     try:
         for records in review.boots(record.read(folder / CONSOLE_LOG)):
             if records[0].mono_ns <= marks[-1].mono_ns <= records[-1].mono_ns:

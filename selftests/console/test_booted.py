@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.console import booted, uboot
+from evmperf.console import booted
 
 PRINTED = """\
 args_all=setenv optargs earlycon=${earlycon} ${mtdparts}
@@ -21,16 +21,16 @@ Environment size: 1234/131068 bytes
 
 
 def test_the_environment_is_read_with_values_of_several_lines():
-    found = uboot.parse(PRINTED.replace("\n", "\r\n"))
+    found = booted.variables(PRINTED.replace("\n", "\r\n"))
     assert list(found) == ["args_all", "args_mmc", "bootcmd", "preboot", "fdt_addr_r"]
     assert found["preboot"] == "if test -n x; then\n  echo two lines\nfi"
     assert found["fdt_addr_r"] == "0x88000000"
 
 
 def test_a_script_that_sets_the_variable_is_given_the_words():
-    environment = uboot.parse(PRINTED)
-    assert uboot.overwriting(environment, "optargs") == ["args_all"]
-    assert uboot.arguments_commands(environment, "optargs", "init=/bin/sh") == [
+    environment = booted.variables(PRINTED)
+    assert booted.overwriting(environment, "optargs") == ["args_all"]
+    assert booted.arguments_commands(environment, "optargs", "init=/bin/sh") == [
         "setenv optargs 'init=/bin/sh'",
         "setenv args_all 'setenv optargs earlycon=${earlycon} ${mtdparts} init=/bin/sh'",
     ]
@@ -38,19 +38,19 @@ def test_a_script_that_sets_the_variable_is_given_the_words():
 
 def test_where_no_script_reads_the_variable_bootargs_gets_the_words():
     environment = {"bootcmd": "setenv bootargs console=ttyS2 root=/dev/mmcblk1p2; booti x"}
-    assert uboot.arguments_commands(environment, "optargs", "quiet")[1:] == [
+    assert booted.arguments_commands(environment, "optargs", "quiet")[1:] == [
         "setenv bootcmd 'setenv bootargs console=ttyS2 root=/dev/mmcblk1p2 quiet; booti x'"
     ]
 
 
 def test_without_arguments_nothing_but_the_variable_is_set():
-    assert uboot.arguments_commands(uboot.parse(PRINTED), "optargs", "") == ["setenv optargs ''"]
+    assert booted.arguments_commands(booted.variables(PRINTED), "optargs", "") == ["setenv optargs ''"]
 
 
 def test_what_cannot_be_typed_is_left_alone():
     scripts = {"args": "setenv optargs a; echo 'b'", "use": "x ${optargs}", "env": "long" * 300}
     scripts["more"] = "setenv optargs " + "y" * 1000
-    assert uboot.arguments_commands(scripts, "optargs", "z") == ["setenv optargs 'z'"]
+    assert booted.arguments_commands(scripts, "optargs", "z") == ["setenv optargs 'z'"]
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,5 @@ def test_the_question_is_answered_by_a_real_shell():
     system = booted.answered(done.stdout)
     assert (system.arguments or "").split() == words
     assert system.root is not None
-    assert booted.missing(" ".join([*words[:1], "evmperf.not_there"]), system) == ["evmperf.not_there"]
+    wrong = booted.complaint("sd", "", " ".join([*words[:1], "evmperf.not_there"]), system, ())
+    assert "booted without evmperf.not_there:" in str(wrong)

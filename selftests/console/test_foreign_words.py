@@ -4,14 +4,15 @@ import subprocess
 
 import pytest
 
-from evmperf.console.diagnosis import diagnose
-from evmperf.console.marks import Mark, Phase, remarks
+from evmperf.console.marks import Phase, remarks
+from evmperf.console.signs import diagnose
 from evmperf.doctor import software
 from evmperf.doctor.finding import Noted
 from evmperf.measure import provenance, shellstep
 from evmperf.model import places
 from evmperf.model.errors import Kind
 from evmperf.model.facts import Facts
+from evmperf.model.records import BootMark
 
 ROOT_MISSING = "the root file system did not appear"
 UBOOT = "U-Boot 2025.01 (Jan 06 2025)\nHit any key to stop autoboot:  2 \n"
@@ -31,9 +32,9 @@ Config file not found
 def test_a_prompt_of_another_form_is_named_with_what_to_set(prompt):
     cause = diagnose(f"{UBOOT}{prompt}")
     assert cause
-    assert cause.line == prompt.strip()
+    assert cause.text == prompt.strip()
     assert cause.kind is Kind.LAB
-    assert cause.waits
+    assert cause.permanent
     assert "`prompt` of EvmUBootDriver" in cause.remedy
 
 
@@ -59,7 +60,7 @@ def test_a_reset_by_software_that_nothing_follows_is_named():
 
 
 def marks(**seconds):
-    return {p: Mark(p, round(seconds[p] * 1e9), 0, 0.0, "") for p in Phase if p in seconds}
+    return {p: BootMark(p, round(seconds[p] * 1e9), 0, 0.0, "") for p in Phase if p in seconds}
 
 
 def test_a_ram_disk_and_a_late_first_line_are_said():

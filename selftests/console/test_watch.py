@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evmperf.console.signs import events, patterns
+from evmperf.console.signs import events, groups
 from evmperf.console.watch import Watch
 from evmperf.model.errors import Kind
 from selftests.support.texts import (
@@ -178,7 +178,7 @@ def test_linux_before_the_prompt_is_no_failure_where_nobody_asked_for_the_prompt
     assert alarms([SPL_BOOT + SESSION], watch) == []
 
 
-@given(st.sampled_from(patterns()), st.data())
+@given(st.sampled_from(groups()), st.data())
 def test_no_event_begins_with_a_byte_that_is_passed_over(pattern, data):
     text = data.draw(st.from_regex(re.compile(pattern.encode("latin-1"))))
     assert events().search(text)

@@ -10,7 +10,7 @@ from labgrid import Environment
 
 from evmperf.boards import board as boards
 from evmperf.console import powering
-from evmperf.console.person import Person
+from evmperf.console.powering import Person
 from evmperf.desk import boardfile
 from evmperf.desk.identity import BoardIdentity
 from evmperf.desk.ports import Port, Voice

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from evmperf.boards.prompts import LOGIN_PROMPT
 from evmperf.console import booted
 from evmperf.console.attempt import CameBack, NotReached
-from evmperf.console.diagnosis import diagnose
-from evmperf.console.watch import Alarm, Watch
+from evmperf.console.signs import Alarm, diagnose
+from evmperf.console.watch import Watch
 
 _COUNTDOWN = re.compile(rb"(?:Hit any key to stop|Press \S+ to abort) autoboot[^\n]*\n?")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evmperf.console.marks import ALLOWED_S, Mark, ObservedBoot, Phase, seconds
+from evmperf.console.marks import ALLOWED_S, ObservedBoot, Phase, seconds
 from evmperf.model.errors import Kind, RefusedOutput
 from evmperf.model.records import BootFailure, BootMark, BootRecord
 from evmperf.model.results import Direction, Metric, Reading
@@ -48,7 +48,7 @@ def readings(boot: ObservedBoot) -> list[Reading]:
     marks = dict(boot.marks)
     start = _start(marks)
     # The power switch's own time is its matter; no published figure has it.
-    timed = (mark for mark in marks.values() if boot.measured and mark.phase is not Phase.POWER_ON)
+    timed = (mark for mark in marks.values() if boot.measured and mark.phase != Phase.POWER_ON)
     late = {mark.phase for mark in timed if mark.error_s > ALLOWED_S}
     found = [
         Reading(name, value, max(marks[begin].error_s, marks[end].error_s))
@@ -84,7 +84,7 @@ def condition(boot: ObservedBoot) -> str:
     return f"{start or 'Starting kernel'} of {boot.warm}" if boot.warm else start
 
 
-def _start(marks: Mapping[Phase, Mark]) -> Phase:
+def _start(marks: Mapping[Phase, BootMark]) -> Phase:
     stub = Phase.EFI_STUB in marks and Phase.STARTING_KERNEL not in marks
     return Phase.EFI_STUB if stub else Phase.STARTING_KERNEL
 
@@ -96,7 +96,7 @@ def record(boot: ObservedBoot) -> BootRecord:
         kernel_arguments=boot.kernel_arguments,
         started_ns=boot.started_ns,
         duration_s=boot.duration_s,
-        marks=tuple(BootMark(**{**vars(mark), "phase": str(mark.phase)}) for mark in boot.marks.values()),
+        marks=tuple(boot.marks.values()),
         failure=(BootFailure(boot.error.kind, str(boot.error), boot.phase) if boot.error else None),
         post_mortem=boot.post_mortem,
         notes=tuple(boot.notes),
