@@ -101,8 +101,10 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def metric(self, case: str, name: str) -> Metric | None:
         """The metric of one row: the catalogue's, or the declaration's own; None if unknown."""
-        rows = self.of_rows.get(case.removesuffix(AGAIN), self.metrics)
-        for known in rows if self.module else (*rows, *self.metrics):
+        for known in self.of_rows.get(case.removesuffix(AGAIN), self.metrics):
+            if known.name == name:
+                return known
+        for known in () if self.module else self.metrics:
             if numbered(known.name, name) is not None:
                 return replace(known, name=name)
         return None

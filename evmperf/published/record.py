@@ -24,7 +24,7 @@ class Value(Published, array_like=True, frozen=True, gc=False):
     """One figure; its line is that in its guide."""
 
 
-class PublishedCase(msgspec.Struct, array_like=True, frozen=True):
+class PublishedCase(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One row of a table of a board, with its columns of words."""
 
     benchmark: str
