@@ -16,19 +16,8 @@ from evmperf.lab import boardcheck
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.pages import look
 
-_POWER = {
-    "switch": "Power: by a switch: cold boots",
-    "hand": "Power: by hand: cold boots, confirmed on the console",
-    "reset": "Power: reset by software or a reset line: warm boots, which are not compared with cold ones",
-    "none": "Power: none: the board is measured as it is found, and left on",
-}
-_REACH = {
-    (True, True): "reached by its console, long files over SSH",
-    (True, False): "reached by its console alone",
-    (False, True): "reached over SSH alone",
-    (False, False): "reached by nothing",
-}
 _WIDTH = 14
 
 
@@ -46,10 +35,7 @@ def _check(options: argparse.Namespace) -> int:
         for sentence in found:
             tell(sentence)
         if not found:
-            print(f"{file}: no mistakes found")
-            print(f"  {_POWER[board.power]}; {_REACH[board.has_console, board.has_ssh]}")
-            if board.without_boots:
-                print("  Without boot times and U-Boot's benchmarks; Linux is measured as found.")
+            print(look.render("cli/board.txt.j2", file=file, board=board), end="")
     return ExitStatus.USAGE if bad else 0
 
 

@@ -19,7 +19,7 @@ from evmperf.console import record, review
 from evmperf.console.review import Reviewed
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.records import BootRecord
-from evmperf.model.stats import rounded
+from evmperf.model.run import Run
 from evmperf.pages import look
 from evmperf.published import source as published
 from evmperf.report.columns import Column, sparkline, table
@@ -59,10 +59,9 @@ def _runs(options: argparse.Namespace) -> None:
 
 def _row(entry: StoredRun) -> tuple[str, ...]:
     run = entry.run
-    began = datetime.fromtimestamp(run.started_ns / 1e9, UTC)
     return (
         run.id,
-        f"{began:%Y-%m-%d %H:%M}" if run.started_ns else "-",
+        _day(run) if run.started_ns else "-",
         run.kind,
         run.release or "-",
         run.profile,
@@ -105,7 +104,16 @@ def _history(options: argparse.Namespace) -> None:
             f"`evmperf history {options.board}` lists what was measured"
         )
     for metric, figures in found.items():
-        _print_figures(f"{options.board} {benchmark.name} {metric}, from {source}", figures)
+        cases: dict[str, list[Measured]] = defaultdict(list)
+        for figure in figures:
+            cases[figure.case].append(figure)
+        heading = f"{options.board} {benchmark.name} {metric}, from {source}"
+        shown = {"heading": heading, "cases": cases, "day": _day, "sparkline": sparkline}
+        print(look.render("cli/history.txt.j2", **shown), end="")
+
+
+def _day(run: Run) -> str:
+    return f"{datetime.fromtimestamp(run.started_ns / 1e9, UTC):%Y-%m-%d %H:%M}"
 
 
 def _measured(source: RunSource, board: str, last: int) -> None:
@@ -127,27 +135,6 @@ def _measured(source: RunSource, board: str, last: int) -> None:
     print(f"{board}: measured in the last {len(runs)} runs, from {source}")
     for key in sorted(cases):
         print(f"  {' '.join(key)}: {len(cases[key])} cases in {seen[key]} runs")
-
-
-def _print_figures(heading: str, found: list[Measured]) -> None:
-    print(heading)
-    by_case: dict[str, list[Measured]] = defaultdict(list)
-    for figure in found:
-        by_case[figure.case].append(figure)
-    for case, figures in by_case.items():
-        print(f"\n{case}  {sparkline([figure.summary.mean for figure in figures])}")
-        for figure in figures:
-            print(_line(figure))
-
-
-def _line(figure: Measured) -> str:
-    run, summary = figure.run, figure.summary
-    day = datetime.fromtimestamp(run.started_ns / 1e9, UTC)
-    return (
-        f"  {day:%Y-%m-%d %H:%M}  {run.release or '-':<16} {run.profile:<5} "
-        f"{rounded(summary.mean):>12} {figure.unit:<5} "
-        f"(min {rounded(summary.low)}, max {rounded(summary.high)}, n {summary.count})"
-    )
 
 
 @command("replay")
