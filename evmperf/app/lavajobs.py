@@ -16,7 +16,7 @@ from evmperf.app.requests import (
 )
 from evmperf.boards.board import Board
 from evmperf.boards.images import WHOLE
-from evmperf.lava import importing, joblog, outcome, render, selection
+from evmperf.lava import importing, joblog, render, selection
 from evmperf.lava.selection import JobKind, case_name
 from evmperf.lava.server import LavaJob, LavaServer, check_size, connect, job_number
 from evmperf.measure import boardfile
@@ -171,9 +171,9 @@ def _header(job: LavaJob) -> dict[str, str]:
 
 def _failure(server: LavaServer, job: LavaJob) -> EvmperfError | None:
     if job.health == "Canceled":
-        return LabError(outcome.CANCELLED)  # perhaps before it had a log
+        return LabError(joblog.CANCELLED)  # perhaps before it had a log
     try:
-        return outcome.failure(joblog.parse(server.log(job.id), f"job {job.id}"))
+        return joblog.failure(joblog.parse(server.log(job.id), f"job {job.id}"))
     except LabError as error:
         return error
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards.board import Board
-from evmperf.lava import joblog, marked, outcome, replay
+from evmperf.lava import joblog, replay
 from evmperf.lava.render import HEADER_SCHEMA, JobConsole, cycles
 from evmperf.lava.selection import JobKind, Selection, steps_of
 from evmperf.measure import provenance
@@ -51,20 +51,27 @@ def read(
     run = _run(header, entries, source, board)
     if (results / run.id / "run.json").is_file():
         return read_run(results / run.id), False
-    blocks = marked.read_blocks(joblog.board_lines(entries))
-    _check_versions(board, selection, blocks, header, source.name)
+    blocks = joblog.read_blocks(joblog.board_lines(entries))
+    for benchmark, case in selection.cases if header.get("kind") == JobKind.NATIVE else ():
+        for step in steps_of(benchmark, board, case, selection.profile):
+            block = blocks.get(benchmark.label(case, step))
+            if block and block.checksum != joblog.checksum(step.command):
+                raise UsageError(
+                    f"{source.name}: {block.label} ran another command than this version of evmperf "
+                    f"would: import the log with the version that made the job "
+                    f"({header.get('evmperf_revision', 'unknown')}) and its board file"
+                )
     with new_folder(results) as scratch:
-        failure = outcome.failure(entries)
-        if other := outcome.other_loader(entries, header.get("image_uboot", "")):
-            failure, blocks = other, {}
-        _replay(entries, blocks, selection, Spool(scratch, run), failure)
+        if failure := joblog.other_loader(entries, header.get("image_uboot", "")):
+            blocks = {}
+        _replay(entries, blocks, selection, Spool(scratch, run), failure or joblog.failure(entries))
         (scratch / run.id).rename(results / run.id)
     return run, True
 
 
 def header_of(entries: list[joblog.LogEntry], name: str) -> dict[str, str]:
     """What a log says about its job; raises UsageError for a log that does not say."""
-    header = marked.read_header(joblog.board_lines(entries))
+    header = joblog.read_header(joblog.board_lines(entries))
     if header is None:
         raise UsageError(f"{name}: not the log of an evmperf job, or the job never reached its test shell")
     return header
@@ -83,7 +90,7 @@ def selection_of(header: Mapping[str, str], board: Board, name: str) -> Selectio
 
 def _run(header: Mapping[str, str], entries: list[joblog.LogEntry], source: LogSource, board: Board) -> Run:
     """The run of a job: its id is the same whenever and wherever the job is imported."""
-    begin, end = entries[0].time_ns, entries[-1].time_ns
+    begin = entries[0].time_ns
     # Of the log alone, so that a job is the same run by its number and by a copy of its log.
     digits = hashlib.sha256(f"{board.name} {begin}".encode()).hexdigest()[:4]
     moment = datetime.fromtimestamp(begin / 1e9, UTC)
@@ -98,7 +105,7 @@ def _run(header: Mapping[str, str], entries: list[joblog.LogEntry], source: LogS
         lab=source.server,
         place=source.device,
         started_ns=begin,
-        ended_ns=end,
+        ended_ns=entries[-1].time_ns,
         release=header.get("release", ""),
         facts=Facts.from_dict(
             {
@@ -116,7 +123,7 @@ def _run(header: Mapping[str, str], entries: list[joblog.LogEntry], source: LogS
 
 def _replay(
     entries: list[joblog.LogEntry],
-    blocks: dict[str, marked.MarkedBlock],
+    blocks: dict[str, joblog.MarkedBlock],
     selection: Selection,
     spool: Spool,
     failure: EvmperfError | None,
@@ -124,7 +131,7 @@ def _replay(
     board = selection.board
     clock = replay.LogClock(entries[0].time_ns)
     arguments = [words for _, _, words in cycles(selection)]
-    boots = replay.find_boots(entries, JobConsole.of(board), arguments)
+    boots = replay.find_boots(entries, JobConsole(board), arguments)
     bench = replay.LogBench(board, boots, arguments, clock, failure)
     run = spool.run
     steps, what = replay.LoggedSteps(blocks, clock, failure), (selection.profile, selection.tools)
@@ -140,24 +147,3 @@ def _replay(
     end = ended.of(board.name, read_results(spool.folder), len(selection.cases), cut)
     run.exit_status, run.ending, run.outcome = end.status, end.ending, end.sentence
     spool.save()
-
-
-def _check_versions(
-    board: Board,
-    selection: Selection,
-    blocks: dict[str, marked.MarkedBlock],
-    header: Mapping[str, str],
-    name: str,
-) -> None:
-    """Raise UsageError when a step of the log is not the catalogue's."""
-    if header.get("kind") != JobKind.NATIVE:
-        return
-    for benchmark, case in selection.cases:
-        for step in steps_of(benchmark, board, case, selection.profile):
-            block = blocks.get(benchmark.label(case, step))
-            if block and block.checksum != marked.checksum(step.command):
-                raise UsageError(
-                    f"{name}: {block.label} ran another command than this version of evmperf "
-                    f"would: import the log with the version that made the job "
-                    f"({header.get('evmperf_revision', 'unknown')}) and its board file"
-                )

@@ -1,6 +1,6 @@
 """A whole LAVA on this machine: server, worker, a lab host and a virtual EVM, on loopback only. Its root
 file system is Debian 12 with LAVA's packages, configured in a chroot (which `virtual.debian` does not do),
-built once and cached.
+built once and cached. `lava-jobs/lab` has its scripts.
 """
 
 import contextlib
@@ -21,7 +21,8 @@ from pathlib import Path
 
 import requests
 
-from evmperf.lava import paths
+from evmperf.lava import devices
+from evmperf.lava.render import JOBS
 from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError
 from evmperf.runs import folders
@@ -36,61 +37,9 @@ NATIVE, HOST = "lava-native", "lava-host"
 
 _START_S = 180.0
 _STOP_S = 20.0
-
-# In namespaces of its own: changes to the root file system are in memory and gone with it.
-_ENTER = """\
-set -eu
-rootfs=$1 lab=$2
-mount --make-rprivate /
-mount -t tmpfs -o mode=755 tmpfs "$lab/mnt"
-mkdir "$lab/mnt/upper" "$lab/mnt/work" "$lab/mnt/root"
-root=$lab/mnt/root
-mount -t overlay -o "lowerdir=$rootfs,upperdir=$lab/mnt/upper,workdir=$lab/mnt/work" lava "$root"
-mkdir "$root/host" "$root/lab"
-mount --rbind / "$root/host"
-mount -t proc proc "$root/host/proc"
-mount -t proc proc "$root/proc"
-mount --rbind /dev "$root/dev"
-mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
-mount -t tmpfs tmpfs "$root/run"
-mount --bind "$lab/shared" "$root/lab"
-mount --bind "$lab/log" "$root/var/log"
-mkdir -p "$lab/log/lava-server" "$lab/log/postgresql"
-chroot "$root" chown lavaserver:adm /var/log/lava-server
-chroot "$root" chown postgres:adm /var/log/postgresql
-exec chroot "$root" /lab/init
-"""
-
-# What LAVA's flasher calls. The image is in LAVA's own root file system, at a relative path, and
-# the card is this machine's: so evmperf runs here, in the folder that both have.
-_EVMPERF = """\
-#!/bin/sh
-exec chroot /host env --chdir="{root}$PWD" {python} -m evmperf "$@"
-"""
-
+_SCRIPTS = JOBS / "lab"
 SUITE = "bookworm"
 """The only suite of Debian that has LAVA's server."""
-
-_NAMES = """
-    lava-server lava-dispatcher lavacli openssh-server socat curl dnsmasq-base tftpd-hpa u-boot-tools
-"""
-_PACKAGES = _NAMES.split()
-
-# lava-server's own installation makes its database, so PostgreSQL has to run meanwhile: in a
-# network of its own, where its port disturbs nobody.
-_INSTALL = """\
-set -eu
-mount --make-rprivate /
-mount -t proc proc "$0/proc"
-mount --rbind /dev "$0/dev"
-mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"
-mount -t tmpfs tmpfs "$0/run"
-ip link set lo up
-chroot "$0" install -d -o postgres -g postgres /run/postgresql
-chroot "$0" pg_ctlcluster 15 main start
-chroot "$0" apt-get -qy --no-download install "$@"
-chroot "$0" pg_ctlcluster 15 main stop
-"""
 
 
 @dataclass(frozen=True)
@@ -105,7 +54,7 @@ class Lab:
     def token(self) -> str:
         """The token of the lab's own user; raises LabError when it is gone."""
         try:
-            return (paths.lab_state() / "shared/token").read_text().strip()
+            return (folder() / "shared/token").read_text().strip()
         except OSError as error:
             raise LabError(
                 f"the LAVA lab's token cannot be read: {error.strerror}: restart the lab with "
@@ -113,10 +62,15 @@ class Lab:
             ) from None
 
 
+def folder() -> Path:
+    """The folder of the running lab (absolute), which may not exist."""
+    return folders.state_dir().absolute() / "lava-lab"
+
+
 def running() -> Lab | None:
     """The lab that runs on this machine for this user, None without one."""
     try:
-        lab = Lab(**json.loads((paths.lab_state() / "lab.json").read_text()))
+        lab = Lab(**json.loads((folder() / "lab.json").read_text()))
     except (OSError, ValueError, TypeError):
         return None
     return lab if boards.pid_started(lab.pid) == lab.pid_started else None
@@ -131,15 +85,16 @@ def up(progress: Callable[[str], None], variant: str = boards.DEFAULT_NAME) -> L
     for name in {boards.DEFAULT_NAME, variant}:
         image.build(name, progress=progress)
     down()
-    state = paths.lab_state()
+    state = folder()
     shutil.rmtree(state, ignore_errors=True)
     for sub in ("mnt", "shared", "log", "boards"):
         (state / sub).mkdir(parents=True)
     progress("Starting two virtual boards, LAVA's server and its worker")
     try:
-        ports = _start_boards(state, variant)
-        _share(state, ports, variant)
-        return _start(system, state, ports, progress)
+        for name, kind in ((NATIVE, variant), (HOST, boards.DEFAULT_NAME)):
+            LabClient(name).start(kind, serial_port=0, power_port=0)
+        ports = _share(state, variant)
+        return _start(system, state, ports["HTTP"], progress)
     except BaseException:
         down()
         raise
@@ -154,98 +109,75 @@ def down() -> bool:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(lab.pid, 0)  # it may be our own child, which would stay as a zombie
         _wait(lambda: running() is None, _STOP_S, f"the LAVA lab (process {lab.pid}) does not end")
-    (paths.lab_state() / "lab.json").unlink(missing_ok=True)
+    (folder() / "lab.json").unlink(missing_ok=True)
     for name in (NATIVE, HOST):
         LabClient(name).stop()
     return lab is not None
 
 
-def _start_boards(state: Path, variant: str) -> dict[str, str | int]:
-    """Start both benches; what the lab's `init` has to know."""
-    for name, kind in ((NATIVE, variant), (HOST, boards.DEFAULT_NAME)):
-        LabClient(name).start(kind, serial_port=0, power_port=0)
+def _share(state: Path, variant: str) -> dict[str, str | int]:
+    """Put there what is the same folder inside the lab and outside; returns what its scripts have to know."""
+    shared = state / "shared"
     host = LabClient(HOST).record
     source, copy = envfile.source(boards.DEFAULT_NAME), state / "boards/virtual.yaml"
     envfile.write(source, copy, serial_port=host.serial_port, power_port=host.power_port)
-    tester = LabClient(NATIVE).status().tester
-    ports = dict(zip(("HTTP", "EVENTS", "WS", "SSH"), _free_ports(4), strict=True))
-    address = tester.nics[0].address if tester else "127.0.0.1"
-    network = {"ADDRESS": address, "NETNS": tester.namespace if tester else ""}
-    ours = {"HOME": paths.JOBS.parent, "BOARDS": state / "boards", "RESULTS": state / "results"}
-    return {**ports, **network, **{f"EVMPERF_{name}": str(folder) for name, folder in ours.items()}}
+    for script in ("init", "register.py", "evmperf"):
+        shutil.copy(_SCRIPTS / script, shared)
+    status = LabClient(NATIVE).status()
+    ports: dict[str, str | int] = {
+        **dict(zip(("HTTP", "EVENTS", "WS", "SSH"), _free_ports(4), strict=True)),
+        "ADDRESS": status.tester.nics[0].address if status.tester else "127.0.0.1",
+        "NETNS": status.tester.namespace if status.tester else "",
+        "EVMPERF_HOME": str(JOBS.parent),
+        "EVMPERF_BOARDS": str(copy.parent),
+        "EVMPERF_RESULTS": str(state / "results"),
+        "ROOT": str(state / "mnt/root"),
+        "PYTHON": sys.executable,
+    }
+    lines = (f"{key}={shlex.quote(str(value))}\n" for key, value in ports.items())
+    (shared / "ports").write_text("".join(lines))
+    shutil.copytree(devices.DEVICE_TYPES, shared / "device-types")
+    (shared / "devices").mkdir()
+    native = LabClient(NATIVE).record
+    switch = f"http://127.0.0.1:{native.power_port}"
+    board: dict[str, str | int] = {"serial_port": native.serial_port, "power_url": f"{switch}/power/0"}
+    if status.card_file:
+        board |= {"card_url": f"{switch}/card/0", "card_file": status.card_file, "evmperf": "/lab/evmperf"}
+    login = {"ssh_host": "127.0.0.1", "ssh_port": ports["SSH"], "ssh_identity_file": "/lab/key"}
+    for name, base, values in (("virtual", f"evm-{variant}", board), ("lab-host", "evm-lab-host", login)):
+        text = devices.template(f"{name} of the LAVA lab", base, values)
+        (shared / f"devices/{name}-01.jinja2").write_text(text)
+    return ports
 
 
-def _share(state: Path, ports: dict[str, str | int], variant: str) -> None:
-    """Put there what is the same folder inside the lab and outside."""
-    shared = state / "shared"
-    for script in ("init", "register.py"):
-        shutil.copy(paths.LAB / script, shared)
-    (shared / "ports").write_text(
-        "".join(f"{key}={shlex.quote(str(value))}\n" for key, value in ports.items())
-    )
-    command = shared / "evmperf"
-    root, python = state / "mnt/root", shlex.quote(sys.executable)
-    command.write_text(_EVMPERF.format(root=root, python=python))
-    command.chmod(0o755)
-    _write_devices(shared, ports, variant)
-
-
-def _start(system: Path, state: Path, ports: dict[str, str | int], progress: Callable[[str], None]) -> Lab:
-    enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "sh", "-c", _ENTER, "sh"]
+def _start(system: Path, state: Path, port: str | int, progress: Callable[[str], None]) -> Lab:
+    alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child=KILL"]
     with (state / "log/lab.log").open("wb") as log:
         process = subprocess.Popen(
-            [*enter, system, state],
+            [*alone, "sh", _SCRIPTS / "enter", system, state],
             env=for_children(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    lab = Lab(process.pid, boards.pid_started(process.pid) or 0, f"http://127.0.0.1:{ports['HTTP']}")
+    lab = Lab(process.pid, boards.pid_started(process.pid) or 0, f"http://127.0.0.1:{port}")
     (state / "lab.json").write_text(json.dumps(asdict(lab)))
 
     def ready() -> bool:
         if process.poll() is not None:
             last = (state / "log/lab.log").read_text(errors="replace").strip().splitlines()[-3:]
             raise LabError(f"LAVA did not start: {' | '.join(last)}; see {state}/log")
-        return _worker_is_there(lab)
+        with contextlib.suppress(requests.RequestException, LabError):
+            header = {"Authorization": f"Token {lab.token}"}
+            answer = requests.get(f"{lab.url}/api/v0.2/workers/lab/", headers=header, timeout=5)
+            return answer.ok and answer.json().get("state") == "Online"
+        return False
 
     began = time.monotonic()
     _wait(ready, _START_S, f"LAVA does not answer {_START_S:g} s after its start; see {state}/log")
     progress(f"LAVA runs at {lab.url}: {time.monotonic() - began:.1f} s")
     return lab
-
-
-def _write_devices(shared: Path, ports: dict[str, str | int], variant: str) -> None:
-    """The device types of the repository, and one device for each of the lab's boards."""
-    shutil.copytree(paths.DEVICE_TYPES, shared / "device-types")
-    devices = shared / "devices"
-    devices.mkdir()
-    native = LabClient(NATIVE).record
-    switch = f"http://127.0.0.1:{native.power_port}"
-    values = {"serial_port": native.serial_port, "power_url": f"{switch}/power/0"}
-    if card := LabClient(NATIVE).status().card_file:
-        values |= {"card_url": f"{switch}/card/0", "card_file": card, "evmperf": "/lab/evmperf"}
-    (devices / "virtual-01.jinja2").write_text(
-        f"{{% extends 'evm-{variant}.jinja2' %}}\n"
-        + "".join(f"{{% set {name} = {value!r} %}}\n" for name, value in values.items())
-    )
-    (devices / "lab-host-01.jinja2").write_text(
-        "{% extends 'evm-lab-host.jinja2' %}\n"
-        "{% set ssh_host = '127.0.0.1' %}\n"
-        f"{{% set ssh_port = {ports['SSH']} %}}\n"
-        "{% set ssh_identity_file = '/lab/key' %}\n"
-    )
-
-
-def _worker_is_there(lab: Lab) -> bool:
-    try:
-        answer = requests.get(
-            f"{lab.url}/api/v0.2/workers/lab/", headers={"Authorization": f"Token {lab.token}"}, timeout=5
-        )
-    except (requests.RequestException, LabError):
-        return False
-    return answer.ok and answer.json().get("state") == "Online"
 
 
 def _free_ports(count: int) -> list[int]:
@@ -268,27 +200,29 @@ def _root_file_system(progress: Callable[[str], None]) -> Path:
     """The root file system's folder, built once (about three minutes, 1.7 GB). Raises LabError."""
     if os.geteuid() != 0:
         raise LabError("the LAVA lab runs in a chroot: start it as root")
-    recipe = hashlib.sha256("\n".join((SUITE, *_PACKAGES, _INSTALL)).encode()).hexdigest()[:12]
-    folder = folders.cache_dir() / "lava"
-    final = folder / f"rootfs-{recipe}"
-    steps = BuildSteps(folder / "logs", progress)
-    with (folder / "lock").open("w") as lock:
+    packages, install = (_SCRIPTS / "packages.txt").read_text().split(), (_SCRIPTS / "install").read_text()
+    recipe = hashlib.sha256("\n".join((SUITE, *packages, install)).encode()).hexdigest()[:12]
+    cache = folders.cache_dir() / "lava"
+    final = cache / f"rootfs-{recipe}"
+    steps = BuildSteps(cache / "logs", progress)
+    with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not final.is_dir():
-            work = folder / "rootfs.new"
+            work = cache / "rootfs.new"
             shutil.rmtree(work, ignore_errors=True)
             with steps.step("LAVA's root file system"):
-                _make(work, steps)
+                _make(work, packages, install, steps)
             work.rename(final)
-            for old in folder.glob("rootfs-*"):
+            for old in cache.glob("rootfs-*"):
                 if old != final:
                     shutil.rmtree(old, ignore_errors=True)
     return final
 
 
-def _make(target: Path, steps: BuildSteps) -> None:
+def _make(target: Path, packages: list[str], install: str, steps: BuildSteps) -> None:
     if not shutil.which("mmdebstrap"):
-        raise LabError(f"mmdebstrap is missing: `make lava-lab` installs what {paths.HOST_PACKAGES} lists")
+        listed = _SCRIPTS / "host-packages.txt"
+        raise LabError(f"mmdebstrap is missing: `make lava-lab` installs what {listed} lists")
     command: list[str | Path] = ["mmdebstrap", "--variant=minbase", "--include=postgresql"]
     # The package lists stay, for the packages that follow.
     command += ["--skip=cleanup/apt/lists", SUITE, target, mirror(steps)]
@@ -303,7 +237,9 @@ def _make(target: Path, steps: BuildSteps) -> None:
     shutil.copyfile("/etc/resolv.conf", resolver)
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
     download: list[str | Path] = ["chroot", target, "apt-get", "-qy", "--download-only"]
-    steps.run([*download, "install", *_PACKAGES], "Downloading LAVA", "lava-rootfs", env=quiet)
-    alone = ["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", _INSTALL]
-    steps.run([*alone, target, *_PACKAGES], "Installing LAVA", "lava-rootfs", env=quiet)
+    steps.run([*download, "install", *packages], "Downloading LAVA", "lava-rootfs", env=quiet)
+    # lava-server's own installation makes its database, so PostgreSQL has to run meanwhile: in a
+    # network of its own, where its port disturbs nobody.
+    alone = ["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", install]
+    steps.run([*alone, target, *packages], "Installing LAVA", "lava-rootfs", env=quiet)
     steps.run(["chroot", target, "apt-get", "clean"], "Tidying up", "lava-rootfs")

@@ -1,9 +1,12 @@
-"""Complete LAVA jobs from the catalogue, a board file and the templates in `lava-jobs/`."""
+"""Complete LAVA jobs: from the catalogue, a board file, and the templates in `lava-jobs/templates/`."""
 
+import functools
 import json
+import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any
 from urllib.parse import urlsplit
 
 import jinja2
@@ -11,15 +14,18 @@ import requests
 import yaml
 
 from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.step import CleanUp, Prepare
 from evmperf.boards import prompts
 from evmperf.boards.board import Board
 from evmperf.boards.images import PARTS, WHOLE, role
-from evmperf.lava import marked, script
-from evmperf.lava.paths import TEMPLATES
-from evmperf.lava.selection import SUITE, JobKind, Selection
-from evmperf.measure import provenance
+from evmperf.lava import joblog
+from evmperf.lava.selection import SUITE, JobKind, NativeStep, Selection, case_name, steps_of
+from evmperf.measure import provenance, shellstep
+from evmperf.model import places
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Case
+
+JOBS = places.project("lava-jobs")
 
 HEADER_SCHEMA = "1"
 METADATA = "evmperf"
@@ -32,44 +38,48 @@ _FLASHING_S = 3600
 _SPARE_S = 600
 """For what surrounds the measuring: queueing in the job, deploying, transferring the overlay."""
 
+_QUESTIONS = {
+    "image_kernel": ("kernel", "uname -r"),
+    "image_version": ("build of the kernel", "uname -v"),
+    "image_release": (
+        "release",
+        "for f in /etc/os-release /etc/evmperf-release; do [ ! -r $f ] || . $f; done; "
+        f'case "$ID" in {"|".join(sorted(provenance.DISTRIBUTIONS))}) VERSION_ID=;; esac; '
+        'echo "${BUILD_ID:-$VERSION_ID}"',
+    ),
+    "image_machine": ("machine", "cat /etc/hostname"),
+}
+"""What of a header an image says of itself: in words, and as a question to the board's shell."""
 
-@dataclass(frozen=True)
+_FACTS_S = 60.0
+_WAIT = "30m"
+"""How long a job on the lab's Labgrid host waits for a board that somebody else holds."""
+_END = "EVMPERF_END"
+
+
 class JobConsole:
     """A board's console by the drivers of its file: prompts (regular expressions), login, and U-Boot's
     words; defaults are the strategy's.
     """
 
-    login_prompt: str
-    prompt: str
-    init_shell_prompt: str
-    username: str
-    password: str
-    boot_command: str
-    arguments_variable: str
-    medium_commands: tuple[str, ...]
-    host_prompt: str = r"[\$#] $"
+    host_prompt = r"[\$#] $"
 
-    @classmethod
-    def of(cls, board: Board) -> Self:
-        """The console of a board."""
-        shell = board.drivers.get("EvmShellDriver") or {}
-        strategy = board.strategy
+    def __init__(self, board: Board) -> None:
+        shell, strategy = board.drivers.get("EvmShellDriver") or {}, board.strategy
+        self.login_prompt: str = strategy.get("login_prompt", prompts.LOGIN_PROMPT)
+        self.init_shell_prompt: str = strategy.get("init_shell_prompt", prompts.INIT_SHELL_PROMPT)
+        self.prompt = shell.get("prompt", prompts.SHELL_PROMPT)
+        self.username = shell.get("username", prompts.USERNAME)
+        self.password = shell.get("password") or ""
+        self._boot_command = strategy.get("boot_command", prompts.BOOT_COMMAND)
+        self._variable = strategy.get("kernel_arguments_variable", prompts.KERNEL_ARGUMENTS_VARIABLE)
         medium = strategy.get("medium") or board.options.boot.medium
-        return cls(
-            login_prompt=strategy.get("login_prompt", prompts.LOGIN_PROMPT),
-            prompt=shell.get("prompt", prompts.SHELL_PROMPT),
-            init_shell_prompt=strategy.get("init_shell_prompt", prompts.INIT_SHELL_PROMPT),
-            username=shell.get("username", prompts.USERNAME),
-            password=shell.get("password") or "",
-            boot_command=strategy.get("boot_command", prompts.BOOT_COMMAND),
-            arguments_variable=strategy.get("kernel_arguments_variable", prompts.KERNEL_ARGUMENTS_VARIABLE),
-            medium_commands=tuple(strategy["media"].get(medium, ())),
-        )
+        self._medium_commands = strategy["media"].get(medium, ())
 
     def boot_commands(self, kernel_arguments: str) -> list[str]:
         """What U-Boot is told to boot what is installed."""
-        words = f"setenv {self.arguments_variable} {kernel_arguments}".strip()
-        return [*self.medium_commands, words, self.boot_command]
+        words = f"setenv {self._variable} {kernel_arguments}".strip()
+        return [*self._medium_commands, words, self._boot_command]
 
     def prompt_after(self, kernel_arguments: str) -> str:
         """What ends a boot with these kernel arguments."""
@@ -95,42 +105,50 @@ class JobRequest:
 
 def render(board: Board, selection: Selection, request: JobRequest) -> str:
     """The job as YAML; raises UsageError for what cannot be put into one."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # values go in as JSON
-    )
-    environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
-    environment.filters["seconds"] = lambda value: {"seconds": int(value)}
     header = job_header(board, selection, request)
+    whole, says = request.images.get(WHOLE, ""), request.says
     measuring_s = measuring_time_s(board, selection)
-    template = environment.get_template(f"{request.kind}.yaml.jinja2")
     what = request.keyword or f"{len(selection.benchmarks)} benchmarks"
-    return template.render(
-        metadata={METADATA: marked.encode_header(header)},
+    return _fill(
+        f"{request.kind}.yaml.jinja2",
+        metadata={METADATA: joblog.encode_header(header)},
         name=f"evmperf {board.name} {request.kind}: {what}"[:200],
         device_type=request.device_type or default_device_type(board, request.kind),
         tags=[*request.tags, *([board.file.stem] if request.kind is JobKind.HOST else [])],
         priority=request.priority,
         suite=SUITE,
-        no_overlay=script.NO_OVERLAY,
-        console=JobConsole.of(board),
+        no_overlay=joblog.RAISED["no_overlay"],
+        console=JobConsole(board),
         images={name: image(url) for name, url in request.images.items() if name != WHOLE},
-        whole=_whole(request),
+        # With its checksum, where that is known.
+        whole=image(whole) | ({"sha256sum": says["sha256"]} if "sha256" in says else {}) if whole else {},
         flashing_s=_FLASHING_S,
         nfs="nfsrootfs" in request.images,
         cycles=cycles(selection),
         steps=_steps(board, selection, request, header),
         boot_s=_BOOT_S,
         measuring_s=measuring_s,
-        job_s=measuring_s
-        + _SPARE_S
-        + _BOOT_S * (len(cycles(selection)) + 1)
-        + (_FLASHING_S if WHOLE in request.images else 0),
+        job_s=measuring_s + _SPARE_S + _BOOT_S * (len(cycles(selection)) + 1) + (_FLASHING_S if whole else 0),
     )
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(JOBS / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # values go in as JSON, or quoted for the shell
+    )
+    environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
+    environment.filters["seconds"] = lambda value: {"seconds": int(value)}
+    return environment
+
+
+def _fill(template: str, **values: Any) -> str:
+    return _environment().get_template(template).render(values)
 
 
 def job_header(board: Board, selection: Selection, request: JobRequest) -> dict[str, str]:
@@ -186,28 +204,91 @@ def image(url: str) -> dict[str, str]:
     return {"url": url} | ({"compression": compression} if compression else {})
 
 
-def _whole(request: JobRequest) -> dict[str, str]:
-    """The deploy resource of a whole image, with its checksum where that is known."""
-    if WHOLE not in request.images:
-        return {}
-    known = {"sha256sum": request.says["sha256"]} if "sha256" in request.says else {}
-    return image(request.images[WHOLE]) | known
-
-
 def _steps(board: Board, selection: Selection, request: JobRequest, header: dict[str, str]) -> list[str]:
+    """The steps of the test definition, on a board one a case; raises UsageError."""
     if request.kind is JobKind.HOST:
-        return script.host_steps(
-            board, selection, header, whole=not request.keyword, image=request.images.get(WHOLE, "")
-        )
-    if request.kind is JobKind.NATIVE:
-        return script.native_steps(board, selection, header)
-    return [script.prologue(header), script.facts(selection.tools)]
+        return [_pytest(board, selection, request, header)]
+    steps = [
+        prologue(header),
+        _heredoc(f"evm_step {provenance.LABEL}", provenance.script(selection.tools), _FACTS_S),
+    ]
+    if request.kind is JobKind.BOOT:
+        return steps
+    steps += identified(header)
+    for benchmark, case in selection.cases:
+        calls = steps_of(benchmark, board, case, selection.profile)
+        lines = (_call(step, benchmark.label(case, step)) for step in calls)
+        steps.append("\n".join(["evm_begin", *lines, f"evm_end {shlex.quote(case_name(benchmark, case))}"]))
+    return steps
+
+
+def _pytest(board: Board, selection: Selection, request: JobRequest, header: Mapping[str, str]) -> str:
+    """One call of pytest on the lab's Labgrid host, which first puts the image, if any, on the board."""
+    words = [f"--profile={selection.profile}", "--run-kind=lava", f"--wait={_WAIT}"]
+    if request.keyword:
+        # As the ids of the tests begin, so that no name is taken for part of another.
+        chosen = " or ".join(f"[{benchmark.name}-" for benchmark in selection.benchmarks)
+        words += [f"-k {shlex.quote(chosen)}"]
+    words += [f"--release={shlex.quote(header['release'])}"] if header["release"] else []
+    words += [f"--image={shlex.quote(request.images[WHOLE])}"] if WHOLE in request.images else []
+    return _fill(
+        "host.sh.jinja2",
+        header=shlex.quote(joblog.header_line(header)),
+        file=shlex.quote(board.file_name),
+        place=shlex.quote(board.file.stem),
+        words=" ".join(words),
+        **joblog.RAISED,
+    ).rstrip()
+
+
+def prologue(header: Mapping[str, str]) -> str:
+    """What makes the test shell ready, and says in the log what job this is."""
+    return _fill(
+        "prologue.sh.jinja2",
+        folder=places.STEP_FOLDER,
+        wrapper=shellstep.wrapper().rstrip("\n"),
+        copies=" ".join(str(n + 1) for n in range(joblog.COPIES)),
+        hung=joblog.HUNG,
+        **joblog.RAISED,
+        header=shlex.quote(joblog.header_line(header)),
+        end=_END,
+    ).rstrip()
+
+
+def identified(header: Mapping[str, str]) -> list[str]:
+    """The step that ends the job unless the board runs its image; none for a job without an image."""
+    calls = [
+        f'evm_same {shlex.quote(what)} {shlex.quote(header[key])} "$({question})"'
+        for key, (what, question) in _QUESTIONS.items()
+        if header.get(key)
+    ]
+    return ["\n".join(calls)] if calls else []
+
+
+def _call(step: NativeStep, label: str) -> str:
+    match step:
+        case Prepare():
+            word = "evm_prepare"
+        case CleanUp():
+            word = "evm_always"
+        case _:
+            word = "evm_shared" if step.shared else "evm_measure"
+    return _heredoc(f"{word} {shlex.quote(label)}", step.command, step.timeout_s)
+
+
+def _heredoc(call: str, command: str, timeout_s: float) -> str:
+    if re.search(rf"^{_END}$", command, re.MULTILINE):
+        raise UsageError(f"the step {call} has a line {_END}, which would end it in a LAVA job")
+    if re.search(r"--cmd|--shell", command) and re.search(r"\$\d", command):
+        # LAVA 2023.01 puts a backslash before the arguments of such a text (TestRunnerAction).
+        raise UsageError(f"the step {call} has --cmd or --shell beside $1, which LAVA changes")
+    return f"{call} {joblog.checksum(command)} {timeout_s:.0f} <<'{_END}'\n{command}\n{_END}"
 
 
 def definition_header(definition: str) -> dict[str, str] | None:
     """What a job's definition says about itself; None for a job that is not of evmperf."""
     try:
-        return marked.decode_header(yaml.safe_load(definition)["metadata"][METADATA])
+        return joblog.decode_header(yaml.safe_load(definition)["metadata"][METADATA])
     except (yaml.YAMLError, KeyError, TypeError, ValueError):
         return None
 

@@ -3,16 +3,17 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from evmperf.boards import prompts
 from evmperf.boards.board import Board
 from evmperf.console.marks import ObservedBoot, Phase, find
 from evmperf.console.record import POWER_ON, ConsoleRecord
-from evmperf.lava import marked
+from evmperf.lava import joblog
 from evmperf.lava.joblog import LogEntry
 from evmperf.lava.render import JobConsole
 from evmperf.measure import shellstep
-from evmperf.measure.bench import Meter, Shell, ShellReply, StepOutput
+from evmperf.measure.bench import Shell, ShellReply, StepOutput
 from evmperf.model.errors import BoardError, EvmperfError, LabError, RefusedOutput, ToolError
 from evmperf.model.records import BootMark
 
@@ -22,7 +23,6 @@ _STAMP_NS = 150_000_000
 _RESET = re.compile(r"start: (\d+)\.\S* reset-device")
 _SWITCHED = re.compile(r"Returned 0 in \d+ seconds")
 _MATCHED = re.compile(r"Matched prompt #\d+: (.*)", re.DOTALL)
-
 
 _EARLIER = {
     prompts.LOGIN_PROMPT: "login: ",
@@ -54,7 +54,7 @@ class LoggedSteps:
     """evmperf's Steps read from the blocks of a log; `failure` is why the job did not complete."""
 
     def __init__(
-        self, blocks: dict[str, marked.MarkedBlock], clock: LogClock, failure: EvmperfError | None
+        self, blocks: dict[str, joblog.MarkedBlock], clock: LogClock, failure: EvmperfError | None
     ) -> None:
         self._blocks = blocks
         self._clock = clock
@@ -86,16 +86,14 @@ class LoggedSteps:
             raise RefusedOutput(f"{label}: a LAVA job runs this step only once")
         self._read.add(label)
         self._clock.now_ns = max(self._clock.now_ns, block.time_ns)
-        if block.copies[0].startswith(marked.HUNG):
+        if block.copies[0].startswith(joblog.HUNG):
             raise ToolError(f"`{command[:80]}` did not end within {timeout_s:g} s: it was ended")
-        error: RefusedOutput | None = None
         for fetches, copy in enumerate(block.copies, 1):
             try:
                 status, busy_s, files = shellstep.decode(copy, bare=quiet)
+                return StepOutput(status, files, busy_s, fetches)
             except RefusedOutput as damaged:
                 error = damaged
-            else:
-                return StepOutput(status, files, busy_s, fetches)
         raise RefusedOutput(f"{label}: {error} (both copies)", "\n".join(block.copies))
 
 
@@ -127,29 +125,22 @@ class LogBench:
         self._others = []
         return _LoggedShell()
 
-    def uboot(self) -> Shell:
-        """Not in a LAVA job; raises LabError."""
-        raise LabError("a LAVA job cannot talk to U-Boot: use --kind host")
+    def uboot(self) -> NoReturn:
+        """Not in a LAVA job, as tester and meter; raises LabError."""
+        raise LabError("a LAVA job has the board's shell only, no U-Boot, tester or meter: use --kind host")
 
-    def tester(self) -> Shell:
-        """Not in a LAVA job; raises LabError."""
-        raise LabError("a LAVA job has no tester: use --kind host")
-
-    def meter(self) -> Meter:
-        """Not in a LAVA job; raises LabError."""
-        raise LabError("a LAVA job has no meter: use --kind host")
+    tester = meter = uboot
 
     def cold_boot(self, kernel_arguments: str) -> ObservedBoot:
         """The next power cycle with these arguments; raises the job's failure when none is left."""
-        for cycle in self._cycles:
-            arguments, boot = cycle
-            if arguments == kernel_arguments:
-                self._cycles.remove(cycle)
-                ended = boot.started_ns + round(boot.duration_s * 1e9)
-                self._clock.now_ns = max(self._clock.now_ns, ended)
-                self._seen.append(boot)
-                return boot
-        raise self._failure or BoardError("the log has no further power cycle")
+        cycle = next((cycle for cycle in self._cycles if cycle[0] == kernel_arguments), None)
+        if cycle is None:
+            raise self._failure or BoardError("the log has no further power cycle")
+        self._cycles.remove(cycle)
+        _, boot = cycle
+        self._clock.now_ns = max(self._clock.now_ns, boot.started_ns + round(boot.duration_s * 1e9))
+        self._seen.append(boot)
+        return boot
 
     def abandon(self) -> None:
         """The log goes on as it does."""
@@ -217,14 +208,15 @@ def _boot(cycle: _Cycle, arguments: str, prompt: str) -> ObservedBoot:
         marks[Phase.PROMPT] = BootMark(Phase.PROMPT, seen[0], seen[0], _STAMP_NS / 1e9, prompt)
     begin = records[0].wall_ns
     end = marks[Phase.PROMPT].wall_ns if Phase.PROMPT in marks else records[-1].wall_ns
+    error = None if Phase.PROMPT in marks else BoardError("no prompt came")
     return ObservedBoot(
         goal="booted",
         kernel_arguments=arguments,
         started_ns=begin,
         duration_s=(end - begin) / 1e9,
         marks=marks,
-        error=None if Phase.PROMPT in marks else BoardError("no prompt came"),
-        phase="" if Phase.PROMPT in marks else "login prompt",
+        error=error,
+        phase="login prompt" if error else "",
         measured=False,
     )
 

@@ -1,9 +1,10 @@
 """What a job measures: benchmarks of the catalogue that a board has and a kind of job can run."""
 
-import ast
 import enum
 import re
 from dataclasses import dataclass
+
+import jinja2
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place
@@ -93,9 +94,8 @@ def _unfit(benchmark: Benchmark, board: Board, kind: JobKind, profile: str) -> s
     """Why this kind of job cannot run a benchmark that the board has, "" if it can."""
     cases = _rows(benchmark, board, profile)
     if not cases:
-        declared = benchmark.cases(profile)
-        lacking = benchmark.unsupported(board, declared[0]) if declared else ""
-        return lacking or f"it has no profile {profile}"
+        lacking = [benchmark.unsupported(board, case) for case in benchmark.cases(profile)]
+        return lacking[0] if lacking else f"it has no profile {profile}"
     if kind is JobKind.HOST:
         return ""
     fitting = {Place.BOOT: JobKind.BOOT, Place.SHELL: JobKind.NATIVE}.get(benchmark.place, JobKind.HOST)
@@ -119,24 +119,12 @@ def matches(keyword: str, text: str) -> bool:
         keyword,
     )
     try:
-        return _holds(ast.parse(words.strip(), mode="eval").body)
-    except (SyntaxError, ValueError):
-        raise UsageError(
-            f"-k {keyword!r} is not an expression of words, and, or, not and parentheses"
-        ) from None
-
-
-def _holds(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant(value=bool(value)):
-            return value
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return not _holds(operand)
-        case ast.BoolOp(op=ast.And(), values=values):
-            return all(_holds(value) for value in values)
-        case ast.BoolOp(op=ast.Or(), values=values):
-            return any(_holds(value) for value in values)
-    raise ValueError(ast.dump(node))
+        found = jinja2.Environment(autoescape=True).compile_expression(words)()
+    except (jinja2.TemplateSyntaxError, TypeError, RecursionError):
+        found = None
+    if not isinstance(found, bool):
+        raise UsageError(f"-k {keyword!r} is not an expression of words, and, or, not and parentheses")
+    return found
 
 
 def case_name(benchmark: Benchmark, case: Case) -> str:

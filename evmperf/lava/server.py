@@ -113,9 +113,10 @@ class LavaServer:
         name is without LAVA's index.
         """
         suites = self._pages(f"jobs/{number}/suites/")
-        ids = {int(s["id"]) for s in suites if re.sub(r"^\d+_", "", str(s["name"])) == suite}
+        ids = {str(s["id"]) for s in suites if re.sub(r"^\d+_", "", str(s["name"])) == suite}
         cases = self._pages(f"jobs/{number}/tests/")
-        return [case for case in cases if _number_in(case["suite"]) in ids]
+        # The server gives a suite as a number or as the address of its page.
+        return [case for case in cases if str(case["suite"]).rstrip("/").rpartition("/")[2] in ids]
 
     def cancel(self, number: int) -> None:
         """Cancel a job that runs or waits."""
@@ -166,11 +167,9 @@ def connect(identity: str = "") -> LavaServer:
     url = os.environ.get(URL_VARIABLE, "")
     if url and not identity:
         return LavaServer(_without_secrets(url), os.environ.get(TOKEN_VARIABLE, ""))
-    configured = _lavacli(identity)
-    if configured:
+    if configured := _lavacli(identity):
         return configured
-    lab = labs.running()
-    if lab and not identity:
+    if (lab := labs.running()) and not identity:
         return LavaServer(lab.url, lab.token)
     raise UsageError(
         f"no LAVA server: set {URL_VARIABLE} and {TOKEN_VARIABLE}, make an identity with "
@@ -223,9 +222,3 @@ def _reason(answer: requests.Response) -> str:
     if isinstance(data, dict):
         data = data.get("message") or data.get("detail") or data
     return " ".join(str(data).split())[:300]
-
-
-def _number_in(value: Any) -> int:
-    """The id of a suite, which the server gives as a number or as the address of its page."""
-    match = re.search(r"(\d+)/?$", str(value))
-    return int(match[1]) if match else -1

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
-from evmperf.lava import paths
+from evmperf.lava import lab as labs
 from evmperf.model.results import Result
 from selftests.instruments import command
 from selftests.support.spools import cases_of
@@ -25,7 +25,7 @@ WAYS = ("desk", "host", "native")
 def measure(way: str, benchmark: str, results: Path) -> None:
     """One run; what it prints is shown."""
     if way == "desk":
-        board = paths.lab_state() / "boards" / "virtual.yaml"
+        board = labs.folder() / "boards" / "virtual.yaml"
         command = ["pytest", "-q", "--lg-env", str(board), "-k", f"[{benchmark}-"]
         command += [f"--results={results / way}"]
     else:
@@ -71,7 +71,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def runs(way: str, folder: Path) -> list[Path]:
     """Folders of runs; a lab-host job keeps its own on the lab's host."""
-    where = paths.lab_state() / "results" if way == "host" else folder / way
+    where = labs.folder() / "results" if way == "host" else folder / way
     return [path.parent for path in where.glob("*/run.json")]
 
 

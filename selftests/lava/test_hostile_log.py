@@ -8,7 +8,7 @@ import pytest
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.cli import main as cli
-from evmperf.lava import joblog, marked
+from evmperf.lava import joblog
 from evmperf.lava.render import HEADER_SCHEMA
 from evmperf.lava.selection import steps_of
 from evmperf.measure import provenance
@@ -47,12 +47,12 @@ def a_log(answer, **changes):
     } | changes
     facts = f"1 {'0' * 16} {provenance.LABEL}"
     fine = hostile.answer(hostile.tar(hostile.member("kernel", b"6.12.1\n"))).splitlines()
-    lines = [marked.header_line(header)]
+    lines = [joblog.header_line(header)]
     lines += [f"@evmperf begin {facts}", *fine, f"@evmperf end {facts}"]
     benchmark = CATALOGUE["plain"]
     for case in benchmark.cases("quick"):
         for step in steps_of(benchmark, BOARD, case, "quick"):
-            mark = f"1 {marked.checksum(step.command)} {benchmark.label(case, step)}"
+            mark = f"1 {joblog.checksum(step.command)} {benchmark.label(case, step)}"
             lines += [f"@evmperf begin {mark}", *answer.splitlines(), f"@evmperf end {mark}"]
     return lava_jobs.log("\n".join(lines), END)
 

@@ -13,7 +13,7 @@ from evmperf.lava.replay import LogBench, LogClock, find_boots
 from evmperf.model.errors import BoardError
 
 BOARD = boards.load(boards.find("virtual"))
-CONSOLE = JobConsole.of(BOARD)
+CONSOLE = JobConsole(BOARD)
 CYCLES = ["", "init=/bin/sh"]
 LOG = (Path(__file__).parents[1] / "data/lava/boots.log").read_text()
 

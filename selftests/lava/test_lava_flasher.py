@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from evmperf.cli import main as cli
-from evmperf.lava import paths
+from evmperf.lava import lab as labs
 from evmperf.model.exits import ExitStatus
 from evmperf.runs.spool import read_results, read_run
 from evmperf.virtual import release
@@ -62,7 +62,7 @@ def test_a_native_job_measures_the_image_it_was_given_or_nothing(card_lab, publi
     assert measured
     assert all(result.status == "measured" for result in measured)
     # A flasher that does nothing: the card still holds the first release.
-    (paths.lab_state() / "shared/evmperf").write_text("#!/bin/sh\n")
+    (labs.folder() / "shared/evmperf").write_text("#!/bin/sh\n")
     assert submit(published[1], results) == ExitStatus.LAB_BROKEN
     (other,) = set(results.iterdir()) - {folder}
     assert read_run(other).exit_status == ExitStatus.LAB_BROKEN

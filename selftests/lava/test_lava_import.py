@@ -11,7 +11,7 @@ import pytest
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.cli import main as cli
-from evmperf.lava import joblog, marked, script
+from evmperf.lava import joblog
 from evmperf.lava.importing import LogSource, header_of, read
 from evmperf.model.exits import ExitStatus
 from evmperf.runs.spool import RECORDS, read_records, read_results, read_run
@@ -189,9 +189,9 @@ FAILED = {
     "wrong device": (ending("Configuration", "no u-boot"), "", "lab", 3),
     "dead shell": (ending("LAVATimeout", "lava-test-shell timed out"), "", "board", 1),
     "job time-out": (ending("Job", "job timed out after 60 seconds"), "", "board", 1),
-    "no test shell": (ending("Test", script.NO_OVERLAY), "", "lab", 3),
-    "another image": (ending("Test", script.OTHER_IMAGE), "", "lab", 3),
-    "lab host's own": (ending("Test", script.LAB_BROKEN), "", "lab", 3),
+    "no test shell": (ending("Test", joblog.RAISED["no_overlay"]), "", "lab", 3),
+    "another image": (ending("Test", joblog.RAISED["other_image"]), "", "lab", 3),
+    "lab host's own": (ending("Test", joblog.RAISED["lab_broken"]), "", "lab", 3),
     "a case raised": (ending("Test", "something"), "", "tool", 1),
     "panic": (ending("Job", "wait for prompt timed out"), PANIC, "board", 1),
     "panic, then cancelled": (ending("Canceled", "The job was canceled"), PANIC, "lab", 3),
@@ -231,7 +231,7 @@ def checksum_of(label):
     benchmark = CATALOGUE["plain"]
     (chosen,) = (c for c in benchmark.cases("quick") if c.label == case)
     commands = {s.name: s.command for s in benchmark.declared_steps(BOARD, chosen, "quick")}
-    return f"{marked.checksum(commands[name])} {label}"
+    return f"{joblog.checksum(commands[name])} {label}"
 
 
 def test_a_log_of_another_catalogue_is_refused(outputs, tmp_path, monkeypatch):
@@ -279,10 +279,10 @@ def test_a_full_disk_leaves_nothing_half_written(outputs, tmp_path, monkeypatch,
 def test_the_header_survives_lavas_quoting():
     header = {"schema": "1", "kind": "native", "board_file": "a b.yaml", "profile": "quick"}
     header |= {"benchmarks": "emmc_ext4,emmc_vfat", "release": 'R "11" \\'}
-    line = marked.header_line(header)
+    line = joblog.header_line(header)
     assert json.dumps(line) == f'"{line}"'
-    assert marked.read_header([joblog.LogEntry(0, "target", line)]) == header
-    assert marked.read_header([joblog.LogEntry(0, "target", line[:-12])]) is None
+    assert joblog.read_header([joblog.LogEntry(0, "target", line)]) == header
+    assert joblog.read_header([joblog.LogEntry(0, "target", line[:-12])]) is None
 
 
 def test_entries_in_yaml_that_is_no_json_are_read():

@@ -17,9 +17,18 @@ from evmperf.boards import board as boards
 from evmperf.boards import prompts
 from evmperf.lab.shell import EvmShellDriver
 from evmperf.lab.strategy import K3BootStrategy
-from evmperf.lava import devices, paths, script
-from evmperf.lava.marked import decode_header
-from evmperf.lava.render import METADATA, JobConsole, JobRequest, default_device_type, render
+from evmperf.lava import devices
+from evmperf.lava.joblog import RAISED, decode_header
+from evmperf.lava.render import (
+    JOBS,
+    METADATA,
+    JobConsole,
+    JobRequest,
+    default_device_type,
+    identified,
+    prologue,
+    render,
+)
 from evmperf.lava.selection import JobKind, matches, select
 from evmperf.model.errors import UsageError
 from selftests.support.lava_jobs import made_up
@@ -144,11 +153,11 @@ def test_a_board_that_runs_another_image_ends_the_job_before_anything_is_measure
             ["uname", "-r"], capture_output=True, text=True, check=True
         ).stdout.strip()
     }
-    functions = re.search(r"^evm_same\(\) \{.*?^\}", script.prologue({}), re.M | re.S)[0]
+    functions = re.search(r"^evm_same\(\) \{.*?^\}", prologue({}), re.M | re.S)[0]
     around = f'evm_twice() {{ "$@"; }}\nlava-test-raise() {{ echo raised $1; }}\n{functions}\n'
 
     def run(header):
-        (step,) = script.identified(header)
+        (step,) = identified(header)
         text = f"{around}{step}\necho measured"
         return subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=False)
 
@@ -156,9 +165,9 @@ def test_a_board_that_runs_another_image_ends_the_job_before_anything_is_measure
     other = run(said | {"image_version": "#9 it's another"}).stdout
     assert "its build of the kernel is #" in other
     assert "the image's is #9 it's another" in other
-    assert f"raised {script.OTHER_IMAGE}" in other
+    assert f"raised {RAISED['other_image']}" in other
     assert "measured" not in other
-    assert script.identified({"board": "x"}) == []
+    assert identified({"board": "x"}) == []
 
 
 @pytest.mark.parametrize("root", ["ramdisk", "nfsrootfs"])
@@ -208,7 +217,7 @@ def test_the_device_of_every_board_renders_on_lavas_templates(lava, name, tmp_pa
     *_, file = devices.write(board, tmp_path)
     assert f"'{kind}.jinja2'" in file.read_text()
     types = tmp_path / "device-types"
-    assert (types / f"{kind}.jinja2").exists() != (paths.DEVICE_TYPES / f"{kind}.jinja2").exists()
+    assert (types / f"{kind}.jinja2").exists() != (devices.DEVICE_TYPES / f"{kind}.jinja2").exists()
     _check_device(lava.with_types(types), file)
 
 
@@ -225,7 +234,7 @@ def test_the_virtual_evm_with_a_card_switch_is_flashed_by_its_commands(lava, tmp
     assert "flasher" not in plain["actions"]["deploy"]["methods"]
 
 
-@pytest.mark.parametrize("file", sorted((paths.JOBS / "devices").glob("*.jinja2")), ids=lambda f: f.stem)
+@pytest.mark.parametrize("file", sorted((JOBS / "devices").glob("*.jinja2")), ids=lambda f: f.stem)
 def test_every_device_renders_on_lavas_templates(lava, file):
     _check_device(lava, file)
 
@@ -266,17 +275,15 @@ def test_the_media_and_prompts_are_the_strategys():
     fields = {field.name: field.default for field in K3BootStrategy.__attrs_attrs__}
     assert fields["media"].factory() == {name: [*w] for name, w in prompts.MEDIA.items()}
     shell = {field.name: field.default for field in EvmShellDriver.__attrs_attrs__}
-    console = JobConsole.of(BOARDS["am64x.yaml"])
+    console = JobConsole(BOARDS["am64x.yaml"])
     assert console.login_prompt == fields["login_prompt"]
     assert console.init_shell_prompt == fields["init_shell_prompt"]
     assert (console.prompt, console.username) == (shell["prompt"], shell["username"])
-    assert console.boot_command == fields["boot_command"]
-    assert console.arguments_variable == fields["kernel_arguments_variable"]
     assert console.boot_commands("init=/bin/sh") == [
         "setenv mmcdev 1",
         "setenv bootpart 1:2",
-        "setenv optargs init=/bin/sh",
-        "boot",
+        f"setenv {fields['kernel_arguments_variable']} init=/bin/sh",
+        fields["boot_command"],
     ]
 
 

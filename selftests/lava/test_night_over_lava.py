@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.lava import paths
+from evmperf.lava.render import JOBS
 from evmperf.runs.spool import read_results, read_run
 
 pytestmark = pytest.mark.virtual_evm
 
 DEADLINE_S = 1200.0
-REPOSITORY = paths.JOBS.parent
+REPOSITORY = JOBS.parent
 
 
 def write_plan(folder: Path, benchmarks: str) -> list[str]:

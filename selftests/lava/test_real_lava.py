@@ -14,7 +14,9 @@ import yaml
 from evmperf.app import lavajobs
 from evmperf.boards import board as boards
 from evmperf.cli import main as cli
-from evmperf.lava import paths, render, script, selection
+from evmperf.lava import joblog, render, selection
+from evmperf.lava import lab as labs
+from evmperf.lava.render import JOBS
 from evmperf.lava.selection import JobKind
 from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
 from evmperf.model.exits import ExitStatus
@@ -56,7 +58,7 @@ def identity(result: Result):
 def lavacli(lab, *words: str, text: str = "") -> str:
     """LAVA's own command, out of the lab's packages; the token is in a file there."""
     (pid,) = Path(f"/proc/{lab.pid}/task/{lab.pid}/children").read_text().split()
-    config = paths.lab_state() / "shared/config/lavacli.yaml"
+    config = labs.folder() / "shared/config/lavacli.yaml"
     config.parent.mkdir(exist_ok=True)
     entry = {"uri": f"{lab.url}/RPC2", "username": "evmperf", "token": lab.token}
     config.write_text(yaml.safe_dump({"default": entry}))
@@ -87,7 +89,7 @@ def finished(server: LavaServer, number: int):
 
 
 def test_a_native_job_is_run_judged_and_read_once(lab, server, results, capsys) -> None:
-    job_file = paths.lab_state() / "shared/job.yaml"
+    job_file = labs.folder() / "shared/job.yaml"
     job_file.write_text(definition())
     number = int(lavacli(lab, "jobs", "submit", "/lab/job.yaml"))
     job = finished(server, number)
@@ -141,21 +143,21 @@ def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsy
             "-m",
             "pytest",
             "--lg-env",
-            paths.lab_state() / "boards/virtual.yaml",
+            labs.folder() / "boards/virtual.yaml",
             "-k",
             KEYWORD,
             f"--results={desk}",
             "-p",
             "no:cacheprovider",
         ],
-        cwd=paths.JOBS.parent,
+        cwd=JOBS.parent,
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    ways = {"native": results, "host": paths.lab_state() / "results", "desk": desk}
+    ways = {"native": results, "host": labs.folder() / "results", "desk": desk}
     measured = {}
     for way, folder in ways.items():
         (run,) = folder.glob("*/run.json")
@@ -215,7 +217,7 @@ def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server) -> None:
     assert job.health == "Incomplete"
     found = lavajobs.judge(server, job)
     assert found.status == 3
-    assert script.NO_OVERLAY in found.lines[-1]
+    assert joblog.RAISED["no_overlay"] in found.lines[-1]
 
 
 @long

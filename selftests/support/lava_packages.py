@@ -12,7 +12,7 @@ from typing import Self
 
 import pytest
 
-from evmperf.lava import paths as lava_paths
+from evmperf.lava.devices import DEVICE_TYPES
 from evmperf.lava.lab import SUITE
 from evmperf.runs import folders
 from evmperf.virtual.debian import DebianArchive
@@ -53,7 +53,7 @@ class Checker:
 
         self.shell = root / "usr/lib/python3/dist-packages/lava_dispatcher/lava_test_shell"
         self._validate, self._device, self._server, self._invalid = (validate, device, schema, Invalid)
-        self._folders = [lava_paths.DEVICE_TYPES, root / "usr/share/lava-server/device-types"]
+        self._folders = [DEVICE_TYPES, root / "usr/share/lava-server/device-types"]
         self.templates = jinja2.Environment(loader=jinja2.FileSystemLoader(self._folders))
 
     def with_types(self, folder: Path) -> Self:
