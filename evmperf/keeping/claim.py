@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import select
 import socket
@@ -12,9 +13,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
+
+from msgspec.structs import replace
 
 from evmperf.boards import board as boards
 from evmperf.keeping import locks, wire
@@ -31,8 +33,6 @@ _TAKE_S = 60.0
 
 JOIN = "EVMPERF_HOLD"
 """The environment variable by which a night passes its hold to a session."""
-
-
 _BOARD = "EVMPERF_HOLD_BOARD"
 """The variable that says which board `EVMPERF_HOLD` is for, for a program that we start."""
 
@@ -51,12 +51,11 @@ def variables(wanted: Mapping[str, str | None]) -> Iterator[None]:
 
 
 class KeeperLink:
-    """A connection to this host's keeper, started if necessary; another thread gives `on_news` its
-    unsolicited messages, "lost" last. Raises LabError.
+    """A connection to this host's keeper, started if necessary: one JSON object a line, both ways. Raises
+    LabError.
     """
 
-    def __init__(self, on_news: Callable[[dict[str, Any]], None] = lambda news: None) -> None:
-        self._on_news = on_news
+    def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._answers: dict[int, dict[str, Any]] = {}
         self._arrived = threading.Condition()
@@ -67,6 +66,9 @@ class KeeperLink:
         self._socket = _connect()
         self._reader = threading.Thread(target=self._read, name="keeper", daemon=True)
         self._reader.start()
+
+    def hear(self, news: Mapping[str, Any]) -> None:
+        """Take an unsolicited message of the keeper, "lost" last; called in another thread."""
 
     def ask(self, do: str, timeout_s: float = _ANSWER_S, **what: Any) -> dict[str, Any]:
         """Send a request, wait for the answer; raises the keeper's error, LabError without one."""
@@ -105,27 +107,24 @@ class KeeperLink:
     def _read(self) -> None:
         with contextlib.suppress(OSError, ValueError), self._socket.makefile("rb") as lines:
             for line in lines:
-                message = wire.decode(line)
+                message = json.loads(line)
                 if "re" in message:
                     with self._arrived:
                         self._answers[message["re"]] = message
                         self._arrived.notify_all()
                 else:
-                    self._on_news(message)
+                    self.hear(message)
         with self._arrived:
             self.ended = "the keeper of this host has ended"
             self._arrived.notify_all()
         if not self.closed:
-            self._on_news({"lost": self.ended})
+            self.hear({"lost": self.ended})
 
 
 def ask_once(do: str, **what: Any) -> dict[str, Any]:
     """The keeper's answer to one request, which may need Labgrid's import; raises as `KeeperLink.ask`."""
-    link = KeeperLink()
-    try:
+    with contextlib.closing(KeeperLink()) as link:
         return link.ask(do, _TAKE_S, **what)
-    finally:
-        link.close()
 
 
 def holders(coordinator: str) -> list[HoldRecord]:
@@ -146,11 +145,11 @@ def holder(place: Mapping[str, Any], coordinator: str) -> HoldRecord | None:
 
 
 def places(coordinator: str) -> list[dict[str, Any]]:
-    """All places of a coordinator: name, tags, acquired, reserved, ready; raises LabError."""
+    """All places of a coordinator: name, tags, acquired, changed, ready; raises LabError."""
     return list(ask_once("places", coordinator=coordinator)["places"])
 
 
-class Claim:
+class Claim(KeeperLink):
     """A board that is held until `release` or its loss. Another thread calls `on_lost` with the reason, and
     `on_asked` with each request for the board.
     """
@@ -169,7 +168,7 @@ class Claim:
         self.on_asked: Callable[[str], None] = lambda message: None
         self._tell: Callable[[str], None] = lambda sentence: None
         self._taker_known = threading.Event()
-        self._link = KeeperLink(self._hear)
+        super().__init__()
 
     @classmethod
     def take(
@@ -189,31 +188,24 @@ class Claim:
         meanwhile, the board is left to them for `grace_s`. A night shares a board that it holds with its
         sessions. Raises UsageError if the board is busy or unknown, LabError if the lab does not answer.
         """
+        asked = {"until": until, "wait_s": wait_s, "priority": priority, "grace_s": grace_s}
         for last in (False, True):
             claim = cls(wanted)
             claim._tell = tell
             try:
                 if token := os.environ.get(JOIN):
-                    held = claim._link.ask("join", token=token)
+                    held = claim.ask("join", token=token)
                 else:
-                    held = claim._link.ask(
-                        "hold",
-                        _TAKE_S + wait_s,
-                        wanted=asdict(wanted),
-                        holder=asdict(Holder.here(run)),
-                        until=until,
-                        wait_s=wait_s,
-                        priority=priority,
-                        grace_s=grace_s,
-                    )
+                    by = Holder.here(run)
+                    held = claim.ask("hold", _TAKE_S + wait_s, wanted=wanted, holder=by, **asked)
                 break
             except BaseException as error:
-                claim._link.close()
+                claim.close()
                 # Retry only after an error: Ctrl-C does not mean that the keeper ended.
                 if last or not claim.lost or not isinstance(error, Exception):
                     raise
                 # The keeper was ending for lack of use: the next try starts a new one.
-        claim.wanted = wanted.with_place(held["place"])
+        claim.wanted = replace(wanted, place=held["place"])
         claim.token, claim.borrowed = held["token"], held["borrowed"]
         claim.user, claim.host = held["user"], held["host"]
         return claim
@@ -222,38 +214,40 @@ class Claim:
         """Ask the keeper whether the board is still ours; raises BoardLost."""
         if not self.lost:
             try:
-                lost = self._link.ask("check")["lost"]
+                lost = self.ask("check")["lost"]
             except LabError as error:
                 lost = str(error)
             if lost and not self.lost:
-                self._hear({"lost": lost})
+                self.hear({"lost": lost})
         if self.lost:
             raise BoardLost(self.lost)
 
     def doing(self, what: str, until: float = 0.0) -> None:
         """Report the current case and the expected end, for `evmperf who`."""
-        self._link.say("doing", what=what, until=until)
+        self.say("doing", what=what, until=until)
 
     def await_taker(self, seconds: float) -> None:
         """After a loss, wait at most that long until the taker is known."""
-        if self.lost and not self._link.ended:
+        if self.lost and not self.ended:
             self._taker_known.wait(seconds)
 
     def release(self) -> None:
         """Release the board; a second call does nothing."""
-        if self._link.closed:
+        if self.closed:
             return
         with contextlib.suppress(EvmperfError):
-            self._link.ask("release")
-        self._link.close()
+            self.ask("release")
+        self.close()
 
-    def _hear(self, news: Mapping[str, Any]) -> None:
+    def hear(self, news: Mapping[str, Any]) -> None:
+        """Note a loss, who took the board, a request for it, or the reason of a wait."""
         if "lost" in news:
             # A second message names the taker; the end of the keeper says less.
-            first, known = not self.lost, self.lost
-            self.lost = news["lost"] if first or news.get("taken") else known
+            first = not self.lost
             if news.get("taken"):
                 self._taker_known.set()
+            if first or news.get("taken"):
+                self.lost = news["lost"]
             if first:
                 self.on_lost(self.lost)
         elif "asked" in news:
@@ -264,10 +258,8 @@ class Claim:
 
 
 class Holding:
-    """Holds one board after the other; sessions that are started meanwhile share the hold.
-
-    `run` is what the holder is called, `wait_s` how long to wait for a board that others hold. A
-    board that whoever started us holds already, as a night does, is held by them.
+    """Holds one board after the other for `run`, waiting at most `wait_s` for each; sessions that are
+    started meanwhile share the hold. A board that whoever started us holds already stays theirs.
     """
 
     def __init__(self, run: str, wait_s: float = 0.0) -> None:
@@ -284,7 +276,7 @@ class Holding:
         if not self._board and os.environ.get(JOIN) and os.environ.get(_BOARD, board) == board:
             self._board = board
             return
-        self._let_go()
+        self.__exit__()
         self._held.enter_context(variables({JOIN: None, _BOARD: None}))
         self._claim = Claim.take(
             board_wanted(boards.find(board)),
@@ -296,19 +288,16 @@ class Holding:
         self._held.enter_context(variables({JOIN: self._claim.token, _BOARD: board}))
         self._board = board
 
-    def _let_go(self) -> None:
-        self._claim, self._board = None, ""
-        self._held.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._let_go()
+        self._claim, self._board = None, ""
+        self._held.close()
 
 
 def _connect() -> socket.socket:
-    """A connection to the keeper; raises LabError."""
+    """A connection to the keeper, started in the background if none runs; raises LabError."""
     path = wire.socket_path()
     deadline = time.monotonic() + _START_S
     while True:
@@ -323,24 +312,19 @@ def _connect() -> socket.socket:
                 ) from None
         else:
             return link
-        _start(path)
+        try:
+            with Path(f"{path}.log").open("ab") as log:
+                subprocess.run(
+                    # -P: do not import an evmperf of the current folder.
+                    [sys.executable, "-P", "-m", "evmperf.keeping.server"],
+                    env=for_children(os.environ),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    timeout=_START_S,
+                    check=False,
+                )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise LabError(f"the keeper of this host did not start: {error}") from None
         select.select([], [], [], 0.02)
-
-
-def _start(path: Path) -> None:
-    """Start a keeper in the background; does nothing if one runs."""
-    try:
-        with Path(f"{path}.log").open("ab") as log:
-            subprocess.run(
-                # -P: do not import an evmperf of the current folder.
-                [sys.executable, "-P", "-m", "evmperf.keeping.server"],
-                env=for_children(os.environ),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                timeout=_START_S,
-                check=False,
-            )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise LabError(f"the keeper of this host did not start: {error}") from None

@@ -19,8 +19,6 @@ from evmperf.model.errors import LabError
 
 _SYSTEM = Path("/run/lock")
 """Debian's folder for locks of all users (Filesystem Hierarchy Standard 3.0, 5.9)."""
-
-
 _HOLDER = msgspec.json.Decoder(HoldRecord)
 _SIZE = 65536
 """Maximum bytes read of a lock's file."""
@@ -40,12 +38,11 @@ class Locks:
     def __init__(self, devices: Sequence[str], holder: HoldRecord) -> None:
         self._files: dict[Path, int] = {}
         self._holder = holder
-        try:
+        with contextlib.ExitStack() as failing:
+            failing.callback(self.release)
             for path in sorted({_path(device) for device in devices}):
                 self._files[path] = _lock(path, holder)
-        except BaseException:
-            self.release()
-            raise
+            failing.pop_all()
 
     def describe(self, holder: HoldRecord) -> None:
         """Write the holder's new record."""
@@ -108,12 +105,6 @@ def _range(kind: int) -> bytes:
     return struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0)
 
 
-def _is_locked(file: int) -> bool:
-    """Whether somebody holds it; the query takes no lock, which would block others."""
-    asked = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _range(fcntl.F_RDLCK))
-    return bool(struct.unpack_from("h", asked)[0] != fcntl.F_UNLCK)
-
-
 def _is_at(path: Path, file: int) -> bool:
     """Whether a file is still the one of that name."""
     with contextlib.suppress(FileNotFoundError):
@@ -157,7 +148,10 @@ def held() -> list[HoldRecord]:
             # Do not follow a link, do not wait on a pipe.
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
-                record = _said(os.pread(file, _SIZE, 0)) if _is_locked(file) else None
+                # The query takes no lock, which would block others.
+                asked = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _range(fcntl.F_RDLCK))
+                is_locked = struct.unpack_from("h", asked)[0] != fcntl.F_UNLCK
+                record = _said(os.pread(file, _SIZE, 0)) if is_locked else None
             finally:
                 os.close(file)
             if record and record not in records:  # a board with several devices

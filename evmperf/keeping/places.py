@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import difflib
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 from labgrid.remote.generated import labgrid_coordinator_pb2_grpc as rpc
 from labgrid.util.proxy import proxymanager
 
-from evmperf.keeping.wanted import Holder
+from evmperf.keeping.wanted import KICKED_TAG, LOCKS_TAG, Holder
 from evmperf.model.errors import LabError, UsageError
 
 _ANSWER_S = 30.0
@@ -42,7 +43,7 @@ class TakenAway(Exception):
 
 
 class _Session(ClientSession):  # type: ignore[misc]
-    """Labgrid's session with the holder's name; it reports changes of places."""
+    """Labgrid's session with the holder's name; it reports changes of places, and notes kicks of runs."""
 
     holder = Holder("", "")
     notify: Callable[[str], None] = staticmethod(lambda place: None)
@@ -51,6 +52,7 @@ class _Session(ClientSession):  # type: ignore[misc]
         super().__attrs_post_init__()
         self.channel = grpc.aio.insecure_channel(self.address, options=_OPTIONS)
         self.stub = rpc.CoordinatorStub(self.channel)
+        self.kicks: dict[str, float] = {}
 
     def gethostname(self) -> str:
         """The holder's host."""
@@ -62,8 +64,15 @@ class _Session(ClientSession):  # type: ignore[misc]
 
     async def on_place_changed(self, place_pb2: Any) -> None:
         """Store the record, then report the change."""
+        before = self.places.get(place_pb2.name)
+        of_run = bool(before) and "+" in (before.acquired or "")
         await super().on_place_changed(place_pb2)
-        self.notify(place_pb2.name)
+        place = self.places[place_pb2.name]
+        if place.acquired:
+            self.kicks.pop(place.name, None)  # the kicker has it, or let somebody else take it
+        elif of_run and LOCKS_TAG in place.tags:
+            self.kicks[place.name] = time.time()
+        self.notify(place.name)
 
     async def on_place_deleted(self, name: str) -> None:
         """Store the record, then report the change."""
@@ -84,13 +93,10 @@ class Connection:
         self.address = address
         self.holder = holder
         self._on_change, self._on_gone = on_change, on_gone
+        self.name = f"{holder.host}/{holder.labgrid_user}"
+        """The holder's name as the coordinator writes it into a place."""
         self._session: Any = None
         self._watch: asyncio.Task[None] | None = None
-
-    @property
-    def name(self) -> str:
-        """The holder's name as the coordinator writes it into a place."""
-        return f"{self.holder.host}/{self.holder.labgrid_user}"
 
     @property
     def alive(self) -> bool:
@@ -114,7 +120,12 @@ class Connection:
                 f"LG_COORDINATOR, and that labgrid-coordinator runs there"
             ) from None
         self._session = session
-        self._watch = loop.create_task(self._await_end())
+
+        async def await_end() -> None:
+            await session.stopping.wait()
+            self._on_gone(self)
+
+        self._watch = loop.create_task(await_end())
 
     async def close(self) -> None:
         """Disconnect; held places stay held."""
@@ -135,7 +146,7 @@ class Connection:
         for place in self.places():
             if name == place.name or name in place.aliases:
                 return place
-        known = [place.name for place in self.places()]
+        known = sorted(self._session.places)
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}."
         raise UsageError(
@@ -143,8 +154,15 @@ class Connection:
             f"`labgrid-client -x {self.address} places` lists them"
         )
 
+    def kicked(self, place: Place) -> float:
+        """The time of a free place's kick, in seconds since the epoch; 0 if there was none."""
+        said = place.tags.get(KICKED_TAG, "")
+        if place.acquired:
+            return 0.0
+        return self._session.kicks.get(place.name) or (float(said) if said.isdigit() else 0.0)
+
     async def acquire(self, name: str) -> None:
-        """Acquire a place; raises Taken, or LabError if its devices are missing."""
+        """Acquire a place; raises TakenAway, or LabError if its devices are missing."""
         try:
             await self._ask("AcquirePlace", pb.AcquirePlaceRequest(placename=name))
         except grpc.aio.AioRpcError as error:
@@ -195,14 +213,11 @@ class Connection:
 
     async def is_our_turn(self, token: str) -> bool | None:
         """Whether the place is ours now; None if the reservation was cancelled or expired (60 s)."""
-        request = pb.PollReservationRequest(token=token)
-        try:
-            answer = await self._ask("PollReservation", request)
-        except grpc.aio.AioRpcError:
-            return None
-        if answer.reservation.state in _NO_MORE:
-            return None
-        return bool(answer.reservation.allocations)
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            answer = await self._ask("PollReservation", pb.PollReservationRequest(token=token))
+            if answer.reservation.state not in _NO_MORE:
+                return bool(answer.reservation.allocations)
+        return None
 
     async def give_up(self, token: str) -> None:
         """Cancel the reservation."""
@@ -211,7 +226,3 @@ class Connection:
 
     async def _ask(self, method: str, request: Any) -> Any:
         return await getattr(self._session.stub, method)(request, timeout=_ANSWER_S)
-
-    async def _await_end(self) -> None:
-        await self._session.stopping.wait()
-        self._on_gone(self)

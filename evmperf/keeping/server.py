@@ -13,18 +13,15 @@ import os
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from evmperf.keeping import wire
 from evmperf.keeping.locks import Busy
-from evmperf.keeping.taking import KICKED_TAG, Hold, Taking
-from evmperf.keeping.wanted import UNTIL_TAG, Holder, Wanted, clock, who_holds
+from evmperf.keeping.taking import Hold, Taking
+from evmperf.keeping.wanted import ASK_TAG, UNTIL_TAG, Holder, Wanted, who_holds
 from evmperf.model.errors import EvmperfError, LabError, UsageError
-
-if TYPE_CHECKING:
-    from evmperf.keeping.places import Connection
 
 IDLE_S = 5.0
 """How long the keeper stays without clients, in seconds."""
@@ -32,8 +29,8 @@ IDLE_S = 5.0
 _MOVED_S = 60.0
 """Smaller changes of an expected end are not sent to the coordinator (seconds)."""
 
-ASK_TAG = "evmperf_ask"
-"""A message for the holder of a place, from another host."""
+
+_MESSAGES = msgspec.json.Decoder(dict[str, Any])
 
 
 class Client:
@@ -54,9 +51,8 @@ class Keeper:
     """All holds of this host and user, and the connections behind them."""
 
     def __init__(self) -> None:
-        self.holds: list[Hold] = []
         self._clients: set[Client] = set()
-        self._taking = Taking(self.holds, self.on_change, self.on_gone)
+        self._taking = Taking()
         self._needed = time.monotonic()
         self._ending = asyncio.Event()
 
@@ -74,7 +70,7 @@ class Keeper:
             elif time.monotonic() - self._needed > IDLE_S:
                 break
         server.close()
-        for hold in list(self.holds):
+        for hold in list(self._taking.holds):
             if not hold.lost:
                 await self._taking.let_go(hold)
             hold.lose("the keeper of this host was ended")
@@ -86,17 +82,16 @@ class Keeper:
         try:
             while line := await reader.readline():
                 # A hold may wait for an hour; the client's other messages are still served.
-                task = asyncio.create_task(self._answer(client, wire.decode(line)))
+                task = asyncio.create_task(self._answer(client, _MESSAGES.decode(line)))
                 client.tasks.add(task)
                 task.add_done_callback(client.tasks.discard)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError, msgspec.DecodeError) as error:
             print(f"a client sent an invalid message: {error}", file=sys.stderr, flush=True)
         finally:
             for task in list(client.tasks):
                 task.cancel()
             await asyncio.gather(*client.tasks, return_exceptions=True)
-            for hold in list(client.holds):
-                await self._leave(client, hold)
+            await self._do_release(client)
             self._clients.discard(client)
             self._needed = time.monotonic()
             writer.close()
@@ -127,23 +122,21 @@ class Keeper:
         grace_s: float,
     ) -> dict[str, Any]:
         """Hold a board after a limited wait."""
-        hold = Hold(msgspec.convert(wanted, Wanted), Holder(**holder), until, grace_s)
+        who, deadline = msgspec.convert(holder, Holder), time.monotonic() + wait_s
+        hold = Hold(msgspec.convert(wanted, Wanted), who, until, deadline, priority, grace_s)
         hold.parties.add(client.send)
-
-        def tell(waiting: str) -> None:
-            client.send(waiting=waiting)
-
-        await self._taking.take(hold, time.monotonic() + wait_s, priority, tell)
-        client.holds.append(hold)
-        return _held(hold)
+        await self._taking.take(hold)
+        return await self._do_join(client, hold.token)
 
     async def _do_join(self, client: Client, token: str) -> dict[str, Any]:
         """Share a board that another process holds for this one."""
-        for hold in self.holds:
+        for hold in self._taking.holds:
             if hold.token == token:
                 hold.parties.add(client.send)
                 client.holds.append(hold)
-                return _held(hold)
+                user = hold.holder.user if hold.borrowed else hold.holder.labgrid_user
+                said = {"place": hold.wanted.place, "token": hold.token, "borrowed": hold.borrowed}
+                return {**said, "user": user, "host": hold.holder.host}
         raise LabError("the night no longer holds this session's board")
 
     async def _do_check(self, client: Client) -> dict[str, Any]:
@@ -170,139 +163,52 @@ class Keeper:
 
     async def _do_release(self, client: Client) -> dict[str, Any]:
         for hold in list(client.holds):
-            await self._leave(client, hold)
+            client.holds.remove(hold)
+            hold.parties.discard(client.send)
+            if not hold.parties:
+                await self._taking.let_go(hold)
         return {}
 
     async def _do_places(self, client: Client, coordinator: str) -> dict[str, Any]:
         """The places of a coordinator."""
-        async with self._taking.visit(coordinator) as connection:
-            return {
-                "places": [
-                    {
-                        "name": place.name,
-                        "tags": dict(place.tags),
-                        "comment": place.comment,
-                        "acquired": place.acquired or "",
-                        "reserved": bool(place.reservation),
-                        "changed": place.changed,
-                        "ready": connection.has_devices(place),
-                    }
-                    for place in connection.places()
-                ]
-            }
+        connection = await self._taking.visit(coordinator)
+        return {
+            "places": [
+                {
+                    "name": place.name,
+                    "tags": place.tags,
+                    "acquired": place.acquired or "",
+                    "changed": place.changed,
+                    "ready": connection.has_devices(place),
+                }
+                for place in connection.places()
+            ]
+        }
 
     async def _do_tag(
         self, client: Client, coordinator: str, place: str, tags: dict[str, str]
     ) -> dict[str, Any]:
-        async with self._taking.visit(coordinator) as connection:
-            await connection.tag(connection.find(place).name, tags)
+        connection = await self._taking.visit(coordinator)
+        await connection.tag(connection.find(place).name, tags)
         return {}
 
     async def _do_ask(self, client: Client, place: str, coordinator: str, message: str) -> dict[str, Any]:
         """Pass a message to the holder of a place, on this host or behind the coordinator."""
-        for hold in self.holds:
+        for hold in self._taking.holds:
             if hold.wanted.place == place and hold.wanted.coordinator == coordinator:
-                self._tell(hold, message)
+                hold.send(asked=message)
                 return {"told": str(hold.holder)}
         if not coordinator:
             raise UsageError(f"no one on this host holds a board {place!r}: see `evmperf who`")
-        async with self._taking.visit(coordinator) as connection:
-            found = connection.find(place)
-            if not found.acquired:
-                raise UsageError(f"{place} is free: start your session")
-            if "+" not in found.acquired:
-                raise UsageError(
-                    f"{place} is held by {Holder.named(found.acquired)} by hand: only a run "
-                    f"can show a message"
-                )
-            await connection.tag(found.name, {ASK_TAG: message})
-            return {"told": str(Holder.named(found.acquired))}
-
-    # Events
-
-    def on_change(self, connection: Connection, place: str) -> None:
-        """Check after a change whether the place is still ours."""
-        if not connection.alive:
-            return  # the first report; `Taking` looks at it once the connection is open
-        found = next((p for p in connection.places() if p.name == place), None)
-        if found:
-            self._taking.kicks.look(connection.address, found)
-            if found.acquired and KICKED_TAG in found.tags:
-                self._background(connection.tag(place, {KICKED_TAG: ""}))
-        for hold in self.holds:
-            if hold.connection is not connection:
-                continue
-            if not hold.owner:
-                hold.changed.set()  # still waiting for this place or another
-                continue
-            if hold.wanted.place != place:
-                continue
-            now = (found.acquired or "") if found else ""
-            if now != hold.owner:
-                kicked = found and not now and self._taking.kicks.at(connection.address, found)
-                if kicked:
-                    # For keepers that did not see the kick, and for the successor of this one.
-                    self._background(self._note_kick(connection, place, int(kicked)))
-                self._lose(hold, now)
-            elif found and (message := found.tags.get(ASK_TAG)):
-                self._tell(hold, message)
-                self._background(connection.tag(place, {ASK_TAG: ""}))
-
-    @staticmethod
-    async def _note_kick(connection: Connection, place: str, at: int) -> None:
-        """Tell other keepers of a kick, unless the kicker has the place already."""
-        if not connection.find(place).acquired:
-            await connection.tag(place, {KICKED_TAG: str(at)})
-
-    def on_gone(self, connection: Connection) -> None:
-        """Report a lost coordinator, which has forgotten all holders."""
-        self._taking.kicks.forget(connection.address)
-        for hold in self.holds:
-            if hold.connection is connection:
-                hold.changed.set()
-                if hold.owner and not hold.lost:
-                    hold.lose(
-                        f"the coordinator {connection.address} went away at {clock(time.time())} "
-                        f"and has forgotten who holds {hold.wanted.place}"
-                    )
-
-    def _lose(self, hold: Hold, now: str) -> None:
-        place = hold.wanted.place
-        if now:
-            hold.lose(f"{place} was taken by {Holder.named(now)} at {clock(time.time())}")
-        elif not hold.lost:
-            why = f"{place} was released by another user at {clock(time.time())}"
-            hold.lose(why, taken=False)
-
-    @staticmethod
-    def _tell(hold: Hold, message: str) -> None:
-        for send in list(hold.parties):
-            send(asked=message)
-
-    async def _leave(self, client: Client, hold: Hold) -> None:
-        client.holds.remove(hold)
-        hold.parties.discard(client.send)
-        if not hold.parties:
-            await self._taking.let_go(hold)
-
-    def _background(self, work: Any) -> None:
-        async def quietly() -> None:
-            with contextlib.suppress(LabError, UsageError):
-                await work
-
-        self._taking.keep(asyncio.create_task(quietly()))
-
-
-def _held(hold: Hold) -> dict[str, Any]:
-    user = hold.holder.user if hold.borrowed else hold.holder.labgrid_user
-    host = hold.holder.host
-    return {
-        "place": hold.wanted.place,
-        "token": hold.token,
-        "user": user,
-        "host": host,
-        "borrowed": hold.borrowed,
-    }
+        connection = await self._taking.visit(coordinator)
+        found = connection.find(place)
+        if not found.acquired:
+            raise UsageError(f"{place} is free: start your session")
+        holder = Holder.named(found.acquired)
+        if not holder.run:
+            raise UsageError(f"{place} is held by {holder} by hand: only a run can show a message")
+        await connection.tag(found.name, {ASK_TAG: message})
+        return {"told": str(holder)}
 
 
 def main() -> int:

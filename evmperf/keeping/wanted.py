@@ -8,14 +8,15 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Self
 
 import msgspec
+from msgspec.structs import asdict
 
 from evmperf.boards import yamlfile
+from evmperf.boards.board import classes
 from evmperf.keeping import wire
 from evmperf.model.errors import UsageError
 
@@ -27,8 +28,25 @@ _PLACE = re.compile(r"\$LG_PLACE\b|\$\{LG_PLACE\}")
 _WIRES = ("SerialPort", "PowerPort")
 
 
-@dataclass(frozen=True)
-class Wanted:
+GRACE_S = 600.0
+"""How long a place is reserved for a kicker who has not taken it yet, in seconds."""
+
+UNTIL_TAG = "evmperf_until"
+"""The tag of a place with its holder's expected end, in seconds since the epoch."""
+ASK_TAG = "evmperf_ask"
+"""A message for the holder of a place, from another host."""
+KICKED_TAG = "evmperf_kicked"
+"""The tag of a place with the time of the kick, in seconds since the epoch."""
+LOCKS_TAG = "evmperf_locks"
+"""The tag of a place with the lock folder that shows whether the holder lives. A keeper removes it
+before it releases a place: if a place becomes free with the tag, its holder was kicked.
+"""
+
+_Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+_Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
+
+
+class Wanted(msgspec.Struct, frozen=True):
     """A board to hold by its displayed name; without a coordinator (""), its `devices` are locked."""
 
     place: str
@@ -37,21 +55,16 @@ class Wanted:
     others: tuple[str, ...] = ()
     """Alternative places; `place` then becomes the one that is held."""
 
-    def with_place(self, place: str) -> Wanted:
-        """The same with another place."""
-        return replace(self, place=place)
 
+class Holder(msgspec.Struct, frozen=True):
+    """Who holds a board: Labgrid's host and user, and the run, "" if by hand."""
 
-@dataclass(frozen=True)
-class Holder:
-    """Who holds a board: Labgrid's host and user, and the run."""
-
-    host: str
-    user: str
-    run: str = ""
+    host: _Text
+    user: _Text
+    run: _Text = ""
 
     @classmethod
-    def here(cls, run: str) -> Holder:
+    def here(cls, run: str) -> Self:
         """This user on this host, named as by Labgrid's client."""
         host = os.environ.get("LG_HOSTNAME") or socket.gethostname()
         return cls(host, os.environ.get("LG_USERNAME") or getpass.getuser(), run)
@@ -61,7 +74,7 @@ class Holder:
         """The holder of a name at the coordinator."""
         host, _, user = acquired.partition("/")
         user, _, run = user.partition("+")
-        return cls(host, user, run)
+        return Holder(host, user, run)
 
     @property
     def labgrid_user(self) -> str:
@@ -73,31 +86,23 @@ class Holder:
         """This user's name in `labgrid-client acquire`."""
         return f"{self.host}/{self.user}"
 
+    @property
+    def by(self) -> str:
+        """The displayed form, without the run."""
+        return f"{self.user} on {self.host}"
+
     def __str__(self) -> str:
         """The displayed form."""
-        return f"{self.user} on {self.host}" + (f" (run {self.run})" if self.run else "")
+        return self.by + (f" (run {self.run})" if self.run else "")
 
 
-GRACE_S = 600.0
-"""How long a place is reserved for a kicker who has not taken it yet, in seconds."""
-
-UNTIL_TAG = "evmperf_until"
-"""The tag of a place with its holder's expected end, in seconds since the epoch."""
-
-_Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
-_Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
-
-
-class HoldRecord(msgspec.Struct, frozen=True):
-    """A held board as other processes see it; `run` is "" if by hand, times in seconds since the epoch, 0
-    if unknown. Decoding checks it: any user may write the locks' files.
+class HoldRecord(Holder, frozen=True, kw_only=True):
+    """A held board as other processes see it; times in seconds since the epoch, 0 if unknown. Decoding
+    checks it: any user may write the locks' files.
     """
 
     place: _Text
     coordinator: _Text
-    host: _Text
-    user: _Text
-    run: _Text
     since: _Seconds
     until: _Seconds = 0.0
     doing: _Text = ""
@@ -110,12 +115,7 @@ class HoldRecord(msgspec.Struct, frozen=True):
         holder = Holder.named(acquired)
         until = tags.get(UNTIL_TAG, "") if holder.run else ""
         end = float(until) if until.isdecimal() and len(until) < 12 else 0.0
-        return cls(name, coordinator, holder.host, holder.user, holder.run, changed, end)
-
-    @property
-    def by(self) -> str:
-        """The holder, without the run."""
-        return f"{self.user} on {self.host}"
+        return cls(**asdict(holder), place=name, coordinator=coordinator, since=changed, until=end)
 
 
 def clock(seconds: float) -> str:
@@ -128,12 +128,10 @@ def who_holds(record: HoldRecord | None) -> str:
     """The holder, since when and until when, as the end of a sentence."""
     if record is None or not record.user:
         return "held by an unknown user"
-    text = f"held by {Holder(record.host, record.user, record.run)}"
-    if record.since:
-        text += f" since {clock(record.since)}"
-    if record.until:
-        text += f", expected to end at {clock(record.until)}"
-    return text
+    since = f" since {clock(record.since)}" if record.since else ""
+    return f"held by {record}{since}" + (
+        f", expected to end at {clock(record.until)}" if record.until else ""
+    )
 
 
 def refusal(place: str, record: HoldRecord | None) -> str:
@@ -149,7 +147,7 @@ def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
     before $LG_PLACE. Raises UsageError for a file without a resource.
     """
     data = yamlfile.read(board_file)
-    resources = list(_resources(data["targets"]["main"].get("resources") or {}))
+    resources = classes(data["targets"]["main"].get("resources"))
     for kind, arguments in resources:
         if kind == "RemotePlace":
             stated = (data.get("options") or {}).get("coordinator_address")
@@ -166,7 +164,9 @@ def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
     wires = [entry for entry in resources if entry[0].endswith(_WIRES)] or resources
     if not wires:
         raise UsageError(f"{board_file}: has no resources: add a RemotePlace")
-    return Wanted(board_file.stem, devices=tuple(sorted(_key(*entry) for entry in wires)))
+    said = ((kind, json.dumps(dict(words), sort_keys=True, default=str)) for kind, words in wires)
+    keys = (device_key(os.path.expandvars(f"{kind} {words}")) for kind, words in said)
+    return Wanted(board_file.stem, devices=tuple(sorted(keys)))
 
 
 def coordinator_address(stated: str) -> str:
@@ -174,18 +174,6 @@ def coordinator_address(stated: str) -> str:
     if not stated:
         return DEFAULT_COORDINATOR
     return stated if re.search(r":\d+$", stated) else f"{stated}:20408"
-
-
-def _resources(stated: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Kind and arguments of each resource, in either form that Labgrid accepts."""
-    for entry in stated if isinstance(stated, list) else [stated]:
-        for kind, arguments in entry.items():
-            yield str(kind), dict(arguments or {})
-
-
-def _key(kind: str, arguments: dict[str, Any]) -> str:
-    said = json.dumps(arguments, sort_keys=True, default=str)
-    return device_key(os.path.expandvars(f"{kind} {said}"))
 
 
 def device_key(text: str) -> str:

@@ -1,6 +1,5 @@
-"""The socket of this host's keeper and its protocol: one JSON object per line, both ways."""
+"""The socket of this host's keeper: one JSON object a line, both ways."""
 
-import json
 import os
 import stat
 import tempfile
@@ -8,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evmperf.model.errors import LabError
 
-VERSION = 2
+_VERSION = 2
 """Version of the protocol. The socket's name includes it, so each version has its own keeper;
 coordinator and locks keep them apart.
 """
-
 LINE_LIMIT = 1 << 20
 """Maximum bytes of a line: one answer with all places of a lab."""
 
@@ -52,17 +52,9 @@ def folder() -> Path:
 
 def socket_path() -> Path:
     """The socket of the keeper of this user, network and version."""
-    return folder() / f"keeper-{VERSION}-{network()}"
+    return folder() / f"keeper-{_VERSION}-{network()}"
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
-    """A message, encoded for the socket."""
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
-
-
-def decode(line: bytes) -> dict[str, Any]:
-    """The message of a line; raises ValueError for invalid input."""
-    message = json.loads(line)
-    if not isinstance(message, dict):
-        raise ValueError("not an object")
-    return message
+    """A message as a line."""
+    return msgspec.json.encode(message) + b"\n"

@@ -17,7 +17,7 @@ from evmperf.keeping.locks import Busy, Locks
 from evmperf.keeping.wanted import HoldRecord, Wanted, refusal
 from evmperf.model.errors import BoardLost, LabError
 
-HOLDER = HoldRecord("desk", "", "here", "me", "r", 1.0)
+HOLDER = HoldRecord("here", "me", "r", place="desk", coordinator="", since=1.0)
 
 
 @pytest.fixture

@@ -251,8 +251,8 @@ def end_keeper(folder: Path) -> None:
 def holders(path: Path) -> list[int]:
     """The processes that have a file open."""
     found = []
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
-        with contextlib.suppress(OSError):
-            if link.resolve() == path:
-                found.append(int(link.parts[2]))
-    return sorted(set(found))
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it may end meanwhile
+            if any(link.resolve() == path for link in (process / "fd").iterdir()):
+                found.append(int(process.name))
+    return sorted(found)
