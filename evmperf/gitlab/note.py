@@ -40,21 +40,16 @@ class MergeRequest:
         """Write the note of that topic; False when it replaced an earlier one. Raises LabError."""
         mark = f"<!-- evmperf {topic} -->"
         body = {"body": f"{mark}\n{text}"}
-        for note in self._notes():
-            if str(note.get("body", "")).startswith(mark):
-                self._ask("PUT", f"{self.notes_url}/{note['id']}", json=body)
-                return False
-        self._ask("POST", self.notes_url, json=body)
-        return True
-
-    def _notes(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
         for page in range(1, _PAGE):
             notes = self._ask("GET", self.notes_url, params={"per_page": _PAGE, "page": page}).json()
-            found += notes
+            for note in notes:
+                if str(note.get("body", "")).startswith(mark):
+                    self._ask("PUT", f"{self.notes_url}/{note['id']}", json=body)
+                    return False
             if len(notes) < _PAGE:
                 break
-        return found
+        self._ask("POST", self.notes_url, json=body)
+        return True
 
     def _ask(self, method: str, url: str, **more: Any) -> requests.Response:
         try:

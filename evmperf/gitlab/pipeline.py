@@ -7,8 +7,6 @@ import enum
 import functools
 import json
 import shlex
-from dataclasses import dataclass
-from typing import Self
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
@@ -47,9 +45,8 @@ def real_boards() -> list[str]:
 
 
 def render(plan: NightPlan, over: Over = Over.LABGRID, runner_tag: str = "evmperf") -> str:
-    """The child pipeline as YAML; raises UsageError for a plan that GitLab's jobs cannot carry out.
-
-    With `push` of the plan the results go to InfluxDB; the runners need its variables.
+    """The child pipeline as YAML; raises UsageError for a plan that GitLab's jobs cannot carry out. With
+    `push` of the plan the results go to InfluxDB, whose variables the runners need.
     """
     for job in plan.boards:
         if over is not Over.LABGRID and (job.repeat or plan.repeat):
@@ -62,7 +59,7 @@ def render(plan: NightPlan, over: Over = Over.LABGRID, runner_tag: str = "evmper
     return look.render(
         "gitlab/pipeline.yml.j2",
         plan=plan,
-        jobs=[_BoardJob.of(plan, job, boardfile.named(job.board), over) for job in plan.boards],
+        jobs=[_job(plan, job, boardfile.named(job.board), over) for job in plan.boards],
         report=_report(plan),
         amber=[int(ExitStatus.NOTHING), int(ExitStatus.UNDECIDED)],
         results=_RESULTS,
@@ -72,28 +69,19 @@ def render(plan: NightPlan, over: Over = Over.LABGRID, runner_tag: str = "evmper
     )
 
 
-@dataclass(frozen=True)
-class _BoardJob:
-    """The jobs of one board: commands that measure and judge, what they hold meanwhile."""
-
-    name: str
-    held: str
-    place: str
-    """Labgrid's, which the session holds (docs/lab-at-scale.md); "" for none."""
-    measure: str
-    judge: str
-
-    @property
-    def verdict(self) -> str:
-        """The verdict's files, without their suffixes."""
-        return f"verdict-{self.name}"
-
-    @classmethod
-    def of(cls, plan: NightPlan, job: Job, board: Board, over: Over) -> Self:
-        """The jobs of a board in a plan."""
-        place = (job.place or board.file.stem) if over is Over.LABGRID else ""
-        measure, judge = _measure(plan, job, board, over), _judge(plan, job, board)
-        return cls(job.name, place or job.name, "" if board.is_virtual else place, measure, judge)
+def _job(plan: NightPlan, job: Job, board: Board, over: Over) -> dict[str, str]:
+    """The jobs of one board: commands that measure and judge, what they hold meanwhile, and the verdict's
+    files without their suffixes. `place` is Labgrid's, which the session holds (docs/lab-at-scale.md).
+    """
+    place = (job.place or board.file.stem) if over is Over.LABGRID else ""
+    return {
+        "name": job.name,
+        "held": place or job.name,
+        "place": "" if board.is_virtual else place,
+        "measure": _measure(plan, job, board, over),
+        "judge": _judge(plan, job, board),
+        "verdict": f"verdict-{job.name}",
+    }
 
 
 def _name(board: Board) -> str:

@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -17,22 +16,13 @@ from evmperf.model.ended import Ended, Ending
 from evmperf.model.errors import EvmperfError, Kind, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import WantedSession, answer
-from evmperf.model.results import Result, Status
+from evmperf.model.results import Status
 from evmperf.runs import spool
 
 _END_S = 60.0
 """How long an interrupted session may take to switch its board off and write its report."""
-_WRAPPER = """
-import ctypes, os, signal, sys
-PR_SET_PDEATHSIG = 1
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
-if os.getppid() == int(sys.argv[1]):
-    os.execv(sys.argv[2], sys.argv[2:])
-"""
-"""Becomes the session. When the night is killed, its sessions get SIGINT and switch their boards off.
-This is a separate program because code between fork and exec can hang in a process with threads.
-"""
+_WITH_US = ("env", "--default-signal=INT", "setpriv", "--pdeathsig", "INT")
+"""When the night is killed, its sessions get SIGINT and switch their boards off (coreutils, util-linux)."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +45,8 @@ class Child:
     def run(
         self, claim: Claim, run: str, options: Sequence[str], *, but: Sequence[str] = (), deadline: float
     ) -> EndedRun:
-        """Measure into the run of that id until `deadline` (seconds since the epoch).
-
-        `options` are pytest's; `but` are cases that are left out, as BENCHMARK/CASE.
+        """Measure into the run of that id until `deadline` (seconds since the epoch); `options` are pytest's,
+        `but` are cases that are left out, as BENCHMARK/CASE.
         """
         said = self._log.with_suffix(".json")
         wanted = WantedSession(
@@ -67,8 +56,7 @@ class Child:
             answer=str(said),
             leave_out=tuple(but),
         )
-        words = [sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid())]
-        words += [*wanted.command(), "-p", "no:cacheprovider", *options]
+        words = [*_WITH_US, *wanted.command(), "-p", "no:cacheprovider", *options]
         environment = {**os.environ, JOIN: claim.token, "LG_PLACE": claim.wanted.place}
         if claim.wanted.coordinator:
             environment["LG_COORDINATOR"] = claim.wanted.coordinator
@@ -91,9 +79,7 @@ class Child:
         return outcome(self._results / run, status, sentence, cut=self._cut)
 
     def cut(self, *, hurry: bool = False) -> None:
-        """End the session, which switches the board off; callable in any thread. In a `hurry` the
-        session leaves out everything else.
-        """
+        """End the session, which switches the board off, in a `hurry` at once; callable in any thread."""
         with self._lock:
             told, self._cut = self._cut, True
             if self._process and self._process.poll() is None and (hurry or not told):
@@ -129,8 +115,10 @@ def outcome(folder: Path, status: int, said: str, *, cut: bool) -> EndedRun:
     elif cut:
         ending = Ending.CUT
     elif status == ExitStatus.FAILED:
-        dead = run.facts.broken or _is_dead(results)
-        ending = Ending.BOARD if dead else Ending.FAILED
+        # Without a sample, every failure may be the board's.
+        kinds = {failure.kind for result in results for failure in result.failures}
+        dead = kinds == {Kind.BOARD} and not any(result.samples for result in results)
+        ending = Ending.BOARD if dead or run.facts.broken else Ending.FAILED
     else:
         ending = Ending.LAB
     return EndedRun(ending, sentence, name, measured)
@@ -145,12 +133,6 @@ def measured_in(folder: Path) -> list[str]:
             if result.status is Status.MEASURED and result.benchmark != control.NAME
         ]
     return []
-
-
-def _is_dead(results: Sequence[Result]) -> bool:
-    """Whether there is no sample and every failure is the board's."""
-    kinds = {failure.kind for result in results for failure in result.failures}
-    return kinds == {Kind.BOARD} and not any(result.samples for result in results)
 
 
 def why(folder: Path) -> str:

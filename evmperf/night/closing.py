@@ -161,31 +161,32 @@ class Closing:
 
 def close(night: NightConductor, began: float) -> Closing:
     """Judge what was measured, write guide, site and page, push; returns what to say of it."""
-    plan, folder = night.plan, night.journal.folder
+    plan, folder, results = night.plan, night.journal.folder, str(night.results)
     closing = Closing([NightBoard(progress) for progress in night.progress])
-    runs = [run for board in closing.boards for run in board.progress.runs]
+    runs = [run for progress in night.progress for run in progress.runs]
     measured = tuple(run for run in runs if measured_in(night.results / run))
     calls = Calls(folder / LOG)
-    check = Check(runs=measured, against=plan.against, results=str(night.results), source=plan.history)
+    check = Check(runs=measured, against=plan.against, results=results, source=plan.history)
     if measured:
         _ask(closing, calls, "verdicts", check)
     for board in closing.boards:
         _describe(board, night.results)
     if plan.confirm:
         _confirm(closing, night, check)
+    wanted: list[tuple[str, Request]] = []
     if unmeasured := tuple(r.id for b in closing.boards for r in b.runs if r.id not in measured):
         # Judging keeps what it judges. The others tell of boots and of the lab.
-        _ask(closing, calls, "store", Keep(runs=unmeasured, results=str(night.results)))
+        wanted.append(("store", Keep(runs=unmeasured, results=results)))
     if plan.guide and any(board.runs for board in closing.boards):
-        guide = str(folder / "guide.rst")
-        made = WriteGuide(release=plan.release or "newest", source=str(night.results), output=guide)
-        _ask(closing, calls, "guide", made)
+        release, guide = plan.release or "newest", str(folder / "guide.rst")
+        wanted.append(("guide", WriteGuide(release=release, source=results, output=guide)))
     if plan.push:
-        _ask(closing, calls, "database", Push(results=str(night.results)))
+        wanted.append(("database", Push(results=results)))
     if plan.site and measured:
-        out = str(night.results / "site")
-        site = WriteSite(output=out, results=str(night.results), source=plan.history)
-        _ask(closing, calls, "site", site)
+        site = WriteSite(output=str(night.results / "site"), results=results, source=plan.history)
+        wanted.append(("site", site))
+    for what, request in wanted:
+        _ask(closing, calls, what, request)
     links = {
         "journal": "journal.jsonl",
         "status": "status.html",
@@ -263,12 +264,9 @@ def _describe(board: NightBoard, results: Path) -> None:
         board.release = run.release or board.release
         took_s = max(run.ended_ns - run.started_ns, 0) / 1e9
         # A session that was killed has no report.
-        page = "report.html" if (folder / "report.html").exists() else ""
-        board.runs.append(
-            MeasuredBoard(
-                board.progress.job.name, name, f"../{name}/{page}", len(measured_in(folder)), took_s
-            )
-        )
+        page = f"../{name}/{'report.html' if (folder / 'report.html').exists() else ''}"
+        count = len(measured_in(folder))
+        board.runs.append(MeasuredBoard(board.progress.job.name, name, page, count, took_s))
         for entry in spool.read_records(folder):
             if isinstance(entry, VerdictRecord):
                 board.verdicts[name, entry.key] = entry

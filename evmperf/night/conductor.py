@@ -99,13 +99,9 @@ class NightConductor:
 
     def measure(self) -> None:
         """Measure all jobs; returns when all are done or the night has to end."""
-        threads = []
-        for progress in self.progress:
-            if progress.done:
-                continue
-            thread = threading.Thread(target=self._job, args=[progress], name=progress.job.name)
+        threads = [threading.Thread(target=self._job, args=[p]) for p in self.progress if not p.done]
+        for thread in threads:
             thread.start()
-            threads.append(thread)
             self.ending.wait(seconds(self.plan.stagger))
         while any(thread.is_alive() for thread in threads):
             for thread in threads:
@@ -135,8 +131,8 @@ class NightConductor:
             elif event["event"] == "measured":
                 if event["run"] and event["run"] not in progress.runs:
                     progress.runs.append(event["run"])
-                outcome = EndedRun(Ending(event["ending"]), event["sentence"], event["run"])
-                self._conclude(progress, event["place"], outcome)
+                progress.place = event["place"]
+                self._conclude(progress, EndedRun(Ending(event["ending"]), event["sentence"], event["run"]))
         for progress in self.progress:
             if not progress.done:
                 progress.state = Doing.WAITING
@@ -179,7 +175,8 @@ class NightConductor:
             progress.runs.append(run)
             self.tell(f"{progress.job.name}: measuring on {place}, run {run}")
             outcome = self._session(progress, claim, run, before)
-            self._note_health(claim.wanted, outcome)
+            with contextlib.suppress(LabError):
+                self._note_health(claim.wanted, outcome)
         finally:
             claim.release()
         self._ended(progress, run, outcome)
@@ -196,7 +193,7 @@ class NightConductor:
             measured=outcome.measured,
             **more,
         )
-        self._conclude(progress, progress.place, outcome)
+        self._conclude(progress, outcome)
         self.tell(f"{progress.job.name}: {outcome.ending} on {progress.place}: {outcome.sentence}")
 
     def _session(self, progress: Progress, claim: Claim, run: str, but: list[str]) -> EndedRun:
@@ -222,10 +219,9 @@ class NightConductor:
         finally:
             self._children.discard(child)
 
-    def _conclude(self, progress: Progress, place: str, outcome: EndedRun) -> None:
+    def _conclude(self, progress: Progress, outcome: EndedRun) -> None:
         """Decide what an outcome means for the job."""
-        progress.place, progress.sentence = place, outcome.sentence
-        progress.state = outcome.ending
+        place, progress.sentence, progress.state = progress.place, outcome.sentence, outcome.ending
         if outcome.ending in _WORTH_ANOTHER_TRY:
             elsewhere = bool(progress.tried) and place not in progress.tried
             both = elsewhere and outcome.ending is progress.blamed is Ending.BOARD
@@ -284,12 +280,12 @@ class NightConductor:
         wanted = self.plan.wanted(job)
         if not job.any:
             health = self._register.of(wanted)
-            if health.state is HealthState.BAD:
-                raise UsageError(
-                    f"{wanted.place} is bad ({health.why}): `evmperf health clear {wanted.place}` "
-                    f"when it is repaired"
-                )
-            return wanted
+            if health.state is not HealthState.BAD:
+                return wanted
+            raise UsageError(
+                f"{wanted.place} is bad ({health.why}): `evmperf health clear {wanted.place}` "
+                f"when it is repaired"
+            )
         if not wanted.coordinator:
             raise UsageError(f"{job.board} has no place, so `any` cannot be used for {job.name}")
         fitting = [
@@ -298,8 +294,7 @@ class NightConductor:
             if job.any.items() <= place["tags"].items() and place["ready"]
         ]
         well = [p for p in fitting if Health.of_tags(p["tags"]).state is not HealthState.BAD]
-        names = [p["name"] for p in sorted(well, key=lambda p: bool(p["acquired"]))]
-        fresh = [name for name in names if name not in progress.tried]
+        fresh = [p for p in well if p["name"] not in progress.tried]
         if not fresh:
             tags = " ".join(f"{key}={value}" for key, value in job.any.items())
             bad = len(fitting) - len(well)
@@ -307,7 +302,8 @@ class NightConductor:
                 f"no {'other ' if progress.tried else ''}place with {tags} to try "
                 f"({len(fitting)} with devices, {bad} of them bad)"
             )
-        return Wanted(fresh[0], wanted.coordinator, others=tuple(fresh[1:]))
+        first, *others = (p["name"] for p in sorted(fresh, key=lambda p: bool(p["acquired"])))
+        return Wanted(first, wanted.coordinator, others=tuple(others))
 
     # Health
 
@@ -319,14 +315,17 @@ class NightConductor:
             return health.state is HealthState.GOOD
         progress.state = Doing.CHECKING
         self.tell(f"{progress.job.name}: {board.place} is suspect ({health.why}): checking it")
-        name = boards.load(board_file(progress.job)).name
-        run = new_run_id(name)
-        outcome = self._check(progress, claim, run)
+        file = board_file(progress.job)
+        run = new_run_id(boards.load(file).name)
+        options = ["--run-kind", "health", "--profile", "quick", "-k", self.plan.health_check]
+        log, checks = self.journal.folder / f"{run}.log", self.journal.folder / "checks"
+        with self._ended_with_us(Child(file, checks, log)) as child:
+            outcome = child.run(claim, run, [*options, *self.plan.health_options], deadline=self.until)
         well = outcome.ending is Ending.MEASURED
         self.journal.note("checked", place=board.place, run=run, well=well, why=outcome.sentence)
         if outcome.ending in (Ending.LOST, Ending.CUT):
             return False
-        reason = why(self.journal.folder / "checks" / run) or outcome.sentence
+        reason = why(checks / run) or outcome.sentence
         self._register.keep(board, Health() if well else Health(HealthState.BAD, health.failures, reason))
         self.tell(f"{board.place} {'is well again' if well else f'is bad: {reason}'}")
         if not well:
@@ -334,18 +333,11 @@ class NightConductor:
             progress.failures.append(f"{board.place}: failed its health check: {reason}")
         return well
 
-    def _check(self, progress: Progress, claim: Claim, run: str) -> EndedRun:
-        options = ["--run-kind", "health", "--profile", "quick", "-k", self.plan.health_check]
-        log, checks = self.journal.folder / f"{run}.log", self.journal.folder / "checks"
-        with self._ended_with_us(Child(board_file(progress.job), checks, log)) as child:
-            return child.run(claim, run, [*options, *self.plan.health_options], deadline=self.until)
-
     def _note_health(self, board: Wanted, outcome: EndedRun) -> None:
         """Two failures of the lab or the board in a row make it suspect; a success clears it."""
-        with contextlib.suppress(LabError):
-            health = self._register.of(board)
-            if outcome.ending in _WORTH_ANOTHER_TRY:
-                reason = why(self.results / outcome.run) or outcome.sentence
-                self._register.keep(board, health.after_failure(reason))
-            elif outcome.ending in (Ending.MEASURED, Ending.FAILED) and health != Health():
-                self._register.keep(board, Health())
+        health = self._register.of(board)
+        if outcome.ending in _WORTH_ANOTHER_TRY:
+            reason = why(self.results / outcome.run) or outcome.sentence
+            self._register.keep(board, health.after_failure(reason))
+        elif outcome.ending in (Ending.MEASURED, Ending.FAILED) and health != Health():
+            self._register.keep(board, Health())

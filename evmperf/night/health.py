@@ -62,9 +62,8 @@ class Health:
         """As a place's tags say."""
         state, failures = tags.get(_STATE, ""), tags.get(_FAILURES, "")
         known = HealthState(state) if state in list(HealthState) else HealthState.GOOD
-        return cls(
-            known, int(failures) if failures.isdecimal() and len(failures) < 9 else 0, tags.get(_WHY, "")
-        )
+        count = int(failures) if failures.isdecimal() and len(failures) < 9 else 0
+        return cls(known, count, tags.get(_WHY, ""))
 
 
 class Register:
@@ -76,12 +75,7 @@ class Register:
 
     def of(self, board: Wanted) -> Health:
         """A board's health; raises LabError when the coordinator does not answer."""
-        if not board.coordinator:
-            return Health.of_tags(self._local().get(board.place, {}))
-        for place in places(board.coordinator):
-            if place["name"] == board.place:
-                return Health.of_tags(place["tags"])
-        return Health()
+        return Health.of_tags(self._tags(board.coordinator).get(board.place, {}))
 
     def keep(self, board: Wanted, health: Health) -> None:
         """Note a board's health; raises LabError."""
@@ -89,20 +83,21 @@ class Register:
             ask_once("tag", coordinator=board.coordinator, place=board.place, tags=health.as_tags())
             return
         with self._lock:
-            known = self._local()
+            known = self._tags("")
             known[board.place] = {k: v for k, v in health.as_tags().items() if v}
             text = json.dumps({k: v for k, v in known.items() if v}, indent=1) + "\n"
             write_whole(self._path, text.encode())
 
     def all(self, coordinator: str) -> dict[str, Health]:
         """Every board that is not known as good, by name; raises LabError."""
-        tags = dict(self._local())
-        if coordinator:
-            tags |= {place["name"]: place["tags"] for place in places(coordinator)}
+        tags = self._tags("") | (self._tags(coordinator) if coordinator else {})
         found = {name: Health.of_tags(entry) for name, entry in tags.items()}
         return {name: health for name, health in sorted(found.items()) if health != Health()}
 
-    def _local(self) -> dict[str, dict[str, str]]:
+    def _tags(self, coordinator: str) -> dict[str, dict[str, str]]:
+        """The tags of all places at a coordinator, or, for "", of the boards in the file."""
+        if coordinator:
+            return {place["name"]: place["tags"] for place in places(coordinator)}
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, str]])
         except FileNotFoundError:

@@ -49,10 +49,7 @@ _EVENTS = {"begun": _Begun, "started": _Started, "submitted": _Submitted, "measu
 
 
 class Journal:
-    """The events of one night, in a folder of its own below the results.
-
-    Raises LabError when the disk does not take them.
-    """
+    """The events of one night, in a folder of its own below the results; raises LabError for the disk."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -102,17 +99,15 @@ def read(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def open_night(results: Path, name: str, plan: str, *, fresh: bool) -> Journal:
-    """The night of that name that has not ended and measures that plan, or a new one.
-
-    Raises UsageError when it goes on in another process.
+    """The night of that name that has not ended and measures that plan, or a new one; raises UsageError when
+    it goes on in another process.
     """
     if not fresh:
         for folder in sorted(results.glob(f"night-{name}-*"), reverse=True):
             events = list(read(folder))
-            begun = [event for event in events if event["event"] == "begun"]
             if any(event["event"] == "ended" for event in events):
                 break
-            if begun and begun[0]["plan"] == plan and begun[0]["until"] > time.time():
+            begun = next((event for event in events if event["event"] == "begun"), None)
+            if begun and begun["plan"] == plan and begun["until"] > time.time():
                 return Journal(folder)
-    stamp = datetime.now(UTC)
-    return Journal(results / f"night-{name}-{stamp:%Y%m%dT%H%M%SZ}")
+    return Journal(results / f"night-{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")

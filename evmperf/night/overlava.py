@@ -39,20 +39,15 @@ class LavaNight(NightConductor):
         with self._ended_with_us(Calls(self.journal.folder / f"{progress.job.name}.log")) as calls:
             if self.ending.is_set():
                 return
-            number = self._pending(progress) or self._submit(progress, calls)
-            done = self._follow(progress, number, calls)
-            if done is None:
-                return
-            progress.runs += [done.run] if done.run else []
-            self._ended(progress, done.run, done, lava=number)
-
-    def _pending(self, progress: Progress) -> int:
-        """The number of the LAVA job that was submitted and has not been read, 0 for none."""
-        number = 0
-        for event in read(self.journal.folder):
-            if event.get("job") == progress.job.name and "lava" in event:
-                number = event["lava"] if event["event"] == "submitted" else 0
-        return number
+            number = 0
+            for event in read(self.journal.folder):
+                if event.get("job") == progress.job.name and "lava" in event:
+                    # A job that was submitted and has not been read.
+                    number = event["lava"] if event["event"] == "submitted" else 0
+            number = number or self._submit(progress, calls)
+            if done := self._follow(progress, number, calls):
+                progress.runs += [done.run] if done.run else []
+                self._ended(progress, done.run, done, lava=number)
 
     def _submit(self, progress: Progress, calls: Calls) -> int:
         job, plan = progress.job, self.plan

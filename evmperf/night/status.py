@@ -24,6 +24,8 @@ EVERY_S = 2.0
 GONE_S = 30.0
 """Seconds after which a page without an update shows that its night was killed."""
 
+_NOTHING = {"doing": "", "since": 0.0, "until": 0.0}
+
 
 def render(template: str, **values: Any) -> str:
     """A page; raises jinja2's errors for a template that is wrong."""
@@ -74,8 +76,7 @@ class StatusPage:
     def record(self) -> dict[str, Any]:
         """Everything that is shown."""
         held = {record.place: record for record in locks.held()}
-        places = [_place(place, held, place["coordinator"]) for place in self._known]
-        states = Counter(progress.state for progress in self._night.progress)
+        progress = self._night.progress
         return {
             "night": self._night.journal.id,
             "began": self._began,
@@ -84,11 +85,11 @@ class StatusPage:
             "ended": self._ended.is_set(),
             "every_s": EVERY_S,
             "gone_s": GONE_S,
-            "states": dict(states),
-            "done": sum(progress.done for progress in self._night.progress),
+            "states": dict(Counter(job.state for job in progress)),
+            "done": sum(job.done for job in progress),
             "expected": "" if self._ended.is_set() else self.expected_end(),
-            "jobs": [self._job(progress, held) for progress in self._night.progress],
-            "places": places,
+            "jobs": [self._job(job, held) for job in progress],
+            "places": [_place(place, held, place["coordinator"]) for place in self._known],
         }
 
     def _every(self, work: Callable[[], None]) -> None:
@@ -138,8 +139,7 @@ class StatusPage:
 
 
 def _activity(record: HoldRecord | None) -> dict[str, Any]:
-    known = record or HoldRecord("", "", "", "", "", 0.0)
-    return {name: getattr(known, name) for name in ("doing", "since", "until")}
+    return {name: getattr(record, name, usual) for name, usual in _NOTHING.items()}
 
 
 def _place(place: Mapping[str, Any], held: Mapping[str, HoldRecord], coordinator: str) -> dict[str, Any]:
