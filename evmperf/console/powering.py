@@ -108,7 +108,7 @@ class Switch:
 
     def on(self, silence_s: float) -> None:
         """Switch on."""
-        tell(self._console, "await_uboot", silence_s)
+        tell(self._console, "stage", "await_uboot", silence_s)
         self._work("on")
 
     def state(self) -> str:
@@ -159,7 +159,7 @@ class Hand:
         """Ask for the power until the board says something, or the person that it is on."""
         if self._came_back:
             return
-        self._console.await_uboot(0)
+        self._console.stage("await_uboot")
         self._console.restart(ASKED_ON)
         began = time.monotonic()
         question = "Switch the board ON. If its console stays silent, press Enter."
@@ -167,7 +167,7 @@ class Hand:
             while not self._console.said() and not self._person.answered(_LISTEN_S):
                 self._check(began, "on")
         self.is_off = False
-        self._console.limit_silence(silence_s)
+        self._console.stage("", silence_s)
 
     def state(self) -> str:
         """A person's switch cannot be asked."""

@@ -97,14 +97,12 @@ class LabgridBench:
         """A root shell in Linux; raises BoardError or LabError."""
         before = len(self._strategy.attempts)
         self._transition("shell")
-        if self._link:
+        if self._link and self._link.shell:
             self._check()
-            assert self._link.shell
             return self._link.shell
         if self._shell is None or len(self._strategy.attempts) != before:
             self._close_files()
-            files = SshFiles.of(self._target)
-            self._shell = LinuxShell(self._strategy.shell, self._check, files)
+            self._shell = LinuxShell(self._strategy.shell, self._check, SshFiles.of(self._target))
         return self._shell
 
     def tester(self) -> Shell:
@@ -115,12 +113,9 @@ class LabgridBench:
 
     def lose(self, why: str) -> None:
         """The board is somebody else's: send it nothing more. Callable in any thread."""
-        if self._console:
-            self._console.forbid(BoardLost(why))
-        if self._link and self._link.shell:
-            self._link.shell.forbid(BoardLost(why))
-        if self._tester:
-            self._tester.forbid(BoardLost(why))
+        for way in (self._console, self._link and self._link.shell, self._tester):
+            if way:
+                way.forbid(BoardLost(why))
 
     def close(self) -> None:
         """Give up the connections to the tester and to the board's files."""
@@ -137,25 +132,20 @@ class LabgridBench:
 
     def meter(self) -> Meter:
         """The meter on the board's rails; raises LabError when there is none."""
-        try:
+        with contextlib.suppress(NoDriverFoundError):
             meter: Meter = self._target.get_driver(RailMeterDriver)
-        except NoDriverFoundError:
-            raise LabError(
-                f"{self.board.file_name} names no meter: see docs/power.md for what to add"
-            ) from None
-        return meter
+            return meter
+        raise LabError(f"{self.board.file_name} names no meter: see docs/power.md for what to add")
 
     def uboot(self) -> UbootShell:
         """U-Boot's prompt; raises BoardError or LabError."""
         self._transition("uboot")
-        self._console.settle()
+        self._console.stage("settle")
         return UbootShell(self._strategy, self._check)
 
     def cold_boot(self, kernel_arguments: str) -> ObservedBoot:
-        """One power cycle and boot, without retries; a reset where that is the board's way.
-
-        A boot by hand that did not begin with the power seen off is done once more. Raises
-        LabError, and Stopped when the person who works the power has had enough.
+        """One power cycle and boot, without retries; a reset where that is the board's way. A boot by hand
+        that did not begin with the power seen off is done once more. Raises LabError, and Stopped.
         """
         boot = self._boot(kernel_arguments)
         if not boot.error and self.board.power == "hand" and not self._strategy.way.seen_off:
@@ -232,8 +222,7 @@ class LabgridBench:
 
     def console_lines(self) -> list[str]:
         """What the board has printed since its last power-on, line by line."""
-        lines: list[str] = self._console.tail(_ALL_LINES) if self._console else []
-        return lines
+        return list(self._console.tail(_ALL_LINES)) if self._console else []
 
     def boots(self) -> list[ObservedBoot]:
         """Boots attempted since the last call."""
@@ -242,8 +231,7 @@ class LabgridBench:
 
     def post_mortem(self) -> str:
         """Power state and the last lines of the console."""
-        text: str = self._strategy.post_mortem()
-        return text
+        return str(self._strategy.post_mortem())
 
     def _transition(self, state: str) -> None:
         self._check()
@@ -262,13 +250,11 @@ class LabgridBench:
 
     def _keep_boot(self, attempt: Any) -> None:
         note = self._link.note if self._link else ""
-        stopped = isinstance(attempt.error, Stopped)
-        if stopped or not (attempt.boots or attempt.error or note):
+        if isinstance(attempt.error, Stopped) or not (attempt.boots or attempt.error or note):
             return
-        arguments = self._strategy.kernel_arguments
-        records = self._console.records() if self._console else []
-        marks = find(records, self._strategy.prompt_after(arguments))
-        notes = [*(self._console.notes if self._console else ()), *remarks(marks)]
+        arguments, console = self._strategy.kernel_arguments, self._console
+        marks = find(console.records() if console else [], self._strategy.prompt_after(arguments))
+        notes = [*(console.notes if console else ()), *remarks(marks), *([note] if note else [])]
         self._boots.append(
             ObservedBoot(
                 goal=attempt.goal,
@@ -279,7 +265,7 @@ class LabgridBench:
                 error=classify(attempt.error, attempt.phase) if attempt.error else None,
                 phase=attempt.phase,
                 post_mortem=attempt.post_mortem,
-                notes=(*notes, *([note] if note else [])),
+                notes=tuple(notes),
                 warm=self._strategy.resets,
             )
         )
@@ -293,19 +279,15 @@ def classify(error: BaseException, phase: str = "") -> EvmperfError:
         if isinstance(cause, EvmperfError):
             return cause
         if isinstance(cause, requests.RequestException):
-            return _switch_error(cause, phase if phase == "reset line" else "power switch")
+            what = phase if phase == "reset line" else "power switch"
+            if cause.response is None:
+                return LabError(
+                    f"the {what} does not answer ({type(cause).__name__}): check that it runs and "
+                    f"that the board file names it right"
+                )
+            said = cause.response.text.strip().splitlines() or ["no reason given"]
+            return LabError(f"the {what} refused with {cause.response.status_code}: {said[0][:200]}")
         cause = cause.__cause__
     if phase in ("power switch", "reset line", "console"):
         return LabError(f"{phase}: {sentence}")
     return BoardError(sentence)
-
-
-def _switch_error(error: requests.RequestException, what: str) -> LabError:
-    if error.response is None:
-        return LabError(
-            f"the {what} does not answer ({type(error).__name__}): check that it runs and "
-            f"that the board file names it right"
-        )
-    said = error.response.text.strip().splitlines()
-    reason = said[0][:200] if said else "no reason given"
-    return LabError(f"the {what} refused with {error.response.status_code}: {reason}")

@@ -38,10 +38,14 @@ _REMOTE = "RemotePlace"
 
 def check(file: Path) -> list[str]:
     """A board file's mistakes beyond its options, a sentence each; raises UsageError if unreadable."""
-    data = _read(file)
-    found = [*_unknown_words(file, data), *_open_words(file)]
-    found += _templates(file, data)
-    if found:
+    try:
+        with file.open(encoding="utf-8") as stream, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            data: dict[str, Any] = load(stream)
+    except (YAMLError, UserWarning) as error:
+        raise UsageError(f"{file}: Labgrid cannot read it: {_line(error)}") from error
+    main = data["targets"]["main"]
+    if found := [*_words(file, data), *_templates(file, data)]:
         return found
     imports = [str(name) for name in data.get("imports") or ()]
     try:
@@ -53,44 +57,31 @@ def check(file: Path) -> list[str]:
         return [f"{file}: {_line(error)}"]
     except Exception as error:  # noqa: BLE001  # whatever an imported module raises
         return [f"{file}: imports {', '.join(imports)}: {type(error).__name__}: {_line(error)}"]
-    main = data["targets"]["main"]
-    resources = classes(main.get("resources"))
-    drivers = classes(main.get("drivers"))
-    for kind, said, known in (
+    resources, drivers = classes(main.get("resources")), classes(main.get("drivers"))
+    for kind, said, registered in (
         ("resources", resources, target_factory.resources),
         ("drivers", drivers, target_factory.drivers),
     ):
         for name, arguments in said:
             where = f"{file}: {_WHERE}.{kind}"
-            if name not in known:
-                found.append(f"{where}: {_unknown(name, known)}")
-            elif missing := _not_imported(known[name], imports):
-                found.append(f"{where}: {name} needs {missing} among the imports")
+            module = registered[name].__module__ if name in registered else ""
+            if not module:
+                found.append(f"{where}: {_unknown(name, registered)}")
+            elif module in _OURS and module not in imports:
+                found.append(f"{where}: {name} needs {module} among the imports")
             else:
-                found += _attributes(f"{where}.{name}", known[name], arguments)
-    return found or [*_bindings(file, resources, drivers), *_strategy(file, drivers), *_ways(file, drivers)]
+                found += _attributes(f"{where}.{name}", registered[name], arguments)
+    return found or [*_bindings(file, resources, drivers), *_ways(file, drivers)]
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        with file.open(encoding="utf-8") as stream, warnings.catch_warnings():
-            warnings.simplefilter("error")
-            data: dict[str, Any] = load(stream)
-    except (YAMLError, UserWarning) as error:
-        raise UsageError(f"{file}: Labgrid cannot read it: {_line(error)}") from error
-    return data
-
-
-def _unknown_words(file: Path, data: Mapping[str, Any]) -> Iterator[str]:
+def _words(file: Path, data: Mapping[str, Any]) -> Iterator[str]:
+    """Words that are unknown, or not filled in."""
     for where, words, known in (("the file", data, _FILE), (_WHERE, data["targets"]["main"], _TARGET)):
         for word in words:
             try:
                 check_word(file, where, str(word), known)
             except UsageError as error:
                 yield str(error)
-
-
-def _open_words(file: Path) -> Iterator[str]:
     for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
         if FILL_IN in line.partition("#")[0]:
             yield f"{file}: line {number} is not filled in: {line.strip()}"
@@ -137,11 +128,6 @@ def _unknown(name: str, known: Iterable[str]) -> str:
     return f"Labgrid knows no class {name!r}{hint}"
 
 
-def _not_imported(cls: type, imports: Iterable[str]) -> str:
-    """The module of ours that the file must import for a class, "" if it does."""
-    return cls.__module__ if cls.__module__ in _OURS and cls.__module__ not in imports else ""
-
-
 def _attributes(where: str, cls: Any, said: Mapping[str, Any]) -> Iterator[str]:
     fields = {
         field.name: field for field in attr.fields(cls) if field.init and field.name not in ("target", "name")
@@ -181,10 +167,7 @@ def _bindings(file: Path, resources: _Said, drivers: _Said) -> Iterator[str]:
             suppliers = plain if isinstance(plain, set) else {plain}
             if None in suppliers:
                 continue
-            wants = [
-                target_factory.class_from_string(supplier) if isinstance(supplier, str) else supplier
-                for supplier in suppliers
-            ]
+            wants = [target_factory.class_from_string(s) if isinstance(s, str) else s for s in suppliers]
             if remote and any(issubclass(want, Resource) for want in wants):
                 continue  # the coordinator knows what the place has
             if not any(issubclass(have, want) for have in there for want in wants):
@@ -193,21 +176,18 @@ def _bindings(file: Path, resources: _Said, drivers: _Said) -> Iterator[str]:
         there.append(cls)
 
 
-def _strategy(file: Path, drivers: _Said) -> Iterator[str]:
-    count = sum(issubclass(target_factory.drivers[name], Strategy) for name, _ in drivers)
-    if count != 1:
-        one = "BootStrategy, for TI's boards K3BootStrategy"
-        yield f"{file}: {_WHERE}.drivers has {count} strategies; evmperf needs one: {one}"
-
-
 def _ways(file: Path, drivers: _Said) -> Iterator[str]:
-    """Ways to the board that are missing or halves of one."""
+    """The strategy, and ways to the board, that are missing, too many, or halves of one."""
     where = f"{file}: {_WHERE}.drivers"
     classes_there = [target_factory.drivers[name] for name, _ in drivers]
 
-    def has(*wanted: type) -> bool:
+    def has(wanted: type) -> bool:
         return any(issubclass(cls, wanted) for cls in classes_there)
 
+    count = sum(issubclass(cls, Strategy) for cls in classes_there)
+    if count != 1:
+        one = "BootStrategy, for TI's boards K3BootStrategy"
+        yield f"{where} has {count} strategies; evmperf needs one: {one}"
     if not has(ConsoleProtocol):
         if not has(SSHDriver):
             yield f"{where}: no way to the board: StampedSerialDriver or SSHDriver is missing"

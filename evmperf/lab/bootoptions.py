@@ -12,6 +12,16 @@ from evmperf.console import booted
 
 _KERNEL_START = r"Starting kernel|EFI stub: |Linux version \d"
 
+MEDIA = deep_mapping(instance_of(str), instance_of(list))
+
+
+def _text(default: str) -> Any:
+    return attr.ib(default=default, validator=instance_of(str))
+
+
+def _whole(default: int) -> Any:
+    return attr.ib(default=default, validator=instance_of(int))
+
 
 class BoardState(enum.Enum):
     """What the board is known to be doing."""
@@ -65,25 +75,21 @@ class BootOptions(Strategy):  # type: ignore[misc]
     logger: Any
 
     status: BoardState = attr.ib(default=BoardState.unknown)
-    medium: str = attr.ib(default="", validator=instance_of(str))
-    media: dict[str, list[str]] = attr.ib(
-        factory=dict, validator=deep_mapping(instance_of(str), instance_of(list))
-    )
-    boot_command: str = attr.ib(default=prompts.BOOT_COMMAND, validator=instance_of(str))
-    kernel_arguments_variable: str = attr.ib(
-        default=prompts.KERNEL_ARGUMENTS_VARIABLE, validator=instance_of(str)
-    )
-    kernel_start: str = attr.ib(default=_KERNEL_START, validator=instance_of(str))
+    medium: str = _text("")
+    media: dict[str, list[str]] = attr.ib(factory=dict, validator=MEDIA)
+    boot_command: str = _text(prompts.BOOT_COMMAND)
+    kernel_arguments_variable: str = _text(prompts.KERNEL_ARGUMENTS_VARIABLE)
+    kernel_start: str = _text(_KERNEL_START)
     roots: dict[str, str] = attr.ib(factory=lambda: dict(booted.ROOTS), validator=instance_of(dict))
-    silence_timeout: int = attr.ib(default=20, validator=instance_of(int))
-    login_prompt: str = attr.ib(default=prompts.LOGIN_PROMPT, validator=instance_of(str))
-    init_shell_prompt: str = attr.ib(default=prompts.INIT_SHELL_PROMPT, validator=instance_of(str))
-    uboot_timeout: int = attr.ib(default=60, validator=instance_of(int))
-    power_timeout: int = attr.ib(default=60, validator=instance_of(int))
-    kernel_timeout: int = attr.ib(default=60, validator=instance_of(int))
-    boot_timeout: int = attr.ib(default=180, validator=instance_of(int))
-    hand_timeout: int = attr.ib(default=600, validator=instance_of(int))
-    retries: int = attr.ib(default=2, validator=instance_of(int))
+    silence_timeout: int = _whole(20)
+    login_prompt: str = _text(prompts.LOGIN_PROMPT)
+    init_shell_prompt: str = _text(prompts.INIT_SHELL_PROMPT)
+    uboot_timeout: int = _whole(60)
+    power_timeout: int = _whole(60)
+    kernel_timeout: int = _whole(60)
+    boot_timeout: int = _whole(180)
+    hand_timeout: int = _whole(600)
+    retries: int = _whole(2)
 
     def option(self, key: str) -> str:
         """An option of the board file's section `boot`, "" where it does not say."""

@@ -103,24 +103,15 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self._thread.join(timeout=self.timeout)
         self._transport = None
 
-    def await_uboot(self, silence_s: float) -> None:
-        """From the next power-on until `settle`, take for a failure what keeps a boot from
-        U-Boot's prompt: what the board says, and that it says nothing for so many seconds.
+    def stage(self, reached: str, silence_s: float = 0.0) -> None:
+        """The boot comes to a stage by its name in `Watch` (`await_uboot`, `settle`, `arrive`; "" for none
+        of them): from now on that long without a byte is a boot loader that hangs; 0 for never.
         """
         with self._news:
-            self._watch.await_uboot()
-            self._silence_s = silence_s
-
-    def limit_silence(self, seconds: float) -> None:
-        """From now on take that long without a byte for a boot loader that hangs; 0 for never."""
-        with self._news:
             self._heard = time.monotonic()
-            self._silence_s = seconds
-
-    def arrive(self) -> None:
-        """The prompt of Linux has been reached: what programs print is their matter."""
-        with self._news:
-            self._watch.arrive()
+            if reached:
+                getattr(self._watch, reached)()
+            self._silence_s = silence_s
 
     @property
     def silent_s(self) -> float:
@@ -148,12 +139,6 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         """What the board said since its power-on, or since U-Boot's prompt."""
         with self._news:
             return self._watch.said
-
-    def settle(self) -> None:
-        """Take a boot loader's banner for a reset, until the next power-on."""
-        with self._news:
-            self._watch.settle()
-            self._silence_s = 0.0
 
     def forbid(self, error: LabError) -> None:
         """Send no byte from now on: reading and writing raise `error`; callable in any thread."""
@@ -198,12 +183,10 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         return pending
 
     def await_data(self, timeout_s: float) -> bytes:
-        """Return what arrived, waiting at most `timeout_s` for something.
-
-        Raises ConsoleAlarm, ConsoleFlood, ConsoleLost, LabError, or pexpect's TIMEOUT when nothing came.
+        """What arrived, after at most `timeout_s`. Raises ConsoleAlarm, ConsoleFlood, ConsoleLost, LabError,
+        or pexpect's TIMEOUT when nothing came.
         """
-        data: bytes = self._read(1, timeout_s)
-        return data
+        return bytes(self._read(1, timeout_s))
 
     def _read(self, size: int = 1, timeout: float = 0.0, max_size: int | None = None) -> bytes:
         deadline = time.monotonic() + timeout
@@ -249,7 +232,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
                 f"has power, that its medium is in its slot and bootable (some ROMs are "
                 f"silent otherwise), the console's cable and its UART on the board"
             )
-        where = f" in {name}" if (name := self._watch.phase) else ""
+        where = f" in {self._watch.phase}" if self._watch.phase else ""
         return NotReached(f"the boot hangs{where}: no output for {seconds}", said)
 
     def _write(self, data: bytes) -> int:
@@ -279,14 +262,12 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         while not self._closing.is_set():
             assert self._transport
             try:
-                stamp, bound, data = self._transport.read()
+                self._take(*self._transport.read())
             except OSError as error:
                 if self._closing.is_set() or not self._recover(str(error)):
                     return
-                continue
-            self._take(data, stamp, bound)
 
-    def _take(self, data: bytes, mono_ns: int, bound_ns: int) -> None:
+    def _take(self, mono_ns: int, bound_ns: int, data: bytes) -> None:
         if not data:
             self._flooded(bound_ns, mono_ns)
             return

@@ -58,22 +58,20 @@ class VirtualCardDriver(Driver):  # type: ignore[misc]
 class CardSwitch:
     """A switch that moves the card between board and host; raises LabError if it does not."""
 
-    def __init__(self, target: Any, switch: Any, storage: Any) -> None:
-        self._target, self._switch, self._storage = target, switch, storage
+    def __init__(self, target: Any, switch: Any) -> None:
+        self._target, self._switch = target, switch
+        self._storage: Any = next((d for d in target.drivers if hasattr(d, "write_image")), None)
+        if self._storage is None and not isinstance(switch, VirtualCardDriver):
+            raise LabError(
+                "the board file has a card switch but no USBStorageDriver, which reaches the card "
+                "at the host: add one (docs/provisioning.md)"
+            )
 
     @classmethod
     def of(cls, target: Any) -> CardSwitch | None:
         """The card switch of a Labgrid target; None for a board without."""
         switch = next((d for d in target.drivers if hasattr(d, "set_mode")), None)
-        storage = next((d for d in target.drivers if hasattr(d, "write_image")), None)
-        if switch is None:
-            return None
-        if storage is None and not isinstance(switch, VirtualCardDriver):
-            raise LabError(
-                "the board file has a card switch but no USBStorageDriver, which reaches the card "
-                "at the host: add one (docs/provisioning.md)"
-            )
-        return cls(target, switch, storage)
+        return cls(target, switch) if switch else None
 
     def to(self, mode: str) -> None:
         """Move the card to `dut` or `host`, and see that it went."""
@@ -109,6 +107,4 @@ class CardSwitch:
 
     def prefix(self) -> Sequence[str]:
         """The command that runs its last arguments where the card is; empty for here."""
-        if self._storage is None:
-            return ()
-        return tuple(self._storage.storage.command_prefix)
+        return tuple(self._storage.storage.command_prefix) if self._storage else ()

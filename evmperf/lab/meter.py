@@ -6,7 +6,7 @@ passes on numbers and words only, so `rails` may be a mapping, or the text of on
 
 import contextlib
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attr
@@ -124,6 +124,7 @@ class HwmonMeterDriver(RailMeterDriver):
         """Find the sensor of each rail."""
         host = self.meter.host
         self._shell = CommandTester((), "this machine")
+        self._where = f"on {host}" if host else "of this machine"
         if host:
             options = shlex.split(self.meter.ssh_options)
             self._shell = SshTester(host, options, f"{host}, which has the board's sensors,")
@@ -147,19 +148,14 @@ class HwmonMeterDriver(RailMeterDriver):
             f'read -r v <{voltage} && read -r i <{other} && echo "{index} $v {unit} $i"'
             for index, (voltage, other, unit) in enumerate(self._files[rail] for rail in rails)
         )
-        found = {}
-        for line in self._run(script).splitlines():
-            fields = line.split()
-            if len(fields) == 4 and fields[0].isdigit() and int(fields[0]) < len(rails):
-                _, volts, unit, other = fields
-                found[rails[int(fields[0])]] = (f"{volts} mV", f"{other} {unit}")
-        if list(found) != list(rails):
+        lines = [line.split() for line in self._run(script).splitlines()]
+        read = {fields[0]: fields[1:] for fields in lines if len(fields) == 4}
+        if list(read) != [str(index) for index in range(len(rails))]:
             raise LabError(f"the sensors {self._where} did not give a reading of every rail")
-        return found
-
-    @property
-    def _where(self) -> str:
-        return f"on {self.meter.host}" if self.meter.host else "of this machine"
+        return {
+            rail: (f"{volts} mV", f"{other} {unit}")
+            for rail, (volts, unit, other) in zip(rails, read.values(), strict=True)
+        }
 
     def _run(self, script: str) -> str:
         try:
@@ -228,11 +224,9 @@ class ScpiMeterDriver(RailMeterDriver):
             self._manager.close()
             raise self._unreachable(error) from error
         try:
-            with self._talking("*IDN?"):
-                self._identity = f"{self._instrument.query('*IDN?').strip()} (SCPI)"
+            self._identity = f"{self._ask('*IDN?')} (SCPI)"
             if meter.setup:
-                with self._talking(meter.setup):
-                    self._instrument.write(meter.setup)
+                self._ask(meter.setup, answered=False)
         except LabError:
             self.on_deactivate()
             raise
@@ -245,19 +239,17 @@ class ScpiMeterDriver(RailMeterDriver):
 
     def read(self, rails: Sequence[str]) -> Mapping[str, tuple[str, str]]:
         """Voltage in V and current in A of each rail as the instrument says them."""
-        return {rail: (self._ask(rail, 0, "V"), self._ask(rail, 1, "A")) for rail in rails}
+        asked = {rail: [self._ask(query) for query in self._queries[rail]] for rail in rails}
+        return {rail: (f"{volts} V", f"{amperes} A") for rail, (volts, amperes) in asked.items()}
 
-    def _ask(self, rail: str, which: int, unit: str) -> str:
-        query = self._queries[rail][which]
-        with self._talking(query):
-            return f"{self._instrument.query(query).strip()} {unit}"
-
-    @contextlib.contextmanager
-    def _talking(self, query: str) -> Iterator[None]:
+    def _ask(self, query: str, *, answered: bool = True) -> str:
         from pyvisa import constants, errors  # noqa: PLC0415  # see on_activate
 
         try:
-            yield
+            if answered:
+                return str(self._instrument.query(query)).strip()
+            self._instrument.write(query)
+            return ""
         except (errors.Error, OSError) as error:
             if getattr(error, "error_code", None) == constants.StatusCode.error_timeout:
                 raise LabError(
@@ -281,8 +273,8 @@ def _queries(rail: str, channel: Any, voltage: str, current: str) -> tuple[str, 
             f"the meter's rail {rail} says {', '.join(sorted(map(str, unknown)))}: known are "
             f"channel, voltage and current"
         )
-    texts = (str(own.get("voltage", voltage)), str(own.get("current", current)))
     number = str(own.get("channel", ""))
-    if not number and any("{channel}" in text for text in texts):
+    volts, amperes = str(own.get("voltage", voltage)), str(own.get("current", current))
+    if not number and "{channel}" in volts + amperes:
         raise LabError(f"the meter's rail {rail} names no channel")
-    return texts[0].replace("{channel}", number), texts[1].replace("{channel}", number)
+    return volts.replace("{channel}", number), amperes.replace("{channel}", number)

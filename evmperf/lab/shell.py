@@ -69,19 +69,14 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
         self.console.sendline(f"MARKER={hidden} run {shlex.quote(command)}")
         deadline = time.monotonic() + timeout_s
         try:
-            output, status = self._collect(marker, deadline)
-        except TIMEOUT:
+            return self._collect(marker, deadline)
+        except (TIMEOUT, OverflowError, ConsoleLost) as error:
             self._interrupt()
-            raise CommandTimeout(f"`{command[:80]}` did not end within {timeout_s:g} s") from None
-        except OverflowError:
-            self._interrupt()
-            raise CommandTimeout(
-                f"`{command[:80]}` printed more than {limits.mib(limits.REPLY_BYTES)} (console.log)"
-            ) from None
-        except ConsoleLost:
-            self._interrupt()
-            raise
-        return status, output
+            if isinstance(error, ConsoleLost):
+                raise
+            much = f"printed more than {limits.mib(limits.REPLY_BYTES)} (console.log)"
+            why = f"did not end within {timeout_s:g} s" if isinstance(error, TIMEOUT) else much
+            raise CommandTimeout(f"`{command[:80]}` {why}") from None
 
     def _run(
         self, cmd: str, *, timeout: float = 30.0, codec: str = "utf-8", decodeerrors: str = "strict"
@@ -89,7 +84,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
         status, output = self.execute(cmd, timeout)
         return output.splitlines(), [], status
 
-    def _collect(self, marker: bytes, deadline: float) -> tuple[str, int]:
+    def _collect(self, marker: bytes, deadline: float) -> tuple[int, str]:
         data = bytearray()
         begin = -1
         searched = 0
@@ -107,15 +102,11 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
                 raise OverflowError
             # The end may have arrived in part: look again from shortly before the last byte.
             searched = max(begin, searched, len(data) - len(marker) - 16)
-        self._await_prompt(bytes(data[match.end() :]))
-        text = bytes(data[begin : match.start()]).decode("utf-8", "replace")
-        return re_vt100.sub("", text).replace("\r\n", "\n"), int(match.group(1))
-
-    def _await_prompt(self, seen: bytes) -> None:
-        prompt = re.compile(self.prompt.encode())
-        deadline = time.monotonic() + _PROMPT_S
-        while not prompt.search(seen):
+        seen, deadline = bytes(data[match.end() :]), time.monotonic() + _PROMPT_S
+        while not re.search(self.prompt.encode(), seen):
             seen += self.console.await_data(max(deadline - time.monotonic(), 0.0))
+        text = bytes(data[begin : match.start()]).decode("utf-8", "replace")
+        return int(match.group(1)), re_vt100.sub("", text).replace("\r\n", "\n")
 
     def _interrupt(self) -> None:
         """Ctrl-C, and Ctrl-\\ for what ignores that; then ask for a sign of life."""

@@ -49,7 +49,8 @@ class SshLink:
         self._driver = driver
         driver.connection_timeout = min(driver.connection_timeout, _CONNECT_S)
         self._boot_id = ""
-        self.name = _name(driver)
+        service = driver.networkservice
+        self.name = f"{driver.username or service.username}@{service.address}"
         """The board as a person would type it."""
         self.note = ""
         """What is to be known of the last connection: that the board had rebooted by itself."""
@@ -133,11 +134,6 @@ class SshShell(CommandTester):
             raise BoardError(str(error)) from error
 
 
-def _name(driver: Any) -> str:
-    service = driver.networkservice
-    return f"{driver.username or service.username}@{service.address}"
-
-
 def _connected(target: Any, driver: Any) -> SshShell:
     """A shell over Labgrid's SSHDriver, which it makes connect; raises BoardError."""
     try:
@@ -151,9 +147,10 @@ def _connected(target: Any, driver: Any) -> SshShell:
         said = b" ".join(getattr(cause, "stdout", None) or [str(error).encode()])
         raise BoardError(said.decode("utf-8", "replace").strip()[:300]) from error
     service = driver.networkservice
-    words = ["-o", "BatchMode=yes", "-p", str(service.port), "-l", driver.username or service.username]
+    user = driver.username or service.username
+    words = ["-o", "BatchMode=yes", "-p", str(service.port), "-l", user]
     command = ["ssh", "-x", *driver.ssh_prefix, *words, service.address]
-    return SshShell(command, f"the board {_name(driver)}", over_ssh=True)
+    return SshShell(command, f"the board {user}@{service.address}", over_ssh=True)
 
 
 class SshFiles:
@@ -210,5 +207,4 @@ class SshFiles:
             return None
         if reply.status:
             self.broken = " ".join(reply.text.split())[:200] or f"exit status {reply.status}"
-            return None
-        return reply.text
+        return None if self.broken else reply.text

@@ -115,7 +115,9 @@ class StampedPort:
                     return stamp, max(bound, self._line.late_ns(stamp, length)), data
             more = os.read(self._output, 1 << 20)
             if not more:
-                raise ConnectionError(self._last_words())
+                assert self._process.stderr
+                said = self._process.stderr.read().decode("utf-8", "replace").strip().splitlines()
+                raise ConnectionError(said[-1] if said else "the console was closed")
             self._buffer += more
 
     def write(self, data: bytes) -> None:
@@ -128,17 +130,11 @@ class StampedPort:
         self._process.kill()
         self._process.wait()
 
-    def _last_words(self) -> str:
-        assert self._process.stderr
-        said = self._process.stderr.read().decode("utf-8", "replace").strip().splitlines()
-        return said[-1] if said else "the console was closed"
-
 
 class _Frames(queue.SimpleQueue[bytes]):
     """Frames in transit between two threads, `limits.QUEUE_BYTES` at most: the oldest are cut."""
 
-    _coming = _cut = _cut_at = _dropped = 0
-    _gone = _told = 0
+    _coming = _cut = _cut_at = _dropped = _gone = _told = 0
 
     def put(self, item: bytes, block: bool = True, timeout: float | None = None) -> None:
         """Put a frame, or the end; where too much waits, half of that is cut."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import attr
-from attr.validators import deep_mapping, instance_of
 from labgrid.factory import target_factory
 from labgrid.step import step
 from labgrid.strategy import StrategyError
@@ -21,7 +20,7 @@ from evmperf.boards import prompts
 from evmperf.console import booted, powering
 from evmperf.console.attempt import Attempt, CameBack, NotReached, await_prompt, post_mortem, recent, tell
 from evmperf.console.powering import Person
-from evmperf.lab.bootoptions import BoardState, BootOptions
+from evmperf.lab.bootoptions import MEDIA, BoardState, BootOptions
 from evmperf.model.errors import Stopped, UsageError, was_ctrl_c
 
 _ASK_AGAIN_S = 5
@@ -91,7 +90,11 @@ class BootStrategy(BootOptions):
                     attempt.error, attempt.boots = error, False  # nobody switched the board
                     self._finish(attempt)
                     raise BootError(str(error)) from error
-                self._record_failure(attempt, error)
+                self.status = BoardState.unknown
+                attempt.phase, attempt.error = self._phase, error
+                attempt.post_mortem = self.post_mortem()
+                self.logger.error("%s\n%s", attempt.sentence(), attempt.post_mortem)
+                self._finish(attempt)
                 if not tries_left or getattr(error, "permanent", False):
                     raise BootError(attempt.sentence()) from error
             else:
@@ -128,27 +131,25 @@ class BootStrategy(BootOptions):
             self.target.activate(self.console)
         if goal is BoardState.uboot:
             self.target.activate(self.uboot)
-            tell(self.console, "settle")
+            tell(self.console, "stage", "settle")
         elif goal is BoardState.shell:
             self._log_in()
         self._booted_with = self.kernel_arguments
         self.status = goal
 
     def _is_at(self, goal: BoardState) -> bool:
-        if self.status is not goal:
+        linux = goal in (BoardState.booted, BoardState.shell)
+        if self.status is not goal or (linux and self._booted_with != self.kernel_arguments):
             return False
-        if goal in (BoardState.booted, BoardState.shell) and self._booted_with != self.kernel_arguments:
-            return False
-        if goal is BoardState.shell and not self.shell:
-            return bool(self.link.is_up())
-        return goal is not BoardState.shell or bool(self.shell.get_status() == 1)
+        if goal is not BoardState.shell:
+            return True
+        return bool(self.shell.get_status() == 1 if self.shell else self.link.is_up())
 
     def _reach(self, goal: BoardState) -> None:
-        if goal is BoardState.off:
+        if goal in (BoardState.off, BoardState.provisioned):
             self._switch_off()
-            return
-        if goal is BoardState.provisioned:
-            self._provision()
+            if goal is BoardState.provisioned:
+                self._provision()
             return
         leaves_power = isinstance(self.way, powering.NoSwitch) and not self.resets
         if goal is BoardState.shell and (leaves_power or not self.console):
@@ -175,7 +176,7 @@ class BootStrategy(BootOptions):
             self._phase = "console"
             self.target.activate(self.console)
             self._release_shells()
-            tell(self.console, "arrive")
+            tell(self.console, "stage", "arrive")
 
     def _log_in(self) -> None:
         self._phase = "shell prompt"
@@ -189,7 +190,6 @@ class BootStrategy(BootOptions):
         self.status = BoardState.off
 
     def _provision(self) -> None:
-        self._switch_off()
         self._phase = "provisioning"
         for prepare in self.before_power_on:
             prepare()
@@ -217,22 +217,23 @@ class BootStrategy(BootOptions):
         else:
             self._release_shells()
             # Not `cycle`: some drivers do it in one request, and nobody sees when the power comes.
+            self._switch_off()
             self._provision()
             self.status = BoardState.unknown
             time.sleep(getattr(self.power, "delay", _OFF_S))
             self._switch("on", self.silence_timeout)
         self._phase = "U-Boot prompt"
-        self.uboot.login_timeout = within
-        try:
-            self.target.activate(self.uboot)
-        except TIMEOUT:
-            # The first character typed after a stopped countdown may be lost: ask once more.
-            self.uboot.login_timeout = _ASK_AGAIN_S
+        # The first character typed after a stopped countdown may be lost: ask once more.
+        for seconds in (within, _ASK_AGAIN_S):
+            self.uboot.login_timeout = seconds
             try:
                 self.target.activate(self.uboot)
+                break
             except TIMEOUT:
-                raise self._not_reached(within) from None
-        tell(self.console, "settle")
+                continue
+        else:
+            raise self._not_reached(within)
+        tell(self.console, "stage", "settle")
         self.status = BoardState.uboot
 
     def _pulse(self) -> None:
@@ -273,7 +274,7 @@ class BootStrategy(BootOptions):
             self.uboot.run_check(script)
         self.status = BoardState.unknown
         self._phase = "kernel start"
-        tell(self.console, "limit_silence", self.silence_timeout)
+        tell(self.console, "stage", "", self.silence_timeout)
         self.console.sendline(self.boot_command)
         ends = [self.kernel_start, self.uboot.prompt]
         try:
@@ -282,11 +283,11 @@ class BootStrategy(BootOptions):
             raise self._not_reached(self.kernel_timeout) from None
         if back:
             raise CameBack(self.boot_command, recent(self.console))
-        tell(self.console, "limit_silence", 0)
+        tell(self.console, "stage", "")
         self._phase = "login prompt"
         prompt = self.prompt_after(self.kernel_arguments)
         await_prompt(self.console, prompt, self.silence_timeout, self.boot_timeout)
-        tell(self.console, "arrive")
+        tell(self.console, "stage", "arrive")
         self.target.deactivate(self.uboot)
         self._booted_with = self.kernel_arguments
         self.status = BoardState.booted
@@ -306,22 +307,17 @@ class BootStrategy(BootOptions):
         # Android's shell may not read what QUESTION asks.
         if root and system.root is None and "androidboot." in (system.arguments or ""):
             root = ""
-            tell(
-                self.console,
-                "note",
-                f"the boot from {medium} was not checked: Android does not report its medium",
-            )
+            note = f"the boot from {medium} was not checked: Android does not report its medium"
+            tell(self.console, "note", note)
         if (root and system.root is None) or (arguments and system.arguments is None):
-            system = self._ask_system()
+            if "init=" in arguments:
+                system = booted.asked(self.console)
+            else:
+                self._log_in()
+                system = booted.answered("\n".join(self.shell.run(booted.QUESTION)[0]))
         scripts = booted.overwriting(environment, self.kernel_arguments_variable)
         if complaint := booted.complaint(medium, root, arguments, system, scripts):
             raise complaint
-
-    def _ask_system(self) -> booted.BootedSystem:
-        if "init=" in self.kernel_arguments:
-            return booted.asked(self.console)
-        self._log_in()
-        return booted.answered("\n".join(self.shell.run(booted.QUESTION)[0]))
 
     def _release_shells(self) -> None:
         for driver in (self.shell, self.uboot):
@@ -332,14 +328,6 @@ class BootStrategy(BootOptions):
         attempt.seconds = time.monotonic() - attempt.began
         for listener in self.listeners:
             listener(attempt)
-
-    def _record_failure(self, attempt: Attempt, error: Exception) -> None:
-        self.status = BoardState.unknown
-        attempt.phase = self._phase
-        attempt.error = error
-        attempt.post_mortem = self.post_mortem()
-        self.logger.error("%s\n%s", attempt.sentence(), attempt.post_mortem)
-        self._finish(attempt)
 
     def post_mortem(self) -> str:
         """Power state and the last lines of the console, as text."""
@@ -356,6 +344,5 @@ class K3BootStrategy(BootStrategy):
     """The same with the media of TI's U-Boot: whole images, root in the second partition."""
 
     media: dict[str, list[str]] = attr.ib(
-        factory=lambda: {name: [*words] for name, words in prompts.MEDIA.items()},
-        validator=deep_mapping(instance_of(str), instance_of(list)),
+        factory=lambda: {name: [*words] for name, words in prompts.MEDIA.items()}, validator=MEDIA
     )

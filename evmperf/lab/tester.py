@@ -53,16 +53,9 @@ _AS_ROOT = '[ -O / ] || ! sudo -n true 2>/dev/null || exec sudo -n sh -c "$1" 2>
 unknown host name) is no output."""
 
 
-def _as_root(command: str) -> str:
-    """POSIX shell text for ssh, whose far end gives it to the user's own shell: run as root."""
-    return f"exec sh -c {shlex.quote(_AS_ROOT)} sh {shlex.quote(command)}"
-
-
 class CommandTester:
-    """evmperf's Shell behind a local program that runs its last arguments on the tester, or here
-    where there is none.
-
-    `name` is what messages call the tester.
+    """evmperf's Shell behind a local program that runs its last arguments on the tester, which messages call
+    `name`, or here where there is none.
     """
 
     files = None  # it is no serial line
@@ -109,7 +102,11 @@ class CommandTester:
 
     def _start(self, command: str) -> subprocess.Popen[bytes]:
         text = f"exec 2>&1; {_GROUP}; {command}"
-        arguments = [*self._prefix, *([_as_root(text)] if self._over_ssh else ["sh", "-c", text])]
+        words = ["sh", "-c", text]
+        if self._over_ssh:
+            # One word, which the far end gives to the user's own shell.
+            words = [f"exec sh -c {shlex.quote(_AS_ROOT)} sh {shlex.quote(text)}"]
+        arguments = [*self._prefix, *words]
         try:
             return subprocess.Popen(
                 arguments,
@@ -124,14 +121,19 @@ class CommandTester:
     def _end(self, process: subprocess.Popen[bytes], output: bytes) -> None:
         """Kill the command there, which a cut connection would not do, and then our end of it."""
         group, _ = _group(output)
+        ending = [process]
         try:
             if group:
-                kill = self._start(f"kill -9 -{group}")
+                ending.append(self._start(f"kill -9 -{group}"))
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    kill.communicate(timeout=_KILL_S)
-                _kill(kill)
+                    ending[1].communicate(timeout=_KILL_S)
         finally:
-            _kill(process)
+            for each in ending:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(each.pid, signal.SIGKILL)
+                each.wait()
+                if each.stdout:
+                    each.stdout.close()
         if not group:
             raise LabError(f"{self.name} does not answer")
 
@@ -173,12 +175,20 @@ class LocalTester(CommandTester):
                 ) from None
         links = self._ip("-4 address")
         holders = {e["local"]: link["ifname"] for link in links for e in link.get("addr_info", ())}
-        wanted = _addresses(board)
+        cables = [board.options.cable(section) for section in CABLED if section in board.features]
+        lengths = {
+            c.tester_address: ipaddress.ip_interface(c.board_address).network.prefixlen
+            for c in cables
+            if c.tester_address and c.board_address
+        }
+        wanted = {str(ipaddress.ip_address(address)): length for address, length in lengths.items()}
         found = next((holders[address] for address in wanted if address in holders), "")
         interface = board.tester.partition(":")[2] or found or self._cable()
         if not re.fullmatch(r"[\w.@-]{1,15}", interface) or not (net / interface).exists():
             raise LabError(f"this machine has no network interface {interface!r}")
-        self.limits = f"this machine, {os.cpu_count()} processors, {interface}, {self._speed(interface)}"
+        speed = _text(net / interface / "speed")
+        speed = f"{speed} Mbit/s" if speed.isdigit() else "speed unknown"
+        self.limits = f"this machine, {os.cpu_count()} processors, {interface}, {speed}"
         """What bounds the figures that are measured against this machine."""
         try:
             for address, length in wanted.items():
@@ -210,10 +220,6 @@ class LocalTester(CommandTester):
             )
         return found[0]
 
-    def _speed(self, interface: str) -> str:
-        speed = _text(self._net / interface / "speed")
-        return f"{speed} Mbit/s" if speed.isdigit() else "speed unknown"
-
     def _ip(self, words: str) -> list[dict[str, Any]]:
         try:
             return list(json.loads(self._do(f"ip -j {words}") or "[]"))
@@ -228,18 +234,6 @@ class LocalTester(CommandTester):
         if reply.status:
             raise LabError(f"`{command}` failed on this machine: {reply.text.strip()[-200:]}")
         return reply.text
-
-
-def _addresses(board: Board) -> dict[str, int]:
-    """The tester's addresses in the board's file, each with its prefix length."""
-    found: dict[str, int] = {}
-    for section in CABLED:
-        if section in board.features:
-            cable = board.options.cable(section)
-            if cable.tester_address and cable.board_address:
-                length = ipaddress.ip_interface(cable.board_address).network.prefixlen
-                found[str(ipaddress.ip_address(cable.tester_address))] = length
-    return found
 
 
 def _text(file: Path) -> str:
@@ -264,23 +258,18 @@ def ask(host: str, method: str, what: str, body: str = "", timeout_s: float = _A
     return answer.text.strip()
 
 
-def _virtual_tester(target: Any) -> CommandTester:
-    """The tester beside the virtual EVM of a Labgrid target; raises LabError without one."""
-    switch = urlsplit(target.get_resource("NetworkPowerPort").host)
-    # The answer is a command to run: only this machine's lab is asked for it.
-    host = f"http://127.0.0.1:{switch.port or 0}"
-    said = json.loads(ask(host, "GET", "tester", timeout_s=_TESTER_S))
-    if said["ssh_host"]:
-        return SshTester(said["ssh_host"], said["ssh_options"])
-    return CommandTester(said["command"], f"the tester {said['namespace']}")
-
-
 def open_tester(board: Board, target: Any) -> CommandTester:
     """The machine beside the board; raises LabError when there is none."""
     if board.tester.partition(":")[0] == LOCAL:
         return LocalTester(board)
     if board.tester == VIRTUAL:
-        return _virtual_tester(target)
+        switch = urlsplit(target.get_resource("NetworkPowerPort").host)
+        # The answer is a command to run: only this machine's lab is asked for it.
+        host = f"http://127.0.0.1:{switch.port or 0}"
+        said = json.loads(ask(host, "GET", "tester", timeout_s=_TESTER_S))
+        if said["ssh_host"]:
+            return SshTester(said["ssh_host"], said["ssh_options"])
+        return CommandTester(said["command"], f"the tester {said['namespace']}")
     if board.tester:
         return SshTester(board.tester)
     raise LabError(f"{board.file_name} names no tester: set options.tester.host there, or set EVMPERF_TESTER")
@@ -291,11 +280,3 @@ def _group(output: bytes) -> tuple[str, str]:
     text = output.decode("utf-8", "replace")
     first, _, rest = text.partition("\n")
     return (first, rest) if first.isdigit() else ("", text)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    if process.stdout:
-        process.stdout.close()

@@ -21,20 +21,17 @@ ALL = 1 << 63
 _TTY_BYTES = 4095
 """What one read of a terminal device gives at most (the kernel's N_TTY buffer)."""
 
-
 _SE, _SB, _WILL, _WONT, _DO, _DONT, _IAC = 240, 250, 251, 252, 253, 254, 255
-_BINARY, _SUPPRESS_GO_AHEAD, _COM_PORT = 0, 3, 44
-_OURS = frozenset({_BINARY, _SUPPRESS_GO_AHEAD, _COM_PORT})
-"""Options that both sides shall have; every other is declined."""
-
-_SET_BAUDRATE, _SET_DATASIZE, _SET_PARITY, _SET_STOPSIZE, _SET_CONTROL = 1, 2, 3, 4, 5
-_FROM_SERVER = 100
-"""What a server adds to a command's number when it answers."""
-_NONE, _ONE_STOP, _NO_FLOW_CONTROL = 1, 1, 1
+_COM_PORT = 44
+_OURS = (0, 3, _COM_PORT)
+"""Options that both sides shall have (binary, suppress go-ahead, COM port); every other is declined."""
+_SET_BAUDRATE, _FROM_SERVER = 1, 100
+"""A command of RFC 2217, and what a server adds to a command's number when it answers."""
+_SETTINGS = {2: 8, 3: 1, 4: 1, 5: 1}
+"""Further commands: data size, parity (none), stop bits, and flow control (none)."""
 
 _LARGEST = 4096
 """Bytes of the longest subnegotiation that is kept; a longer one is no RFC 2217."""
-
 
 _COMMAND = re.compile(
     rb"\xff(?:(\xff)|\xfa((?:[^\xff]|\xff[^\xf0])*)\xff\xf0|([\xfb-\xfe])(.)|[^\xfa-\xff])|(\xff.*)",
@@ -97,18 +94,14 @@ class ComPort:
         """Whether the server has said that it does not know the option."""
         self._baud = baud
         self._pending = b""
-        self._asked = {(verb, option) for verb in (_DO, _WILL) for option in _OURS}
 
     def greeting(self) -> bytes:
         """What to send first: the options, and the line's settings (8N1, no flow control)."""
-        asked = b"".join(bytes((_IAC, verb, option)) for verb, option in sorted(self._asked))
-        return (
-            asked
-            + _command(_SET_BAUDRATE, self._baud.to_bytes(4, "big"))
-            + _command(_SET_DATASIZE, b"\x08")
-            + _command(_SET_PARITY, bytes((_NONE,)))
-            + _command(_SET_STOPSIZE, bytes((_ONE_STOP,)))
-            + _command(_SET_CONTROL, bytes((_NO_FLOW_CONTROL,)))
+        settings = {_SET_BAUDRATE: self._baud.to_bytes(4, "big")}
+        settings |= {number: bytes((value,)) for number, value in _SETTINGS.items()}
+        return b"".join(bytes((_IAC, verb, option)) for verb in (_WILL, _DO) for option in _OURS) + b"".join(
+            bytes((_IAC, _SB, _COM_PORT, number)) + self.escaped(value) + bytes((_IAC, _SE))
+            for number, value in settings.items()
         )
 
     def await_speed(self, connection: socket.socket, timeout_s: float) -> bytes:
@@ -136,43 +129,25 @@ class ComPort:
         def carry_out(match: re.Match[bytes]) -> bytes:
             escaped, settings, verb, option, rest = match.groups()
             if settings is not None:
-                self._take_settings(settings.replace(b"\xff\xff", b"\xff"))
+                said = settings.replace(b"\xff\xff", b"\xff")
+                if said[:2] == bytes((_COM_PORT, _SET_BAUDRATE + _FROM_SERVER)) and len(said) >= 6:
+                    # A server that does not know the port's speed says 0 or leaves ours as it is.
+                    self.speed = int.from_bytes(said[2:6], "big") or self._baud
             elif verb:
-                answer.extend(self._answer(verb[0], option[0]))
+                self.refused |= (verb[0], option[0]) == (_DONT, _COM_PORT)
+                if verb[0] in (_WILL, _DO) and option[0] not in _OURS:
+                    # No reply to the reply to our offers and requests, or it would not end.
+                    answer.extend((_IAC, _DONT if verb[0] == _WILL else _WONT, option[0]))
             elif rest and len(rest) < _LARGEST:
                 self._pending = rest
             return escaped or b""
 
         return _COMMAND.sub(carry_out, stream), bytes(answer)
 
-    def _answer(self, verb: int, option: int) -> bytes:
-        """The reply to an offer or a request; none to the reply to ours, or it would not end."""
-        if option == _COM_PORT and verb == _DONT:
-            self.refused = True
-        if verb in (_WONT, _DONT):
-            return b""
-        reply = _DO if verb == _WILL else _WILL
-        if (reply, option) in self._asked:
-            self._asked.discard((reply, option))
-            return b""
-        if option in _OURS:
-            return b""  # agreed before
-        return bytes((_IAC, _DONT if verb == _WILL else _WONT, option))
-
-    def _take_settings(self, said: bytes) -> None:
-        if said[:2] == bytes((_COM_PORT, _SET_BAUDRATE + _FROM_SERVER)) and len(said) >= 6:
-            # A server that does not know the port's speed says 0 or leaves ours as it is.
-            self.speed = int.from_bytes(said[2:6], "big") or self._baud
-
     @staticmethod
     def escaped(data: bytes) -> bytes:
         """Bytes for the board as they go over the wire."""
         return data.replace(b"\xff", b"\xff\xff")
-
-
-def _command(number: int, value: bytes) -> bytes:
-    body = bytes((_COM_PORT, number)) + ComPort.escaped(value)
-    return bytes((_IAC, _SB)) + body + bytes((_IAC, _SE))
 
 
 class Rfc2217(RawTcp):
@@ -279,10 +254,8 @@ Transport = RawTcp | LocalSerial
 
 
 def connect(protocol: str, place: str, port: int, baud: int, timeout_s: float) -> Transport:
-    """Open a console; raises LabError in one sentence when it cannot be.
-
-    `protocol` is Labgrid's: `raw`, `rfc2217`, or `serial` for a local device named by `place`,
-    for which `port` means nothing.
+    """Open a console; raises LabError. `protocol` is Labgrid's: `raw`, `rfc2217`, or `serial` for a local
+    device named by `place`, for which `port` means nothing.
     """
     where = place if protocol == "serial" else f"{place}:{port}"
     try:
