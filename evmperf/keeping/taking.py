@@ -268,6 +268,8 @@ class Taking:
 
     def _on_gone(self, connection: Connection) -> None:
         """Report a lost coordinator, which has forgotten all holders."""
+        if not any(hold.connection is connection for hold in self.holds):
+            self._background(connection.close())
         for hold in self.holds:
             if hold.connection is connection:
                 hold.changed.set()
