@@ -19,6 +19,7 @@ VOCABULARY = "evmperf/boards/features.yaml"
 FILES = (
     "evmperf/benchmarks/tables/can_loopback.py",
     "evmperf/benchmarks/tables/can_loopback.sh",
+    "evmperf/benchmarks/tables/can_loopback.yaml",
     "evmperf/tools/can.py",
     "evmperf/tools/can.sh",
     "selftests/data/can",

@@ -37,10 +37,9 @@ def conditions(board: Board, section: str) -> dict[str, str]:
     return {"interface": cable.interface, "link_mbit": str(cable.link_mbit or "unknown")}
 
 
-def options(section: str, prefix: str = "") -> tuple[Option, ...]:
+def options(section: str) -> tuple[Option, ...]:
     """The options without which there is no link."""
-    keys = ("interface", "board_address", "tester_address")
-    return tuple((section, f"{prefix}{key}") for key in keys)
+    return tuple((section, key) for key in ("interface", "board_address", "tester_address"))
 
 
 def changing(name: str, command: str, *, where: Where = Where.BOARD, timeout_s: float = 30) -> Prepare:

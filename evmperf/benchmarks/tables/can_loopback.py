@@ -8,14 +8,14 @@ There is no latency: the kernel stamps a frame when it is received, and neither 
 
 from collections.abc import Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
+from evmperf.benchmarks.benchmark import Benchmark, Profile
+from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families import processor
 from evmperf.benchmarks.families.network import changing, put_back
 from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Step, output, readings
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.results import Case, Reading
 from evmperf.model.shelltext import ShellTexts
-from evmperf.model.units import Unit
 from evmperf.tools import can, mpstat
 
 _CONTROLLER = "can0"
@@ -58,17 +58,8 @@ def _profile(frames: int) -> Profile:
 
 
 BENCHMARK = Benchmark(
-    name="can_loopback",
-    driver="can",
-    title="CAN Loopback",
-    section=("CAN Driver", "CAN Loopback"),
-    metrics=(
-        Metric("frame_rate", Unit.PER_SECOND, Direction.HIGHER, "Frames Per Second", 1.0, 1e6),
-        percentage("frame_loss", "Frame Loss %"),
-        percentage("cpu_load", "CPU Load %"),
-    ),
+    **declared(__file__)["can_loopback"],
     profiles={"full": _profile(50_000), "quick": _profile(10_000)},
     steps=_steps,
-    tools=("cangen", "candump", "ip"),
     conditions=lambda board: {"interface": _interface(board), **({} if _is_virtual(board) else _RATES)},
 )

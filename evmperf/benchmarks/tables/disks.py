@@ -1,12 +1,12 @@
 """Disks and cards: file systems and fio in Linux, and U-Boot's own timed reads and writes."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted
 from evmperf.benchmarks.families.disk import file_system_benchmark, fio_benchmark
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Plan, Prepare, Step, reading_of
+from evmperf.boards import yamlfile
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.units import Unit
@@ -20,27 +20,14 @@ _PATTERN = "5aa5c33c"
 _SECOND = "setexpr evmperf_second ${loadaddr} + 4000000"
 
 
-def _tables(
-    make: Callable[..., Benchmark], kinds: str, driver: str, name: str, *guide: Any, **more: Any
-) -> list[Benchmark]:
-    """A table for each of the `kinds` of file system, or `raw`, which goes into name, title and section."""
-    title, section = guide
-    return [
-        make(
-            kind,
-            driver=driver,
-            name=name.format(kind),
-            title=title.format(kind.upper()),
-            section=tuple(word.format(kind.upper(), BOARD="{BOARD}") for word in section),
-            **more,
-        )
-        for kind in kinds.split()
-    ]
-
-
-_file_systems = partial(_tables, file_system_benchmark)
-_fio = partial(_tables, fio_benchmark)
-_THREE = "ext2 ext4 vfat"
+def _tables(make: Callable[..., Benchmark], families: list[dict[str, Any]]) -> Iterator[Benchmark]:
+    """A table for each of a family's kinds of file system, or `raw`: a part of name, title and section."""
+    for family in families:
+        kinds, name, title, section = (family.pop(key) for key in ("kinds", "name", "title", "section"))
+        for kind in kinds:
+            words = (word.format(kind.upper(), BOARD="{BOARD}") for word in section)
+            named = {"name": name.format(kind), "title": title.format(kind.upper()), "section": tuple(words)}
+            yield make(kind, **named, **family)
 
 
 def _uboot_mmc(board: Board, driver: str, size: int) -> Sequence[Step]:
@@ -148,12 +135,11 @@ def _compare(size: int) -> str:
     return f"cmp.b ${{loadaddr}} ${{evmperf_second}} {size:x}"
 
 
-_USB = ("USB Driver", "USB Host Controller")
-_NVME = ("PCIe Driver", "PCIe-NVMe-SSD")
+_DECLARED = yamlfile.own("benchmarks/tables/disks.yaml")
 
 BENCHMARKS = (
-    *_file_systems(_THREE, "emmc", "emmc_{}", "EMMC {}", ("EMMC Driver", "EMMC {}")),
-    *_fio("ext4 raw", "emmc", "emmc_{}_fio_1g", "EMMC {} FIO 1G", ("EMMC Driver", "EMMC {} FIO 1G")),
+    *_tables(file_system_benchmark, _DECLARED["file_systems"]),
+    *_tables(fio_benchmark, _DECLARED["fio"]),
     _uboot(
         "emmc",
         "uboot_emmc_raw",
@@ -162,9 +148,6 @@ BENCHMARKS = (
         _uboot_mmc,
         sizes=(("2000000", "4000000"), ("200000", "400000")),
     ),
-    *_file_systems("ext2 ext3 ext4", "mmcsd", "mmcsd_{}", "MMC {}", ("MMCSD", "MMC {}"), heading="Raw"),
-    *_file_systems("vfat", "mmcsd", "mmcsd_{}", "MMC {}", ("MMCSD", "MMC {}")),
-    *_fio("ext4 raw", "mmcsd", "mmcsd_{}_fio_1g", "MMC {} FIO 1G", ("MMCSD", "MMC {} FIO 1G")),
     _uboot(
         "mmcsd",
         "uboot_mmcsd_fat",
@@ -173,16 +156,5 @@ BENCHMARKS = (
         _uboot_fat,
         option="uboot_fat_partition",
     ),
-    *_file_systems(_THREE, "sata", "sata_{}_1g", "SATA {} 1G", ("SATA Driver",), full_bytes=1 << 30),
-    *_fio("ext4", "sata", "sata_{}_fio_1g", "SATA {} FIO 1G", ("SATA Driver", "SATA {} FIO 1G")),
-    *_file_systems(
-        _THREE, "msata", "msata_{}_1g", "mSATA {} SSD 1G", ("SATA Driver", "mSATA Driver"), full_bytes=1 << 30
-    ),
-    *_fio("ext4 raw", "ufs", "ufs_{}_fio", "UFS {} FIO", ("UFS Driver",)),
     _uboot("ufs", "uboot_ufs", "U-Boot UFS", ("UBoot UFS Driver", "{BOARD}"), _uboot_ufs),
-    *_file_systems(_THREE, "pcie", "pcie_nvme_{}", "PCIe NVMe {}", _NVME),
-    *_file_systems(_THREE, "usb", "usbhost_msc_{}", "USBHOST MSC {}", _USB),
-    *_fio("ext4", "usb", "usbhost_msc_{}_fio", "USB host mass storage {} FIO", (*_USB, "{BOARD}")),
-    *_fio("raw", "usb", "usbhost_msc_{}_fio", "USBHOST MSC {} FIO", _USB),
-    *_fio("ext4", "pcie", "pcie_nvme_{}_fio_10g", "PCIE SSD {} FIO 10G", (*_NVME, "{BOARD}"), size="10g"),
 )

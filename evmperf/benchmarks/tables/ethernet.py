@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
+from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families import network, processor, rfc2544
 from evmperf.benchmarks.families.network import NetworkServer, over_link
 from evmperf.benchmarks.step import (
@@ -243,8 +244,6 @@ def _card_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
     return over_link(board, "pcie", server, Measure("measure", test, *_times_s(seconds), parse=parse))
 
 
-_WINDOWS_KB = ("8", "16", "32", "64", "128", "256")
-
 BENCHMARKS = (
     *(
         _tcp(driver, tester, pacing=pacing)
@@ -257,16 +256,8 @@ BENCHMARKS = (
     _udp_search("icssg", "UDP Ingress Throughput 0 loss", ingress=True, load="CPU Load %"),
     *(_udp_flood(driver) for driver in _SECTIONS),
     Benchmark(
-        name="pcie_eth",
-        driver="pcie",
-        title="PCI Ethernet",
-        section=("PCIe Driver", "PCIe-ETH"),
-        metrics=(network.throughput("Bandwidth", "bandwidth"),),
-        profiles=Profile.both("tcp_window_kb", _WINDOWS_KB, seconds=(60, 1)),
+        **declared(__file__)["pcie_eth"],
         steps=_card_steps,
-        tools=("iperf3",),
-        tester_tools=("iperf3",),
-        options=network.options("pcie", "eth_"),
         conditions=lambda board: network.conditions(board, "pcie"),
     ),
 )

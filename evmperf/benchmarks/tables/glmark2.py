@@ -5,13 +5,13 @@ The compositor holds the display, so it is stopped for the first and started aga
 
 from collections.abc import Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Profile
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Prepare, Step, output
 from evmperf.boards.board import Board
 from evmperf.model.places import STEP_FOLDER
-from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.results import Case, Reading
 from evmperf.model.shelltext import ShellTexts
-from evmperf.model.units import Unit
 from evmperf.tools import glmark2
 
 _NO_COMPOSITOR = "none"
@@ -49,19 +49,9 @@ def _steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     return [Prepare("prepare", stop, 60, 2), measure, CleanUp("clean-up", start, 60, 2)]
 
 
-_BACKENDS = ("Glmark2-DRM", "Glmark2-Wayland")
-_FEW_SCENES = "-b build:duration=2 -b texture:duration=2"
-
 BENCHMARK = Benchmark(
-    name="glmark2",
-    driver="graphics",
-    title="Glmark2",
-    section=("Graphics SGX/RGX Driver", "Glmark2"),
-    metrics=(Metric("score", Unit.SCORE, Direction.HIGHER, "Score", 1.0, 100_000.0),),
-    profiles=Profile.both("backend", _BACKENDS, scenes=("", _FEW_SCENES), expect_s=(340, 6)),
+    **declared(__file__)["glmark2"],
     steps=_steps,
-    tools=("glmark2-es2-drm",),
     board_tools=lambda board: () if _has_none(board) else ("glmark2-es2-wayland",),
     lacks=_lacks,
-    options=(("graphics", "compositor"),),
 )

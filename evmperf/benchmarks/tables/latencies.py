@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, unlisted
+from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Step, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
@@ -15,6 +16,7 @@ from evmperf.model.results import Case, Direction, Metric, Reading, Result
 from evmperf.model.units import Unit
 from evmperf.tools import cyclictest, rpmsg
 
+_DECLARED = declared(__file__)
 _CPUS = 8
 """As many as the largest EVM has."""
 _STATISTICS = {"min": "Minimum (usec)", "avg": "Average (usec)", "max": "Maximum (usec)"}
@@ -64,17 +66,13 @@ def _stress(duration: str) -> Profile:
 
 
 _CYCLICTEST = Benchmark(
-    name="cyclictest_stress",
-    driver="rt",
-    title="stress-ng + cyclictest latencies",
-    section=("System Benchmarks", "Stress-ng and Cyclic Test"),
+    **_DECLARED["cyclictest_stress"],
     metrics=tuple(
         Metric(f"latency_cpu{cpu}", Unit.MICROSECOND, Direction.LOWER, f"CPU {cpu}", 0.5, 1e6, cpu == 0)
         for cpu in range(_CPUS)
     ),
     profiles={"full": _stress("6h"), "quick": _stress("3s")},
     steps=_stress_steps,
-    tools=("cyclictest", "stress-ng"),
 )
 
 
@@ -95,21 +93,9 @@ def _echo_steps(_: Board, case: Case, __: Plan) -> Sequence[Step]:
     return [Measure("measure", command, 60 + messages / 500, messages / 3000, parse=parse)]
 
 
-_MESSAGES = {"processor": tuple(_PROCESSORS), "bytes": (1, 490)}
-
 _RPMSG = Benchmark(
-    name="rpmsg_echo",
-    driver="ipc",
-    title="RP Message latency Performance",
-    section=("RP Message Inter-Processor Communication (IPC) Latency", "RP Message latency Performance"),
-    metrics=tuple(
-        Metric(name, Unit.MICROSECOND, Direction.LOWER, f"{title} round trip (usecs)", 0.1, 9e6)
-        for name, title in (("average", "Average"), ("longest", "Max"))
-    ),
-    profiles=Profile.crossed(_MESSAGES, messages=(10_000, 1000)),
+    **_DECLARED["rpmsg_echo"],
     steps=_echo_steps,
-    tools=("rpmsg_char_benchmark", "chrt"),
-    options=(("ipc", "processors"),),
     lacks=lambda board, case: unlisted(board, "ipc", "processors", str(case.params["processor"])),
 )
 

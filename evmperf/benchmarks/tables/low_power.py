@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted, unlisted
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, unlisted
+from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.step import Measure, MeasurePower, MeterWindow, Outputs, Plan, Step, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput, UsageError
@@ -158,19 +159,5 @@ BENCHMARKS = (
     _power_benchmark("rtc_ddr", "RTC Only + DDR", "vdd_core", "vdda_1v8"),
     _power_benchmark("mcu_only", "MCU Only"),
     _power_benchmark("io_ddr", "IO Only + DDR", "vdd_core", "vddr_core"),
-    Benchmark(
-        name="lpm_resume_latency",
-        driver="power",
-        title="Resume Latency",
-        section=("Low Power Performance", "Resume Latency Performance"),
-        metrics=tuple(
-            Metric(f"{name}_latency", Unit.MILLISECOND, Direction.LOWER, title, 0.001, 1e5)
-            for name, title in (("suspend", "Total Suspend Latency"), ("resume", "Total Resume Latency"))
-        ),
-        profiles=Profile.both("mode", _MODES, repeats=(5, 1), sleep_s=10),
-        steps=_resume_steps,
-        options=(("power", "deep_sleep_command"),),
-        conditions=noted("power", *_MODES.values()),
-        lacks=_unknown_mode,
-    ),
+    Benchmark(**declared(__file__)["lpm_resume_latency"], steps=_resume_steps, lacks=_unknown_mode),
 )

@@ -10,7 +10,8 @@ The board file's own command sets up the path between sensor and memory.
 from collections.abc import Sequence
 from typing import Any
 
-from evmperf.benchmarks.benchmark import Benchmark, Profile, noted, percentage
+from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
+from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families import processor
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output, reading_of, readings
 from evmperf.boards.board import Board
@@ -114,23 +115,8 @@ def _capture_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     ]
 
 
-_FRAMES = {"resolution": ("1280x800", "320x240"), "format": ("nv12", "rgb4")}
-
-_CAMERA = Benchmark(
-    name="sensor_capture",
-    driver="camera",
-    title="Sensor Capture",
-    section=("Sensor Capture",),
-    metrics=(Metric("frame_rate", Unit.PER_SECOND, Direction.HIGHER, "Fps", 0.1, 1000.0),),
-    profiles=Profile.crossed(_FRAMES, {"resolution": ("320x240",)}, frames=(1000, 60)),
-    steps=_capture_steps,
-    tools=("yavta",),
-    options=(("camera", "device"), ("camera", "sensor")),
-    conditions=noted("camera", "sensor", "device", "setup"),
-)
-
 BENCHMARKS = (
     _benchmark("audio_capture", "Audio Capture", capture=True),
     _benchmark("audio_playback", "Audio Playback", capture=False),
-    _CAMERA,
+    Benchmark(**declared(__file__)["sensor_capture"], steps=_capture_steps),
 )

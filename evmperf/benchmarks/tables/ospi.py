@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Option, Place, Profile, noted
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families import flash
 from evmperf.benchmarks.families.disk import BUFFER_SIZES, SOURCE, file_system_benchmark
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Parse, Plan, Prepare, Step, reading_of
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Direction, Metric
-from evmperf.model.units import KIBIBYTE, MEBIBYTE, MEGABYTE, Unit
+from evmperf.model.results import Case
+from evmperf.model.units import KIBIBYTE, MEBIBYTE, MEGABYTE
 from evmperf.tools import dd, uboot
+
+_DECLARED = declared(__file__)
 
 
 def _raw_read_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
@@ -48,21 +51,6 @@ def _slow_s(size: int) -> float:
     return 60 + size / 50_000  # 0.05 MB/s and worse counts as hung
 
 
-def _metrics(unit: Unit, *sides: str, title: str = "{} Throughput") -> tuple[Metric, ...]:
-    high = 2_000_000 if unit is Unit.KIBIBYTE_PER_SECOND else 2_000
-    return tuple(
-        Metric(f"{side}_throughput", unit, Direction.HIGHER, title.format(side.capitalize()), 0.001, high)
-        for side in sides
-    )
-
-
-# 50 MB is 0x3200000 bytes (inventory, uboot_flash_summary).
-_SUMMARY_PROFILES = Profile.crossed(
-    {"flash": ("OSPI NOR", "QSPI NAND"), "file_size": ("50 MB",)}, {"file_size": ("1 MB",)}
-)
-"""The rows of the summaries in Linux and U-Boot."""
-
-
 def _summary_bytes(case: Case) -> int:
     return int(str(case.params["file_size"]).removesuffix(" MB")) << 20
 
@@ -75,18 +63,7 @@ def _other_flash(board: Board, case: Case) -> str:
     return f"the flash of {board.file_name} is {have}: this row is for {case.params['flash']}"
 
 
-def _uboot(
-    name: str,
-    title: str,
-    section: tuple[str, ...],
-    metrics: tuple[Metric, ...],
-    profiles: dict[str, Profile],
-    *,
-    size_of: Callable[[Case], int],
-    unit: int,
-    options: tuple[Option, ...] = (),
-    lacks: Callable[[Board, Case], str] = lambda board, case: "",
-) -> Benchmark:
+def _uboot(name: str, size_of: Callable[[Case], int], unit: int) -> Benchmark:
     """A table of U-Boot's sf: its scratch region is written, and read. Rates are in `unit` bytes/s."""
 
     def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
@@ -103,8 +80,10 @@ def _uboot(
             Measure("read", read, _slow_s(size), size / 2e6, parse=parse("read")),
         ]
 
-    def too_large(board: Board, case: Case) -> str:
+    def lacks(board: Board, case: Case) -> str:
         have, need = board.options.ospi.uboot_size, size_of(case)
+        if "flash" in case.params and (other := _other_flash(board, case)):
+            return other
         if need <= have:
             return ""
         return (
@@ -116,19 +95,7 @@ def _uboot(
         bus, offset = board.options.ospi.uboot_bus, board.options.ospi.uboot_offset
         return {"uboot_bus": bus, "uboot_offset": f"{offset:#x}"}
 
-    return Benchmark(
-        name=name,
-        driver="ospi",
-        title=title,
-        section=section,
-        metrics=metrics,
-        profiles=profiles,
-        place=Place.UBOOT,
-        steps=steps,
-        options=(*(("ospi", f"uboot_{key}") for key in ("bus", "offset", "size")), *options),
-        conditions=conditions,
-        lacks=lambda board, case: lacks(board, case) or too_large(board, case),
-    )
+    return Benchmark(**_DECLARED[name], steps=steps, conditions=conditions, lacks=lacks)
 
 
 def _ubifs(driver: str, title: str, section: tuple[str, ...], size: int = 2 << 20) -> Benchmark:
@@ -149,49 +116,8 @@ BENCHMARKS = (
     _ubifs("ospi", "OSPI Flash Driver", ("Linux OSPI Flash Driver", "UBIFS")),
     _ubifs("spi", "SPI UBIFS", ("SPI Flash Driver",)),
     _ubifs("nand", "NAND UBIFS", ("NAND Driver",), 5 << 20),
-    Benchmark(
-        name="ospi_raw_read",
-        driver="ospi",
-        title="OSPI Raw Flash Driver",
-        section=("OSPI Flash Driver", "{BOARD}", "RAW"),
-        metrics=_metrics(Unit.MEBIBYTE_PER_SECOND, "read", title="Raw {} Throughput"),
-        profiles=Profile.both("file_size_mb", [50], [4]),
-        steps=_raw_read_steps,
-        tools=("dd",),
-        options=(("ospi", "device"),),
-        conditions=noted("ospi", "device"),
-    ),
-    Benchmark(
-        name="linux_flash_summary",
-        driver="ospi",
-        title="Linux QSPI/OSPI throughput summary",
-        section=("Linux QSPI/OSPI Driver",),
-        metrics=_metrics(Unit.MEGABYTE_PER_SECOND, "read", "write"),
-        profiles=_SUMMARY_PROFILES,
-        steps=_raw_steps,
-        tools=("dd", "flash_erase"),
-        options=(("ospi", "scratch"), ("ospi", "flash")),
-        conditions=noted("ospi", "scratch"),
-        lacks=_other_flash,
-    ),
-    _uboot(
-        "uboot_flash_summary",
-        "U-Boot QSPI/OSPI throughput summary",
-        ("U-Boot QSPI/OSPI Driver",),
-        _metrics(Unit.MEGABYTE_PER_SECOND, "read", "write"),
-        _SUMMARY_PROFILES,
-        size_of=_summary_bytes,
-        unit=MEGABYTE,
-        options=(("ospi", "flash"),),
-        lacks=_other_flash,
-    ),
-    _uboot(
-        "uboot_ospi",
-        "U-Boot QSPI/OSPI",
-        ("UBoot QSPI/OSPI Driver", "{BOARD}"),
-        _metrics(Unit.KIBIBYTE_PER_SECOND, "write", "read"),
-        Profile.both("size_hex", ("400000", "800000", "1000000", "2000000"), ("40000", "80000")),
-        size_of=lambda case: int(str(case.params["size_hex"]), 16),
-        unit=KIBIBYTE,
-    ),
+    Benchmark(**_DECLARED["ospi_raw_read"], steps=_raw_read_steps),
+    Benchmark(**_DECLARED["linux_flash_summary"], steps=_raw_steps, lacks=_other_flash),
+    _uboot("uboot_flash_summary", _summary_bytes, MEGABYTE),
+    _uboot("uboot_ospi", lambda case: int(str(case.params["size_hex"]), 16), KIBIBYTE),
 )

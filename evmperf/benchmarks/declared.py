@@ -1,0 +1,51 @@
+"""Declarations of benchmarks in `.yaml` files beside the modules that have their steps."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evmperf.benchmarks.benchmark import Option, Place, Profile, noted
+from evmperf.boards import yamlfile
+from evmperf.model.results import Metric, ParamValue
+
+
+class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a file says of a benchmark: fields of `Benchmark`, and what makes its profiles and conditions."""
+
+    driver: str
+    title: str
+    section: tuple[str, ...]
+    metrics: tuple[Metric, ...] = ()
+    tools: tuple[str, ...] = ()
+    tester_tools: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+    place: Place = Place.SHELL
+    rows: dict[str, tuple[ParamValue, ...]] = {}
+    """Parameters by which the rows differ: all combinations."""
+    quick: dict[str, tuple[ParamValue, ...]] = {}
+    """Other values of these in the profile `quick`."""
+    params: dict[str, ParamValue | tuple[ParamValue, ParamValue]] = {}
+    """Parameters of all rows, of a pair of which each profile has one."""
+    repeats: tuple[int, int] = (1, 1)
+    noted: tuple[str, ...] = ()
+    """Options of the driver that are conditions."""
+
+
+def declared(module: str) -> Mapping[str, dict[str, Any]]:
+    """Arguments of `Benchmark`, by name, from the `.yaml` file beside a module."""
+    data = yamlfile.read(Path(module).with_suffix(".yaml"))
+    return {
+        name: _arguments(name, said) for name, said in msgspec.convert(data, dict[str, Declaration]).items()
+    }
+
+
+def _arguments(name: str, said: Declaration) -> dict[str, Any]:
+    fields = {field: getattr(said, field) for field in said.__struct_fields__[:8]}
+    found = {"name": name, **{field: value for field, value in fields.items() if value}}
+    if said.rows:
+        found["profiles"] = Profile.crossed(said.rows, said.quick, repeats=said.repeats, **said.params)
+    if said.noted:
+        found["conditions"] = noted(said.driver, *said.noted)
+    return found
