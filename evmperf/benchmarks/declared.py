@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from evmperf.benchmarks.benchmark import Option, Place, Profile, noted
+from evmperf.benchmarks.families.processor import perf
 from evmperf.boards import yamlfile
-from evmperf.model.results import Metric, ParamValue
+from evmperf.model.results import Direction, Metric, ParamValue
+from evmperf.model.units import Unit
 
 
 class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -22,8 +24,11 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     tester_tools: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
     place: Place = Place.SHELL
+    version: int = 1
     rows: dict[str, tuple[ParamValue, ...]] = {}
     """Parameters by which the rows differ: all combinations."""
+    perf: dict[str, tuple[Unit, Direction, float, float]] = {}
+    """Rows with one column: the labels, with the column's unit, direction and plausible range."""
     quick: dict[str, tuple[ParamValue, ...]] = {}
     """Other values of these in the profile `quick`."""
     params: dict[str, ParamValue | tuple[ParamValue, ParamValue]] = {}
@@ -42,8 +47,14 @@ def declared(module: str) -> Mapping[str, dict[str, Any]]:
 
 
 def _arguments(name: str, said: Declaration) -> dict[str, Any]:
-    fields = {field: getattr(said, field) for field in said.__struct_fields__[:8]}
+    fields = {field: getattr(said, field) for field in said.__struct_fields__[:9]}
     found = {"name": name, **{field: value for field, value in fields.items() if value}}
+    if said.perf:
+        columns = {label: (perf(*column),) for label, column in said.perf.items()}
+        # Rows that are all alike have the table's.
+        own = columns if len(set(columns.values())) > 1 else {}
+        found["metrics"] = next(iter(columns.values()))
+        found["profiles"] = Profile.both("benchmark", columns, (), own, **said.params)
     if said.rows:
         found["profiles"] = Profile.crossed(said.rows, said.quick, repeats=said.repeats, **said.params)
     if said.noted:

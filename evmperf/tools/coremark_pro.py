@@ -28,8 +28,7 @@ _REFERENCE = {
     "zip-test": 21.3618,
 }
 """Rates of the reference with a score of 1000, in workloads per second."""
-WORKLOADS = tuple(_REFERENCE)
-_NAMES = (*WORKLOADS, _SCORE)
+_NAMES = (*_REFERENCE, _SCORE)
 _ERROR = re.compile(r"\bERROR\b|\bWARNING: Score\b|^make.*: \*\*\*", re.MULTILINE)
 _MEDIAN = re.compile(
     r"^(\d+) +MLT (\S+) +(\d+) +(\d+) +(\d+) +(\d+\.\d{3}) +(\d+) +(\d+\.\d\d) .*"
