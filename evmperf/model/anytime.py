@@ -1,20 +1,15 @@
 """Evidence and intervals that hold however often, and whenever, one looks at them.
 
-A test made for one look at a fixed number of values raises more false alarms with each further
-look. What is here may be looked at after each value, and measuring may stop on what is seen.
+`evidence` is an e-value: if nothing changed, it is at least 1/alpha with a probability of at most alpha *at
+any time* (A. Ramdas, P. Grünwald, V. Vovk, G. Shafer, Game-theoretic statistics and safe anytime-valid
+inference, Statistical Science 38, 2023). It is the mean of two:
 
-`evidence` is an e-value: a number that is at least 1/alpha with a probability of at most alpha
-*at any time*, if nothing changed (Ville's inequality; A. Ramdas, P. Grünwald, V. Vovk, G. Shafer,
-Game-theoretic statistics and safe anytime-valid inference, Statistical Science 38, 2023). It is the
-mean of two, so that it is strong where the noise is well-behaved and never fooled by its tails:
-
-* Student's, with a normal prior on change over noise and the right-Haar prior on the noise itself
-  (M. Gönen and others, The Bayesian two-sample t test, American Statistician 59, 2005; that it may
-  be looked at any time: H. Wang, A. Ramdas, Anytime-valid t-tests, 2023). Exact for normal noise;
-  with heavier tails it grows more slowly.
-* the sign test's, betting by Jeffreys' prior (R. Krichevsky, V. Trofimov, IEEE Trans. Inform.
-  Theory 27, 1981). Exact for anything whose sign is a fair coin, as is that of the difference of
-  two measurements in random order, whatever the noise.
+* Student's, with a normal prior on change over noise and the right-Haar prior on the noise (M. Gönen and
+  others, The Bayesian two-sample t test, American Statistician 59, 2005; H. Wang, A. Ramdas, Anytime-valid
+  t-tests, 2023). Exact for normal noise; with heavier tails it grows more slowly.
+* the sign test's, betting by Jeffreys' prior (R. Krichevsky, V. Trofimov, IEEE Trans. Inform. Theory 27,
+  1981). Exact for whatever noise, as the sign of the difference of two measurements in random order is a fair
+  coin.
 
 How often it is wrong, and how soon it is right: `python -m selftests.instruments.simulate_ab`.
 """
@@ -41,10 +36,8 @@ _LARGEST_EXPONENT = 700.0
 
 
 def evidence(values: Sequence[float], centre: float = 0.0, floor: float = 0.0) -> float:
-    """The evidence against `centre` being the middle of what the values scatter around.
-
-    `floor` is the least standard deviation believed, in the values' unit: equal values do not mean
-    that there is no noise.
+    """The evidence against `centre` as the middle of the values; `floor` is the least standard deviation that
+    is believed, in their unit.
     """
     return (student(values, centre, floor) + signs(values, centre)) / 2
 
@@ -68,16 +61,9 @@ def student(values: Sequence[float], centre: float = 0.0, floor: float = 0.0) ->
 
 def signs(values: Sequence[float], centre: float = 0.0) -> float:
     """The evidence from signs alone; values that equal `centre` say nothing."""
-    above = sum(value > centre for value in values)
-    below = sum(value < centre for value in values)
-    count = above + below
-    logarithm = (
-        count * math.log(2)
-        + math.lgamma(above + 0.5)
-        + math.lgamma(below + 0.5)
-        - math.lgamma(count + 1)
-        - math.log(math.pi)
-    )
+    above, below = sum(value > centre for value in values), sum(value < centre for value in values)
+    ways = math.lgamma(above + 0.5) + math.lgamma(below + 0.5) - math.lgamma(above + below + 1)
+    logarithm = (above + below) * math.log(2) + ways - math.log(math.pi)
     return math.exp(min(logarithm, _LARGEST_EXPONENT))
 
 
@@ -151,9 +137,8 @@ def _edge(inside: Callable[[float], bool], reach: float) -> float:
 
 
 def centre(values: Sequence[float]) -> float:
-    """The Hodges-Lehmann estimate: the median of all pairs' means, which one odd value does not move, and
-    which is nearly as sharp as the mean for normal noise (Annals of Mathematical Statistics 34, 1963). Of
-    very many, which have as many pairs as that squared, it is their median. Raises ValueError for no values.
+    """The Hodges-Lehmann estimate: the median of all pairs' means (Annals of Mathematical Statistics 34,
+    1963); of very many values their median. Raises ValueError for none.
     """
     if len(values) > _MANY:
         return statistics.median(values)
@@ -161,10 +146,9 @@ def centre(values: Sequence[float]) -> float:
 
 
 def discoveries(evidences: Sequence[float], alpha: float = ALPHA) -> list[bool]:
-    """Which of many metrics changed, so that of those named a share of at most `alpha` did not, and
-    where nothing changed at all anything is named with a probability of at most `alpha`; however
-    the metrics depend on each other (R. Wang, A. Ramdas, False discovery rate control with
-    e-values, Journal of the Royal Statistical Society B 84, 2022).
+    """Which of many metrics changed, so that of those named a share of at most `alpha` did not, however they
+    depend on each other (R. Wang, A. Ramdas, False discovery rate control with e-values, Journal of the Royal
+    Statistical Society B 84, 2022).
     """
     order = sorted(evidences, reverse=True)
     enough = math.inf

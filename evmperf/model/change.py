@@ -31,11 +31,9 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Change:
-    """One metric from A to B. `a` and `b` hold a value for each block that has both, in the
-    metric's unit; `change`, `low` and `high` are relative (0.05 is 5 % more), for loads in points.
-
-    `low` and `high` bound the change with 95 % confidence at whatever time one looks; they are
-    infinite while nothing can be said. `within` is what counts as the same.
+    """One metric from A to B. `a` and `b` hold a value for each block that has both, in the metric's unit;
+    `change` and its 95 % bounds at any time, `low` and `high` (infinite while unknown), are relative (0.05 is
+    5 % more), for loads in points. `within` is what counts as the same.
     """
 
     key: Key
@@ -56,9 +54,7 @@ class Change:
 
     @property
     def middles(self) -> tuple[float, float]:
-        """What A and B come to, in the metric's unit: the median of A, and B as much above it as
-        within the blocks, so that the change follows from the two.
-        """
+        """The median of A, and B as much above it as within the blocks, in the metric's unit."""
         a = statistics.median(self.a)
         unit = 1.0 if self.in_points else statistics.median(map(abs, self.a)) or 1.0
         b = a + self.change * unit
@@ -111,9 +107,8 @@ class Comparison:
         ]
 
     def plan(self, most: int, budget_s: float) -> str:
-        """How many blocks and minutes the metrics that are not decided need, about, and whether so
-        many are allowed (`most` blocks, `budget_s` seconds, 0 for any); "" where nothing is open.
-        One block tells how long they take, two tell the noise.
+        """How many blocks and minutes the metrics that are not decided need, about, and whether so many are
+        allowed (`most` blocks, `budget_s` seconds, 0 for any); "" where nothing is open.
         """
         if not self.open or not self.blocks:
             return ""

@@ -1,7 +1,5 @@
-"""What can go wrong, sorted by who has to act.
-
-Every error is one sentence that says what happened, to what, and what to do about it. The kind decides how a
-run goes on: a tool's error costs one case, a board's error costs a power cycle, a lab's error ends the run.
+"""Errors, sorted by who has to act. Each is one sentence with event, object and remedy; the kind decides how
+a run goes on: a tool's error costs one case, a board's a power cycle, a lab's ends the run.
 """
 
 import enum

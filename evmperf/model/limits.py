@@ -1,7 +1,5 @@
-"""Size limits for the output of boards, logs, servers and images.
-
-Excess is cut, and the record or the message says so. Ordinary sessions stay far below: a serial line
-of 115200 baud carries 40 MiB an hour. docs/error-kinds.md has the table for people.
+"""Size limits for the output of boards, logs, servers and images (docs/error-kinds.md). Excess is cut, and
+the record or the message says so. A serial line of 115200 baud carries 40 MiB an hour.
 """
 
 MIB = 1 << 20

@@ -1,7 +1,5 @@
-"""What boards, logs and old files say, on its way out: one function for each kind of outlet.
-
-A fact is kept as it was said. Where it is shown it is text: no markup, no command, no escape
-sequence, no address of a script. HTML escapes by its templates, on top of `plain`.
+"""What boards, logs and old files say, on its way out: one function for each kind of outlet. A fact is kept
+as it was said; where it is shown it is text. HTML escapes by its templates, on top of `plain`.
 """
 
 import functools

@@ -48,11 +48,10 @@ class BootRecord(SpoolRecord, frozen=True, kw_only=True, tag="boot"):
 class VerdictRecord(SpoolRecord, frozen=True, tag="verdict"):
     """What comparing said of one figure after the run: the last one about a figure counts.
 
-    `baseline` is what it was compared with, as given; `change` is relative, None where it cannot
-    be told. `was` is the baseline's figure and `tolerance` what a figure may be off without being
-    called changed, both in the figure's unit; `level_since` the run from which on a confirmed change is
-    the level; `why` is the part of `reason` that is in words. `goal` is the limit that `owner` answers
-    for, `reached` what the figure says of it (a GoalWord).
+    `baseline` is as given; `change` is relative, None if unknown. `was` is the baseline's figure and
+    `tolerance` the margin of what is the same, both in the figure's unit; `level_since` the run from which on
+    a confirmed change is the level; `why` the part of `reason` that is in words. `owner` answers for the
+    limit `goal`, of which the figure says `reached` (a GoalWord).
     """
 
     benchmark: str

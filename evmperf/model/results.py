@@ -1,7 +1,5 @@
 """The vocabulary of evmperf: metric, case, reading, sample, result (see docs/data-model.md).
 
-Everything here is data without behaviour towards the outside world: no file, no board, no clock.
-
 The version of run.json and of the records of results.jsonl is SCHEMA. A field that is added with a default
 needs no new one, anything else does: a reader refuses what is later than it. Whoever raises SCHEMA says in
 HISTORY what changed and keeps a recorded spool of the version before in selftests/data/spool.
@@ -56,10 +54,8 @@ class Direction(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Metric:
-    """One measured quantity.
-
-    `low` and `high` bound the plausible values, in `unit`; other values are refused. `required` is
-    false for quantities that some boards lack.
+    """One measured quantity. Values beyond `low` and `high` (in `unit`) are refused; `required` is false for
+    quantities that some boards lack.
     """
 
     name: str
@@ -85,10 +81,7 @@ ParamValue = str | int | float
 
 @dataclass(frozen=True)
 class Case:
-    """One row of a benchmark's table: `label` names it, `params` are what is measured.
-
-    `metrics` are its own, if any.
-    """
+    """One row of a benchmark's table: its name, its parameters, and its own metrics, if any."""
 
     label: str
     params: Mapping[str, ParamValue] = field(default_factory=dict)
@@ -166,10 +159,8 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Published(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One figure as a guide printed it, in `unit`; its samples are unknown.
-
-    `low` and `high` are None where only the mean was printed. `text` is the printed cell if it does not
-    follow from the numbers ("~11.04", "403 KB/s"), `line` its line in the guide.
+    """One figure as a guide printed it, in `unit`; `low` and `high` are None where only the mean was printed.
+    `text` is the printed cell if it does not follow from the numbers ("~11.04", "403 KB/s"), `line` its line.
     """
 
     metric: str
@@ -182,10 +173,9 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Result(SpoolRecord, frozen=True, tag="result"):
-    """All samples of one case in one run, with its status and the names of its raw outputs.
-
-    `duration_s` is the wall time of the case, `tool_s` the time of the benchmark's commands on the
-    board, both in seconds. `tools` are the programs with their versions.
+    """All samples of one case in one run, with the names of its raw outputs and its programs with their
+    versions. `duration_s` is the wall time of the case, `tool_s` that of its commands on the board, both in
+    seconds.
     """
 
     benchmark: str

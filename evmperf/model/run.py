@@ -14,11 +14,9 @@ NIGHT = "night"
 
 
 class Run(msgspec.Struct):
-    """One execution of the suite on one board, with everything known about board and software.
-
-    Times are nanoseconds since the epoch. `outcome` is a sentence, "" while the run goes on; `ending`
-    is the same for programs, None in old runs. `addresses` are URLs: `job` and `pipeline` of CI, and
-    `results`, below which the run's folder is served.
+    """One execution of the suite on one board. Times are nanoseconds since the epoch; `outcome` is a
+    sentence, "" while the run goes on, `ending` the same for programs, None in old runs. `addresses` are
+    URLs: `job` and `pipeline` of CI, and `results`, below which the run's folder is served.
     """
 
     id: str

@@ -8,10 +8,8 @@ Value = str | int | float
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The state of the board around one case. Names that begin with `tester.` are the tester's.
-
-    What a machine lacks is absent. Values are as its kernel gives them, names say where they are
-    from (docs/data-model.md has the list).
+    """The state of the board around one case, without what it lacks, as its kernel gives it
+    (docs/data-model.md has the names). Names that begin with `tester.` are the tester's.
     """
 
     shown: Mapping[str, Value] = {}

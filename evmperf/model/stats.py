@@ -31,10 +31,8 @@ def summarise(values: Sequence[float]) -> Summary:
 
 
 def outliers(values: Sequence[float]) -> list[bool]:
-    """Mark values far outside the middle half, by Tukey's far-out fences (3 interquartile ranges).
-
-    Fewer than five values are never marked: their quartiles say nothing. Source of the rule:
-    J. W. Tukey, Exploratory Data Analysis, 1977.
+    """Mark values beyond Tukey's far-out fences (3 interquartile ranges; Exploratory Data Analysis, 1977).
+    Fewer than five are never marked: their quartiles say nothing.
     """
     if len(values) < 5:
         return [False] * len(values)

@@ -1,7 +1,5 @@
-"""Units of what is measured, by their standard names. Conversion happens in parsers only.
-
-`MB` is 10^6 bytes and `KiB` 2^10 bytes, as the guides use them (inventory: fio and
-filesystem_tests print decimal megabytes, U-Boot's figures are KiB per whole millisecond).
+"""Units of what is measured, by their standard names: `MB` is 10^6 bytes and `KiB` 2^10 bytes, as in the
+guides. Conversion happens in parsers only.
 """
 
 import enum
@@ -41,14 +39,8 @@ class Unit(enum.StrEnum):
     CELSIUS = "°C"
 
 
-MEGABYTE = 1_000_000
-"""Bytes in a megabyte (SI)."""
-
-KIBIBYTE = 1024
-"""Bytes in a kibibyte (IEC)."""
-
-MEBIBYTE = 1 << 20
-"""Bytes in a mebibyte (IEC)."""
+MEGABYTE, KIBIBYTE, MEBIBYTE = 1_000_000, 1 << 10, 1 << 20
+"""Bytes in a megabyte (SI), a kibibyte and a mebibyte (IEC)."""
 
 _SIZES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 

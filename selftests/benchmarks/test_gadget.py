@@ -6,7 +6,7 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.step import Where
-from evmperf.benchmarks.tables.usb_gadget import find_command
+from evmperf.benchmarks.tables.usb_gadget import SHELL
 from evmperf.boards import board as boards
 
 SERIAL = "evmperf-board"
@@ -48,7 +48,9 @@ def find(tmp_path):
                 (usb / "speed").write_text(f"{speed}\n")
             (tmp_path / "block" / name).mkdir()
             (tmp_path / "block" / name / "device").symlink_to(usb / "host0" / "0:0:0:0")
-        command = find_command(SERIAL).replace("/sys/block", str(tmp_path / "block"))
+        command = SHELL("find", serial=SERIAL, mbit=480, wait_s=30).replace(
+            "/sys/block", str(tmp_path / "block")
+        )
         command = command.replace("tries=30", "tries=0")
         done = subprocess.run(
             ["sh", "-c", f"set -e; {command}; echo found $disk"],

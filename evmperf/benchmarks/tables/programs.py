@@ -129,9 +129,10 @@ def _coremark_pro(cores: str, contexts: int) -> Benchmark:
 
     def too_few(board: Board, _: Case) -> str:
         have = board.options.system.cores
-        return f"{board.file_name} has {have} cores, fewer than {contexts}" if have < contexts else ""
+        fewer = f"{board.file_name} has {have} cores, fewer than {contexts}"
+        return fewer if have < contexts and contexts > 2 else ""
 
-    return _benchmark(f"coremarkpro{cores}", measure, **({"lacks": too_few} if contexts > 2 else {}))
+    return _benchmark(f"coremarkpro{cores}", measure, lacks=too_few)
 
 
 def _multibench(board: Board, case: Case) -> Measure:

@@ -22,7 +22,7 @@ GADGET = f"{_CONFIGFS}/usb_gadget/evmperf"
 """What the kernel knows of the gadget (Documentation/usb/gadget_configfs.rst)."""
 _SPEEDS = {"high": 480, "super": 5000}
 """Mbit/s by the kernel's word for the speed, as sysfs has it."""
-_SHELL = ShellTexts(__file__)
+SHELL = ShellTexts(__file__)
 _WAIT_S = 30
 
 
@@ -34,15 +34,20 @@ def _benchmark(speed: str, side: str) -> Benchmark:
         # Per board: the tester may serve several.
         folder = f"/tmp/{serial}-gadget"
         about = {"gadget": GADGET, "backing": BACKING, "configfs": _CONFIGFS, "folder": folder}
-        about |= {"file": f"{folder}/{blocks}mb", "speed": speed, "serial": serial, **_seen(speed)}
+        about |= {
+            "file": f"{folder}/{blocks}mb",
+            "speed": speed,
+            "serial": serial,
+            "mbit": str(_SPEEDS[speed]),
+        }
         # Of the modules, only dummy_hcd has to be told.
         faster = " is_super_speed=Y" if (usb.gadget_module, speed) == ("dummy_hcd", "super") else ""
         about["load"] = f"modprobe {usb.gadget_module}{faster}; " if usb.gadget_module else ""
-        about["unload"] = _SHELL("unload", module=usb.gadget_module) if usb.gadget_module else ""
+        about["unload"] = SHELL("unload", module=usb.gadget_module) if usb.gadget_module else ""
         about |= {"udc": f"udc={usb.gadget_controller}"} if usb.gadget_controller else {}
 
         def text(name: str) -> str:
-            return _SHELL(name, **about, blocks=blocks, mib=blocks + 10)
+            return SHELL(name, **about, blocks=blocks, mib=blocks + 10, wait_s=_WAIT_S)
 
         timed = f'{text(side)} 2>"$OUT/{dd.TEXT_FILE}"'
         parse = reading_of("throughput", dd.TEXT_FILE, dd.throughput, blocks << 20)
@@ -71,15 +76,6 @@ def _benchmark(speed: str, side: str) -> Benchmark:
         options=(("usb", "gadget_host"),),
         conditions=noted("usb", "gadget_host", "gadget_controller"),
     )
-
-
-def _seen(speed: str) -> dict[str, str]:
-    return {"mbit": str(_SPEEDS[speed]), "wait_s": str(_WAIT_S)}
-
-
-def find_command(serial: str, speed: str = "high") -> str:
-    """Shell text that sets `disk` to the disk of that serial number; fails at another speed."""
-    return _SHELL("find", serial=serial, **_seen(speed))
 
 
 BENCHMARKS = tuple(_benchmark(speed, side) for speed in _SPEEDS for side in ("read", "write"))
