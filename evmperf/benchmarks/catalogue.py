@@ -1,7 +1,5 @@
-"""All benchmarks: `BENCHMARK` or `BENCHMARKS` of each module in `evmperf.benchmarks.tables`.
-
-Discovery is by looking, so adding a benchmark is adding a file, or a declaration to its driver's.
-"""
+"""All benchmarks: `BENCHMARK` or `BENCHMARKS` of each module in `evmperf.benchmarks.tables` and of a lab's
+own."""
 
 import difflib
 import functools

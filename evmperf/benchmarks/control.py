@@ -1,7 +1,4 @@
-"""Control metrics: figures that no change of software should move.
-
-They are measured once a session and are in no guide. When they change, the board or the lab did.
-"""
+"""Control metrics, measured once a session and in no guide: when they change, the board or the lab did."""
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.model.results import Case, Direction, Metric

@@ -1,8 +1,5 @@
-"""What a benchmark does: the kinds of its steps, and what a step leaves behind.
-
-A step is shell text (for the board's Linux or for its U-Boot) and, where it measures, a parser for
-what it leaves. Because both are pure, the same benchmark runs over Labgrid's serial console, over
-SSH, and inside a LAVA job whose log is read afterwards.
+"""What a benchmark does: the kinds of its steps. A step is shell text (for Linux or for U-Boot) and, where it
+measures, a parser for what it leaves, so that it runs over a console, over SSH, and inside a LAVA job.
 """
 
 import enum
@@ -49,11 +46,9 @@ class Where(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """What the runner decides for one measurement of a case; the steps are a function of it.
-
-    `repeats` is the profile's, or what `--boots` says. `port` is free to listen on as far as anyone knows,
-    and `secret` is 64 random bytes for keys and numbers that nobody else uses. Both change with each case, so
-    a port in use, or one that a dead board left half open, costs one case and not a run.
+    """What the runner decides for one measurement of a case: `repeats` (the profile's, or `--boots`), a
+    `port` that is probably free, and `secret`, 64 random bytes for keys. Both change with each case, so that
+    a port in use costs one case.
     """
 
     repeats: int = 1
@@ -63,11 +58,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Command:
-    """A command and the machine it runs on: the common part of all kinds of steps except a search.
-
-    In the shell, `command` is POSIX sh; what it writes into the folder `$OUT` are its outputs, and an exit
-    status other than 0 is a failure. After `timeout_s` seconds it counts as hung; it usually takes `expect_s`
-    seconds. Repeating a command is harmless: if its output does not come back whole, it runs once more.
+    """A command (POSIX sh; its outputs are files in `$OUT`) and the machine it runs on. An exit status other
+    than 0 is a failure; after `timeout_s` seconds it counts as hung, and usually it takes `expect_s`. If its
+    output does not come back whole, it runs once more.
     """
 
     name: str
@@ -101,11 +94,9 @@ class Measure(Command):
 
 @dataclass(frozen=True)
 class MeterWindow:
-    """Reading the board's rails after a step's command, while nothing is typed at the board.
-
-    `settle_s` after the command has returned the meter reads all `rails` over and over for
-    `window_s`; `quiet_s` after it has returned, `check` is run on the board, hung when it takes
-    more than `check_s`. All in seconds.
+    """Reading the board's rails, while nothing is typed at the board: `settle_s` after a step's command has
+    returned, the meter reads all `rails` over and over for `window_s`; `quiet_s` after it, `check` is run on
+    the board, hung after `check_s`. All in seconds.
     """
 
     rails: tuple[str, ...]
@@ -118,9 +109,8 @@ class MeterWindow:
 
 @dataclass(frozen=True)
 class MeasurePower(Measure):
-    """A step that reads the board's rails after its command. The command starts something that goes on
-    without a console. The step's outputs are those of the window's `check`, and the readings in the
-    form of `evmperf.tools.meter`.
+    """A step that reads the board's rails after its command, which starts something in the background. Its
+    outputs are those of the window's `check`, and the readings in the form of `evmperf.tools.meter`.
     """
 
     window: MeterWindow = field(kw_only=True)

@@ -28,11 +28,9 @@ _CONSOLE = re.compile(r"Serial|Console|QEMU|UBoot|ShellDriver")
 
 @dataclass(frozen=True)
 class Board:
-    """One EVM: features (its drivers) and options, by section.
-
-    `said` is what the file says of the options; making a board checks it, and raises UsageError
-    that names the file and the word. `named_tester` is the tester that the lab names, whatever the
-    file says, because a file describes all boards of its kind.
+    """One EVM: features (its drivers) and options. Making one checks `said`, what the file says of the
+    options, and raises UsageError that names file and word. `named_tester` is the lab's tester, whatever the
+    file says.
     """
 
     file: Path
@@ -139,10 +137,8 @@ def names() -> list[str]:
 
 
 def find(given: str) -> Path:
-    """The board file meant by `given`: a path, a name in `env/` with or without .yaml, or the name of
-    the board that a single file in `env/` describes.
-
-    Raises UsageError that says where it was looked for and which files there are.
+    """The board file meant by `given`: a path, a name in `env/` with or without .yaml, or the name of the
+    board that a single file there describes. Raises UsageError with the places and the known files.
     """
     for path in (Path(given), Path(f"{given}.yaml")):
         if path.is_file():
@@ -168,7 +164,11 @@ def find(given: str) -> Path:
 
 def load(file: Path, tester: str = "") -> Board:
     """Read and check a board file; `tester` is the lab's SSH name of one. Raises UsageError."""
-    main = _main_target(file, yamlfile.read(file))
+    main = yamlfile.read(file)
+    for key in ("targets", "main"):
+        main = main.get(key) if isinstance(main, dict) else None
+    if not isinstance(main, dict):
+        raise UsageError(f"{file}: has no {_WHERE}; copy one of the files in {ENV_DIR}")
     features = main.get("features") or []
     if not isinstance(features, list):
         raise UsageError(f"{file}: {_WHERE}.features must be a list of drivers")
@@ -196,16 +196,6 @@ def classes(said: Any) -> list[tuple[str, Mapping[str, Any]]]:
                 name, arguments = item.get("cls"), item
             found.append((str(name), arguments or {}))
     return found
-
-
-def _main_target(file: Path, data: Any) -> dict[str, Any]:
-    try:
-        main = data["targets"]["main"]
-    except (KeyError, TypeError):
-        main = None
-    if not isinstance(main, dict):
-        raise UsageError(f"{file}: has no {_WHERE}; copy one of the files in {ENV_DIR}")
-    return main
 
 
 def _options(file: Path, said: Any) -> Options:

@@ -15,10 +15,8 @@ FILL_IN = "FILL IN"
 
 
 def write(like: Path, folder: Path, name: str, title: str = "") -> Path:
-    """Copy a board file to `folder`/`name`.yaml with that name for the board; returns the file.
-
-    The comments come along, as most are instructions. Raises UsageError for a name that does not
-    do or is taken, LabError when the disk does not take the file.
+    """Copy a board file, comments included, to `folder`/`name`.yaml with that name for the board; returns the
+    file. Raises UsageError for a wrong name or one in use, LabError when the disk does not take the file.
     """
     if not re.fullmatch(NAME, name):
         raise UsageError(WRONG_NAME.format(name))

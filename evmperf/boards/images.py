@@ -31,11 +31,8 @@ def role(word: str) -> tuple[str, str]:
 
 
 def by_board(words: Iterable[str], boards: Sequence[str]) -> dict[str, str]:
-    """The image of each of `boards` that gets one, of words `IMAGE` (for all) and `BOARD=IMAGE`.
-
-    An image is what `pytest --image` takes: a file, a URL, or a release of the lab's list, which
-    is the one word that fits boards of several machines. Raises UsageError for a board that is not
-    among `boards`, or that is given two images.
+    """The image of each of `boards` that gets one, of words `IMAGE` (for all) and `BOARD=IMAGE`, where an
+    image is what `pytest --image` takes. Raises UsageError for an unknown board, and for one with two images.
     """
     everywhere: list[str] = []
     own: dict[str, str] = {}

@@ -1,8 +1,6 @@
-"""The options of a board file, declared once: a class is a section, a field an option.
-
-`options.yaml` has their meaning for messages, documentation and editors. Options without a default are
-required. Defaults that mean "the file does not say" are "", 0 and (); `Board.says` tells a 0 in the file
-from the default.
+"""The options of a board file: a class is a section, a field an option; `options.yaml` has their meaning.
+Options without a default are required. "", 0 and () mean "the file does not say"; `Board.says` tells a 0 in
+the file.
 """
 
 from typing import Annotated, Literal
@@ -164,12 +162,7 @@ class Pcie(Section, frozen=True):
     @property
     def cable(self) -> Cable:
         """The network card's."""
-        return Cable(
-            interface=self.eth_interface,
-            board_address=self.eth_board_address,
-            tester_address=self.eth_tester_address,
-            link_mbit=self.eth_link_mbit,
-        )
+        return Cable(**{name: getattr(self, f"eth_{name}") for name in Cable.__struct_fields__})
 
 
 class Ipc(Section, frozen=True):
@@ -236,11 +229,10 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def cable(self, section: str) -> Cable:
         """The cable to the tester that a section describes; raises TypeError for other sections."""
         found = getattr(self, section)
-        if isinstance(found, Pcie):
-            return found.cable
-        if isinstance(found, Cable):
-            return found
-        raise TypeError(f"{section} has no cable")
+        found = found.cable if isinstance(found, Pcie) else found
+        if not isinstance(found, Cable):
+            raise TypeError(f"{section} has no cable")
+        return found
 
 
 MAPPINGS = {"absent": "the reason, as one sentence", "goals": "the goal, as `at least 55 MB/s, owner NAME`"}

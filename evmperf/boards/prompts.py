@@ -1,7 +1,5 @@
-"""What the console of a board with TI's U-Boot and images says, and what it is told.
-
-The one place for it: the defaults of the Labgrid drivers and of the strategy are these, and LAVA's
-jobs and device types take them from here. A board file says only what differs.
+"""What the console of a board with TI's U-Boot and images says, and what it is told: for Labgrid's drivers,
+the strategy, LAVA's jobs and device types. A board file says only what differs.
 """
 
 from collections.abc import Mapping, Sequence

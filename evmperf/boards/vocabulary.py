@@ -1,7 +1,5 @@
-"""The features (drivers) that a board file may list.
-
-A misspelt feature would skip its tests silently for ever, so every word is checked against this.
-"""
+"""The features (drivers) that a board file may list: a misspelt one would skip its tests silently for
+ever."""
 
 from collections.abc import Mapping
 

@@ -35,11 +35,9 @@ class LateStamp(RefusedOutput):
 
 
 def readings(boot: ObservedBoot) -> list[Reading]:
-    """The spans of one successful boot in seconds; raises RefusedOutput without "Starting kernel",
-    LateStamp when the published figure's marks are too far off.
-
-    The published figure is `boot_time`, from "Starting kernel" to the prompt. Other spans are left
-    out where their marks are too far off.
+    """The spans of one successful boot in seconds, `boot_time` (from "Starting kernel" to the prompt) and
+    others where their marks are exact enough. Raises RefusedOutput without "Starting kernel", LateStamp for
+    inexact marks.
     """
     if boot.told:
         kernel = boot.told["kernel"] + boot.told.get("initrd", 0.0)

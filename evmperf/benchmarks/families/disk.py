@@ -52,13 +52,11 @@ def file_system_benchmark(
     buffer_sizes: Sequence[int] = BUFFER_SIZES,
     **guide: Any,
 ) -> Benchmark:
-    """A table of a file system, one for block devices by its name or any other: a file written five times and
-    read once, as published, and a smaller one for a first look. `heading` is how the guide heads its columns
-    where that is not the file system's name; `guide` are name, title and section.
+    """A table of a file system: a file written five times and read once, as published, and a smaller one.
+    `heading` is how the guide heads its columns; `guide` are name, title and section.
 
     dd stands in for LTP-DDT's filesystem_tests, with the same bytes, buffers, fsync inside the timed part,
-    and cold cache; it is recorded as the tool, so the two are never compared. As there, only the first of
-    the writes makes the file: the others write over it, without truncating.
+    and cold cache. As there, only the first of the writes makes the file: the others write over it.
     """
     system = scratch.on_block_device(kind, driver) if isinstance(kind, str) else kind
 

@@ -1,7 +1,5 @@
-"""What network benchmarks share: the link between board and tester, servers, and putting back.
-
-Every change is noted in a file of undoing commands on the machine it was made on, newest first;
-an `always` step carries them out.
+"""What network benchmarks share: the link between board and tester, servers, and putting back: undoing
+commands are noted in a file on the machine, newest first, and carried out by a clean-up step.
 """
 
 from __future__ import annotations

@@ -24,9 +24,8 @@ def search(
     """Yield the trials (of a number and a rate), be sent their readings, `offered` and `lost` among them, and
     return those of the highest rate that passed by metric, {} if not even `maximum` * FLOOR passed.
 
-    Rates are in any unit. Stops when a rate passed and one at most `resolution` (0.01 is 1 %) higher did not,
-    or when `maximum` passed. A sender slower than asked lowers the upper end to what it offered. Never takes
-    more than `most_trials(resolution)`.
+    Stops when a rate passed and one at most `resolution` (0.01 is 1 %) higher did not, or when `maximum`
+    passed. A sender slower than asked lowers the upper end to what it offered.
     """
     numbers = itertools.count(1)
 

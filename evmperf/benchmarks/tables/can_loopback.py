@@ -1,9 +1,6 @@
-"""CAN and CAN FD: frames as fast as they go, received by the board itself.
-
-A controller is set to its internal loopback: nothing goes to the bus, and no cable is needed. A virtual EVM
-has the kernel's vcan, which has no bit rate. The table is in no published guide.
-
-There is no latency: the kernel stamps a frame when it is received, and neither tool says when it was sent.
+"""CAN and CAN FD: frames as fast as they go, received by the board itself, in no published guide. A
+controller is set to its internal loopback; a virtual EVM has the kernel's vcan, which has no bit rate. No
+tool says when a frame was sent, so there is no latency.
 """
 
 from collections.abc import Sequence

@@ -87,11 +87,9 @@ def _benchmark(
 
 
 def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
-    """netperf's TCP_STREAM and TCP_MAERTS at the same time: throughputs are added.
-
-    Each netperf says the CPU load of the whole board during its own test. The two tests are the
-    same seconds except for their starts, so the load is the mean of both, not their sum. The guides
-    name the row by its command, with the address of their own tester.
+    """netperf's TCP_STREAM and TCP_MAERTS at the same time: throughputs are added. The load is the mean of
+    both, as each is the whole board's. The guides name the row by its command, with their own tester's
+    address.
     """
     tests = {"TCP_STREAM": "tcp_stream.txt", "TCP_MAERTS": "tcp_maerts.txt"}
     row = "; ".join(f"netperf -H {published_tester} -j -c -C -l 60 -t {test}" for test in tests)
@@ -132,11 +130,9 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
 
 
 def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD) -> Benchmark:
-    """The highest rate of datagrams without loss, by `evmperf.benchmarks.families.rfc2544`.
-
-    The guides' netperf with rate control is not what distributions ship, and without it netperf sends as fast
-    as it can; iperf3 paces (each millisecond) and counts each datagram. The two are recorded under their own
-    names. The client is on the board in both directions: with -R the tester's server is the one who sends.
+    """The highest rate of datagrams without loss, by `evmperf.benchmarks.families.rfc2544`, with iperf3:
+    distributions ship netperf without rate control. The client is on the board in both directions: with -R
+    the tester's server sends.
     """
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:

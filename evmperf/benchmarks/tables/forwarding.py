@@ -1,8 +1,6 @@
-"""Forwarding between two ports of the board, as a switch and as a node of an HSR ring.
-
-The tester is both ends: each of its two interfaces is in a network namespace of its own while it is
-measured, so that the only way from one to the other leads through the board. The ring is open
-between them for the same reason.
+"""Forwarding between two ports of the board, as a switch and as a node of an HSR ring, which is open. The
+tester is both ends: each of its two interfaces is in a network namespace of its own, so that the only way
+leads through the board.
 """
 
 from collections.abc import Sequence

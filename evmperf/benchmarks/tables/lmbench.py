@@ -1,9 +1,6 @@
-"""LMBench: latencies and bandwidths of processor, memory and kernel.
-
-The guides print thirteen results twice, under a long name too. Three kinds of published figures are
-not what they say, and evmperf measures what they say: `bw_mem` rows of 1 to 8 MB (published as the
-mean of two operations), `latency_for_1.00_mb_block_size` (published as the half), and the `lat_fs`
-rows, which are numbers of files although they are called latencies.
+"""LMBench: latencies and bandwidths of processor, memory and kernel. evmperf measures what rows say, unlike
+the guides in `bw_mem` of 1 to 8 MB (published as the mean of two operations) and
+`latency_for_1.00_mb_block_size` (as the half); the `lat_fs` rows are numbers of files.
 """
 
 from collections.abc import Callable

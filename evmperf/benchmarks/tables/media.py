@@ -1,10 +1,7 @@
 """Media: audio captured and played at each sampling rate, and frames of a camera's sensor captured.
 
-alsa-utils stands in for LTP-DDT's alsa_perf_tests, with the same access, format, channels and
-period; it is recorded as the tool, so the two are never compared. Throughput has a target, not a
-direction: each row accepts its own rate only, and refuses a device that runs at another.
-
-The board file's own command sets up the path between sensor and memory.
+alsa-utils stands in for LTP-DDT's alsa_perf_tests, with the same access, format, channels and period.
+Throughput has a target, not a direction: each row accepts its own rate only.
 """
 
 from collections.abc import Sequence

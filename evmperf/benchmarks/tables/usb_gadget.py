@@ -1,8 +1,5 @@
-"""The board as a USB disk: a mass storage gadget on its device port, read and written by a host.
-
-The disk is a file in the board's memory, so that USB is what is measured, with a FAT that the
-host mounts. The host is the machine at the other end of the cable, the tester, or the board itself
-where its controller is `dummy_hcd`'s pair.
+"""The board as a USB disk, a file with a FAT in its memory, read and written by a host: the tester, or the
+board itself where its controller is `dummy_hcd`'s pair.
 """
 
 from collections.abc import Sequence
