@@ -73,9 +73,14 @@ class Profile:
 
 def unlisted(board: Board, section: str, key: str, name: str) -> str:
     """Why the board does not have a row: the list of its file does not name it; "" if it does."""
-    if name in getattr(getattr(board.options, section), key):
-        return ""
-    return f"{board.file_name}: targets.main.options.{section}.{key} does not list {name}"
+    said = f"{board.file_name}: targets.main.options.{section}.{key} does not list {name}"
+    return "" if name in getattr(getattr(board.options, section), key) else said
+
+
+def unset(board: Board, section: str, key: str) -> str:
+    """Why the board lacks what an option names: its file does not set it; "" if it does."""
+    said = f"{board.file_name} does not set targets.main.options.{section}.{key}"
+    return "" if board.says(section, key) else said
 
 
 def percentage(name: str, title: str, low: float = 0.0) -> Metric:
@@ -136,8 +141,8 @@ class Benchmark:
             if reason := board.without_boots or (board.without_console if types else ""):
                 return reason
         for section, key in self.options:
-            if not board.says(section, key):
-                return f"{board.file_name} does not set targets.main.options.{section}.{key}"
+            if reason := unset(board, section, key):
+                return reason
         if self.tester_tools and not board.tester:
             return (
                 f"{board.file_name} does not set targets.main.options.tester.host, "

@@ -57,7 +57,7 @@ def of_case(run: Run, case: ComparableCase | Result) -> dict[str, str]:
         "variant": str(case.conditions.get(VARIANT, "")),
         "medium": str(case.conditions.get("medium", "")),
         "counted from": str(case.conditions.get("counted_from", start)),
-        "media model": _media_model(run.facts, case.driver),
+        "media model": _cards(run.facts, case.driver, "name"),
         "card": _cards(run.facts, case.driver, "cid"),
     }
     return {name: text for name, text in facets.items() if text}
@@ -86,14 +86,10 @@ def _named(ours: Facets, theirs: Facets, names: Iterable[str]) -> str:
     )
 
 
-def _media_model(facts: Facts, driver: str) -> str:
-    """Name of the card or drive that a storage driver works on, as the kernel gives it."""
-    if driver == "pcie":
-        return ", ".join(sorted(filter(None, (line.partition(" ")[2] for line in facts.nvme))))
-    return _cards(facts, driver, "name")
-
-
 def _cards(facts: Facts, driver: str, what: str) -> str:
+    """Names or numbers of the card or drives that a storage driver works on, as the kernel gives them."""
     wanted = _CARD_TYPE.get(driver)
     found = [c.get(what, "") for c in facts.cards if c.get("type") == wanted]
+    if (driver, what) == ("pcie", "name"):
+        found = [line.partition(" ")[2] for line in facts.nvme]
     return ", ".join(sorted(filter(None, found)))

@@ -69,25 +69,15 @@ def figures(results: Iterable[Result]) -> dict[Key, Figure]:
     """Every figure of some results; the later one of a case that was measured twice."""
     found: dict[Key, Figure] = {}
     for result in results:
-        for figure in (*_measured(result), *_published(result)):
-            found[figure.key] = figure
+        for metric, unit in {sample.metric: sample.unit for sample in result.samples}.items():
+            values = result.values(metric)
+            of, key = summarise(values), Key(result.benchmark, result.case, metric)
+            bounds = of.low, of.high, statistics.stdev(values) if len(values) > 1 else None
+            found[key] = Figure(key, unit, of.mean, of.median, *bounds, of.count, of.outliers, "", result)
+        for cell in result.published:
+            key, ends = Key(result.benchmark, result.case, cell.metric), (cell.low, cell.high, None)
+            found[key] = Figure(key, cell.unit, cell.mean, cell.mean, *ends, 0, 0, cell.text, result)
     return found
-
-
-def _measured(result: Result) -> Iterable[Figure]:
-    units = {sample.metric: sample.unit for sample in result.samples}
-    for metric, unit in units.items():
-        values = result.values(metric)
-        of, key = summarise(values), Key(result.benchmark, result.case, metric)
-        spread = statistics.stdev(values) if len(values) > 1 else None
-        bounds = of.low, of.high, spread
-        yield Figure(key, unit, of.mean, of.median, *bounds, of.count, of.outliers, "", result)
-
-
-def _published(result: Result) -> Iterable[Figure]:
-    for cell in result.published:
-        key, bounds = Key(result.benchmark, result.case, cell.metric), (cell.low, cell.high, None)
-        yield Figure(key, cell.unit, cell.mean, cell.mean, *bounds, 0, 0, cell.text, result)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from evmperf.tools._checks import above_zero, refuse
 TEXT_FILE = "lmbench.txt"
 
 _HASTY = "export ENOUGH=100000 TIMING_O=0 LOOP_O=0"
-"""Measure for 0.1 s an operation and do without the calibration, which takes half a minute on a
-slow board: good enough to see that it works."""
+"""Measure for 0.1 s an operation and without calibration, which takes half a minute on a slow board."""
 
 _LABELLED = re.compile(
     r"([A-Za-z][^:]*): (?=\d+\.\d{4} mic|\d+\.\d\d [nM])"
@@ -56,9 +55,7 @@ def labelled(text: str, label: str, unit: str, lines: int = 1) -> float:
 
 
 def value_of_size(text: str, size: float) -> float:
-    """The value of the last line, `SIZE VALUE`: MB/s of bw_mem, bw_file_rd and bw_mmap_rd, and
-    microseconds of lat_mmap; the size is in megabytes. What stands before it must be no such line.
-    """
+    """The value of the last line, the only `SIZE VALUE` (megabytes; MB/s, of lat_mmap microseconds)."""
     *before, last = _whole_lines(text) or [""]
     match = _OF_SIZE.fullmatch(last)
     if not match or any(map(_TWO_NUMBERS.fullmatch, before)):

@@ -1,7 +1,5 @@
-"""The log of a meter's answers for the board's rails, and its parser.
-
-A JSON object: `started_s` is how long the step's command took to return, `ended_s` when the last
-reading was done, `samples` are lists of time, rail, and the meter's two answers with their units
+"""The log of a meter's answers for the board's rails: `started_s` is how long the step's command took to
+return, `ended_s` when the last reading was done, `samples` have time, rail, and two answers with units
 (voltage; current or power). Times are seconds since the command returned.
 """
 
@@ -71,10 +69,8 @@ def parse(text: str) -> Log:
         unit = voltage.rpartition(" ")[2], other.rpartition(" ")[2]
         refuse(units.setdefault(rail, unit) != unit, f"the meter changed its units for {rail}", text)
         volt = _number(rail, voltage, _VOLTS, text)
-        if other.rpartition(" ")[2] in _WATTS:
-            watt = _number(rail, other, _WATTS, text)
-        else:
-            watt = volt * _number(rail, other, _AMPERES, text)
+        watts = unit[1] in _WATTS
+        watt = _number(rail, other, _WATTS if watts else _AMPERES, text) * (1.0 if watts else volt)
         volts.setdefault(rail, []).append(volt)
         milliwatts.setdefault(rail, []).append(watt * 1000)
     counts = {len(values) for values in volts.values()}

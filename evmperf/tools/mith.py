@@ -1,7 +1,4 @@
-"""MITH, the harness of EEMBC's workloads (MultiBench): a workload's final output.
-
-Numbers are printed with `%8g`: six digits, without trailing zeros, right in eight columns.
-"""
+"""MITH, the harness of EEMBC's workloads (MultiBench): a workload's final output, with numbers as `%8g`."""
 
 import re
 

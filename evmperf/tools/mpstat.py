@@ -1,7 +1,5 @@
-"""CPU load: sysstat's mpstat (JSON output), and the kernel's own counters in /proc/stat.
-
-Load is 100 - %iowait - %idle over all CPUs, as the guides' tables have it (inventory, evidence L).
-"""
+"""CPU load by mpstat (sysstat) and by /proc/stat: 100 - %iowait - %idle over all CPUs, as in the guides
+(inventory)."""
 
 import json
 import re

@@ -56,10 +56,8 @@ def kernel_driver(text: str, crypto: str, algorithm: str) -> str:
 
 
 def command(algorithm: str, seconds: int, before: str = "", about: str = _ABOUT) -> str:
-    """Shell text that runs one algorithm over openssl's six block sizes, `seconds` each, in the
-    way that the shell text `before` chooses; `about` is a command that says what did it.
-
-    /proc/uptime and the shell's `times` stand in for GNU time, which not every board has.
+    """Shell text that runs one algorithm over openssl's six block sizes, `seconds` each, in the way that the
+    shell text `before` chooses; `about` is a command that says what did it.
     """
     files = {"text_file": TEXT_FILE, "times_file": TIMES_FILE, "uptime_file": UPTIME_FILE}
     chosen = before + (f"{_SHELL('des')}; " if algorithm.startswith("des-") else "")
@@ -68,12 +66,9 @@ def command(algorithm: str, seconds: int, before: str = "", about: str = _ABOUT)
 
 
 def throughput(text: str, size: int, seconds: int) -> float:
-    """Throughput in kB/s (1000 bytes) for blocks of `size` bytes.
-
-    Whole blocks over the nominal seconds, as in the guides (inventory), because openssl prints the
-    elapsed time in hundredths only. If the elapsed time differs, the board was delayed, and the
-    elapsed time counts. Raises RefusedOutput if it is twice the nominal time, for an unfinished
-    run, and for lines that openssl does not print.
+    """Throughput in kB/s (1000 bytes) for blocks of `size` bytes: whole blocks over the nominal seconds, as
+    in the guides (inventory), because openssl prints hundredths; over the elapsed time if the board was
+    delayed. Raises RefusedOutput for twice the nominal time, an unfinished run, and unknown lines.
     """
     done = _measurements(text, seconds)
     refuse(size not in done, f"openssl did not measure blocks of {size} bytes", text)
@@ -84,11 +79,9 @@ def throughput(text: str, size: int, seconds: int) -> float:
 
 
 def computed_by(about: str, algorithm: str) -> str:
-    """Which engine or provider computes an algorithm, as `engine devcrypto` or `provider default`;
-    "" where openssl does not say (before 3.0 without an engine, it computes by itself).
-
-    `about` is what `openssl engine -c` and `openssl list` print, twice. An engine that
-    is loaded and has an algorithm is asked first (ENGINE_register_all_complete).
+    """Which engine or provider computes an algorithm, as `engine devcrypto` or `provider default`; "" where
+    openssl (before 3.0) computes by itself. `about` is what `openssl engine -c` and `openssl list` print,
+    twice. A loaded engine that has the algorithm is asked first (ENGINE_register_all_complete).
     """
     about = read_twice(about)
     names = {algorithm.upper()}

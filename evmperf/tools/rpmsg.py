@@ -1,7 +1,5 @@
-"""rpmsg_char_benchmark (ti-rpmsg-char): round trips of messages to the echo firmware of a processor.
-
-Its histogram, one line for each microsecond, has the mean's digits, which the program cuts off.
-"""
+"""rpmsg_char_benchmark (ti-rpmsg-char): round trips of messages to a processor's echo firmware, with a
+histogram."""
 
 import re
 

@@ -40,7 +40,7 @@ ONCE = {
     "mpstat:stat_load": "ticks within what the kernel's two sums are apart",
     "netperf:outcome": "the CPU load, and bytes that make no throughput",
     "openssl:cpu_load": "all numbers",
-    "pm_phases:latencies": "a phase, which may be shorter than the time between two messages",
+    "suspend:latencies": "a phase, which may be shorter than the time between two messages",
     "programs:standin": "all numbers",
     "suspend:parse.asleep_s": "seconds within what the two clocks are apart",
     "uboot:sf_rate": "the time",

@@ -283,7 +283,7 @@ _MORE: list[tuple] = [
     ("lmbench-3", "lmbench:labelled", ("Simple syscall", "microseconds"), "other output"),
     ("lmbench-6", "lmbench:files", (0,), 469.0),
     ("lmbench-7", "lmbench:value_of_size", (1.048576,), "other output"),
-    ("pm_phases-1", "pm_phases:latencies", (), [723.645, 328.448]),
+    ("pm_phases-1", "suspend:latencies", (), [723.645, 328.448]),
 ]
 """Cases of tools-2: all texts as they are."""
 _CASES += [(f"../tools-2/{name}", _whole, *rest) for name, *rest in _MORE]

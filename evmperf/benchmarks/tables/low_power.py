@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, unlisted
+from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, unlisted, unset
 from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.step import Measure, MeasurePower, MeterWindow, Outputs, Plan, Step, output, readings
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
-from evmperf.tools import meter, pm_phases, suspend
+from evmperf.tools import meter, suspend
 
 RAILS = ("vdd_core", "soc_dvdd_1v8", "soc_dvdd_3v3", "vdda_1v8", "vdd_lpddr4_pmic1", "vdd_rtc", "vdd_rtc_1v8")
 """The rows of the guides' tables of AM62L."""
@@ -131,23 +131,15 @@ _MODES = {
 """The options that have the modes' commands."""
 
 
-def _unknown_mode(board: Board, case: Case) -> str:
-    """Why a row of the latencies is not measured: the board file does not say its command."""
-    option = _MODES[case.label]
-    if board.says("power", option):
-        return ""
-    return f"{board.file_name} does not set targets.main.options.power.{option}"
-
-
 def _resume_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
     sleep_s = int(case.params["sleep_s"])
     command = board.text("power", _MODES[case.label]).replace("{seconds}", str(sleep_s))
 
     def parse(outputs: Outputs) -> list[Reading]:
-        down_ms, up_ms = pm_phases.latencies(output(outputs, pm_phases.TEXT_FILE))
+        down_ms, up_ms = suspend.latencies(output(outputs, suspend.PHASES_FILE))
         return readings(suspend_latency=down_ms, resume_latency=up_ms)
 
-    sleep = pm_phases.command(command)
+    sleep = suspend.reported(command)
     return [
         Measure(f"sleep{number}", sleep, sleep_s + 120, sleep_s + 2, parse=parse, repetition=number)
         for number in range(plan.repeats)
@@ -159,5 +151,9 @@ BENCHMARKS = (
     _power_benchmark("rtc_ddr", "RTC Only + DDR", "vdd_core", "vdda_1v8"),
     _power_benchmark("mcu_only", "MCU Only"),
     _power_benchmark("io_ddr", "IO Only + DDR", "vdd_core", "vddr_core"),
-    Benchmark(**declared(__file__)["lpm_resume_latency"], steps=_resume_steps, lacks=_unknown_mode),
+    Benchmark(
+        **declared(__file__)["lpm_resume_latency"],
+        steps=_resume_steps,
+        lacks=lambda board, case: unset(board, "power", _MODES[case.label]),
+    ),
 )

@@ -1,4 +1,5 @@
-"""Media: audio captured and played at each sampling rate, and frames of a camera's sensor captured.
+"""Media: audio captured and played at each sampling rate, frames of a camera's sensor captured, and glmark2
+on the bare display and under the compositor, which holds the display: it is stopped for the first.
 
 alsa-utils stands in for LTP-DDT's alsa_perf_tests, with the same access, format, channels and period.
 Throughput has a target, not a direction: each row accepts its own rate only.
@@ -10,13 +11,27 @@ from typing import Any
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
 from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families import processor
-from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output, reading_of, readings
+from evmperf.benchmarks.step import (
+    CleanUp,
+    Measure,
+    Outputs,
+    Plan,
+    Prepare,
+    Step,
+    output,
+    reading_of,
+    readings,
+)
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
+from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
+from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
-from evmperf.tools import alsa, yavta
+from evmperf.tools import alsa, glmark2, yavta
 
+_SHELL = ShellTexts(__file__)
+_DECLARED = declared(__file__)
 RATES = (8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000)
 """Hz."""
 
@@ -112,8 +127,47 @@ def _capture_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     ]
 
 
+_NO_COMPOSITOR = "none"
+"""The board file's word for a board without a compositor."""
+_STOPPED = f"{STEP_FOLDER}/compositor-stopped"
+
+
+def _has_none(board: Board) -> bool:
+    return board.options.graphics.compositor == _NO_COMPOSITOR
+
+
+def _no_compositor(board: Board, case: Case) -> str:
+    lost = _has_none(board) and case.label == "Glmark2-Wayland"
+    return f"{board.file_name} says that the board has no compositor" if lost else ""
+
+
+def _draw_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+    scenes, expect_s = str(case.params["scenes"]), float(case.params["expect_s"])
+    backend = case.label.removeprefix("Glmark2-").lower()
+    command, service = glmark2.command(backend, scenes), board.options.graphics.compositor
+    if backend == "wayland":
+        command = f"{_SHELL('find')}; {command}"
+
+    def parse(outputs: Outputs) -> list[Reading]:
+        on_cpu = board.options.graphics.renderer == "software"
+        drawn = glmark2.drawing(output(outputs, glmark2.TEXT_FILE), scenes, on_cpu)
+        return [Reading("score", drawn.score, variant=drawn.variant)]
+
+    measure = Measure("measure", command, 1800, expect_s, parse=parse)
+    if backend == "wayland" or _has_none(board):
+        return [measure]
+    stop, start = (_SHELL(name, service=service, stopped=_STOPPED) for name in ("stop", "start"))
+    return [Prepare("prepare", stop, 60, 2), measure, CleanUp("clean-up", start, 60, 2)]
+
+
 BENCHMARKS = (
     _benchmark("audio_capture", "Audio Capture", capture=True),
     _benchmark("audio_playback", "Audio Playback", capture=False),
-    Benchmark(**declared(__file__)["sensor_capture"], steps=_capture_steps),
+    Benchmark(**_DECLARED["sensor_capture"], steps=_capture_steps),
+    Benchmark(
+        **_DECLARED["glmark2"],
+        steps=_draw_steps,
+        board_tools=lambda board: () if _has_none(board) else ("glmark2-es2-wayland",),
+        lacks=_no_compositor,
+    ),
 )
