@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
-from evmperf.benchmarks.families import flash, scratch
+from evmperf.benchmarks.families import scratch
 from evmperf.boards.board import Board
 from evmperf.console import booted
 from evmperf.doctor.finding import Noted
@@ -88,7 +88,7 @@ def scratch_checks(board: Board) -> dict[str, str]:
         if not partition or driver in board.options.absent:
             continue
         if driver == "ospi":
-            found[driver] = flash.find(partition, 0, "scratch")
+            found[driver] = scratch.find_flash(partition, 0, "scratch")
         else:
             found[driver] = scratch.fits(partition, driver)
     return found

@@ -22,8 +22,8 @@ from evmperf.boards import board as boards
 from evmperf.keeping import locks, wire
 from evmperf.keeping.wanted import GRACE_S, Holder, HoldRecord, Wanted
 from evmperf.keeping.wanted import wanted as board_wanted
-from evmperf.model.environment import for_children
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
+from evmperf.model.places import for_children
 
 _ANSWER_S = 10.0
 """Time limit for an answer of the keeper, which does no long work."""

@@ -32,8 +32,8 @@ import time
 from evmperf.console.record import Line
 from evmperf.lab.transport import Transport, connect
 from evmperf.model import limits
-from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError
+from evmperf.model.places import for_children
 
 _HEADER = struct.Struct("<QQI")
 _PRIORITY = 1

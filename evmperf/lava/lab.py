@@ -23,8 +23,8 @@ import requests
 
 from evmperf.lava import devices
 from evmperf.lava.render import JOBS
-from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError
+from evmperf.model.places import for_children
 from evmperf.runs import folders
 from evmperf.virtual import board as boards
 from evmperf.virtual import envfile, image

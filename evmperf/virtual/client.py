@@ -19,8 +19,8 @@ from pathlib import Path
 import msgspec
 
 from evmperf.boards.board import Board
-from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.places import for_children
 from evmperf.virtual import board as boards
 from evmperf.virtual import envfile, image, tester
 from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord

@@ -9,8 +9,8 @@ import pytest
 from evmperf.keeping import wire
 from evmperf.keeping.claim import KeeperLink
 from evmperf.lab.stamper import StampedPort
-from evmperf.model.environment import for_children
 from evmperf.model.errors import LabError
+from evmperf.model.places import for_children
 from selftests.support.placelab import end_keeper
 from selftests.support.virtualbench import running
 

@@ -9,7 +9,7 @@ import pytest
 from labgrid import Environment
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.families import flash
+from evmperf.benchmarks.families import scratch
 from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
@@ -63,7 +63,7 @@ def guarded(shell: Shell) -> Callable[[str, int], tuple[int, str]]:
     """A function that runs the guard: its exit status and what it says."""
 
     def run(name: str, size: int) -> tuple[int, str]:
-        done = shellstep.run(shell, f"{flash.guard(name, size, 'ospi')}; echo {MARK}", 60)
+        done = shellstep.run(shell, f"{scratch.guard_flash(name, size, 'ospi')}; echo {MARK}", 60)
         return done.status, done.files[shellstep.LOG].strip()
 
     return run

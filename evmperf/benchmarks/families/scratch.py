@@ -1,7 +1,8 @@
-"""The scratch partition: formatting and mounting it, after `guard` has checked on the board that it neither
-is nor holds the root file system.
+"""The scratch partition of a disk, or of flash (OSPI, QSPI, SPI, NAND): formatting and mounting it, after
+`guard` has checked on the board that it neither is nor holds the root file system.
 """
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from evmperf.model.places import STEP_FOLDER
 from evmperf.model.shelltext import ShellTexts
 
 _SHELL = ShellTexts(__file__)
+_UBI = 31
+"""Number of our UBI device: the highest possible, which nobody else uses."""
 
 MOUNT_POINT = f"{STEP_FOLDER}/mnt"
 
@@ -82,3 +85,33 @@ def clean_up(more: str = "") -> CleanUp:
     """The step that unmounts the scratch partition, whatever happened."""
     unmount = f"! mountpoint -q {MOUNT_POINT} || umount {MOUNT_POINT}"
     return CleanUp("clean-up", f"{{ {unmount}; }}{more}", 120, 0.5)
+
+
+def find_flash(name: str, size: int, where: str) -> str:
+    """Shell text that sets `$n`, `$m` and `$e` to number, device and erase block (bytes) of the MTD partition
+    `name`; fails unless it is one of at least `size` bytes. `where` is its option, SECTION.KEY.
+    """
+    return _flash_text("find_flash", name, size, where)
+
+
+def guard_flash(name: str, size: int, driver: str) -> str:
+    """Shell text like `find_flash`, for a writable MTD partition; detaches an UBI device of ours."""
+    return _flash_text("guard_flash", name, size, f"{driver}.scratch")
+
+
+def _flash_text(text: str, name: str, size: int, where: str) -> str:
+    quoted = {"quoted": shlex.quote(name), "listed": shlex.quote(f' "{name}"')}
+    return _SHELL(text, name=name, **quoted, size=size, where=where, ubi=_UBI, mount_point=MOUNT_POINT)
+
+
+def ubifs(driver: str) -> FileSystem:
+    """UBIFS on the scratch partition of a driver's flash."""
+    where = f"{driver}.scratch"
+    return FileSystem(
+        name="ubifs",
+        tools=("ubiformat", "ubiattach", "ubimkvol"),
+        # Room for UBI's and UBIFS's own blocks and for the largest file of the table.
+        make=lambda scratch: _flash_text("ubifs", scratch, 16 << 20, where),
+        mount=lambda scratch: f"mount -t ubifs -o async ubi{_UBI}:evmperf {MOUNT_POINT}",
+        release=lambda scratch: _flash_text("release", scratch, 0, where),
+    )
