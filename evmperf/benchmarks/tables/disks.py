@@ -3,17 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families.disk import file_system_benchmark, fio_benchmark
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Plan, Prepare, Step, reading_of
 from evmperf.boards import yamlfile
 from evmperf.boards.board import Board
-from evmperf.model.results import Case, Direction, Metric
-from evmperf.model.units import Unit
+from evmperf.model.results import Case
 from evmperf.tools import uboot
 
-# U-Boot's clock has milliseconds: less than this takes none on a fast device.
-_SMALL_SIZES = (("400000", "800000", "1000000"), ("400000", "800000"))
 _FILE = "evmperf.tst"
 _PATTERN = "5aa5c33c"
 # Where what is read back goes: behind the largest size of the published tables.
@@ -72,37 +70,14 @@ def _uboot_fat(board: Board, driver: str, size: int) -> Sequence[Step]:
     ]
 
 
-def _uboot(
-    driver: str,
-    name: str,
-    title: str,
-    section: tuple[str, ...],
-    steps: Callable[[Board, str, int], Sequence[Step]],
-    *,
-    sizes: tuple[Sequence[str], Sequence[str]] = _SMALL_SIZES,
-    option: str = "uboot_partition",
-) -> Benchmark:
+def _uboot(name: str, steps: Callable[[Board, str, int], Sequence[Step]]) -> Benchmark:
     """A table of reads and writes in U-Boot, whose `steps` are those of a number of bytes."""
+    found = declared(__file__)[name]
 
     def of_case(board: Board, case: Case, _: Plan) -> Sequence[Step]:
-        return steps(board, driver, int(str(case.params["size_hex"]), 16))
+        return steps(board, found["driver"], int(str(case.params["size_hex"]), 16))
 
-    better, unit = Direction.HIGHER, Unit.KIBIBYTE_PER_SECOND
-    return Benchmark(
-        name=name,
-        driver=driver,
-        title=title,
-        section=section,
-        metrics=tuple(
-            Metric(f"{side}_throughput", unit, better, f"{side.capitalize()} Throughput", 1.0, 20_000_000)
-            for side in ("write", "read")
-        ),
-        profiles=Profile.both("size_hex", *sizes),
-        place=Place.UBOOT,
-        steps=of_case,
-        options=((driver, "uboot_device"), (driver, option)),
-        conditions=noted(driver, "uboot_device", option),
-    )
+    return Benchmark(**found, steps=of_case)
 
 
 def _slow_s(size: int) -> float:
@@ -135,26 +110,12 @@ def _compare(size: int) -> str:
     return f"cmp.b ${{loadaddr}} ${{evmperf_second}} {size:x}"
 
 
-_DECLARED = yamlfile.own("benchmarks/tables/disks.yaml")
+_LINUX = yamlfile.own("benchmarks/tables/linux_disks.yaml")
 
 BENCHMARKS = (
-    *_tables(file_system_benchmark, _DECLARED["file_systems"]),
-    *_tables(fio_benchmark, _DECLARED["fio"]),
-    _uboot(
-        "emmc",
-        "uboot_emmc_raw",
-        "UBOOT EMMC RAW",
-        ("UBoot EMMC Driver",),
-        _uboot_mmc,
-        sizes=(("2000000", "4000000"), ("200000", "400000")),
-    ),
-    _uboot(
-        "mmcsd",
-        "uboot_mmcsd_fat",
-        "UBOOT MMCSD FAT",
-        ("UBoot MMCSD", "UBOOT MMCSD FAT"),
-        _uboot_fat,
-        option="uboot_fat_partition",
-    ),
-    _uboot("ufs", "uboot_ufs", "U-Boot UFS", ("UBoot UFS Driver", "{BOARD}"), _uboot_ufs),
+    *_tables(file_system_benchmark, _LINUX["file_systems"]),
+    *_tables(fio_benchmark, _LINUX["fio"]),
+    _uboot("uboot_emmc_raw", _uboot_mmc),
+    _uboot("uboot_mmcsd_fat", _uboot_fat),
+    _uboot("uboot_ufs", _uboot_ufs),
 )
