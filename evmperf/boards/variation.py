@@ -6,7 +6,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,19 +67,14 @@ def _pairs(words: Iterable[str], folder: Path) -> Iterator[tuple[str, str]]:
         if found and kind in _KINDS and text.strip():
             yield kind, text.strip()
         elif word.endswith((".yaml", ".yml")):
-            yield from _pairs(_of_file(folder / word), folder)
+            words_of_file = yamlfile.read(file := folder / word)
+            if not isinstance(words_of_file, list) or not all(isinstance(one, str) for one in words_of_file):
+                raise UsageError(f"{file}: must be a list of words such as 'args:quiet' in quotes")
+            if nested := [one for one in words_of_file if one.endswith((".yaml", ".yml")) and ":" not in one]:
+                raise UsageError(f"{file}: {nested[0]}: a file of words cannot name another file")
+            yield from _pairs(words_of_file, folder)
         else:
             raise UsageError(f"{word!r} is not a variation: write {_HELP}, or a YAML file of these")
-
-
-def _of_file(file: Path) -> Sequence[str]:
-    words = yamlfile.read(file)
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise UsageError(f"{file}: must be a list of words such as 'args:quiet' in quotes")
-    nested = [word for word in words if word.endswith((".yaml", ".yml")) and ":" not in word]
-    if nested:
-        raise UsageError(f"{file}: {nested[0]}: a file of words cannot name another file")
-    return words
 
 
 def _uboot_variable(text: str) -> tuple[str, str]:

@@ -6,7 +6,8 @@ import functools
 import struct
 from collections.abc import Sequence
 
-from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families import network
 from evmperf.benchmarks.families.network import NetworkServer
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output, readings
@@ -84,7 +85,7 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
     ]
 
 
-def _benchmark(name: str, title: str, *, accelerated: bool) -> Benchmark:
+def _benchmark(name: str, *, accelerated: bool) -> Benchmark:
     """A table of ciphers; with `accelerated`, the board's accelerator must be at work."""
 
     def lacks(board: Board, case: Case) -> str:
@@ -102,26 +103,11 @@ def _benchmark(name: str, title: str, *, accelerated: bool) -> Benchmark:
         }
 
     return Benchmark(
-        name=name,
-        driver="ipsec",
-        title=title,
-        section=("CRYPTO Driver", title),
-        metrics=(
-            network.throughput("Throughput", high=100_000),
-            network.kpps("Packets/Sec", 0.0001, 10_000),
-            percentage("cpu_load", "CPU Load"),
-        ),
-        profiles=Profile.both("algorithm", _CIPHERS, seconds=(60, 2)),
+        **declared(__file__)[name],
         steps=functools.partial(_steps, accelerated=accelerated),
-        tools=("netperf", "ip"),
-        tester_tools=("netserver", "ip"),
-        options=(*network.options("ipsec"), *((("ipsec", "accelerator"),) if accelerated else ())),
         conditions=conditions,
         lacks=lacks,
     )
 
 
-BENCHMARKS = (
-    _benchmark("ipsec_hw", "IPSec Hardware Performance", accelerated=True),
-    _benchmark("ipsec_sw", "IPSec Software Performance", accelerated=False),
-)
+BENCHMARKS = (_benchmark("ipsec_hw", accelerated=True), _benchmark("ipsec_sw", accelerated=False))
