@@ -21,6 +21,7 @@ _MTU = 1500
 _CARRIER_S = 10
 _SERVER_S = 5
 
+THROUGHPUT = Metric("throughput", Unit.MEGABIT_PER_SECOND, Direction.HIGHER, "THROUGHPUT", 0.001, 400_000)
 _SERVERS = {"netserver": "netserver -D -N -p {port}", "iperf3": "iperf3 -s -p {port}"}
 
 
@@ -55,16 +56,6 @@ def over_link(
 ) -> list[Step]:
     """A measurement over a section's cable, beside a server; `before` are steps before the server's start."""
     return [prepare(board, section), *before, server.start(), step, server.stop(), put_back()]
-
-
-def throughput(title: str, name: str = "throughput", high: float = 400_000) -> Metric:
-    """The column of a throughput in Mbit/s."""
-    return Metric(name, Unit.MEGABIT_PER_SECOND, Direction.HIGHER, title, 0.001, high)
-
-
-def kpps(title: str, low: float = 0.001, high: float = 300_000) -> Metric:
-    """The column of thousands of packets a second."""
-    return Metric("kpps", Unit.KILOPACKET_PER_SECOND, Direction.HIGHER, title, low, high)
 
 
 def prepare(board: Board, section: str) -> Prepare:

@@ -49,11 +49,11 @@ _CPU_LOAD = "CPU Load % (LOCAL_CPU_UTIL)"
 _DATAGRAM_SIZE = Metric(
     "datagram_size", Unit.BYTE, Direction.NONE, "UDP Datagram Size (LOCAL_SEND_SIZE)", 1, 65507
 )
+_PACKETS = Metric("kpps", Unit.KILOPACKET_PER_SECOND, Direction.HIGHER, "Packets Per Second", 0.001, 300_000)
 
 
 def _udp_metrics(load: str) -> tuple[Metric, ...]:
-    packets = network.kpps("Packets Per Second")
-    return (_DATAGRAM_SIZE, network.throughput("THROUGHPUT"), packets, percentage("cpu_load", load))
+    return (_DATAGRAM_SIZE, network.THROUGHPUT, _PACKETS, percentage("cpu_load", load))
 
 
 def _udp_readings(size: int, rate: float, load: float) -> list[Reading]:
@@ -121,7 +121,7 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
         f"tcp_bidir{'_pacing' if pacing else ''}",
         f"TCP Bidirectional Throughput{' Interrupt Pacing' if pacing else ''}",
         "netserver",
-        metrics=(network.throughput("THROUGHPUT"), percentage("cpu_load", _CPU_LOAD)),
+        metrics=(network.THROUGHPUT, percentage("cpu_load", _CPU_LOAD)),
         profiles=Profile.both("command", [row], seconds=(60, 2)),
         steps=steps,
         tools=("netperf", "ethtool") if pacing else ("netperf",),

@@ -101,7 +101,7 @@ def _benchmark(driver: str, kind: str) -> Benchmark:
         driver=driver,
         title=f"{driver.upper()} {name} Mode Forwarding",
         section=("Ethernet", f"{driver.upper()} Ethernet Driver"),
-        metrics=(network.throughput("THROUGHPUT"), *_LOADS),
+        metrics=(network.THROUGHPUT, *_LOADS),
         profiles=Profile.both("mode", rows, seconds=(60, 20)),
         steps=steps,
         tools=("ip",),
