@@ -58,9 +58,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Command:
-    """A command (POSIX sh; its outputs are files in `$OUT`) and the machine it runs on. An exit status other
-    than 0 is a failure; after `timeout_s` seconds it counts as hung, and usually it takes `expect_s`. If its
-    output does not come back whole, it runs once more.
+    """A command and the machine it runs on: the common part of all kinds of steps except a search.
+
+    `command` is POSIX sh; its outputs are files in `$OUT`. An exit status other than 0 is a failure; after
+    `timeout_s` seconds it counts as hung, and usually it takes `expect_s`. If its output does not come back
+    whole, it runs once more.
     """
 
     name: str

@@ -173,9 +173,8 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Result(SpoolRecord, frozen=True, tag="result"):
-    """All samples of one case in one run, with the names of its raw outputs and its programs with their
-    versions. `duration_s` is the wall time of the case, `tool_s` that of its commands on the board, both in
-    seconds.
+    """All samples of one case in one run, with its status, the names of its raw outputs, and its programs.
+    `duration_s` is the wall time of the case, `tool_s` that of its commands on the board, both in seconds.
     """
 
     benchmark: str
