@@ -111,7 +111,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one test of each case of each benchmark of the module's driver."""
     if not {"benchmark", "case"} <= set(metafunc.fixturenames):
         return
-    driver = _driver(metafunc.definition)
+    where = metafunc.definition
+    driver = next((marker.args[0] for marker in where.iter_markers("lg_feature")), "")
+    if not driver:
+        raise pytest.UsageError(f"{where.path}: names no driver with pytest.mark.lg_feature")
+    if driver not in FEATURES:
+        raise pytest.UsageError(
+            f"{where.path}: there is no driver {driver!r}; known are {', '.join(FEATURES)}"
+        )
     session = metafunc.config.stash.get(SESSION, None)
     profile = session.run.profile if session else metafunc.config.option.profile or "full"
     pairs = [
@@ -122,17 +129,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     ]
     ids = [f"{benchmark.name}-{case.label}" for benchmark, case in pairs]
     metafunc.parametrize(("benchmark", "case"), pairs, ids=ids)
-
-
-def _driver(definition: pytest.Item | Any) -> str:
-    for marker in definition.iter_markers("lg_feature"):
-        driver = marker.args[0]
-        if driver not in FEATURES:
-            raise pytest.UsageError(
-                f"{definition.path}: there is no driver {driver!r}; known are {', '.join(FEATURES)}"
-            )
-        return str(driver)
-    raise pytest.UsageError(f"{definition.path}: names no driver with pytest.mark.lg_feature")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

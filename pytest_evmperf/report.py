@@ -3,7 +3,6 @@ longer as links to the run's files.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,21 +28,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         for row in result_rows(result):
             figure = f"{row.mean} {row.unit} (min {row.low}, max {row.high}, n {row.count})"
             item.user_properties.append((plain(row.metric), plain(figure)))
-        report.extras = [*getattr(report, "extras", []), *_extras(item.config, result)]
+        if item.config.pluginmanager.hasplugin("html"):
+            from pytest_html import extras  # noqa: PLC0415  # only where the plugin is
+
+            links = [session.folder.absolute() / link for link in (*result.raw, "console.log")]
+            shown = [extras.html(_html(None, [result]))]
+            shown += [extras.url(link.as_uri(), name=link.name) for link in links]
+            report.extras = [*getattr(report, "extras", []), *shown]
     return report
-
-
-def _extras(config: pytest.Config, result: Result) -> list[Any]:
-    if not config.pluginmanager.hasplugin("html"):
-        return []
-    from pytest_html import extras  # noqa: PLC0415  # only where the plugin is
-
-    folder = config.stash[SESSION].folder.absolute()
-    links = [*result.raw, "console.log"]
-    return [
-        extras.html(_html(None, [result])),
-        *(extras.url((folder / link).as_uri(), name=Path(link).name) for link in links),
-    ]
 
 
 def _html(session: MeasuringSession | None, results: Sequence[Result], **values: Any) -> str:

@@ -10,7 +10,7 @@ from evmperf.benchmarks import control
 from evmperf.keeping.wanted import clock
 from evmperf.model.ended import cause
 from evmperf.model.outlets import plain
-from evmperf.model.results import Result, Status
+from evmperf.model.results import Status
 from evmperf.report.table import result_rows, text_table
 from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 from pytest_evmperf.ticker import Ticker
@@ -83,17 +83,12 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     result = item.stash.get(RESULT, None)
     if result:
         session.learn(index, result.duration_s)
+        figures = ", ".join(f"{r.metric} {r.mean} {r.unit}" for r in result_rows(result) if r.required)
+        well = result.status is Status.MEASURED
+        said = figures if well else f"{result.status.upper()}: {cause(result)}  {figures}"
         reporter.ensure_newline()
-        reporter.write_line(plain(f"{'':{width * 2 + 4}}{_one_line(result)}"))
+        reporter.write_line(plain(f"{'':{width * 2 + 4}}{said}  in {result.duration_s:.1f} s"))
     return outcome
-
-
-def _one_line(result: Result) -> str:
-    figures = ", ".join(f"{row.metric} {row.mean} {row.unit}" for row in result_rows(result) if row.required)
-    took = f"{result.duration_s:.1f} s"
-    if result.status is Status.MEASURED:
-        return f"{figures}  in {took}"
-    return f"{result.status.upper()}: {cause(result)}  {figures}  in {took}"
 
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> Any:

@@ -1,8 +1,7 @@
 """The commands `evmperf image` and `evmperf provision`: images, and putting them on boards."""
 
-from __future__ import annotations
-
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -16,7 +15,7 @@ from evmperf.model.replies import Remark, Reply
 
 @command("image")
 def _image(options: argparse.Namespace) -> None:
-    with ProgressBar() as bar:
+    with contextlib.closing(ProgressBar()) as bar:
         read = provisioning.read(requested(ReadImage, options), bar.hear)
     if options.json:
         print(json.dumps(read.facts | {"warnings": read.warnings}, indent=1))
@@ -32,7 +31,7 @@ def _image(options: argparse.Namespace) -> None:
 
 @command("provision")
 def _provision(options: argparse.Namespace) -> None:
-    with ProgressBar() as bar:
+    with contextlib.closing(ProgressBar()) as bar:
         done = provisioning.provision(requested(Provision, options), bar.hear)
     word = "was already running and is unchanged" if done.left_alone else "is installed and runs"
     print(f"{done.image} {word}: {done.kernel}, {done.uboot}")
@@ -45,18 +44,12 @@ class ProgressBar:
         self._shown = False
         self._last = 0.0
 
-    def __enter__(self) -> ProgressBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._clear()
-
     def hear(self, reply: Reply) -> None:
         """Show the news of a request: a line that stays, or how much is done."""
         if isinstance(reply, Portion):
             self.progress(reply.what, reply.done, reply.whole)
         elif isinstance(reply, Remark):
-            self._clear()
+            self.close()
             print(reply.sentence, flush=True)
 
     def progress(self, what: str, done: int, whole: int) -> None:
@@ -69,7 +62,8 @@ class ProgressBar:
         bar = "#" * round(30 * share)
         print(f"\r{what:<7} [{bar:<30}] {share:4.0%} {done >> 20} MiB", end="", file=own(sys.stderr))
 
-    def _clear(self) -> None:
+    def close(self) -> None:
+        """Take the line away."""
         if self._shown:
             print("\r" + " " * 70 + "\r", end="", file=own(sys.stderr), flush=True)
             self._shown = False
