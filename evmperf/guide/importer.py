@@ -101,10 +101,8 @@ def load_all(file: Path, release: str = "", os: str = "", board: str = "") -> li
 def interpret(
     text: str, name: str = "guide", release: str = "", os: str = "", board: str = ""
 ) -> ImportedGuide:
-    """The figures of a guide's text; `release` and `os` where its title does not say. A further
-    guide in the same text is among `following`.
-
-    Raises UsageError for a text that states no release or has no table.
+    """The figures of a guide's text; `release` and `os` where its title does not say. A further guide in the
+    same text is among `following`. Raises UsageError for a text that states no release or has no table.
     """
     parts = guides(text.removeprefix(_BYTE_ORDER_MARK))
     first, *others = (_interpret(part, name, release, os, board) for part in parts)

@@ -104,10 +104,9 @@ def own(figures: Figures, dialect: Dialect) -> Layout:
 
 
 def like(imported: ImportedGuide, figures: Figures, keep_unread: bool = False) -> Layout:
-    """The layout of a given guide, filled with these figures; what it has no place for follows.
-
-    A table of it that is not known is left out, as its figures would be another release's, unless
-    `keep_unread`; either way it is among the layout's `unread`.
+    """The layout of a given guide, filled with these figures; what it has no place for follows. A table of it
+    that is not known is left out, as its figures would be another release's, unless `keep_unread`; either way
+    it is among the layout's `unread`.
     """
     layout = Layout(imported.dialect)
     seen: set[tuple[str, str, str]] = set()

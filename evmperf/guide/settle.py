@@ -104,10 +104,9 @@ class Witness:
         return steady.history(identity.board(board), self.os, self.guide)
 
     def board(self, source: SourceTable, found: Match, boards: "Boards") -> str:
-        """The only one of a guide's boards that the record has this table of, in the release with it
-        that is next to the guide's, if its figures are like those there (a guide that only gives the
-        layout has none); "" where there is no such board, or where the list has a name that is not
-        known.
+        """The only one of a guide's boards that the record has this table of, in the release with it that is
+        next to the guide's, if its figures are like those there (a guide that only gives the layout has
+        none); "" where there is no such board, or where the list has a name that is not known.
         """
         mine = {identity.board(name) for name in (*boards.names, *boards.modules)}
         with_it = self._nearest((board, found.table.benchmark) for board in mine)

@@ -55,11 +55,9 @@ def same_release(given: str, found: str) -> bool:
 def of_release(
     there: Sequence[StoredRun], release: str, os: str = "", wanted: Sequence[str] = ()
 ) -> list[StoredRun]:
-    """The runs of a release, and of some boards if they are named; of NEWEST, each board's runs
-    of the release that it was measured with last.
-
-    Raises UsageError when there are none, when they are of two operating systems, or when virtual
-    and real boards would meet.
+    """The runs of a release, and of some boards if they are named; of NEWEST, each board's runs of the
+    release that it was measured with last. Raises UsageError when there are none, when they are of two
+    operating systems, or when virtual and real boards would meet.
     """
     last = {entry.run.board: entry.run.release for entry in there if entry.run.release}
     found = [entry for entry in there if not wanted or entry.run.board in wanted]

@@ -13,9 +13,8 @@ _NARROWEST = 10
 
 @dataclass(frozen=True)
 class Column:
-    """One column: numbers are aligned `right`, text may `wrap` or be cut to `most` characters.
-
-    Where the table is too wide, the columns with the highest `drop` are left out first; 0 stays.
+    """One column: numbers are aligned `right`, text may `wrap` or be cut to `most` characters. Where the
+    table is too wide, the columns with the highest `drop` are left out first; 0 stays.
     """
 
     heading: str

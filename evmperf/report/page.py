@@ -175,7 +175,6 @@ def _range(record: VerdictRecord) -> str:
 
 def write(folder: Path, answers: Sequence[Answer] = ()) -> Path:
     """Write the report of the run in `folder`, with what `evmperf why` answers of it, and return its path.
-
     Raises UsageError for a folder without a run, LabError when the file cannot be written.
     """
     target = folder / NAME

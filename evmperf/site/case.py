@@ -51,7 +51,7 @@ def write(folder: Folder, case: SiteCase, trends: Sequence[Trend], runs: Sequenc
         shortened=shortened,
         places=places,
         night="release" if published else "night",
-        shares=[_share(case.board, trend) for trend in trends],
+        shares=["" if case.board.startswith("virtual") else _share(case.board, trend) for trend in trends],
         outcome=outcome,
         reason=reason,
         another=ANOTHER,
@@ -77,11 +77,8 @@ def reason(trend: Trend) -> str:
 
 
 def _share(board: str, trend: Trend) -> str:
-    """The newest figure's share of what the best mode of its bus can carry; virtual boards have none."""
-    if board.startswith("virtual"):
-        return ""
-    newest = trend.alike[-1].value
-    return buses.share_in_words(*trend.key, unit=trend.unit, mean=newest, board=board)
+    """The newest figure's share of what the best mode of its bus can carry."""
+    return buses.share_in_words(*trend.key, unit=trend.unit, mean=trend.alike[-1].value, board=board)
 
 
 def fitting(trends: Sequence[Trend], runs: Sequence[Run]) -> tuple[str, str]:

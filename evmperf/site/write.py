@@ -47,11 +47,10 @@ class Written:
 
 def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
     """Write the site of all runs of some sources into a folder; what is there is written over. Of a run that
-    several have, the first one's counts.
-
-    `reports` is the address at which the runs' folders can be seen (`https://lab/results`), or `copied` for
-    copies of the reports within the site; without it, points lead to the reports where they lie, as far as
-    they do. Raises UsageError when there are no runs, LabError when the disk does not take the pages.
+    several have, the first one's counts. `reports` is the address at which the runs' folders can be seen
+    (`https://lab/results`), or `copied` for copies of the reports within the site; without it, points lead to
+    the reports where they lie, as far as they do. Raises UsageError when there are no runs, LabError when the
+    disk does not take the pages.
     """
     parts = (one.sources if isinstance(one, WithHistory) else (one,) for one in sources)
     sources = tuple(itertools.chain.from_iterable(parts))
