@@ -111,9 +111,7 @@ def write(
 
 
 def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, str]:
-    """The options of `eth` for the board's interface at whose other end this machine is, {} where none
-    is known; a board that is reached over the network (`far`) gets no new address.
-    """
+    """The options of `eth` for the interface cabled to this machine, {} for none; no new address if `far`."""
     ours = list(_our_addresses())
     for name, addresses in links.items():
         for address in addresses:
@@ -128,9 +126,7 @@ def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, str]:
 
 
 def blank(folder: Path, name: str, title: str = "") -> Path:
-    """A file of a board that nobody has looked at: what a person must say is FILL_IN, which
-    `evmperf board check` refuses. Raises as `keep` does.
-    """
+    """A board file that `evmperf board check` refuses until each FILL_IN is said. Raises as `keep` does."""
     if not re.fullmatch(copying.NAME, name):
         raise UsageError(copying.WRONG_NAME.format(name))
     port = Voice(Port(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0"), "login", "", RATES[0])

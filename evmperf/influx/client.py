@@ -215,9 +215,7 @@ class Store:
 
 
 def _said(error: ApiException) -> tuple[str, bool]:
-    """What the server says, without the headers that the exception's own text has; and whether it is
-    InfluxDB that found fault, not a proxy with a page of its own.
-    """
+    """What the server says, without headers, and whether it is InfluxDB that says so, not a proxy."""
     try:
         body = json.loads(error.body)
         said, own = str(body["message"]), "code" in body

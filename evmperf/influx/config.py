@@ -45,9 +45,7 @@ def config_file(environment: Mapping[str, str]) -> Path:
 
 
 def load(environment: Mapping[str, str] = os.environ) -> Config | None:
-    """The settings, variables before the file, None without any; raises UsageError for incomplete or wrong
-    ones, and for a file that others may read.
-    """
+    """The settings, variables before the file, None without any; raises UsageError for wrong or open ones."""
     path = config_file(environment)
     values = _read(path)
     given = {name: environment[variable(name)] for name in _NAMES if environment.get(variable(name))}

@@ -34,9 +34,7 @@ def place(environment: Mapping[str, str]) -> StorePlace:
 
 
 def _converted(folder: StoreFolder) -> StoreFolder:
-    """The folder, with the runs that an evmperf without a store has kept there taken in. Their
-    files stay, in `converted/`.
-    """
+    """The folder, with runs from before there was a store taken in; their files go to `converted/`."""
     for path in folder.root.glob("*/run.json"):
         old = path.parent
         try:

@@ -131,9 +131,7 @@ def now() -> str:
 
 
 def folder(name: str) -> Path:
-    """The board's folder (absolute), which may not exist; raises UsageError for a name that cannot be a
-    folder's and a network namespace's.
-    """
+    """The board's folder (absolute), which may not exist; raises UsageError for a name that is not valid."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"board name {name!r} is not valid: use up to 32 lower-case letters, digits, '-' and "

@@ -81,9 +81,7 @@ def program_inputs(recipe: Recipe) -> list[str]:
 
 
 def build_programs(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
-    """Compile the recipe's programs into `target`, from its own folder of programs, else from the Debian
-    source package that it names.
-    """
+    """Compile the recipe's programs into `target`, from its own folder, else from a Debian source package."""
     spec = recipe.data["programs"]
     own, foreign = recipe.files(spec["folder"]), target / "source"
     with (
@@ -112,9 +110,7 @@ def install_programs(part: Path, root: Path) -> None:
 
 
 def build_devicetree(recipe: Recipe, qemu: dict[str, Any], steps: BuildSteps, folder: Path) -> None:
-    """Make `folder`/board.dtb of QEMU's tree for the recipe's machine (`qemu`: image.json's) and the
-    recipe's dtc source, which may name QEMU's nodes again.
-    """
+    """Make `folder`/board.dtb of QEMU's tree (`qemu`: image.json's) and the recipe's source for dtc."""
     words = recipe.data["arguments"]
     machine, memory = (words[words.index(option) + 1] for option in ("-M", "-m"))
     dumped, source = folder / "dumped.dtb", folder / "board.dts"

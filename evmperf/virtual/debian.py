@@ -164,9 +164,7 @@ class DebianArchive:
         self._steps.run(["dpkg-deb", "--extract", file, target], what, self._log)
 
     def unpack_source(self, source: str, target: Path, *members: str) -> None:
-        """Unpack a source package's upstream tarball, which apt checks, or `members` of it (tar's
-        words) into `target`, without its top folder.
-        """
+        """Unpack a source's upstream tarball, or `members` of it, into `target` without the top folder."""
         folder = self._folder / "debs"
         command = ["apt-get", *self._options, "--download-only", "--tar-only", "source", source]
         self._steps.run(command, f"Downloading the source of {source}", self._log, cwd=folder)

@@ -35,9 +35,7 @@ def ports(board: Board) -> tuple[int, int]:
 
 
 def write(original: Path, copy: Path, *, serial_port: int, power_port: int) -> None:
-    """Write a copy of a board file with these ports; raises UsageError for one without ports, or if the
-    copy cannot be written.
-    """
+    """Write a copy of a board file with these ports; raises UsageError."""
     serial, power = ports(boards.load(original))
     text = re.sub(rf"\b(port: ){serial}\b", rf"\g<1>{serial_port}", original.read_text())
     # The simulated meter is behind the power switch.

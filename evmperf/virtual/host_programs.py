@@ -93,9 +93,7 @@ def describe_qemu(recipe: Recipe, part: Path) -> dict[str, Any]:
 
 
 def fastest_aio(qemu: dict[str, Any], scratch: Path) -> str:
-    """The fastest of QEMU's ways to read a file here: io_uring, which containers often forbid, is twice as
-    fast as threads for the SD controllers' reads of 512 bytes.
-    """
+    """QEMU's fastest way to read files here: io_uring, where a container allows it, else threads."""
     scratch.write_bytes(bytes(65536))
     command = [*qemu["img"], "bench", "-f", "raw", "-c", "1", "-i", "io_uring", str(scratch)]
     done = subprocess.run(command, capture_output=True, check=False, env=qemu["env"])

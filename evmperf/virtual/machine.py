@@ -46,9 +46,7 @@ def nic_count(image: EvmImage) -> int:
 
 
 class Machine:
-    """Starts and kills QEMU, one call at a time: `files` are the board's disks, `devices` opens its
-    network, `options` are further words, `last_exit` is the last QEMU's end.
-    """
+    """Starts and kills QEMU, one call at a time, with `files` as disks and `options` as further words."""
 
     def __init__(
         self,

@@ -117,9 +117,7 @@ def _read(variant: str, above: tuple[str, ...]) -> tuple[tuple[Path, ...], dict[
 
 
 def _merge(below: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Merge as RFC 7396: mappings key by key, null removes, `KEY+` adds to the list KEY and `KEY-` takes
-    out. Raises ValueError for an entry to take out that is missing.
-    """
+    """Merge as RFC 7396, with `KEY+` to add to the list KEY and `KEY-` to take out; raises ValueError."""
     merged = dict(below)
     for key, value in over.items():
         if key.endswith("+"):

@@ -32,9 +32,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class NetDevices:
-    """What QEMU needs to know: netdev definitions, the file descriptors they name, and the command that runs
-    it where they are.
-    """
+    """What QEMU gets: netdev definitions, the descriptors that they name, and the command to run it with."""
 
     definitions: list[str]
     descriptors: Sequence[int] = ()
@@ -59,9 +57,7 @@ def nics_of(interfaces: Iterable[str]) -> list[Nic]:
 
 
 class TesterSpace:
-    """A namespace with taps until `close`; all have the same addresses, as none sees another. `programs`
-    goes to the front of its PATH. Raises LabError.
-    """
+    """A namespace with taps until `close`; `programs` goes to the front of its PATH. Raises LabError."""
 
     def __init__(self, board: Path, nics: int, programs: str = "") -> None:
         self.namespace = namespace_of(board)
