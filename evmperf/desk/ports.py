@@ -41,9 +41,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Voice:
-    """What talks on a port: `U-Boot`, `login`, `password`, `Linux`, or "" for nothing; what it said
-    last, and at which baud rate.
-    """
+    """What talks on a port: `U-Boot`, `login`, `password`, `Linux` or ""; what it said; the baud rate."""
 
     port: Port
     talks: str

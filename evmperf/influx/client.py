@@ -67,9 +67,7 @@ class Store:
         self._client.close()  # type: ignore[no-untyped-call]  # the client is not typed
 
     def write(self, lines: Sequence[str]) -> list[tuple[str, str]]:
-        """Store lines of line protocol; returns refused lines with reasons, found by halving refused batches.
-        Raises StoreError if the server takes nothing; writing again changes nothing.
-        """
+        """Store lines, even again; returns the refused ones with their reasons. Raises StoreError."""
         refused: list[tuple[str, str]] = []
         parts = [lines]
         while parts:

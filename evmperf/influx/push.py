@@ -89,9 +89,7 @@ def send_if_named(folder: Path) -> str:
 
 @dataclass
 class RunPush:
-    """Sends one run into one bucket, from where it stands, again and again while it grows: points sent,
-    points refused, and whether the run is there whole.
-    """
+    """Sends one run into one bucket while it grows: points sent, points refused, and if it is complete."""
 
     store: Store
     folder: Path

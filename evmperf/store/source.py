@@ -123,14 +123,7 @@ class _Told(msgspec.Struct):
 
 _Figure = tuple[Key, str, list[tuple[float, ...]], comparable.ComparableCase]
 """One metric of a case: its samples in each run that has it."""
-_FIGURES = """
-SELECT benchmark, "case", driver, profile, version, rest, names,
-list(run) AS runs, list(number) AS places, flatten(list(numbers)) AS numbers
-FROM (SELECT *, list_transform(samples, lambda s: [s.metric, s.unit]) AS names,
-    list_transform(samples, lambda s: s.value) AS numbers
-    FROM {rows} WHERE record = 'result' AND samples IS NOT NULL AND began_ns >= $since)
-GROUP BY ALL
-"""
+_FIGURES = Path(__file__).with_name("figures.sql").read_text("utf-8")
 
 
 class BoardFigures:
