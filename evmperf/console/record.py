@@ -229,17 +229,15 @@ class History:
                 half = len(self._records) // 2
                 self._bytes -= sum(len(r.data) + _RECORD_BYTES for r in self._records[:half])
                 del self._records[:half]
-            if self._file:
-                self._write_up_to_limit(record)
-
-    def _write_up_to_limit(self, record: ConsoleRecord) -> None:
-        """Of a file that is full, only the events of the lab go on."""
-        full = self._written > limits.CONSOLE_LOG_BYTES
-        if record.kind != "<" or not full:
-            self._write(record.line())
-        if not full and self._written > limits.CONSOLE_LOG_BYTES:
-            said = f"console output is not kept from here on: {limits.CONSOLE_LOG_BYTES} bytes"
-            self._write(ConsoleRecord(record.mono_ns, record.wall_ns, "#", said.encode()).line())
+            if not self._file:
+                return
+            # Of a file that is full, only the events of the lab go on.
+            full = self._written > limits.CONSOLE_LOG_BYTES
+            if record.kind != "<" or not full:
+                self._write(record.line())
+            if not full and self._written > limits.CONSOLE_LOG_BYTES:
+                said = f"console output is not kept from here on: {limits.CONSOLE_LOG_BYTES} bytes"
+                self._write(replace(record, kind="#", data=said.encode(), bound_ns=0).line())
 
     def _write(self, line: bytes) -> None:
         """Append a line to the file, or nothing of it."""

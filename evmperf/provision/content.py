@@ -23,22 +23,16 @@ _PIECE = 1 << 24
 _ZSTD_READ = 1 << 11
 """Of zstd, which knows no such limit, bytes a step takes: each four of them may say 128 KiB."""
 
-_MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"\x28\xb5\x2f\xfd", "zst"),
-    (b"\x1f\x8b", "gz"),
-    (b"BZh", "bz2"),
-)
-SUFFIXES = tuple(name for _, name in _MAGIC)
-"""What compressed images are called: their last suffix."""
-
-_DECODERS: dict[str, Callable[[], Any]] = {
-    "xz": lzma.LZMADecompressor,
+_FORMATS: dict[str, tuple[bytes, Callable[[], Any]]] = {
+    "xz": (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
     # The limit of memory is that of `zstd --ultra --long=31`; the window of usual files is 8 MiB.
-    "zst": lambda: zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj(),
-    "gz": lambda: zlib.decompressobj(wbits=31),
-    "bz2": bz2.BZ2Decompressor,
+    "zst": (b"\x28\xb5\x2f\xfd", lambda: zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()),
+    "gz": (b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31)),
+    "bz2": (b"BZh", bz2.BZ2Decompressor),
 }
+"""Of each compression what its files begin with, and what reads them."""
+SUFFIXES = tuple(_FORMATS)
+"""What compressed images are called: their last suffix."""
 
 
 def kind(file: Path) -> str:
@@ -60,7 +54,7 @@ def kind(file: Path) -> str:
 
 def of_bytes(head: bytes) -> str:
     """How data that begins like this is compressed: one of SUFFIXES, "" for not at all."""
-    return next((name for magic, name in _MAGIC if head.startswith(magic)), "")
+    return next((name for name, (magic, _) in _FORMATS.items() if head.startswith(magic)), "")
 
 
 def stream(
@@ -74,14 +68,14 @@ def stream(
             seen(data)
             yield data
         return
-    decoder = _DECODERS[compression]()
-    fresh = True
+    _, new = _FORMATS[compression]
+    decoder, fresh = new(), True
     while data := file.read(_READ):
         seen(data)
         more = False
         while data or (more and not decoder.eof):
             if decoder.eof:
-                decoder, fresh = _DECODERS[compression](), True
+                decoder, fresh = new(), True
             if fresh and not (data := bytes(data).lstrip(b"\0")):
                 break  # xz pads between streams, and tapes and block devices behind the last one
             try:

@@ -51,7 +51,7 @@ class InstallationRecord(msgspec.Struct, frozen=True):
     medium: str = ""
     mounts: int | None = None
     starts: int = 0
-    schema: int = 0
+    schema: int = SCHEMA
 
     def may_hold(self, content: str) -> bool:
         """Whether the image of this SHA-256 was written last, wholly, and was seen to boot."""
@@ -84,7 +84,7 @@ class Book:
     def read(self) -> InstallationRecord:
         """What is known; an empty record where nothing is, or another version wrote it."""
         record = stored(self.file, InstallationRecord)
-        return replace(record, schema=0) if record and record.schema == SCHEMA else InstallationRecord()
+        return record if record and record.schema == SCHEMA else InstallationRecord()
 
     def begins(self, entry: InstallationEntry) -> None:
         """An image is going to be written."""
@@ -106,7 +106,7 @@ class Book:
         self._write(replace(known, good=known.on_board, medium=medium, mounts=mounts, starts=0))
 
     def _write(self, record: InstallationRecord) -> None:
-        write_whole(self.file, msgspec.json.encode(replace(record, schema=SCHEMA)))
+        write_whole(self.file, msgspec.json.encode(record))
 
 
 def with_images(sides: Sequence[Sequence[str]], board: Board) -> list[list[str]]:
