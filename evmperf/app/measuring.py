@@ -32,7 +32,6 @@ from evmperf.model.replies import WantedSession
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
 from evmperf.model.units import seconds
-from evmperf.provision.cache import open_image
 from evmperf.runs.spool import Spool, new_run_id
 
 if TYPE_CHECKING:
@@ -117,6 +116,8 @@ class MeasuringSession:
         fetched. Nothing is held, switched or written yet.
         """
         if self.wanted.image:
+            from evmperf.provision.cache import open_image  # noqa: PLC0415  # requests is slow to import
+
             open_image(self.wanted.image, self.board)
 
     def hold(self, coordinator: str, tell: Callable[[str], None]) -> None:

@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import requests
-
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED
 from evmperf.measure.bench import ShellReply
@@ -245,6 +243,8 @@ def _text(file: Path) -> str:
 
 def ask(host: str, method: str, what: str, body: str = "", timeout_s: float = _ANSWER_S) -> str:
     """The answer of the lab at the `host` of a NetworkPowerPort; raises LabError."""
+    import requests  # noqa: PLC0415  # slow to import, and only a virtual EVM's lab is asked by HTTP
+
     base, _, _ = host.partition("/power/")  # http://HOST:PORT/power/{index}
     try:
         answer = requests.request(method, f"{base}/{what}", data=body, timeout=timeout_s)
