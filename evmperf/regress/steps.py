@@ -72,7 +72,9 @@ def _partition(rows: Floats) -> list[list[int]]:
     """
     # One odd night is no level: what is far from the nights around it counts as less far.
     around = np.pad(rows, ((0, 0), (_AROUND, _AROUND)), mode="reflect")
-    around = np.median(np.lib.stride_tricks.sliding_window_view(around, 2 * _AROUND + 1, axis=1), axis=2)
+    windows = np.lib.stride_tricks.sliding_window_view(around, 2 * _AROUND + 1, axis=1)
+    # Part by part: the median makes copies.
+    around = np.concatenate([np.median(part, axis=2) for part in np.array_split(windows, 8)])
     rows = np.clip(rows, around - _FAR, around + _FAR)
     rows = rows - np.median(rows, axis=1, keepdims=True)
     count, nights = rows.shape
