@@ -45,20 +45,13 @@ class Past(NamedTuple):
 
 @dataclass(frozen=True)
 class EarlierNight:
-    """One earlier run. `told` is what was said of its figures, where its records are at hand."""
+    """One earlier run. `told` is what was said of its figures, where its records are at hand: the relative
+    change of an alarm (0: there was none), and from which run on a confirmed change is the level.
+    """
 
     run: Run
     figures: Mapping[Key, Past]
-    told: Mapping[Key, ToldNight] = field(default_factory=dict)
-
-
-class ToldNight(NamedTuple):
-    """The relative change that an alarm was raised about (0: none was), and from which run on a
-    confirmed change is the level.
-    """
-
-    alarm: float
-    level_since: str
+    told: Mapping[Key, tuple[float, str]] = field(default_factory=dict)
 
 
 class _Sample(msgspec.Struct, gc=False):
@@ -105,8 +98,9 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
             whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
             lines = decoder.decode_lines(whole)
             told = {
-                Key(line.benchmark, line.case, line.metric): ToldNight(
-                    (line.change or 0.0) if line.verdict in _MOVED else 0.0, line.level_since
+                Key(line.benchmark, line.case, line.metric): (
+                    (line.change or 0.0) if line.verdict in _MOVED else 0.0,
+                    line.level_since,
                 )
                 for line in lines
                 if line.record == "verdict"
@@ -290,9 +284,10 @@ def pasts(
             past.runs.append(run.id)
             past.twins.append(twin)
             if alarms and (said := alarms.get(key)):
-                past.alarm = run.id if said.alarm else ""
-                past.alarmed = there.value, said.alarm
-                past.begin(said.level_since)
+                alarm, since = said
+                past.alarm = run.id if alarm else ""
+                past.alarmed = there.value, alarm
+                past.begin(since)
     for past in found.values():
         past.level_twins()
     return found
