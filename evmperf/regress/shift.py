@@ -279,7 +279,6 @@ def _compared(
     spreads[:, -1 - _NEWEST :] *= restless
     found = np.full((len(_WEIGHTS), 4, len(level), past.count.shape[1] - 1), np.nan)
     normal = np.full((len(_WEIGHTS), len(level), past.count.shape[1]), np.nan)
-    kept = np.nan_to_num(past.kept)
     for place, group in enumerate(groups):
         nights = group.nights[mine]
         pasts = nights.shape[1]
@@ -288,7 +287,8 @@ def _compared(
         off = np.empty(count.shape)
         for column, counts in enumerate(count.T):
             known = weights[counts]
-            off[:, column] = np.einsum("rk,rk->r", kept[:, column], known[:, :REFERENCE])
+            kept = np.nan_to_num(past.kept[:, column])
+            off[:, column] = np.einsum("rk,rk->r", kept, known[:, :REFERENCE])
             off[:, column] += np.einsum("rk,rk->r", nights[:, column], known[:, REFERENCE:])
         error = spreads[:, :pasts] * np.sqrt(factor[count])
         low, high = group.low[:, mine], group.high[:, mine]
