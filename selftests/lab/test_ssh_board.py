@@ -19,6 +19,7 @@ from evmperf.lab import sshlink
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import BoardError, RefusedOutput, UsageError
 from evmperf.tools import systemd_analyze
+from selftests.support.deskboard import this_machine
 from selftests.support.sshd import Sshd
 
 
@@ -186,24 +187,25 @@ def test_a_key_that_does_not_fit_is_said_at_once(open_bench, sshd):
 def test_a_session_over_ssh_measures_linux_and_leaves_the_board_alone(tmp_path, sshd):
     file = board_file(tmp_path, sshd)
     results = tmp_path / "results"
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "--lg-env",
-            file,
-            f"--results={results}",
-            "-k",
-            "boot_time or (openssl_throughput and aes-128-cbc and 1024)",
-        ],
-        cwd=boards.ENV_DIR.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "EVMPERF_STATE": str(tmp_path)},
-    )
+    with this_machine():
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "--lg-env",
+                file,
+                f"--results={results}",
+                "-k",
+                "boot_time or (openssl_throughput and aes-128-cbc and 1024)",
+            ],
+            cwd=boards.ENV_DIR.parent,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "EVMPERF_STATE": str(tmp_path)},
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "All measured" in done.stdout
     (run,) = results.glob("*/run.json")

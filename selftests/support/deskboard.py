@@ -1,6 +1,7 @@
 """A board on a desk: scripted, on a pseudo terminal, with a disk that is a file; and the desk itself."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pty
@@ -8,6 +9,7 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import tty
@@ -111,13 +113,22 @@ class DeskBoard(FakeBoard):
         os.close(self._follower)
 
 
+@contextlib.contextmanager
+def this_machine():
+    """This machine is a board for one session at a time: the steps of all write below one folder."""
+    with boards.Path(tempfile.gettempdir(), "evmperf-selftests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def evmperf(*words, **more):
-    return subprocess.run(
-        [sys.executable, "-m", "evmperf", "desk", *words],
-        cwd=boards.ENV_DIR.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        **more,
-    )
+    with this_machine():
+        return subprocess.run(
+            [sys.executable, "-m", "evmperf", "desk", *words],
+            cwd=boards.ENV_DIR.parent,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            **more,
+        )
