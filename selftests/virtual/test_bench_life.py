@@ -21,22 +21,9 @@ from evmperf.virtual.client import LabClient, all_benches
 
 pytestmark = pytest.mark.virtual_evm
 
-CLI = """
-import argparse, sys
-from evmperf.model.errors import EvmperfError
-from evmperf.cli import arguments, virtual
-parser = argparse.ArgumentParser()
-arguments.add(parser.add_subparsers(required=True), "virtual")
-args = parser.parse_args()
-try:
-    sys.exit(args.func(args))
-except EvmperfError as error:
-    sys.exit(f"error: {error}")
-"""
-
 
 def cli(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", CLI, "virtual", *words]
+    command = [sys.executable, "-m", "evmperf", "virtual", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -240,9 +227,9 @@ def test_cli(make_bench: Callable[..., LabClient], tmp_path: Path) -> None:
 
 
 def test_foreground(state: Path, built_image: object) -> None:
-    words = ["virtual", "start", "front", "--foreground", "--serial-port=0", "--power-port=0"]
+    words = ["evmperf", "virtual", "start", "front", "--foreground", "--serial-port=0", "--power-port=0"]
     with subprocess.Popen(
-        [sys.executable, "-c", CLI, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         try:
             assert process.stdout is not None
