@@ -30,7 +30,7 @@ def ssh_board(prefix=()):
             sshd.stop()
 
 
-QUICK = ("--yes", "-k", "aes-128 and 16384")
+QUICK = ("--yes", "-k", "openssl_throughput and aes-128 and 16384")
 
 
 def test_the_desk_measures_over_ssh_alone(tmp_path):

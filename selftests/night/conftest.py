@@ -25,6 +25,7 @@ class Night:
         self.lab, self.results = lab, folder / "results"
         file = lab.board_file(folder / "scripted.yaml")
         self.plan = folder / "plan.yaml"
+        self.boots = plan.pop("boots", 1)
         jobs = [{"board": str(file), "benchmarks": "default_rootfs", **job} for job in plan.pop("boards")]
         usual = {"until": "10m", "stagger": "0s", "health_check": "default_rootfs"}
         self.plan.write_text(yaml.safe_dump({**usual, **plan, "boards": jobs}))
@@ -40,7 +41,9 @@ class Night:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 # Runs of other tests would be a history, and a loaded host a slower board.
-                env=self.lab.environment | {"EVMPERF_HISTORY": str(self.plan.with_name("history"))},
+                env=self.lab.environment
+                | {"EVMPERF_HISTORY": str(self.plan.with_name("history"))}
+                | {"PYTEST_ADDOPTS": f"--boots={self.boots}"},
             )
 
     def wait(self) -> int:

@@ -28,7 +28,7 @@ def measure_alone(lab, folder, place):
     file = lab.board_file(folder / "alone.yaml")
     words = [sys.executable, "-m", "pytest", "--lg-env", str(file), "-k", "default_rootfs"]
     done = subprocess.run(
-        [*words, f"--results={folder / 'alone'}", "-p", "no:cacheprovider"],
+        [*words, f"--results={folder / 'alone'}", "-p", "no:cacheprovider", "--boots=1"],
         cwd=REPOSITORY,
         env={**lab.environment, "LG_PLACE": place},
         capture_output=True,
@@ -166,7 +166,7 @@ def test_what_fails_on_the_products_account_is_not_tried_elsewhere(lab, night):
     # One of three boots fails: the board works, and so the figures count as they are.
     for board in lab.boards.values():
         board.boots[:] = ["well", "oops", "well"]
-    tonight = night(boards=[{"name": "kind", **KIND}])
+    tonight = night(boards=[{"name": "kind", **KIND}], boots=3)
     assert tonight.wait() == 1, tonight.said
     (measured,) = tonight.events("measured")
     assert measured["ending"] == "failed"
