@@ -16,6 +16,7 @@ _WITHIN = {("device", "msata"): "sata", ("device", "usbdev"): "usbhost"}
 """A value of an inner heading and the outer heading's that it refines."""
 
 
+@functools.lru_cache(maxsize=4096)
 def plain(text: str) -> str:
     """A text's words, for comparing: without case, underscores, punctuation and runs of blanks."""
     return " ".join(re.sub(r"[^a-z0-9]+", " ", text.lower()).split())
