@@ -1,7 +1,5 @@
 """The checks of a board and its lab in their order; each reports its finding, and the next follows."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import time
