@@ -1,6 +1,7 @@
 """The project's own tests need no board; run them with `pytest selftests`."""
 
 import os
+import signal
 import sys
 import uuid
 
@@ -17,6 +18,11 @@ NEEDS = {"influxd": {"influxd", "own_influxd"}, "browser": {"browser"}}
 # The tests start hundreds of sessions: compiling evmperf anew is 0.8 s of each session's 2.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# nohup and a script's `&` have these ignored, by us and by all that the tests start.
+for number, usual in {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}.items():
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 # The same examples on every machine and every day: a red selftest is a change, not a dice roll.
 hypothesis.settings.register_profile(
