@@ -101,6 +101,10 @@ class _Output:
         """The record that brought the byte before `position`."""
         return self._records[bisect.bisect_left(self._ends, position)]
 
+    def length(self, mono_ns: int) -> int:
+        """How many bytes had arrived by then."""
+        return sum(len(r.data) for r in self._records if r.mono_ns <= mono_ns)
+
     def mark(self, phase: Phase, match: re.Match[bytes]) -> BootMark:
         text = match.group().decode("utf-8", "replace")
         return _mark(phase, self.record(match.end()), text)
@@ -129,7 +133,10 @@ def find(records: Sequence[ConsoleRecord], prompt: str) -> dict[Phase, BootMark]
             if phase not in _EITHER_ORDER:
                 start = match.end()
     linux = {Phase.STARTING_KERNEL, Phase.EFI_STUB, Phase.FIRST_KERNEL_LINE} & set(marks)
-    match = re.compile(prompt.encode()).search(output.data, start)
+    # The echo of what is typed follows a prompt on its line, which was whole until then.
+    ends = (output.length(r.mono_ns) for r in records if r.kind == ">")
+    found_by = (re.compile(prompt.encode()).search(output.data, start, e) for e in (*ends, len(output.data)))
+    match = next(filter(None, found_by), None)
     if linux and match:  # a prompt before Linux is U-Boot's
         found = output.mark(Phase.PROMPT, match)
         began = min(marks[phase].mono_ns for phase in linux)

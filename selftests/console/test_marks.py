@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.benchmarks.families.boot import LateStamp, readings
+from evmperf.boards.prompts import INIT_SHELL_PROMPT
 from evmperf.console.marks import ObservedBoot, Phase, find, last_phase, seconds
 from evmperf.console.record import POWER_ANSWERED, POWER_ON, ConsoleRecord
 from evmperf.model.errors import RefusedOutput
@@ -93,6 +94,15 @@ def test_the_prompt_of_a_shell_as_init_is_found():
     marks = find(record([text]), r"[\r\n][^\r\n\[]{0,20}# ")
     assert marks[Phase.PROMPT].text.strip() == "sh-5.2#"
     assert marks[Phase.INIT_STARTED].text == "Run /bin/sh as init"
+
+
+def test_the_echo_of_what_is_typed_after_a_prompt_does_not_hide_it():
+    """The root's medium is asked for at once, in the shell that has no other line than that prompt."""
+    said = [b"Starting kernel ...\r\n[    0.000000] Linux\r\n", b"job control turned off\r\n# "]
+    asked = ConsoleRecord(25 * 10**8, 25 * 10**8, ">", b"[ -e /proc/cmdline ] || mount\n")
+    records = record([*said, b"[ -e /proc/cmdline ] || mount\r\nend\r\n# "])
+    records.insert(3, asked)
+    assert find(records, INIT_SHELL_PROMPT)[Phase.PROMPT].mono_ns == 2 * 10**9
 
 
 def test_a_boots_readings_are_the_spans_between_its_marks():

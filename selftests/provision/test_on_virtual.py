@@ -178,7 +178,7 @@ def test_a_board_that_boots_another_release_is_found(lab, install, releases, tmp
     with pytest.raises(LabError) as failed:
         work.install(str(astray))
     assert "kernel is '#2" in str(failed.value)
-    assert "the image's '#1" in str(failed.value)
+    assert "the image's is '#1" in str(failed.value)
 
 
 @pytest.mark.long_provisioning
