@@ -44,7 +44,7 @@ programs: setup
 	@scripts/host-packages selftests/host-packages.txt scripts/pdf-packages.txt
 
 dashboards: setup ## write the Grafana dashboards anew, after a change of the catalogue
-	@$(BIN)/python -m evmperf.grafana
+	@$(BIN)/python -m evmperf.publish.grafana
 
 demo: setup ## boot the virtual EVM and measure boot time and eMMC: a first look
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot_time or uboot_emmc or emmc_raw_fio or (emmc_ext4 and not fio)"

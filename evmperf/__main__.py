@@ -2,6 +2,6 @@
 
 import sys
 
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
 
 sys.exit(main())

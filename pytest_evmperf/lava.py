@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evmperf.lava.selection import case_name, figure_name, unit_name
+from evmperf.commands.lava.selection import case_name, figure_name, unit_name
 from evmperf.model.results import Status
 from evmperf.model.stats import summarise
 from pytest_evmperf.plugin import RESULT, what_is_measured

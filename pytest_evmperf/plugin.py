@@ -12,15 +12,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from evmperf.app.measuring import MeasuringSession
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.boards import board as boards
+from evmperf.boards.console.powering import Person
 from evmperf.boards.vocabulary import FEATURES
-from evmperf.cli import arguments
-from evmperf.console.powering import Person
-from evmperf.influx.config import variable
-from evmperf.keeping.claim import JOIN
+from evmperf.commands.app.measuring import MeasuringSession
+from evmperf.commands.cli import arguments
+from evmperf.lab.keeping.claim import JOIN
 from evmperf.measure import boardfile
 from evmperf.model.ended import cause
 from evmperf.model.errors import EvmperfError, Kind, LabError, UsageError, was_ctrl_c
@@ -29,6 +28,7 @@ from evmperf.model.outlets import plain
 from evmperf.model.places import project
 from evmperf.model.replies import Failed, Reply, SessionEnded, WantedSession
 from evmperf.model.results import Case, Status
+from evmperf.publish.influx.config import variable
 from pytest_evmperf.ticker import aside, teller
 
 TESTS = project("tests")

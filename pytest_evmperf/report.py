@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evmperf.app.measuring import MeasuringSession
+from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result
-from evmperf.report.table import result_rows
+from evmperf.publish.report.table import result_rows
 from pytest_evmperf.plugin import RESULT, SESSION
 
 
@@ -40,10 +40,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def _html(session: MeasuringSession | None, results: Sequence[Result], **values: Any) -> str:
     """The table of results, for a session with what is known of it, else with what failed."""
-    from evmperf.pages import look  # noqa: PLC0415  # not needed to collect tests
+    from evmperf.publish.pages import look  # noqa: PLC0415  # not needed to collect tests
 
     values |= {"session": session, "results": results, "rows": result_rows}
-    return look.render("report/pytest.html.j2", **values)
+    return look.render("publish/report/pytest.html.j2", **values)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -60,7 +60,7 @@ def pytest_html_results_summary(prefix: list[str], session: Any) -> None:
         return
     run = measuring.run
     known = {**run.facts.to_dict(), "release": run.release, "os": run.os}
-    from evmperf.report import page  # noqa: PLC0415  # not needed to collect tests
+    from evmperf.publish.report import page  # noqa: PLC0415  # not needed to collect tests
 
     report = (measuring.folder / page.NAME).absolute().as_uri()
     prefix.append(_html(measuring, measuring.results, known=known, report=report))

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from evmperf.app.measuring import MeasuringSession
 from evmperf.benchmarks import control
-from evmperf.keeping.wanted import clock
+from evmperf.commands.app.measuring import MeasuringSession
+from evmperf.lab.keeping.wanted import clock
 from evmperf.model.ended import cause
 from evmperf.model.outlets import plain
 from evmperf.model.results import Status
-from evmperf.report.table import result_rows, text_table
+from evmperf.publish.report.table import result_rows, text_table
 from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 from pytest_evmperf.ticker import Ticker
 
@@ -112,7 +112,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         return
     terminalreporter.section(f"measured on {session.board.name}, profile {session.run.profile}")
     if session.results:
-        from evmperf.published import source  # noqa: PLC0415  # slow to import, for the end only
+        from evmperf.guides.published import source  # noqa: PLC0415  # slow to import, for the end only
 
         baseline = source.baseline(session.run)
         width = None if terminalreporter.isatty else 140 if baseline else 120

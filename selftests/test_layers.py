@@ -10,95 +10,65 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("evmperf", "pytest_evmperf", "strategies", "tests", "selftests")
 
-ROOMS = {
-    # room: what it is | which rooms it may import
+DISTRICTS = {
+    # district: what it is | which districts it may import
     "model": ("the words as data: records, units, errors, statistics, what is comparable", ""),
-    "pages": ("the look of every page: style sheet, base, plots, names of cases", "model"),
-    "boards": ("board files, typed; their vocabulary; where they are looked for", "model"),
-    "tools": ("one module a tool: command line and parser", "model"),
-    "console": ("the console as a record: stamps, marks, watch, one boot", "model"),
-    "runs": ("the spool on disk; earlier runs, wherever they are kept", "console model"),
-    "store": ("the analytical store: runs of all labs as columns", "runs console model"),
-    "benchmarks": (
-        "what a benchmark is, the catalogue, families of tables, one module a table",
-        "boards tools console model",
-    ),
-    "state": (
-        "what a board is doing around a case, what spoils a figure, limits of buses",
-        "benchmarks boards tools model",
-    ),
+    "boards": ("board files, typed; the console of a board as a record, its marks and signs", "model"),
+    "benchmarks": ("what a benchmark is, tables, families; tools: command lines and parsers", "boards model"),
     "measure": (
-        "what a benchmark may touch, the runner, a step on the board, facts",
-        "state benchmarks boards tools console runs model",
+        "what a benchmark may touch, the runner, the state around a case; runs on disk (the spool)",
+        "benchmarks boards model",
     ),
-    "keeping": ("who holds which board: the keeper of a host, and Labgrid's places", "boards model"),
-    "virtual": ("what virtual EVMs are made of, and the virtual lab", "boards runs model"),
+    "virtual": ("what virtual EVMs are made of, and the virtual lab", "measure boards model"),
+    "guides": ("published figures, and the reading of published guides", "measure benchmarks boards model"),
+    "judge": ("regressions and goals, A/B and bisection", "guides measure benchmarks boards model"),
+    "publish": (
+        "report, site, the next guide, dashboards, databases, store, exports",
+        "judge guides measure benchmarks boards model",
+    ),
     "lab": (
-        "Labgrid's side: console, shell, power, tester, meter, media",
-        "measure benchmarks boards tools console runs model",
+        "Labgrid's side: drivers, holding a board, images, the desk, the doctor",
+        "publish virtual measure benchmarks boards model",
     ),
-    "provision": (
-        "images: reading, checking, putting on the board, identifying what booted",
-        "lab measure benchmarks boards tools console runs model",
-    ),
-    "published": (
-        "tables of published guides, dialects, artefacts, releases, published figures",
-        "state benchmarks boards tools console runs model",
-    ),
-    "guide": (
-        "reading guides, and writing the next",
-        "published pages benchmarks boards tools console runs model",
-    ),
-    "regress": (
-        "judging runs, and goals; A/B and bisection",
-        "published measure benchmarks boards tools console runs model",
-    ),
-    "report": (
-        "terminal tables, the report of a run",
-        "published state pages benchmarks boards tools console runs model",
-    ),
-    "site": (
-        "the site of trends: static pages from runs",
-        "regress published measure state pages benchmarks boards tools console store runs model",
-    ),
-    "influx": ("the way to the database and back", "runs benchmarks model"),
-    "grafana": ("dashboards and alerts from the catalogue", "runs benchmarks boards model"),
-    "lava": (
-        "LAVA jobs, their import, a LAVA of one's own",
-        "measure benchmarks boards tools console runs virtual model",
-    ),
-    "desk": (
-        "finding the board on a desk: serial ports, SSH, what it is and its file",
-        "lab measure benchmarks boards tools console runs model",
-    ),
-    "doctor": (
-        "the checks of day one: the lab and the board, step by step",
-        "lab keeping influx measure state benchmarks boards tools console runs virtual model",
-    ),
-    "app": (
-        "use cases: typed requests to typed replies, and the processes that work on them",
-        "doctor desk lava site report influx guide regress keeping provision published lab measure state "
-        "benchmarks boards console store runs virtual model",
-    ),
-    "night": (
-        "many boards side by side: plan, journal, health of boards, status, the night's page",
-        "app lava keeping pages measure runs benchmarks boards model",
-    ),
-    "gitlab": ("pipelines and notes", "night measure pages benchmarks boards runs model"),
-    "cli": ("every subcommand's arguments, loaded when called", "*"),
+    "commands": ("use cases, the command line, nights of many boards, LAVA, GitLab", "*"),
 }
 """docs/architecture.md shows this table. Lazy and type-only imports count."""
+
+DOORS = {
+    "boards": "board copying images options prompts reference variation vocabulary yamlfile console.attempt "
+    "console.booted console.marks console.powering console.record console.review console.signs console.tree "
+    "console.watch",
+    "benchmarks": "benchmark catalogue control step wording families.boot families.scratch tables.latencies "
+    "tools.control tools.meter tools.systemd_analyze",
+    "measure": "around bench boardfile provenance runner shellstep signals runs.casefile runs.differences "
+    "runs.folders runs.history runs.spool runs.stamps state.answers state.buses state.contrast state.look "
+    "state.rules",
+    "virtual": "board client debian envfile image recipe release server steps",
+    "guides": "published.artefacts published.declared published.dialect published.identity published.meaning "
+    "published.record published.releases published.source published.steady reading.conditions "
+    "reading.importer reading.match reading.rows reading.source reading.teach",
+    "judge": "ab accepted against causes confirm experiment gitrange goals judge nights rounds search shift "
+    "trends",
+    "publish": "guide.layout guide.page guide.plots guide.writer influx.client influx.config influx.push "
+    "influx.reader pages.look report.ab report.boots report.columns report.differences report.exports "
+    "report.page report.table report.verdicts site store.files store.source store.tables",
+    "lab": "bench boardcheck desk.boardfile desk.identity desk.ports doctor.examination doctor.finding "
+    "doctor.host doctor.target keeping.claim keeping.locks keeping.wanted provision.cache provision.identity "
+    "provision.installation provision.network provision.record provision.scratch provision.ways",
+    "commands": "cli.main",
+}
+"""The modules of a district that others may import; all of `model` may be."""
 
 MEASURING = ("evmperf/model/replies.py",)
 """What names the process that measures, which is a pytest."""
 
-PURE = ("model", "boards", "tools", "benchmarks", "state")
-"""Rooms that compute the same whenever and wherever they are called."""
+PURE = ("model", "boards/*.py", "benchmarks", "measure/state")
+"""Places that compute the same whenever and wherever they are called."""
 IMPURE = {"subprocess", "socket", "time", "random", "secrets", "requests", "threading", "shutil"}
 ANYWHERE = {"__init__", "__main__"}
 """Modules that may stand at the top of evmperf."""
-LABGRID = ("lab", "provision", "keeping", "doctor")
-"""Rooms that know Labgrid."""
+LABGRID = ("lab",)
+"""Districts that know Labgrid."""
 
 
 @functools.cache
@@ -148,10 +118,10 @@ def offenders(folder, forbidden, but=()):
     ]
 
 
-def rooms_imported(file):
-    """The rooms that a module of evmperf imports from."""
-    rooms = {name.split(".")[1] for name in imports(file) if name.startswith("evmperf.")}
-    return rooms - {"__version__"}
+def districts_imported(file):
+    """The districts that a module of evmperf imports from."""
+    found = {name.split(".")[1] for name in imports(file) if name.startswith("evmperf.")}
+    return found - {"__version__"}
 
 
 def module_graph():
@@ -175,33 +145,47 @@ def module_graph():
 def test_the_page_on_architecture_has_this_table():
     page = (ROOT / "docs" / "architecture.md").read_text()
     rows = [
-        f"| `{room}` | {what} | {allowed.replace('*', 'all rooms') or 'nothing'} |"
-        for room, (what, allowed) in ROOMS.items()
+        f"| `{district}` | {what} | {allowed.replace('*', 'all') or 'nothing'} |"
+        for district, (what, allowed) in DISTRICTS.items()
     ]
     assert [row for row in rows if row not in page] == []
 
 
-def test_every_module_has_a_room():
+def test_every_module_has_a_district():
     top = {path.name.removesuffix(".py") for path in (ROOT / "evmperf").iterdir()}
-    assert top - ANYWHERE - {"__pycache__", "py.typed"} <= set(ROOMS)
+    assert top - ANYWHERE - {"__pycache__", "py.typed"} == set(DISTRICTS)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_imports_what_the_table_allows(room):
-    allowed = set(ROOMS[room][1].split()) | {room}
-    if "*" in allowed or not (ROOT / "evmperf" / room).is_dir():
-        return
-    assert [
-        f"{file.relative_to(ROOT)} imports {', '.join(sorted(rooms_imported(file) - allowed))}"
-        for file in modules(f"evmperf/{room}")
-        if rooms_imported(file) - allowed
-    ] == []
+@pytest.mark.parametrize("district", DISTRICTS)
+def test_a_district_imports_what_the_table_allows_and_uses_it(district):
+    allowed = set(DISTRICTS[district][1].split())
+    found = {
+        name: str(file.relative_to(ROOT))
+        for file in modules(f"evmperf/{district}")
+        for name in districts_imported(file) - {district}
+    }
+    if "*" not in allowed:
+        assert {name: file for name, file in found.items() if name not in allowed} == {}
+        assert allowed - set(found) == set()
 
 
 def test_the_table_has_no_circle():
-    order = list(ROOMS)
-    for room, (_, allowed) in ROOMS.items():
-        assert all(order.index(other) < order.index(room) for other in allowed.split("*")[0].split())
+    order = list(DISTRICTS)
+    for district, (_, allowed) in DISTRICTS.items():
+        before = order[: order.index(district)]
+        assert set(allowed.split("*")[0].split()) <= set(before)
+
+
+def test_districts_are_entered_by_their_doors():
+    entered = {district: set() for district in DOORS}
+    for module, imported in module_graph().items():
+        for other in imported:
+            _, district, *rest = [*other.split("."), ""]
+            if district in DOORS and module.split(".")[1:2] != [district]:
+                entered[district].add(".".join(rest).rstrip("."))
+    assert {name: " ".join(sorted(found)) for name, found in entered.items()} == {
+        name: " ".join(sorted(doors.split())) for name, doors in DOORS.items()
+    }
 
 
 def test_no_modules_import_each_other_in_a_circle():
@@ -233,7 +217,7 @@ STRATEGY = ("evmperf/lab/strategy.py", "evmperf/lab/bootoptions.py")
 
 @pytest.mark.parametrize("module", STRATEGY)
 def test_the_strategy_knows_nothing_of_evmperf_but_the_console(module):
-    assert rooms_imported(ROOT / module) <= {"console", "boards", "model", "lab"}
+    assert districts_imported(ROOT / module) <= {"boards", "model", "lab"}
     ours = {n for n in imports(ROOT / module) if n.startswith("evmperf.lab.")}
     assert {name.split(".")[2] for name in ours} <= {"bootoptions"}
 
@@ -253,12 +237,13 @@ def test_nothing_imports_conftest(folder):
     assert [name for name in found if "conftest" in name.split(".")] == []
 
 
-@pytest.mark.parametrize("room", PURE)
-def test_pure_rooms_compute_only(room):
-    assert offenders(f"evmperf/{room}", IMPURE) == []
+@pytest.mark.parametrize("place", PURE)
+def test_pure_places_compute_only(place):
+    files = [file for file in (ROOT / "evmperf").glob(place) if file.is_file()] or modules(f"evmperf/{place}")
+    assert [name for file in files for name in offenders(str(file.relative_to(ROOT)), IMPURE)] == []
     reads = [
         f"{file.relative_to(ROOT)} line {node.lineno}"
-        for file in modules(f"evmperf/{room}")
+        for file in files
         for node in nodes(file)
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv")
     ]
@@ -273,7 +258,7 @@ def test_modules_are_loaded_by_name_in_one_place_only():
         if isinstance(node, ast.Call) and _name(node.func) in ("import_module", "__import__")
     ]
     # A catalogue discovers; the command line loads the module of the command that was typed.
-    assert found == ["evmperf/benchmarks/catalogue.py", "evmperf/cli/main.py"]
+    assert found == ["evmperf/benchmarks/catalogue.py", "evmperf/commands/cli/main.py"]
 
 
 def test_nothing_in_the_package_knows_its_selftests():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.cli import main as cli
+from evmperf.commands.cli import main as cli
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -23,9 +23,9 @@ CLASSES = {
     "benchmark": "benchmarks.benchmark.Benchmark",
     "board": "boards.board.Board",
     "case": "model.results.Case",
-    "finding": "doctor.finding.CheckFinding",
-    "hold": "keeping.taking.Hold",
-    "keeper": "keeping.server.Keeper",
+    "finding": "lab.doctor.finding.CheckFinding",
+    "hold": "lab.keeping.taking.Hold",
+    "keeper": "lab.keeping.server.Keeper",
     "kind": "model.errors.Kind",
     "mark": "model.records.BootMark",
     "metric": "model.results.Metric",
@@ -36,7 +36,7 @@ CLASSES = {
     "run": "model.run.Run",
     "runner": "measure.runner.Runner",
     "sample": "model.results.Sample",
-    "spool": "runs.spool.Spool",
+    "spool": "measure.runs.spool.Spool",
     "step": "benchmarks.step.Command",
     "verdict": "model.verdict.Verdict",
 }

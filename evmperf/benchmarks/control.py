@@ -1,9 +1,9 @@
 """Control metrics, measured once a session and in no guide: when they change, the board or the lab did."""
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile
+from evmperf.benchmarks.tools import control
 from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.units import Unit
-from evmperf.tools import control
 
 NAME = "control"
 LOADED = 1.5

@@ -112,7 +112,8 @@ class MeterWindow:
 @dataclass(frozen=True)
 class MeasurePower(Measure):
     """A step that reads the board's rails after its command, which starts something in the background. Its
-    outputs are those of the window's `check`, and the readings in the form of `evmperf.tools.meter`.
+    outputs are those of the window's `check`, and the readings in the form of
+    `evmperf.benchmarks.tools.meter`.
     """
 
     window: MeterWindow = field(kw_only=True)

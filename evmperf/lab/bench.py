@@ -11,9 +11,9 @@ from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
+from evmperf.boards.console.marks import ObservedBoot, find, remarks
+from evmperf.boards.console.powering import Person
 from evmperf.boards.variation import Variation
-from evmperf.console.marks import ObservedBoot, find, remarks
-from evmperf.console.powering import Person
 from evmperf.lab.meter import RailMeterDriver
 from evmperf.lab.shell import LinuxShell, UbootShell
 from evmperf.lab.sshlink import SshFiles, SshLink

@@ -8,7 +8,7 @@ from attr.validators import deep_mapping, instance_of
 from labgrid.strategy import Strategy
 
 from evmperf.boards import prompts
-from evmperf.console import booted
+from evmperf.boards.console import booted
 
 _KERNEL_START = r"Starting kernel|EFI stub: |Linux version \d"
 
@@ -44,7 +44,7 @@ class BootOptions(Strategy):  # type: ignore[misc]
         media: U-Boot commands that choose each medium, before `boot_command`
         kernel_arguments_variable: U-Boot variable whose words join the kernel's command line
         roots: regular expressions of what the root of the running system is like for each medium
-            (evmperf.console.booted has the defaults); a medium without one is not checked
+            (evmperf.boards.console.booted has the defaults); a medium without one is not checked
         login_prompt, init_shell_prompt: what ends a boot, as regular expressions
         silence_timeout: seconds without a byte after which a boot loader is taken to hang, and
             after which a newline asks Linux for its prompt again

@@ -15,10 +15,10 @@ from labgrid.util import PtxExpect
 from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
-from evmperf.console.attempt import NotReached
-from evmperf.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, ConsoleRecord, History, widened
-from evmperf.console.signs import Alarm, last_line
-from evmperf.console.watch import Watch
+from evmperf.boards.console.attempt import NotReached
+from evmperf.boards.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, ConsoleRecord, History, widened
+from evmperf.boards.console.signs import Alarm, last_line
+from evmperf.boards.console.watch import Watch
 from evmperf.lab.stamper import StampedPort
 from evmperf.model import limits
 from evmperf.model.errors import BoardError, EvmperfError, LabError
@@ -148,7 +148,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         self.history.event(f"no more input from here: {error}")
 
     def restart(self, event: str) -> None:
-        """Begin the record of a boot, with an event of `evmperf.console.record`."""
+        """Begin the record of a boot, with an event of `evmperf.boards.console.record`."""
         self.drop_input()
         with self._news:
             self._alarm = None

@@ -19,8 +19,8 @@ from labgrid.driver.exception import ExecutionError
 from labgrid.factory import target_factory
 
 from evmperf.lab.tester import ask
+from evmperf.measure.runs import folders
 from evmperf.model.errors import LabError
-from evmperf.runs import folders
 
 _MEDIUM_S = 20.0
 """Seconds within which a card must be seen after it was switched to the host."""

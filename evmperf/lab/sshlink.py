@@ -17,11 +17,11 @@ from typing import Any
 from labgrid.driver import ExecutionError, SSHDriver
 from labgrid.exceptions import NoDriverFoundError
 
-from evmperf.console.marks import ObservedBoot
+from evmperf.benchmarks.tools import systemd_analyze
+from evmperf.boards.console.marks import ObservedBoot
 from evmperf.lab.tester import CommandTester
 from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError
-from evmperf.tools import systemd_analyze
 
 _BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _REBOOT = "(sleep 1; reboot) >/dev/null 2>&1 &"

@@ -29,7 +29,7 @@ import sys
 import threading
 import time
 
-from evmperf.console.record import Line
+from evmperf.boards.console.record import Line
 from evmperf.lab.transport import Transport, connect
 from evmperf.model import limits
 from evmperf.model.errors import LabError

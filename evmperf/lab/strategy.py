@@ -17,9 +17,17 @@ from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
-from evmperf.console import booted, powering
-from evmperf.console.attempt import Attempt, CameBack, NotReached, await_prompt, post_mortem, recent, tell
-from evmperf.console.powering import Person
+from evmperf.boards.console import booted, powering
+from evmperf.boards.console.attempt import (
+    Attempt,
+    CameBack,
+    NotReached,
+    await_prompt,
+    post_mortem,
+    recent,
+    tell,
+)
+from evmperf.boards.console.powering import Person
 from evmperf.lab.bootoptions import MEDIA, BoardState, BootOptions
 from evmperf.model.errors import Stopped, UsageError, was_ctrl_c
 

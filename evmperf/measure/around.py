@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from evmperf.boards.board import Board
 from evmperf.measure.bench import Clock, Shell, Steps
+from evmperf.measure.state import look
+from evmperf.measure.state.look import BoardLook
 from evmperf.model.errors import ToolError
 from evmperf.model.state import State
-from evmperf.state import look
-from evmperf.state.look import BoardLook
 
 _GRAIN_S = 0.02
 """How far off the difference of two uptimes is at most: the kernel prints hundredths."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evmperf.boards.board import Board
-from evmperf.console.marks import ObservedBoot
+from evmperf.boards.console.marks import ObservedBoot
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Meter(Protocol):
 
     def read(self, rails: Sequence[str]) -> Mapping[str, tuple[str, str]]:
         """Voltage and current (or power) of each rail as the meter's text with unit:
-        "+7.5E-01 V", "3 mA", "2250 uW". `evmperf.tools.meter` parses it.
+        "+7.5E-01 V", "3 mA", "2250 uW". `evmperf.benchmarks.tools.meter` parses it.
 
         Raises LabError when the meter does not answer.
         """

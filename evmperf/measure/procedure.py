@@ -19,12 +19,12 @@ from evmperf.benchmarks.step import (
     Where,
     next_trial,
 )
+from evmperf.benchmarks.tools import meter as log
 from evmperf.measure.bench import Bench, Clock, Meter
 from evmperf.measure.progress import StepProgress
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.errors import BoardError, EvmperfError, RefusedOutput, ToolError
 from evmperf.model.results import Failure, Reading
-from evmperf.runs.spool import Spool
-from evmperf.tools import meter as log
 
 Perform = Callable[[Command, StepProgress], Outputs]
 """Runs a command on its machine; raises its failure."""

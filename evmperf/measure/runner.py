@@ -10,21 +10,21 @@ from dataclasses import replace
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Command, MeasurePower, Outputs, Plan, Prepare, Where
+from evmperf.boards.console.marks import Phase, last_phase
 from evmperf.boards.variation import Variation
-from evmperf.console.marks import Phase, last_phase
 from evmperf.measure import documents, provenance, shellstep, varied
 from evmperf.measure.around import Around
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.procedure import Executions, Perform, Procedure, perform_metered
 from evmperf.measure.progress import StepProgress
+from evmperf.measure.runs.spool import Spool
+from evmperf.measure.state import buses, rules
+from evmperf.measure.state.rules import Finding
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, Stopped, ToolError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case, Failure, Result
 from evmperf.model.state import State
-from evmperf.runs.spool import Spool
-from evmperf.state import buses, rules
-from evmperf.state.rules import Finding
 
 _PORTS = range(20000, 30000)
 """Ports of a benchmark's server: below Linux's ephemeral ports."""

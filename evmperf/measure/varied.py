@@ -6,6 +6,7 @@ measurement is what no software should change, once a session; no other figure d
 
 from evmperf.benchmarks import control
 from evmperf.benchmarks.step import Plan
+from evmperf.benchmarks.tools import control as loop
 from evmperf.boards.variation import Variation
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Clock, Shell, Steps
@@ -13,7 +14,6 @@ from evmperf.measure.progress import StepProgress
 from evmperf.model.errors import LabError, ToolError
 from evmperf.model.facts import Facts
 from evmperf.model.results import Failure, Reading, Result
-from evmperf.tools import control as loop
 
 _COMMAND_S = 120
 """Seconds after which a command of a variation counts as hung."""

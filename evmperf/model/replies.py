@@ -1,6 +1,6 @@
 """What a process asks of a session that it starts, and the replies of evmperf's processes, as JSON.
 
-`python -m evmperf.app` writes its replies a line each to its standard output; a pytest that
+`python -m evmperf.commands.app` writes its replies a line each to its standard output; a pytest that
 measures writes its one reply into the file of `--answer`.
 """
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
+from evmperf.measure.runs import folders
 from evmperf.model.errors import LabError, UsageError
-from evmperf.runs import folders
 
 HOST = "127.0.0.1"
 DEFAULT_NAME = "virtual"

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from evmperf.measure.runs import folders
 from evmperf.model.errors import LabError
-from evmperf.runs import folders
 from evmperf.virtual import compiled, host_programs, rootfs
 from evmperf.virtual.recipe import Recipe, recipes_dir
 from evmperf.virtual.steps import BuildSteps, Progress, check_host, make_ext4, tool

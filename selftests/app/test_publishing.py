@@ -2,8 +2,8 @@
 
 import pytest
 
-from evmperf.app import publishing
-from evmperf.app.requests import WriteGuide
+from evmperf.commands.app import publishing
+from evmperf.commands.app.requests import WriteGuide
 from evmperf.model.errors import UsageError
 from selftests.support import spools
 

@@ -8,20 +8,20 @@ import sys
 import msgspec
 import pytest
 
-from evmperf.app import why
-from evmperf.app.requests import Explained, Why
 from evmperf.benchmarks.families.boot import record
-from evmperf.cli.main import main
-from evmperf.console.marks import ObservedBoot, find
-from evmperf.console.record import HEADER, POWER_ON, ConsoleRecord
+from evmperf.boards.console.marks import ObservedBoot, find
+from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord
+from evmperf.commands.app import why
+from evmperf.commands.app.requests import Explained, Why
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs.spool import Spool, append_records
+from evmperf.measure.state import answers
+from evmperf.measure.state.answers import Price
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.state import State
-from evmperf.runs.spool import Spool, append_records
-from evmperf.state import answers
-from evmperf.state.answers import Price
 from selftests.support import spools
 
 HEALTHY = {
@@ -193,7 +193,7 @@ def test_the_command_and_the_process_say_the_same(asked, tmp_path, capsys):
     assert "evmperf ab" in printed
     asking = msgspec.json.encode(Why(folder=folder))
     done = subprocess.run(
-        [sys.executable, "-m", "evmperf.app"], input=asking, stdout=subprocess.PIPE, check=True
+        [sys.executable, "-m", "evmperf.commands.app"], input=asking, stdout=subprocess.PIPE, check=True
     )
     reply = msgspec.json.decode(done.stdout, type=Explained)
     assert reply.answers[0].causes[0].rule == "limited"
@@ -275,6 +275,7 @@ def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
 def test_a_session_needs_nothing_of_the_extra_guide():
     """A fresh `pip install .` has neither docutils nor Sphinx, and its sessions end with a report."""
     lacking = "import sys; sys.modules.update(docutils=None, sphinx=None, matplotlib=None)"
-    code = f"{lacking}; import evmperf.app.why, evmperf.app.desk, evmperf.report.page, pytest_evmperf.plugin"
+    code = f"{lacking}; import evmperf.commands.app.why, evmperf.commands.app.desk"
+    code += "; import evmperf.publish.report.page, pytest_evmperf.plugin"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

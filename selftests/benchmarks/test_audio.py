@@ -4,8 +4,8 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.tables.media import RATES
+from evmperf.benchmarks.tools.alsa import FRAME_BITS
 from evmperf.model.errors import RefusedOutput, UsageError
-from evmperf.tools.alsa import FRAME_BITS
 from selftests.support.boardfiles import fake_board
 
 PLAYBACK = catalogue.benchmark("audio_playback")

@@ -10,11 +10,11 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.boards.reference import known, sections
 from evmperf.boards.vocabulary import FEATURES
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
+from evmperf.guides.published.declared import tables
 from evmperf.measure import boardfile
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.places import is_plain
-from evmperf.published.declared import tables
 from selftests.support.boardfiles import fake_board
 
 ROOT = Path(__file__).resolve().parents[2]

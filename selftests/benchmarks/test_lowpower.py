@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.tables import low_power as lowpower
 from evmperf.benchmarks.tables.low_power import RAILS, TOTAL
+from evmperf.benchmarks.tools import meter, suspend
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.results import Reading
-from evmperf.tools import meter, suspend
 from selftests.support.boardfiles import fake_board
 
 DEEP = catalogue.benchmark("lpm_power_deep_sleep")

@@ -20,8 +20,8 @@ FILES = (
     "evmperf/benchmarks/tables/can_loopback.py",
     "evmperf/benchmarks/tables/can_loopback.sh",
     "evmperf/benchmarks/tables/can_loopback.yaml",
-    "evmperf/tools/can.py",
-    "evmperf/tools/can.sh",
+    "evmperf/benchmarks/tools/can.py",
+    "evmperf/benchmarks/tools/can.sh",
     "selftests/data/can",
     "selftests/tools/test_can.py",
     "tests/test_can.py",
@@ -56,10 +56,10 @@ import tempfile
 from pathlib import Path
 import numpy as np
 from evmperf.benchmarks import catalogue
-from evmperf.cli.main import main
-from evmperf.grafana.write import files
-from evmperf.influx.lines import Lines
-from evmperf.runs.spool import read_records, read_run
+from evmperf.commands.cli.main import main
+from evmperf.publish.grafana.write import files
+from evmperf.publish.influx.lines import Lines
+from evmperf.measure.runs.spool import read_records, read_run
 from selftests.support import runs
 
 def said(*arguments):
@@ -158,7 +158,7 @@ def test_a_driver_with_its_own_tool_is_its_files_and_one_word(copy):
         shutil.move(copy / name, kept / name)
     (copy / VOCABULARY).write_text(vocabulary.replace(WORD, ""))
     boards(copy, lambda text: text.replace(" can,", ""))
-    python(copy, "-m", "evmperf.grafana")
+    python(copy, "-m", "evmperf.publish.grafana")
 
     assert mentions(copy) == []
     without = appearances(copy)
@@ -170,7 +170,7 @@ def test_a_driver_with_its_own_tool_is_its_files_and_one_word(copy):
     (copy / VOCABULARY).write_text(vocabulary)
     for file, text in listed.items():
         file.write_text(text)
-    python(copy, "-m", "evmperf.grafana")
+    python(copy, "-m", "evmperf.publish.grafana")
 
     within = appearances(copy)
     assert all(within["can"].values()), within["can"]

@@ -13,9 +13,9 @@ import pytest
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
 from evmperf.benchmarks.step import Measure, MeasurePower, Plan, SearchStep, Trial, next_trial
+from evmperf.benchmarks.tools import meter
 from evmperf.boards import board as boards
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import meter
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = catalogue.benchmarks()

@@ -12,10 +12,10 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.step import CleanUp
+from evmperf.benchmarks.tools import cyclictest, programs
 from evmperf.boards import board as boards
 from evmperf.measure import provenance, shellstep
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import cyclictest, programs
 from evmperf.virtual.recipe import Recipe
 from selftests.support.fakes import LocalShell
 from selftests.support.recordings import DATA

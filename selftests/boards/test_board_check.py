@@ -10,7 +10,7 @@ from evmperf.boards import board as boards
 from evmperf.boards import options, reference, yamlfile
 from evmperf.boards.options import MAPPINGS
 from evmperf.boards.reference import known, sections
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
 

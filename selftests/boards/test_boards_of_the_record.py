@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 
 from evmperf.boards import board as boards
-from evmperf.cli import main as cli
-from evmperf.desk import boardfile
-from evmperf.desk.identity import BoardIdentity
-from evmperf.published import identity, record
+from evmperf.commands.cli import main as cli
+from evmperf.guides.published import identity, record
+from evmperf.lab.desk import boardfile
+from evmperf.lab.desk.identity import BoardIdentity
 
 REAL = {file.stem: boards.load(file) for file in boards.files().values() if "virtual" not in file.stem}
 BEFORE_K3 = ("am335x", "am437x", "am57x", "am574x-idk", "k2g", "omapl138-lcdk")

@@ -7,7 +7,7 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
 from evmperf.model.errors import ToolError, UsageError
 from evmperf.model.exits import ExitStatus
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evmperf.boards import yamlfile
-from evmperf.cli import arguments, main
+from evmperf.commands.cli import arguments, main
 
 MODULES = {module for group in main._COMMANDS.values() for module, _ in group.values()}
 
@@ -21,9 +21,9 @@ def test_a_command_describes_itself(command, capsys):
 
 @pytest.mark.parametrize("module", sorted(MODULES))
 def test_a_file_declares_the_commands_of_its_module(module):
-    loaded = importlib.import_module(f"evmperf.cli.{module}")
+    loaded = importlib.import_module(f"evmperf.commands.cli.{module}")
     done = {name for name, run in arguments._RUNS.items() if run.__module__ == loaded.__name__}
-    declared = yamlfile.own(f"cli/{module}.yaml")
+    declared = yamlfile.own(f"commands/cli/{module}.yaml")
     shared = declared.pop("shared", {})
     assert {name for name, said in declared.items() if "group" not in said} == done
     text = (Path(main.__file__).parent / f"{module}.yaml").read_text()

@@ -5,11 +5,11 @@ import os
 import pytest
 
 from evmperf.boards import board as boards
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs.history import run_folder
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.runs.history import run_folder
-from evmperf.runs.spool import Spool
 from selftests.support import spools
 
 
@@ -64,7 +64,7 @@ def test_a_mistake_of_our_own_is_no_failed_board(monkeypatch, capsys, results, m
     def wrong(*_):
         raise mistake
 
-    monkeypatch.setattr("evmperf.app.sources.opened", wrong)
+    monkeypatch.setattr("evmperf.commands.app.sources.opened", wrong)
     assert main(["runs", "--from", str(results)]) == ExitStatus.INTERNAL
     said = capsys.readouterr().err
     assert "Traceback" in said

@@ -9,7 +9,7 @@ _SLOW = {"dataclasses", "labgrid", "msgspec", "pytest", "secrets", "statistics",
 def test_help_loads_nothing_slow():
     program = (
         "import contextlib, sys\n"
-        "from evmperf.cli.main import main\n"
+        "from evmperf.commands.cli.main import main\n"
         "sys.argv = ['evmperf', '--help']\n"
         "with contextlib.suppress(SystemExit):\n"
         "    main()\n"

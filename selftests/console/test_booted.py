@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.console import booted
+from evmperf.boards.console import booted
 
 PRINTED = """\
 args_all=setenv optargs earlycon=${earlycon} ${mtdparts}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evmperf.console import record as console
-from evmperf.console.record import HEADER, POWER_ON, ConsoleRecord, History, Line
+from evmperf.boards.console import record as console
+from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord, History, Line
 from evmperf.model.errors import LabError
 
 records = st.builds(

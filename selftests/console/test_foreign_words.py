@@ -4,10 +4,10 @@ import subprocess
 
 import pytest
 
-from evmperf.console.marks import Phase, remarks
-from evmperf.console.signs import diagnose
-from evmperf.doctor import software
-from evmperf.doctor.finding import Noted
+from evmperf.boards.console.marks import Phase, remarks
+from evmperf.boards.console.signs import diagnose
+from evmperf.lab.doctor import software
+from evmperf.lab.doctor.finding import Noted
 from evmperf.measure import provenance, shellstep
 from evmperf.model import places
 from evmperf.model.errors import Kind

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from evmperf.console import record
-from evmperf.console.record import ConsoleRecord, Line
+from evmperf.boards.console import record
+from evmperf.boards.console.record import ConsoleRecord, Line
 
 MS = 1_000_000
 BAUD = 115200

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.benchmarks.families.boot import LateStamp, readings
+from evmperf.boards.console.marks import ObservedBoot, Phase, find, last_phase, seconds
+from evmperf.boards.console.record import POWER_ANSWERED, POWER_ON, ConsoleRecord
 from evmperf.boards.prompts import INIT_SHELL_PROMPT
-from evmperf.console.marks import ObservedBoot, Phase, find, last_phase, seconds
-from evmperf.console.record import POWER_ANSWERED, POWER_ON, ConsoleRecord
 from evmperf.model.errors import RefusedOutput
 from selftests.support.texts import BOOT, LOGIN, SPL_BOOT, chunked
 

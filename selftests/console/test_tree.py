@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from evmperf.console import tree
-from evmperf.console.marks import Phase, find
-from evmperf.console.record import POWER_ON, ConsoleRecord
+from evmperf.boards.console import tree
+from evmperf.boards.console.marks import Phase, find
+from evmperf.boards.console.record import POWER_ON, ConsoleRecord
 
 PROMPT = r"login: "
 MS = 1_000_000

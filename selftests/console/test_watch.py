@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evmperf.console.signs import events, groups
-from evmperf.console.watch import Watch
+from evmperf.boards.console.signs import events, groups
+from evmperf.boards.console.watch import Watch
 from evmperf.model.errors import Kind
 from selftests.support.texts import (
     BOOT,

@@ -1,7 +1,7 @@
 import pytest
 
-from evmperf.app import desk
-from evmperf.app.requests import FindBoard
+from evmperf.commands.app import desk
+from evmperf.commands.app.requests import FindBoard
 from selftests.support.deskboard import DeskBoard
 
 

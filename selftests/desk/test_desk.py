@@ -9,12 +9,12 @@ import textwrap
 import pytest
 import yaml
 
-from evmperf.app import desk
 from evmperf.boards import board as boards
-from evmperf.cli.main import main
-from evmperf.desk import boardfile, identity, ports
-from evmperf.desk.identity import PasswordWanted
+from evmperf.commands.app import desk
+from evmperf.commands.cli.main import main
 from evmperf.lab import boardcheck
+from evmperf.lab.desk import boardfile, identity, ports
+from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from selftests.support.deskboard import evmperf

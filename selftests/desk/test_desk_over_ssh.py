@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.desk.identity import PasswordWanted
+from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.lab.tester import SshTester
 from evmperf.model.errors import ToolError
 from evmperf.model.exits import ExitStatus

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from evmperf.app import desk
-from evmperf.app.requests import FindBoard
 from evmperf.boards import board as boards
+from evmperf.commands.app import desk
+from evmperf.commands.app.requests import FindBoard
+from evmperf.lab.provision import scratch
 from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, UsageError
-from evmperf.provision import scratch
 from selftests.support.deskboard import Disks
 
 GPT, MBR = "label: gpt\n", "label: dos\n"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from evmperf.boards import board as boards
-from evmperf.doctor.examination import Examination
-from evmperf.doctor.finding import CheckOutcome
+from evmperf.lab.doctor.examination import Examination
+from evmperf.lab.doctor.finding import CheckOutcome
 from selftests.replay.test_collection import CASES, CONSOLES
 from selftests.support import seeds
 from selftests.support.replayboard import Play, recorded, replay_lab

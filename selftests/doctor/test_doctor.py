@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.cli.main import main
-from evmperf.doctor.examination import Examination
-from evmperf.doctor.finding import CheckFinding, CheckOutcome, exit_status
+from evmperf.commands.cli.main import main
+from evmperf.lab.doctor.examination import Examination
+from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, exit_status
 from evmperf.measure import boardfile
 from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
@@ -125,7 +125,7 @@ def test_a_lab_that_works(write, fake, switch, tmp_path):
         "meter",
     ]
     assert outcomes(found, good) == {CheckOutcome.OK}
-    assert "evmperf.doctor" in " ".join(fake.typed)
+    assert "evmperf.lab.doctor" in " ".join(fake.typed)
     assert not [line for line in fake.typed if "saveenv" in line]
     assert exit_status(found.values()) is ExitStatus.OK
     assert not fake.is_on
@@ -265,7 +265,7 @@ def test_arguments_that_do_not_arrive_leave_the_rest_to_be_checked(replayed):
     scripts = {**texts.ARGS_ALL, "args_all": "setenv optargs earlycon; echo 'ready'"}
     found = replayed(texts.SD, environment=scripts)
     check_bad(found["environment"], Kind.LAB, "args_all .*optargs")
-    check_bad(found["command line"], Kind.LAB, "booted without evmperf.doctor")
+    check_bad(found["command line"], Kind.LAB, "booted without evmperf.lab.doctor")
     assert found["Linux"].outcome is CheckOutcome.OK
     assert found["root medium"].outcome is CheckOutcome.OK
     assert found["tools"].outcome is not CheckOutcome.UNCHECKED

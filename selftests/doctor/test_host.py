@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from evmperf.doctor import host
-from evmperf.doctor.finding import Noted
+from evmperf.lab.doctor import host
+from evmperf.lab.doctor.finding import Noted
 from evmperf.model.errors import LabError, UsageError
 from selftests.support.placelab import free_port
 

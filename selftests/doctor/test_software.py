@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evmperf.boards import board as boards
-from evmperf.doctor import software
-from evmperf.doctor.finding import Noted
+from evmperf.lab.doctor import software
+from evmperf.lab.doctor.finding import Noted
 from evmperf.model.errors import LabError
 
 PASSES = {"args_mmc": "setenv bootargs console=${console} ${optargs} root=/dev/x"}

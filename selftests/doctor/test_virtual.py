@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
 from evmperf.model.exits import ExitStatus
 from evmperf.virtual import client, envfile, image
 

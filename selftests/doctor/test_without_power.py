@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.doctor.examination import Examination
-from evmperf.doctor.finding import CheckOutcome
+from evmperf.lab.doctor.examination import Examination
+from evmperf.lab.doctor.finding import CheckOutcome
 from evmperf.measure import boardfile
 from selftests.support.fakeboard import FakeBoard
 from selftests.support.sshd import Sshd

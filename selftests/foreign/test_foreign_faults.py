@@ -9,12 +9,12 @@ import yaml
 from labgrid import Environment
 
 from evmperf.boards import board as boards
-from evmperf.console import powering
-from evmperf.console.powering import Person
-from evmperf.desk import boardfile
-from evmperf.desk.identity import BoardIdentity
-from evmperf.desk.ports import Port, Voice
+from evmperf.boards.console import powering
+from evmperf.boards.console.powering import Person
 from evmperf.lab.bench import LabgridBench
+from evmperf.lab.desk import boardfile
+from evmperf.lab.desk.identity import BoardIdentity
+from evmperf.lab.desk.ports import Port, Voice
 from evmperf.model.errors import BoardError
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.foreign_board]

@@ -14,12 +14,12 @@ import pytest
 import yaml
 
 from evmperf.boards.board import ENV_DIR
-from evmperf.cli import main as cli
-from evmperf.gitlab.note import TOKEN_VARIABLE, MergeRequest
-from evmperf.gitlab.pipeline import Over, real_boards, render
+from evmperf.commands.cli import main as cli
+from evmperf.commands.gitlab.note import TOKEN_VARIABLE, MergeRequest
+from evmperf.commands.gitlab.pipeline import Over, real_boards, render
+from evmperf.commands.night import plan
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.night import plan
 
 VARIABLES = ("OVER", "BOARDS", "BENCHMARKS", "PROFILE", "RELEASE", "IMAGES", "AGAINST", "RUNNER_TAG")
 

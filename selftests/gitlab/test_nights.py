@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import yaml
 
-from evmperf.cli import main as cli
-from evmperf.gitlab.pipeline import render
+from evmperf.commands.cli import main as cli
+from evmperf.commands.gitlab.pipeline import render
+from evmperf.commands.night import plan
+from evmperf.judge import shift
+from evmperf.judge.nights import nights
+from evmperf.measure.runs import spool
+from evmperf.measure.runs.history import SpoolFolder, WithHistory, measured
 from evmperf.model.exits import ExitStatus
-from evmperf.night import plan
-from evmperf.regress import shift
-from evmperf.regress.nights import nights
-from evmperf.runs import spool
-from evmperf.runs.history import SpoolFolder, WithHistory, measured
-from evmperf.store import files
-from evmperf.store.places import StoreFolder
-from evmperf.store.source import StoredRuns
+from evmperf.publish.store import files
+from evmperf.publish.store.places import StoreFolder
+from evmperf.publish.store.source import StoredRuns
 from selftests.support import runs
 
 BOARD = "am64xx-hsevm"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.runs import folders
+from evmperf.measure.runs import folders
 from evmperf.virtual import envfile, image
 from evmperf.virtual.client import LabClient
 from selftests.support.spools import cases_of

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.grafana.query import FLUX, SQL
-from evmperf.grafana.write import ALERTS, FOLDER, files
-from evmperf.influx.client import Store
-from evmperf.influx.push import RunPush
-from evmperf.runs.spool import append_records
+from evmperf.measure.runs.spool import append_records
+from evmperf.publish.grafana.query import FLUX, SQL
+from evmperf.publish.grafana.write import ALERTS, FOLDER, files
+from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.push import RunPush
 from selftests.support import spools, sql
 from selftests.support.grafana import interpolated
 

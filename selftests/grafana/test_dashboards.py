@@ -13,15 +13,15 @@ import yaml
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families.boot import SPANS
 from evmperf.boards import yamlfile
-from evmperf.grafana.query import FLUX, SQL
-from evmperf.grafana.write import DASHBOARDS, FOLDER, files
-from evmperf.influx.client import Store
-from evmperf.influx.push import RunPush, waiting
+from evmperf.guides.published import releases as gather
+from evmperf.measure.runs.spool import read_run
 from evmperf.model.results import Status
 from evmperf.model.units import Unit
 from evmperf.model.verdict import GoalWord, Outcome
-from evmperf.published import releases as gather
-from evmperf.runs.spool import read_run
+from evmperf.publish.grafana.query import FLUX, SQL
+from evmperf.publish.grafana.write import DASHBOARDS, FOLDER, files
+from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.push import RunPush, waiting
 from selftests.support import spools, sql
 from selftests.support.grafana import DAY, START, choose, interpolated, panels
 from selftests.support.influxd import flux
@@ -321,7 +321,7 @@ def test_phases_words_and_units_of_the_dashboards_are_those_of_evmperf(dashboard
     by_title = {panel["title"]: panel for panel in panels(dashboards["fleet.json"])}
     shown = by_title["Nights"]["fieldConfig"]["defaults"]["mappings"][0]["options"]
     assert set(shown) == {*Outcome, *Status, GoalWord.MISSED, GoalWord.MET}
-    assert set(yamlfile.own("grafana/dashboards.yaml")["units"]) <= set(Unit)
+    assert set(yamlfile.own("publish/grafana/dashboards.yaml")["units"]) <= set(Unit)
 
 
 def test_the_generated_files_are_current():

@@ -2,13 +2,13 @@
 
 import pytest
 
-from evmperf.app import why
-from evmperf.app.requests import Why
-from evmperf.cli.main import main
-from evmperf.guide import conditions, importer
+from evmperf.commands.app import why
+from evmperf.commands.app.requests import Why
+from evmperf.commands.cli.main import main
+from evmperf.guides.reading import conditions, importer
+from evmperf.measure.runs.spool import read_results, read_run
 from evmperf.model.results import Sample
 from evmperf.model.state import State
-from evmperf.runs.spool import read_results, read_run
 from selftests.support import spools
 
 BOARD, RELEASE = "j7200-evm", "12.34"

@@ -4,9 +4,9 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from evmperf.guide import rows
+from evmperf.guides.published.dialect import Dialect, of_release
+from evmperf.guides.reading import rows
 from evmperf.model.units import Unit
-from evmperf.published.dialect import Dialect, of_release
 
 CENTS = st.integers(-(10**9), 10**9).map(lambda cents: cents / 100)
 

@@ -6,11 +6,11 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from evmperf.cli import main as cli
-from evmperf.guide import importer
+from evmperf.commands.cli import main as cli
+from evmperf.guides.reading import importer
+from evmperf.measure.runs.spool import read_records, read_results, read_run
 from evmperf.model.errors import UsageError
 from evmperf.model.records import UnknownRecord
-from evmperf.runs.spool import read_records, read_results, read_run
 from selftests.instruments.speed.guides import texts
 
 BAR = "=" * 35

@@ -7,10 +7,11 @@ import sys
 import numpy as np
 import pytest
 
-from evmperf.cli import main as cli
-from evmperf.guide import page as guide_page
-from evmperf.guide import source, writer
+from evmperf.commands.cli import main as cli
+from evmperf.guides.reading import source
 from evmperf.model.exits import ExitStatus
+from evmperf.publish.guide import page as guide_page
+from evmperf.publish.guide import writer
 from selftests.support import runs
 from selftests.support.browser import violations
 

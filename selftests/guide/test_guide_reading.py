@@ -26,7 +26,7 @@ def test_a_figure_that_comes_back_otherwise_is_wrong(tmp_path, monkeypatch):
     file.write_text(HEAD + table(['"add (MB/s)","1.00"', '"copy (MB/s)","fast"', '"fly (MB/s)","2"']))
     count = guide_reading.counted(file)
     assert (count.same, len(count.wrong), count.refused.total()) == (1, 0, 1)
-    monkeypatch.setattr("evmperf.guide.writer.cell_text", lambda slot, figure: "9.99")
+    monkeypatch.setattr("evmperf.publish.guide.writer.cell_text", lambda slot, figure: "9.99")
     assert guide_reading.counted(file).wrong
 
 

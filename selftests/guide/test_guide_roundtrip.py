@@ -5,10 +5,11 @@ import io
 import docutils.core
 import pytest
 
-from evmperf.guide import importer, layout, writer
+from evmperf.guides.published.releases import published
+from evmperf.guides.reading import importer
+from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.figures import figures
-from evmperf.published.releases import published
-from evmperf.runs.history import SpoolFolder
+from evmperf.publish.guide import layout, writer
 from selftests.instruments.guide_reading import blanked
 from selftests.instruments.speed.guides import texts
 from selftests.support import seeds

@@ -3,13 +3,14 @@
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.cli import main as cli
-from evmperf.guide import importer, layout
+from evmperf.commands.cli import main as cli
+from evmperf.guides.published import steady
+from evmperf.guides.reading import importer
+from evmperf.measure.runs.spool import read_run
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.figures import figures as by_key
-from evmperf.published import steady
-from evmperf.runs.spool import read_run
+from evmperf.publish.guide import layout
 from selftests.guide.test_guide_import import BAR, cells, table
 from selftests.guide.test_match import storage
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.cli import main as cli
-from evmperf.guide import importer
+from evmperf.commands.cli import main as cli
+from evmperf.guides.published.declared import FOLDER, load, outline, tables
+from evmperf.guides.published.releases import published
+from evmperf.guides.reading import importer
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.published.declared import FOLDER, load, outline, tables
-from evmperf.published.releases import published
 from selftests.support import runs
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 from msgspec.structs import replace
 
-from evmperf.cli import main as cli
-from evmperf.guide import importer
+from evmperf.commands.cli import main as cli
+from evmperf.guides.reading import importer
 from evmperf.model.anytime import half_width
 from selftests.guide.test_guide_import import HEAD, table
 from selftests.support import runs

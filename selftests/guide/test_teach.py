@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from evmperf.cli import main as cli
-from evmperf.guide import importer, teach
-from evmperf.published import declared
+from evmperf.commands.cli import main as cli
+from evmperf.guides.published import declared
+from evmperf.guides.reading import importer, teach
 from selftests.guide.test_guide_import import HEAD
 
 SENSOR = """\

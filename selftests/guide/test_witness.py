@@ -2,8 +2,8 @@
 
 import pytest
 
+from evmperf.guides.published import record, steady
 from evmperf.model.figures import Key
-from evmperf.published import record, steady
 from selftests.guide.test_guide_import import guide, table
 
 ONE, OTHER = "am574x-idk", "am654x-idk"

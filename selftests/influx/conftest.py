@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from evmperf.influx.client import Store
-from evmperf.influx.config import Config
+from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.config import Config
 from selftests.support.influxd import Influxd
 
 

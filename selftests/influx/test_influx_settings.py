@@ -6,11 +6,11 @@ import re
 import pytest
 import yaml
 
-from evmperf.cli import main as cli
-from evmperf.influx.config import load
+from evmperf.commands.cli import main as cli
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
+from evmperf.publish.influx.config import load
 from selftests.support import spools
 from selftests.support.influxd import TOKEN, points
 

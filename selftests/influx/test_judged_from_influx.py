@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from evmperf.benchmarks import wording
-from evmperf.cli import main as cli
-from evmperf.influx.push import RunPush
-from evmperf.influx.reader import InfluxRuns
+from evmperf.commands.cli import main as cli
+from evmperf.guides.published import releases as gather
+from evmperf.judge import accepted
+from evmperf.judge.nights import nights as nights_of
+from evmperf.measure.runs.history import SpoolFolder
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.published import releases as gather
-from evmperf.regress import accepted
-from evmperf.regress.nights import nights as nights_of
-from evmperf.runs.history import SpoolFolder
-from evmperf.runs.spool import Spool
+from evmperf.publish.influx.push import RunPush
+from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import runs
 from selftests.support.influxd import points
 

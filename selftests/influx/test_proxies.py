@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from evmperf.influx.client import Store, StoreError
-from evmperf.influx.config import Config
-from evmperf.influx.push import RunPush, progress
-from evmperf.influx.reader import InfluxRuns
+from evmperf.publish.influx.client import Store, StoreError
+from evmperf.publish.influx.config import Config
+from evmperf.publish.influx.push import RunPush, progress
+from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import spools
 
 CASES = 3

@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evmperf.influx.lines import Lines
-from evmperf.influx.push import REFUSED, RunPush, progress
-from evmperf.influx.reader import InfluxRuns
+from evmperf.measure.runs.history import SpoolFolder
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.anytime import half_width
 from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published
-from evmperf.runs.history import SpoolFolder
-from evmperf.runs.spool import Spool
+from evmperf.publish.influx.lines import Lines
+from evmperf.publish.influx.push import REFUSED, RunPush, progress
+from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import runs, spools
 from selftests.support.influxd import points
 

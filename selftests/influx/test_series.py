@@ -2,9 +2,9 @@
 
 import pytest
 
-from evmperf.influx.lines import Lines, Totals
+from evmperf.measure.runs import spool
 from evmperf.model.records import VerdictRecord
-from evmperf.runs import spool
+from evmperf.publish.influx.lines import Lines, Totals
 from selftests.support import spools
 
 BOARDS, YEARS, RELEASES_A_YEAR = 50, 20, 4

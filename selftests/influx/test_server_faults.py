@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.influx.client import Store, StoreError
-from evmperf.influx.config import Config
-from evmperf.influx.push import PushProgress, RunPush, Sender, waiting
-from evmperf.runs.spool import Spool
+from evmperf.measure.runs.spool import Spool
+from evmperf.publish.influx.client import Store, StoreError
+from evmperf.publish.influx.config import Config
+from evmperf.publish.influx.push import PushProgress, RunPush, Sender, waiting
 from selftests.support import spools
 from selftests.support.influxd import ORG, TOKEN, points, running
 
@@ -166,7 +166,7 @@ def test_results_go_out_while_others_are_measured(bucket, tmp_path):
 
 
 def test_a_server_that_comes_back_during_the_run_gets_everything(own_influxd, tmp_path, monkeypatch):
-    monkeypatch.setattr("evmperf.influx.push._RETRY_S", 0.1)
+    monkeypatch.setattr("evmperf.publish.influx.push._RETRY_S", 0.1)
     bucket = own_influxd.bucket()
     live = Live(tmp_path, bucket)
     live.measure(3)

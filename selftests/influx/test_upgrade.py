@@ -2,9 +2,9 @@
 
 import pytest
 
-from evmperf.influx.client import Store
-from evmperf.influx.push import RunPush
-from evmperf.influx.reader import InfluxRuns
+from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.push import RunPush
+from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import spools
 from selftests.support.influxd import Influxd, built, points
 

@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from evmperf.regress import search
+from evmperf.judge import search
 from evmperf.virtual import release
 from selftests.instruments import command
 from selftests.instruments.virtuallab import board_file

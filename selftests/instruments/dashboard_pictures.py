@@ -14,12 +14,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evmperf.grafana.query import FLUX
-from evmperf.grafana.write import DASHBOARDS, FOLDER
-from evmperf.influx import config as configs
-from evmperf.influx.config import Config
 from evmperf.model.errors import UsageError
-from evmperf.pages import look, plots
+from evmperf.publish.grafana.query import FLUX
+from evmperf.publish.grafana.write import DASHBOARDS, FOLDER
+from evmperf.publish.influx import config as configs
+from evmperf.publish.influx.config import Config
+from evmperf.publish.pages import look, plots
 from selftests.instruments import command
 from selftests.support.browser import chromium
 from selftests.support.grafana import choose, interpolated, panels

@@ -11,8 +11,8 @@ import random
 import sys
 from dataclasses import dataclass, field
 
+from evmperf.guides.published import artefacts, identity, record, source, steady
 from evmperf.model.figures import figures
-from evmperf.published import artefacts, identity, record, source, steady
 from selftests.instruments import command
 
 OFF, WITHIN, OTHERS = 2.5, 1.5, 3

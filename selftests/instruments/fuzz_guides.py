@@ -9,7 +9,7 @@ import time
 
 from hypothesis import strategies as st
 
-from evmperf.guide import importer
+from evmperf.guides.reading import importer
 from evmperf.model.errors import UsageError
 from selftests.instruments import command
 from selftests.instruments.speed.guides import texts

@@ -19,11 +19,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from evmperf.guide import importer
+from evmperf.guides.published import artefacts
+from evmperf.guides.reading import importer
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.figures import figures as known_figures
-from evmperf.published import artefacts
 from selftests.instruments import command
 from selftests.instruments.guide_mistakes import MISTAKES, Piece
 from selftests.instruments.speed.guides import texts

@@ -13,9 +13,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evmperf.guide import importer, layout, source, writer
+from evmperf.guides.reading import importer, source
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
+from evmperf.publish.guide import layout, writer
 from selftests.instruments import command
 from selftests.support import seeds
 

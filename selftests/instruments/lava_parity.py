@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
-from evmperf.lava import lab as labs
+from evmperf.commands.lava import lab as labs
 from evmperf.model.results import Result
 from selftests.instruments import command
 from selftests.support.spools import cases_of
@@ -29,7 +29,7 @@ def measure(way: str, benchmark: str, results: Path) -> None:
         command = ["pytest", "-q", "--lg-env", str(board), "-k", f"[{benchmark}-"]
         command += [f"--results={results / way}"]
     else:
-        command = ["evmperf.cli.main", "lava", "submit", "virtual", "--kind", way, "-k", benchmark]
+        command = ["evmperf.commands.cli.main", "lava", "submit", "virtual", "--kind", way, "-k", benchmark]
         command += ["--wait", "--import", "--results", str(results / way)]
     subprocess.run([sys.executable, "-m", *command], check=True, stdout=sys.stderr)
 

@@ -99,7 +99,7 @@ def count(recording: Recording, kind: str, places: int = 0) -> Count:
     """Damage each of the recording's texts in this way."""
     counted = Count()
     expected = approximately(recording.expected)
-    name = recording.parser.removeprefix("evmperf.tools.")
+    name = recording.parser.removeprefix("evmperf.benchmarks.tools.")
     for index, text in enumerate(recording.texts):
         for at, damaged, lost in damages(text, kind, places):
             texts = [*recording.texts[:index], damaged, *recording.texts[index + 1 :]]
@@ -134,7 +134,7 @@ def read_as_they_are() -> dict[str, Read]:
     """How the real outputs are read, by tool; nothing where they are not."""
     found: dict[str, Read] = {}
     for case in real_tools.cases():
-        tool = case.parser.removeprefix("evmperf.tools.").partition(":")[0]
+        tool = case.parser.removeprefix("evmperf.benchmarks.tools.").partition(":")[0]
         read = found.setdefault(tool, Read())
         read.files |= real_tools.files_of(case)
         try:
@@ -169,7 +169,7 @@ def outputs(arguments: Sequence[str] | None = None) -> int:
     by_kind = {kind: Count() for kind in _KINDS}
     by_parser: dict[str, Count] = {}
     for recording in subjects():
-        name = recording.parser.removeprefix("evmperf.tools.")
+        name = recording.parser.removeprefix("evmperf.benchmarks.tools.")
         if not name.startswith(options.only):
             continue
         for kind, counted in by_kind.items():

@@ -66,7 +66,7 @@ def _night(lab: PlaceLab, target: Path) -> None:
         yaml.safe_dump({"until": "30m", "stagger": "0s", "boards": [usual | job for job in jobs]})
     )
     _measure_before(lab, file)
-    words = [sys.executable, "-m", "evmperf.cli.main", "night", str(plan)]
+    words = [sys.executable, "-m", "evmperf.commands.cli.main", "night", str(plan)]
     words += ["--results", str(lab.folder / "results")]
     process = subprocess.Popen(words, cwd=REPOSITORY, env=lab.environment)
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from evmperf.judge.paired import PairedBlock, Quantity
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
-from evmperf.regress.paired import PairedBlock, Quantity
 
 CV = 0.02
 Series = NDArray[np.float64]

@@ -13,12 +13,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evmperf import site
-from evmperf.cli.main import main as evmperf
-from evmperf.regress import ab
-from evmperf.regress.experiment import Experiment
-from evmperf.report import ab as report
-from evmperf.runs.history import SpoolFolder
+from evmperf.commands.cli.main import main as evmperf
+from evmperf.judge import ab
+from evmperf.judge.experiment import Experiment
+from evmperf.measure.runs.history import SpoolFolder
+from evmperf.publish import site
+from evmperf.publish.report import ab as report
 from selftests.instruments import command
 from selftests.regress.rounds import FakeSessions, noisy
 from selftests.support import years

@@ -3,7 +3,7 @@
 Each block measures a case without a cause and with each fault of `why_faults`, in random order,
 on one boot, or boots with arguments of the kernel and without one of them. The ratio of a block is that of
 the figures without and with the cause; its logarithms make the mean and the interval (Student's t). The
-result goes to `evmperf.state.answers.FILE` after each block from the fourth.
+result goes to `evmperf.measure.state.answers.FILE` after each block from the fourth.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import msgspec
 import numpy as np
 
 from evmperf.benchmarks.families import boot
+from evmperf.measure.runs import spool
+from evmperf.measure.state import answers
+from evmperf.measure.state.answers import Price
 from evmperf.model.figures import figures
-from evmperf.runs import spool
-from evmperf.state import answers
-from evmperf.state.answers import Price
 from selftests.instruments import command, why_faults
 from selftests.instruments.why_faults import Board, Fault
 

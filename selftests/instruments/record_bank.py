@@ -22,10 +22,10 @@ from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards.board import load
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs import spool
 from evmperf.model.errors import EvmperfError
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Case, Result
-from evmperf.runs import spool
 from selftests.instruments import command
 from selftests.instruments.bisections import HARMLESS
 from selftests.instruments.virtuallab import board_file

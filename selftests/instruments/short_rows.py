@@ -9,8 +9,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from evmperf.guide import importer
-from evmperf.guide.settle import Witness
+from evmperf.guides.reading import importer
+from evmperf.guides.reading.settle import Witness
 from selftests.instruments import command, guide_reading
 from selftests.support import seeds
 

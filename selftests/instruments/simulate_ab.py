@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evmperf.regress import paired
-from evmperf.regress.paired import Change, Decision
+from evmperf.judge import paired
+from evmperf.judge.paired import Change, Decision
 from selftests.instruments import command, noise
 
 ALARMS = (Decision.WORSE, Decision.BETTER)

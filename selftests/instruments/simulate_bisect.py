@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evmperf.regress import search as searching
-from evmperf.regress.experiment import Experiment, Round
-from evmperf.regress.search import BAD, CANDIDATE, Bisection, Bisector
+from evmperf.judge import search as searching
+from evmperf.judge.experiment import Experiment, Round
+from evmperf.judge.search import BAD, CANDIDATE, Bisection, Bisector
 from selftests.instruments import command
 
 BANK = Path(__file__).parents[1] / "data/bank/virtual-evm.jsonl"

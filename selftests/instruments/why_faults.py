@@ -20,17 +20,17 @@ from pathlib import Path
 
 from labgrid import Environment
 
-from evmperf.app import why
-from evmperf.app.requests import Why
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
+from evmperf.commands.app import why
+from evmperf.commands.app.requests import Why
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool
+from evmperf.measure.state.answers import Answer
 from evmperf.model.facts import Facts
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool
-from evmperf.state.answers import Answer
 from selftests.instruments import command
 from selftests.support import virtualbench
 

@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from evmperf.keeping import locks, wire
-from evmperf.keeping.claim import JOIN, Claim, KeeperLink
-from evmperf.keeping.wanted import Holder, Wanted, device_key
+from evmperf.lab.keeping import locks, wire
+from evmperf.lab.keeping.claim import JOIN, Claim, KeeperLink
+from evmperf.lab.keeping.wanted import Holder, Wanted, device_key
 from evmperf.model.errors import BoardLost, LabError, UsageError
 from selftests.support.placelab import REPOSITORY, PlaceLab, holders, until
 
@@ -39,8 +39,8 @@ def place(lab):
 
 HOLD = """
 import sys, time
-from evmperf.keeping.claim import Claim
-from evmperf.keeping.wanted import Wanted
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.wanted import Wanted
 claim = Claim.take(Wanted(sys.argv[1], sys.argv[2], tuple(sys.argv[3:])), "run-elsewhere")
 print("held", flush=True)
 time.sleep(600)

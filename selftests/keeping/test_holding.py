@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from evmperf.keeping.claim import JOIN, Claim, Holding
-from evmperf.keeping.wanted import wanted
+from evmperf.lab.keeping.claim import JOIN, Claim, Holding
+from evmperf.lab.keeping.wanted import wanted
 from evmperf.model.errors import UsageError
 from evmperf.virtual import envfile
 

@@ -10,11 +10,11 @@ import threading
 import pytest
 from msgspec.structs import replace
 
-from evmperf.cli.main import main
-from evmperf.keeping import locks
-from evmperf.keeping.claim import Claim
-from evmperf.keeping.locks import Busy, Locks
-from evmperf.keeping.wanted import HoldRecord, Wanted, refusal
+from evmperf.commands.cli.main import main
+from evmperf.lab.keeping import locks
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.locks import Busy, Locks
+from evmperf.lab.keeping.wanted import HoldRecord, Wanted, refusal
 from evmperf.model.errors import BoardLost, LabError
 
 HOLDER = HoldRecord("here", "me", "r", place="desk", coordinator="", since=1.0)
@@ -32,7 +32,7 @@ def lock_file(folder):
 
 
 READER = """
-from evmperf.keeping import locks
+from evmperf.lab.keeping import locks
 print("reading", flush=True)
 while True:
     locks.held()

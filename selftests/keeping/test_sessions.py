@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from evmperf.keeping.claim import JOIN, Claim
-from evmperf.keeping.wanted import Wanted
-from evmperf.runs import spool
+from evmperf.lab.keeping.claim import JOIN, Claim
+from evmperf.lab.keeping.wanted import Wanted
+from evmperf.measure.runs import spool
 from selftests.support.placelab import REPOSITORY, until
 
 pytestmark = pytest.mark.many_sessions
@@ -182,7 +182,7 @@ def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
     board.pace_s = 1.0
     session = measure("--give-way")
     until(lambda: board.typed[-1:] == ["boot"])
-    words = [sys.executable, "-m", "evmperf.cli.main", "ask", "one", "I need it for an hour"]
+    words = [sys.executable, "-m", "evmperf.commands.cli.main", "ask", "one", "I need it for an hour"]
     asked = subprocess.run(
         words, cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True, check=False
     )
@@ -269,7 +269,7 @@ def test_signals_that_hurry_do_not_keep_the_board_on(lab, measure, board):
 def test_an_ab_that_is_ended_has_put_its_board_back(lab, measure, board, tmp_path):
     board.boots[:] = ["stuck"]
     file = lab.board_file(tmp_path / "scripted.yaml")
-    words = ["-m", "evmperf.cli.main", "ab", file, "--b", "args:quiet", "-k", "default_rootfs"]
+    words = ["-m", "evmperf.commands.cli.main", "ab", file, "--b", "args:quiet", "-k", "default_rootfs"]
     with (tmp_path / "ab.log").open("w") as log:
         process = subprocess.Popen(
             [sys.executable, *words, "--results", tmp_path / "ab"],
@@ -309,8 +309,8 @@ def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure,
 
 ENDED_WHILE_IT_WRITES = """
 import signal, sys
-from evmperf.app import provisioning
-from evmperf.cli.main import main
+from evmperf.commands.app import provisioning
+from evmperf.commands.cli.main import main
 class Writing:
     def __init__(self, target, *_, **__):
         self._power = target.get_driver("PowerProtocol")

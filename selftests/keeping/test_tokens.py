@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.keeping import wire
-from evmperf.keeping.claim import KeeperLink
+from evmperf.lab.keeping import wire
+from evmperf.lab.keeping.claim import KeeperLink
 from evmperf.lab.stamper import StampedPort
 from evmperf.model.errors import LabError
 from evmperf.model.places import for_children

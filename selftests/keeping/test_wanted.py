@@ -2,7 +2,7 @@
 
 import pytest
 
-from evmperf.keeping.wanted import Wanted, wanted
+from evmperf.lab.keeping.wanted import Wanted, wanted
 from evmperf.model.errors import UsageError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.console.record import History, read
+from evmperf.boards.console.record import History, read
 from evmperf.lab.stamper import StampedPort
 from evmperf.model import limits
 

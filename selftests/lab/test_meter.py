@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labgrid import Target
 
+from evmperf.benchmarks.tools import meter
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.meter import HwmonMeter, HwmonMeterDriver, RailMeterDriver, ScpiMeter, ScpiMeterDriver
 from evmperf.model.errors import LabError, RefusedOutput
-from evmperf.tools import meter
 from selftests.support.boardfiles import fake_board
 from selftests.support.instrument import IDENTITY, OVERLOAD, Instrument, scpi
 from selftests.support.sshd import Sshd

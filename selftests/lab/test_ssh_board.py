@@ -14,11 +14,11 @@ import yaml
 from labgrid import Environment
 
 from evmperf.benchmarks.families import boot as boot_readings
+from evmperf.benchmarks.tools import systemd_analyze
 from evmperf.boards import board as boards
 from evmperf.lab import sshlink
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import BoardError, RefusedOutput, UsageError
-from evmperf.tools import systemd_analyze
 from selftests.support.deskboard import this_machine
 from selftests.support.sshd import Sshd
 

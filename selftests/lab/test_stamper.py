@@ -20,7 +20,7 @@ import serial.rfc2217
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evmperf.console.record import History
+from evmperf.boards.console.record import History
 from evmperf.lab import stamper
 from evmperf.lab.stamper import StampedPort
 from evmperf.lab.transport import ComPort, Sentinel

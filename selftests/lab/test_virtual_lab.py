@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.runs import spool
+from evmperf.measure.runs import spool
 from evmperf.virtual import client, image
 from selftests.support import spools
 from selftests.support.ports import free_port

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.lava.lab import Lab
-from evmperf.lava.server import LavaServer
+from evmperf.commands.lava.lab import Lab
+from evmperf.commands.lava.server import LavaServer
 from selftests.support import on_request
 from selftests.support.lava_labs import started
 

@@ -7,10 +7,10 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
-from evmperf.cli import main as cli
-from evmperf.lava import joblog
-from evmperf.lava.render import HEADER_SCHEMA
-from evmperf.lava.selection import steps_of
+from evmperf.commands.cli import main as cli
+from evmperf.commands.lava import joblog
+from evmperf.commands.lava.render import HEADER_SCHEMA
+from evmperf.commands.lava.selection import steps_of
 from evmperf.measure import provenance
 from evmperf.model import limits
 from evmperf.model.errors import UsageError

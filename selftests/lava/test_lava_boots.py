@@ -6,10 +6,10 @@ import pytest
 
 from evmperf.benchmarks.families.boot import readings
 from evmperf.boards import board as boards
-from evmperf.console.marks import Phase
-from evmperf.lava import joblog
-from evmperf.lava.render import JobConsole
-from evmperf.lava.replay import LogBench, LogClock, find_boots
+from evmperf.boards.console.marks import Phase
+from evmperf.commands.lava import joblog
+from evmperf.commands.lava.render import JobConsole
+from evmperf.commands.lava.replay import LogBench, LogClock, find_boots
 from evmperf.model.errors import BoardError
 
 BOARD = boards.load(boards.find("virtual"))

@@ -10,11 +10,11 @@ import threading
 import pytest
 import yaml
 
-from evmperf.cli import main as cli
-from evmperf.lava import lab as labs
-from evmperf.lava.render import resources
-from evmperf.lava.selection import JobKind, case_name, figure_name, unit_name
-from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect, job_number
+from evmperf.commands.cli import main as cli
+from evmperf.commands.lava import lab as labs
+from evmperf.commands.lava.render import resources
+from evmperf.commands.lava.selection import JobKind, case_name, figure_name, unit_name
+from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect, job_number
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Sample, Status

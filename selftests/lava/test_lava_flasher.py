@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from evmperf.cli import main as cli
-from evmperf.lava import lab as labs
+from evmperf.commands.cli import main as cli
+from evmperf.commands.lava import lab as labs
+from evmperf.measure.runs.spool import read_results, read_run
 from evmperf.model.exits import ExitStatus
-from evmperf.runs.spool import read_results, read_run
 from evmperf.virtual import release
 from selftests.support.lava_labs import started
 

@@ -10,11 +10,11 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
-from evmperf.cli import main as cli
-from evmperf.lava import joblog
-from evmperf.lava.importing import LogSource, header_of, read
+from evmperf.commands.cli import main as cli
+from evmperf.commands.lava import joblog
+from evmperf.commands.lava.importing import LogSource, header_of, read
+from evmperf.measure.runs.spool import RECORDS, read_records, read_results, read_run
 from evmperf.model.exits import ExitStatus
-from evmperf.runs.spool import RECORDS, read_records, read_results, read_run
 from selftests.support import lava_jobs
 from selftests.support.lava_jobs import CATALOGUE, END
 from selftests.support.lava_packages import unpacked

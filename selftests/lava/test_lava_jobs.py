@@ -15,11 +15,9 @@ from evmperf.benchmarks.benchmark import Place
 from evmperf.benchmarks.step import Prepare, SearchStep, Where
 from evmperf.boards import board as boards
 from evmperf.boards import prompts
-from evmperf.lab.shell import EvmShellDriver
-from evmperf.lab.strategy import K3BootStrategy
-from evmperf.lava import devices
-from evmperf.lava.joblog import RAISED, decode_header
-from evmperf.lava.render import (
+from evmperf.commands.lava import devices
+from evmperf.commands.lava.joblog import RAISED, decode_header
+from evmperf.commands.lava.render import (
     JOBS,
     METADATA,
     JobConsole,
@@ -29,7 +27,9 @@ from evmperf.lava.render import (
     prologue,
     render,
 )
-from evmperf.lava.selection import JobKind, matches, select
+from evmperf.commands.lava.selection import JobKind, matches, select
+from evmperf.lab.shell import EvmShellDriver
+from evmperf.lab.strategy import K3BootStrategy
 from evmperf.model.errors import UsageError
 from selftests.support.lava_jobs import made_up
 from selftests.support.lava_packages import Checker, unpacked

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.lava.render import JOBS
-from evmperf.runs.spool import read_results, read_run
+from evmperf.commands.lava.render import JOBS
+from evmperf.measure.runs.spool import read_results, read_run
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -25,7 +25,7 @@ def write_plan(folder: Path, benchmarks: str) -> list[str]:
     plan = folder / "two.yaml"
     jobs = [{"board": "virtual", "benchmarks": benchmarks}]
     plan.write_text(yaml.safe_dump({"boards": jobs, "until": "40m", "against": "last:3"}))
-    words = [sys.executable, "-m", "evmperf.cli.main", "night", str(plan), "--over", "lava"]
+    words = [sys.executable, "-m", "evmperf.commands.cli.main", "night", str(plan), "--over", "lava"]
     return [*words, "--results", str(folder / "results")]
 
 

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.app import lavajobs
 from evmperf.boards import board as boards
-from evmperf.cli import main as cli
-from evmperf.lava import joblog, render, selection
-from evmperf.lava import lab as labs
-from evmperf.lava.render import JOBS
-from evmperf.lava.selection import JobKind
-from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
+from evmperf.commands.app import lavajobs
+from evmperf.commands.cli import main as cli
+from evmperf.commands.lava import joblog, render, selection
+from evmperf.commands.lava import lab as labs
+from evmperf.commands.lava.render import JOBS
+from evmperf.commands.lava.selection import JobKind
+from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
+from evmperf.measure.runs.spool import read_results, read_run
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
-from evmperf.runs.spool import read_results, read_run
 from selftests.support.spools import cases_of
 
 pytestmark = pytest.mark.virtual_evm

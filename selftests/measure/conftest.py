@@ -3,8 +3,8 @@
 import pytest
 
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool
 from selftests.support.boardfiles import fake_board
 from selftests.support.fakes import LocalBench, LocalShell
 

@@ -9,12 +9,12 @@ from evmperf.benchmarks.benchmark import Place
 from evmperf.benchmarks.step import Measure
 from evmperf.measure import shellstep
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool
+from evmperf.measure.state import look
 from evmperf.model.errors import BoardError, Kind, LabError, ToolError
 from evmperf.model.results import MARKS, Status
 from evmperf.model.run import Run
-from evmperf.report.table import result_rows
-from evmperf.runs.spool import Spool
-from evmperf.state import look
+from evmperf.publish.report.table import result_rows
 from selftests.support.fakes import LocalBench, LocalShell
 from selftests.support.runners import CASE, FINE, RATE, make, make_rows, measuring, on_spool, parse
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from evmperf.benchmarks import control
+from evmperf.benchmarks.tools import control as loop
+from evmperf.judge.causes import causes
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome, Verdict
-from evmperf.regress.causes import causes
-from evmperf.tools import control as loop
 
 
 def test_the_program_is_what_its_source_says(tmp_path):

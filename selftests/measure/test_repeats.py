@@ -7,14 +7,14 @@ import pytest
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool
 from evmperf.model import anytime
 from evmperf.model.errors import UsageError
 from evmperf.model.repeats import Repeats, parse
 from evmperf.model.results import Case, Direction, Metric, Reading, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
-from evmperf.report.table import result_rows
-from evmperf.runs.spool import Spool
+from evmperf.publish.report.table import result_rows
 from selftests.support.boardfiles import fake_board
 from selftests.support.fakes import LocalBench, LocalShell
 

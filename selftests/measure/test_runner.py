@@ -8,11 +8,11 @@ from evmperf.benchmarks.benchmark import Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare
 from evmperf.measure.bench import ShellReply
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool, read_run
 from evmperf.model.errors import BoardError, Interrupted, Kind, LabError, ToolError
 from evmperf.model.results import Direction, Metric, Reading, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
-from evmperf.runs.spool import Spool, read_run
 from selftests.support.fakes import LocalBench, LocalShell, SteppingClock
 from selftests.support.runners import CASE, FINE, RATE, failed, make, measuring, messages, on_spool, parse
 

@@ -6,11 +6,11 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place, Profile
+from evmperf.measure.runs.spool import read_records, read_results, read_run
 from evmperf.model.errors import BoardError, Kind, LabError
 from evmperf.model.records import BootRecord
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Status
-from evmperf.runs.spool import read_records, read_results, read_run
 from selftests.support.fakes import failed_boot, good_boot
 from selftests.support.runners import CASE, FINE, make, on_spool
 

@@ -9,12 +9,12 @@ import pytest
 
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep, Trial, Where
 from evmperf.lab.tester import CommandTester
+from evmperf.measure.runs.spool import Spool, read_records, read_run
 from evmperf.model import places
 from evmperf.model.errors import BoardError, LabError
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Status
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool, read_records, read_run
 from selftests.support.fakes import LocalShell
 from selftests.support.runners import CASE, FINE, make, measuring, messages, on_spool, parse
 

@@ -3,12 +3,12 @@
 import pytest
 
 from evmperf.benchmarks.step import MeasurePower, MeterWindow
+from evmperf.benchmarks.tools import meter
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.errors import BoardError, Kind, LabError, ToolError
 from evmperf.model.results import Reading, Status
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool
-from evmperf.tools import meter
 from selftests.support.fakes import LocalBench, LocalShell, SteppingClock
 from selftests.support.runners import A, B, make_rows
 

@@ -14,8 +14,8 @@ from labgrid import Environment
 from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool, new_run_id
 from evmperf.virtual import client, envfile
 from selftests.measuring.session import Pytest
 from selftests.support import on_request, virtualbench

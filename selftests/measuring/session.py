@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from evmperf.runs import spool
+from evmperf.measure.runs import spool
 from selftests.support.spools import cases_of
 
 REPOSITORY = Path(__file__).parents[2]

@@ -10,11 +10,11 @@ import pytest
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.scratch import guard
 from evmperf.benchmarks.step import Measure, Outputs, Prepare, Step
+from evmperf.benchmarks.tools import fio
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind
 from evmperf.model.results import Case, Direction, Metric, Reading, Result, Status
 from evmperf.model.units import Unit
-from evmperf.tools import fio
 
 pytestmark = pytest.mark.virtual_evm
 

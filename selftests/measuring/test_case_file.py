@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.cli.main import main
-from evmperf.runs import casefile, spool
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs import casefile, spool
 from selftests.measuring.session import Pytest
 from selftests.support import spools
 

@@ -13,9 +13,9 @@ from evmperf.benchmarks.tables import usb_gadget as gadget
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.results import Status
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool, new_run_id
 
 pytestmark = pytest.mark.virtual_evm
 

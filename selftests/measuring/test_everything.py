@@ -15,10 +15,10 @@ import yaml
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
-from evmperf.console import record as console
-from evmperf.console.marks import Phase
+from evmperf.boards.console import record as console
+from evmperf.boards.console.marks import Phase
+from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
-from evmperf.runs import spool
 from selftests.measuring import test_network
 
 pytestmark = pytest.mark.virtual_evm

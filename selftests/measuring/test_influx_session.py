@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.cli import main as cli
-from evmperf.influx.config import Config
-from evmperf.report.table import result_rows
+from evmperf.commands.cli import main as cli
+from evmperf.publish.influx.config import Config
+from evmperf.publish.report.table import result_rows
 from selftests.support.influxd import TOKEN, points
 
 pytestmark = pytest.mark.virtual_evm

@@ -18,10 +18,10 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.lab.tester import SshTester
 from evmperf.measure.bench import Shell, ShellReply
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.errors import Kind
 from evmperf.model.results import Case, Result, Status
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool, new_run_id
 from evmperf.virtual import client, image
 from selftests.support.sshd import Sshd
 

@@ -10,12 +10,12 @@ from labgrid import Environment
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import scratch
+from evmperf.benchmarks.tools import uboot
 from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Shell
-from evmperf.runs import spool
-from evmperf.tools import uboot
+from evmperf.measure.runs import spool
 from evmperf.virtual import client
 from selftests.measuring.session import Pytest
 from selftests.support import virtualbench

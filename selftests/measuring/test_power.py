@@ -11,8 +11,8 @@ import yaml
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.tables.low_power import RAILS
-from evmperf.console import record as console
-from evmperf.tools import meter, suspend
+from evmperf.benchmarks.tools import meter, suspend
+from evmperf.boards.console import record as console
 from selftests.measuring.session import Pytest
 from selftests.support.instrument import IDENTITY, Instrument, scpi
 

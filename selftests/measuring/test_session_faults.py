@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Result
-from evmperf.runs import spool
 from evmperf.virtual import client
 from selftests.measuring.session import REPOSITORY, Pytest
 

@@ -33,7 +33,7 @@ class Night:
         self.start()
 
     def start(self) -> None:
-        words = [sys.executable, "-m", "evmperf.cli.main", "night", str(self.plan)]
+        words = [sys.executable, "-m", "evmperf.commands.cli.main", "night", str(self.plan)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*words, "--results", str(self.results)],

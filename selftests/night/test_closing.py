@@ -9,16 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from evmperf.commands.night.closing import LOG, Closing, NightBoard, _describe, close, sentence
+from evmperf.commands.night.conductor import NightConductor, Progress
+from evmperf.commands.night.journal import Journal
+from evmperf.commands.night.plan import Job, read
+from evmperf.commands.night.status import render
+from evmperf.measure.runs.spool import append_records
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
-from evmperf.night.closing import LOG, Closing, NightBoard, _describe, close, sentence
-from evmperf.night.conductor import NightConductor, Progress
-from evmperf.night.journal import Journal
-from evmperf.night.plan import Job, read
-from evmperf.night.status import render
-from evmperf.runs.spool import append_records
-from evmperf.store.places import StoreFolder
-from evmperf.store.source import StoredRuns
+from evmperf.publish.store.places import StoreFolder
+from evmperf.publish.store.source import StoredRuns
 from selftests.support import runs
 
 
@@ -117,8 +117,8 @@ def test_a_night_without_verdicts_is_not_a_good_night(tmp_path, monkeypatch):
     # A mistake in evmperf, in the process that judges.
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
-        "if 'evmperf.app' in sys.orig_argv:\n"
-        "    import evmperf.regress.against as against\n"
+        "if 'evmperf.commands.app' in sys.orig_argv:\n"
+        "    import evmperf.judge.against as against\n"
         "    def judged(*_): raise AssertionError('moon phase')\n"
         "    against.judged = judged\n"
     )

@@ -2,9 +2,9 @@
 
 import pytest
 
-from evmperf.keeping.wanted import HoldRecord, Wanted
-from evmperf.night.health import Health, HealthState, Register
-from evmperf.runs.spool import leave_out
+from evmperf.commands.night.health import Health, HealthState, Register
+from evmperf.lab.keeping.wanted import HoldRecord, Wanted
+from evmperf.measure.runs.spool import leave_out
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"desk": 3}', '{"desk": {"health": []}}', "\0"])

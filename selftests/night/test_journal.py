@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from evmperf.night.journal import open_night, read
+from evmperf.commands.night.journal import open_night, read
 
 PLAN = "boards: []"
 

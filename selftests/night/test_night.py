@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from evmperf.runs import spool
+from evmperf.measure.runs import spool
 from selftests.support.browser import chromium, violations
 from selftests.support.placelab import REPOSITORY, until
 

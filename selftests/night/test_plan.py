@@ -7,8 +7,8 @@ import time
 import pytest
 import yaml
 
+from evmperf.commands.night import plan
 from evmperf.model.errors import UsageError
-from evmperf.night import plan
 
 BOARD = "virtual.yaml"
 

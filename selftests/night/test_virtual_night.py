@@ -14,7 +14,7 @@ import yaml
 from evmperf.benchmarks import catalogue
 from evmperf.boards import yamlfile
 from evmperf.boards.board import ENV_DIR
-from evmperf.runs import spool
+from evmperf.measure.runs import spool
 from evmperf.virtual import client, image
 from selftests.support import spools
 from selftests.support.placelab import REPOSITORY, PlaceLab
@@ -99,7 +99,7 @@ def test_a_night_measures_what_single_sessions_measure(lab: VirtualLab, tmp_path
     plan = tmp_path / "two.yaml"
     jobs = [{"board": str(file), "place": p, "benchmarks": SELECTION} for p in lab.benches]
     plan.write_text(yaml.safe_dump({"boards": jobs, "until": "20m", "guide": False}))
-    words = [sys.executable, "-m", "evmperf.cli.main", "night", str(plan)]
+    words = [sys.executable, "-m", "evmperf.commands.cli.main", "night", str(plan)]
     done = subprocess.run(
         [*words, "--results", str(results)],
         cwd=REPOSITORY,

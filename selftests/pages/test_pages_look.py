@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.pages import look, plots
+from evmperf.publish.pages import look, plots
 
 NPM = Path(__file__).parents[1] / "npm/node_modules/uplot"
 OURS = Path(look.__file__).parent / "uplot"

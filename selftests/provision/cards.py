@@ -8,9 +8,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from evmperf.provision import writer
-from evmperf.provision.ways import Host
-from evmperf.provision.writer import Content, Progress
+from evmperf.lab.provision import writer
+from evmperf.lab.provision.ways import Host
+from evmperf.lab.provision.writer import Content, Progress
 from selftests.provision.imagelab import MIB
 
 USED = 0xA5

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.provision.ways import Host
+from evmperf.lab.provision.ways import Host
 from selftests.provision import cards
 from selftests.provision.imagelab import MIB
 from selftests.support import memory, on_request

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from evmperf.boards.board import Board
+from evmperf.lab.provision import cache as caches
+from evmperf.lab.provision import download
+from evmperf.lab.provision.cache import Cache
+from evmperf.lab.provision.image import check_fits
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import cache as caches
-from evmperf.provision import download
-from evmperf.provision.cache import Cache
-from evmperf.provision.image import check_fits
 from selftests.provision import imagelab
 from selftests.provision.imagelab import LOADER, Spec
 
@@ -194,7 +194,7 @@ def test_a_slow_server_costs_only_time(server, tmp_path, plain, monkeypatch):
 GET = """
 import sys
 from pathlib import Path
-from evmperf.provision.cache import Cache
+from evmperf.lab.provision.cache import Cache
 print(Cache(Path(sys.argv[1])).get(sys.argv[2]).content.stat().st_ino)
 """
 

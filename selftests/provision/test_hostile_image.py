@@ -13,11 +13,11 @@ import zstandard
 from labgrid.target import Target
 
 from evmperf.lab import media
+from evmperf.lab.provision import content, download, identity, installation, running
+from evmperf.lab.provision.cache import Cache
+from evmperf.lab.provision.record import Book, InstallationEntry
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import content, download, identity, installation, running
-from evmperf.provision.cache import Cache
-from evmperf.provision.record import Book, InstallationEntry
 from selftests.provision import imagelab
 from selftests.provision.test_cache import Server
 from selftests.provision.test_ways import board

@@ -11,9 +11,9 @@ import subprocess
 
 import pytest
 
+from evmperf.lab.provision import content, identity, running
+from evmperf.lab.provision.cache import Cache
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import content, identity, running
-from evmperf.provision.cache import Cache
 from selftests.provision import imagelab
 from selftests.provision.imagelab import BANNER, KERNEL, LOADER, RELEASE, SPL, VERSION, Spec
 from selftests.support import seeds

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.provision.writer import Medium
+from evmperf.lab.provision.writer import Medium
 from selftests.provision import cards, imagelab
 from selftests.provision.cards import assert_equal, put, used_card
 from selftests.provision.imagelab import MIB
@@ -128,7 +128,7 @@ TWO = """
 import sys
 from pathlib import Path
 from selftests.provision.cards import put
-from evmperf.provision.cache import Cache
+from evmperf.lab.provision.cache import Cache
 image = Cache(Path(sys.argv[1])).get(sys.argv[2])
 print("at it", flush=True)
 sys.stdin.readline()

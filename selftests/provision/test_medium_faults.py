@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from evmperf.lab.provision import writer
+from evmperf.lab.provision.ways import Host
+from evmperf.lab.provision.writer import Medium, MediumError
 from evmperf.model.errors import LabError, UsageError
-from evmperf.provision import writer
-from evmperf.provision.ways import Host
-from evmperf.provision.writer import Medium, MediumError
 from selftests.provision import cards
 from selftests.provision.cards import SHELL, USED, assert_equal, content_of, flip, put, used_card
 from selftests.provision.imagelab import MIB
@@ -126,9 +126,9 @@ def test_a_card_that_takes_no_more_in_the_middle_names_the_byte(tmp_path, dying)
 
 KILLED = """
 import sys, time
-from evmperf.provision import writer
-from evmperf.provision.writer import Medium, MediumError
-from evmperf.provision.ways import Host
+from evmperf.lab.provision import writer
+from evmperf.lab.provision.writer import Medium, MediumError
+from evmperf.lab.provision.ways import Host
 from pathlib import Path
 from selftests.provision.cards import content_of
 image, card = Path(sys.argv[1]), sys.argv[2]

@@ -9,13 +9,13 @@ from labgrid.resource.provider import TFTPProvider
 from labgrid.target import Target
 from msgspec.structs import replace
 
-from evmperf.app.measuring import MeasuringSession
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
+from evmperf.commands.app.measuring import MeasuringSession
+from evmperf.lab.provision import network
 from evmperf.lab.tester import CommandTester
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.model.replies import WantedSession
-from evmperf.provision import network
 from selftests.provision import imagelab
 
 

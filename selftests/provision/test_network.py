@@ -14,10 +14,10 @@ import time
 import pytest
 from labgrid.target import Target
 
+from evmperf.lab.provision import network
+from evmperf.lab.provision.network import NetworkWay
 from evmperf.lab.tester import CommandTester
 from evmperf.model.errors import BoardError, LabError, UsageError
-from evmperf.provision import network
-from evmperf.provision.network import NetworkWay
 from selftests.provision import cards
 from selftests.provision.cards import USED, used_card
 from selftests.provision.imagelab import MIB

@@ -15,9 +15,9 @@ from labgrid import Environment
 
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
+from evmperf.lab.provision.cache import Cache
+from evmperf.lab.provision.installation import Installation
 from evmperf.model.errors import BoardError, LabError, UsageError
-from evmperf.provision.cache import Cache
-from evmperf.provision.installation import Installation
 from evmperf.virtual import envfile, release
 from evmperf.virtual.client import LabClient
 from selftests.provision import cards, imagelab
@@ -263,8 +263,8 @@ def test_the_last_good_image_comes_back_when_the_new_one_does_not_boot(lab, inst
 
 WRITE = """
 import sys
-from evmperf.cli.main import main
-from evmperf.cli import provision
+from evmperf.commands.cli.main import main
+from evmperf.commands.cli import provision
 def stop(self, what, done, whole):
     if what == "write" and done > whole // 2:
         print("half", flush=True)

@@ -19,9 +19,9 @@ from labgrid import Environment
 
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
+from evmperf.lab.provision import network
+from evmperf.lab.provision.installation import Installation
 from evmperf.model.errors import LabError
-from evmperf.provision import network
-from evmperf.provision.installation import Installation
 from evmperf.virtual import envfile, image, release, rootfs
 from evmperf.virtual.client import LabClient
 from selftests.provision import cards, imagelab

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from evmperf.provision.record import Book, InstallationEntry, InstallationRecord
+from evmperf.lab.provision.record import Book, InstallationEntry, InstallationRecord
 from selftests.provision.test_ways import board
 
 A = InstallationEntry("a.wic", "a.wic", "/a.wic", "1" * 64, "a" * 64)

@@ -5,9 +5,9 @@ import subprocess
 import msgspec
 import pytest
 
+from evmperf.lab.provision import running
+from evmperf.lab.provision.identity import Identity
 from evmperf.model.errors import LabError
-from evmperf.provision import running
-from evmperf.provision.identity import Identity
 from selftests.provision.imagelab import BANNER, RELEASE, VERSION
 
 SAYS = Identity(

@@ -4,8 +4,8 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards.board import ENV_DIR
+from evmperf.lab.provision.record import Book, InstallationEntry, with_images
 from evmperf.model.errors import UsageError
-from evmperf.provision.record import Book, InstallationEntry, with_images
 
 
 @pytest.fixture

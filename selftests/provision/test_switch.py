@@ -13,8 +13,8 @@ from labgrid.target import Target
 
 from evmperf.lab import media
 from evmperf.lab.media import CardSwitch
+from evmperf.lab.provision.ways import CardWay
 from evmperf.model.errors import LabError
-from evmperf.provision.ways import CardWay
 from selftests.provision import cards
 from selftests.provision.cards import assert_equal, content_of, used_card
 from selftests.provision.imagelab import MIB

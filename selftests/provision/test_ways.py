@@ -6,10 +6,10 @@ import pytest
 from labgrid.target import Target
 
 from evmperf.boards.board import Board
-from evmperf.cli import main as cli
+from evmperf.commands.cli import main as cli
+from evmperf.lab.provision import installation
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.provision import installation
 from selftests.provision import imagelab
 from selftests.provision.cards import assert_equal, used_card
 from selftests.provision.test_switch import Image

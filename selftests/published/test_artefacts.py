@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
+from evmperf.guides.published import artefacts
 from evmperf.model.figures import Figure, Key
 from evmperf.model.results import Result, Status
-from evmperf.published import artefacts
 
 
 def figures(benchmark, **rows):

@@ -10,13 +10,13 @@ import sys
 
 import pytest
 
-from evmperf.cli import main as cli
-from evmperf.guide import importer
+from evmperf.commands.cli import main as cli
+from evmperf.guides.published import identity, record, releases, source, steady
+from evmperf.guides.reading import importer
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.run import Run
-from evmperf.published import identity, record, releases, source, steady
 from selftests.guide.test_guide_import import BAR, table
 from selftests.support import seeds
 
@@ -189,7 +189,7 @@ def test_the_record_that_ships_is_small_and_has_every_board(capsys):
 
 
 def test_asking_imports_nothing_that_is_slow():
-    code = "import sys; from evmperf.cli import main; main.main(sys.argv[1:])"
+    code = "import sys; from evmperf.commands.cli import main; main.main(sys.argv[1:])"
     words = ["published", "am62x-sk", "--case", "emmc_ext4 100 KiB write"]
     code += "; print({'numpy', 'scipy', 'docutils', 'labgrid'} & set(sys.modules))"
     done = subprocess.run(

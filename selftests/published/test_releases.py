@@ -2,9 +2,9 @@
 
 import pytest
 
+from evmperf.guides.published.releases import NEWEST, of_release
+from evmperf.measure.runs.history import StoredRun
 from evmperf.model.errors import UsageError
-from evmperf.published.releases import NEWEST, of_release
-from evmperf.runs.history import StoredRun
 from selftests.support import spools
 
 

@@ -2,14 +2,14 @@
 
 import pytest
 
+from evmperf.guides.published import record, source, steady
+from evmperf.guides.published.declared import AGAIN
+from evmperf.judge import judge, nights, trends
+from evmperf.measure.runs.history import StoredRun
 from evmperf.model.figures import Figure, Key
 from evmperf.model.figures import figures as of_results
 from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
-from evmperf.published import record, source, steady
-from evmperf.published.declared import AGAIN
-from evmperf.regress import judge, nights, trends
-from evmperf.runs.history import StoredRun
 from selftests.instruments import figure_doubts
 from selftests.published.test_artefacts import figures
 

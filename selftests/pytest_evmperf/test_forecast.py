@@ -8,9 +8,9 @@ import termios
 
 import pytest
 
-from evmperf.app.forecast import Forecast
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import Measure
+from evmperf.commands.app.forecast import Forecast
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case
 

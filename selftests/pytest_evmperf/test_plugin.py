@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from evmperf.app.forecast import expected_s
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep
 from evmperf.boards.board import ENV_DIR
+from evmperf.commands.app.forecast import expected_s
 from evmperf.model.errors import Kind, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import Failed, answer

@@ -7,13 +7,13 @@ import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from evmperf.judge.rounds import Session, Sessions
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.replies import WantedSession
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.regress.rounds import Session, Sessions
-from evmperf.runs.spool import Spool
 
 BENCHMARK = "emmc_ext4"
 UNITS = {"write_throughput": "MB/s", "read_throughput": "MB/s", "write_cpu_load": "%"}

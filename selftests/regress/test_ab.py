@@ -5,13 +5,13 @@ from html import unescape
 import pytest
 
 from evmperf.boards import variation
+from evmperf.judge import ab, experiment
+from evmperf.judge.experiment import Experiment
+from evmperf.measure.runs import differences
 from evmperf.model.change import Decision
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.regress import ab, experiment
-from evmperf.regress.experiment import Experiment
-from evmperf.report import ab as report
-from evmperf.runs import differences
+from evmperf.publish.report import ab as report
 from selftests.regress.rounds import FakeSessions, noisy
 
 SLOWER = {"102400": -0.10, "1048576": 0.0}

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.provision import identity
-from evmperf.regress import spread
+from evmperf.judge import spread
+from evmperf.lab.provision import identity
 from selftests.instruments import bisections, confirmation
 from selftests.instruments.bisections import BOOT_TIME, Words
 from selftests.provision import imagelab

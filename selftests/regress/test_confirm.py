@@ -3,7 +3,8 @@
 import pytest
 from msgspec import structs
 
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
+from evmperf.judge import ab, confirm, rounds
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
@@ -11,8 +12,7 @@ from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome, Verdict
-from evmperf.regress import ab, confirm, rounds
-from evmperf.report import verdicts as report
+from evmperf.publish.report import verdicts as report
 from selftests.regress.rounds import FakeSessions, noisy
 from selftests.support import runs
 

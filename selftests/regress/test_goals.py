@@ -5,12 +5,12 @@ import json
 import pytest
 import yaml
 
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
+from evmperf.judge import goals
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
-from evmperf.regress import goals
-from evmperf.report import page
+from evmperf.publish.report import page
 from selftests.support import runs
 
 KEY = Key("emmc_ext4", "1048576", "write_throughput")

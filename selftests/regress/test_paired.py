@@ -3,11 +3,11 @@ import math
 import numpy as np
 import pytest
 
+from evmperf.judge import paired
+from evmperf.judge.paired import Decision, Quantity
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
-from evmperf.regress import paired
-from evmperf.regress.paired import Decision, Quantity
-from evmperf.report import ab as report
+from evmperf.publish.report import ab as report
 from selftests.instruments import noise, simulate_ab
 
 THROUGHPUT = Key("emmc_ext4", "4m", "write_throughput")

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from evmperf.judge import against
+from evmperf.judge.against import judged, wanted
+from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.verdict import Outcome
-from evmperf.regress import against
-from evmperf.regress.against import judged, wanted
-from evmperf.runs.history import SpoolFolder
 from selftests.support import runs
 
 LOST = ("emmc_ext4", "102400", "write_throughput")

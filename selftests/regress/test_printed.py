@@ -6,16 +6,16 @@ from collections import Counter
 
 import pytest
 
-from evmperf.cli import main as cli
-from evmperf.guide import importer
+from evmperf.commands.cli import main as cli
+from evmperf.guides.published import record, releases
+from evmperf.guides.reading import importer
+from evmperf.judge import against, beside, judge
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
 from evmperf.model.verdict import Outcome
-from evmperf.published import record, releases
-from evmperf.regress import against, beside, judge
 from selftests.guide.test_guide_import import HEAD, table
 from selftests.support import seeds
 

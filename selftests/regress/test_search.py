@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
+from evmperf.judge import gitrange, paired, search
+from evmperf.judge.experiment import NOTHING, Round
+from evmperf.judge.search import BAD, CANDIDATE, GOOD, Bisection, Bisector, StepAnswer
 from evmperf.measure.signals import Signals
 from evmperf.model.errors import BoardError, LabError, UsageError
-from evmperf.regress import gitrange, paired, search
-from evmperf.regress.experiment import NOTHING, Round
-from evmperf.regress.search import BAD, CANDIDATE, GOOD, Bisection, Bisector, StepAnswer
 from selftests.instruments import simulate_bisect
 from selftests.support.placelab import until
 

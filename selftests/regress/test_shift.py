@@ -5,8 +5,8 @@ many labs: `python -m selftests.speed verdicts`).
 import numpy as np
 import pytest
 
+from evmperf.judge import shift
 from evmperf.model.verdict import Outcome
-from evmperf.regress import shift
 from selftests.instruments.speed import quality
 from selftests.instruments.speed.noises import CV, KINDS, made
 

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from evmperf.judge import steps, trends
+from evmperf.judge.accepted import Accepted
+from evmperf.judge.nights import EarlierNight, Past
 from evmperf.model.figures import Key
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
-from evmperf.regress import steps, trends
-from evmperf.regress.accepted import Accepted
-from evmperf.regress.nights import EarlierNight, Past
 
 KEY = Key("emmc_ext4", "102400", "write_throughput")
 UNDER = {"board": "evm", "profile": "full"}
 SHARED = {}
-"""What is measured alike is the same object, as in `evmperf.regress.nights`."""
+"""What is measured alike is the same object, as in `evmperf.judge.nights`."""
 
 
 def nights(values, key=KEY, unit="MB/s", under=UNDER):

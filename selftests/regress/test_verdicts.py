@@ -6,15 +6,15 @@ import xml.etree.ElementTree as ET
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from evmperf.cli import main as cli
-from evmperf.cli.main import main
-from evmperf.guide import importer
+from evmperf.commands.cli import main as cli
+from evmperf.commands.cli.main import main
+from evmperf.guides.reading import importer
+from evmperf.judge import accepted
+from evmperf.judge.against import judged, wanted
+from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.exits import ExitStatus
 from evmperf.model.verdict import Outcome
-from evmperf.regress import accepted
-from evmperf.regress.against import judged, wanted
-from evmperf.report.columns import sparkline
-from evmperf.runs.history import SpoolFolder
+from evmperf.publish.report.columns import sparkline
 from selftests.instruments.speed import verdicts as quality
 from selftests.support import runs
 

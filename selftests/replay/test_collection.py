@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from evmperf.console.watch import Watch
+from evmperf.boards.console.watch import Watch
 from evmperf.model.errors import Kind
 from selftests.replay import texts
 from selftests.support import seeds

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from evmperf.benchmarks.families import boot as boot_readings
-from evmperf.cli.main import main
-from evmperf.console.marks import ObservedBoot, find
-from evmperf.console.record import HEADER, POWER_ON, ConsoleRecord
+from evmperf.boards.console.marks import ObservedBoot, find
+from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool
 from selftests.replay import texts
 from selftests.support.replayboard import Play, recorded, replay
 from selftests.support.texts import LOGIN

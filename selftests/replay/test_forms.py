@@ -5,7 +5,7 @@ import re
 import pytest
 
 from evmperf.benchmarks.families.boot import condition, readings
-from evmperf.console.marks import Phase
+from evmperf.boards.console.marks import Phase
 from evmperf.model.errors import BoardError, Kind, RefusedOutput
 from selftests.replay import texts
 from selftests.support.fakeboard import FakeBoard

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.console.watch import Watch
+from evmperf.boards.console.watch import Watch
 from selftests.replay import texts
 from selftests.support.consoles import verdict
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.console.marks import Phase
+from evmperf.boards.console.marks import Phase
 from evmperf.model.errors import Kind
 from selftests.support.consoles import verdict
 from selftests.support.replayboard import Play, recorded, replay

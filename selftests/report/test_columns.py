@@ -7,9 +7,9 @@ import pytest
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.verdict import Judgement, Outcome, Verdict
-from evmperf.report import verdicts
-from evmperf.report.columns import Column, table
-from evmperf.report.table import text_table
+from evmperf.publish.report import verdicts
+from evmperf.publish.report.columns import Column, table
+from evmperf.publish.report.table import text_table
 from selftests.support import spools
 
 COLUMNS = (

@@ -14,12 +14,16 @@ from docutils import core, nodes
 from markdown_it import MarkdownIt
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from evmperf import site
-from evmperf.cli import main as cli
-from evmperf.cli.terminal import Plain
-from evmperf.guide import writer
-from evmperf.influx import lines
-from evmperf.lava.selection import figure_name, unit_name
+from evmperf.commands.cli import main as cli
+from evmperf.commands.cli.terminal import Plain
+from evmperf.commands.lava.selection import figure_name, unit_name
+from evmperf.commands.night.closing import Closing, NightBoard, _describe, sentence
+from evmperf.commands.night.conductor import Progress
+from evmperf.commands.night.plan import Job
+from evmperf.commands.night.status import render
+from evmperf.measure.runs import differences
+from evmperf.measure.runs.history import SpoolFolder
+from evmperf.measure.runs.spool import append_records
 from evmperf.model import outlets
 from evmperf.model.change import Change, Comparison, Decision, Quantity
 from evmperf.model.ended import cause
@@ -28,14 +32,10 @@ from evmperf.model.figures import Key
 from evmperf.model.records import VerdictRecord
 from evmperf.model.results import Direction, Failure, Sample, Status
 from evmperf.model.verdict import Judgement, Outcome, Verdict
-from evmperf.night.closing import Closing, NightBoard, _describe, sentence
-from evmperf.night.conductor import Progress
-from evmperf.night.plan import Job
-from evmperf.night.status import render
-from evmperf.report import ab, page, verdicts
-from evmperf.runs import differences
-from evmperf.runs.history import SpoolFolder
-from evmperf.runs.spool import append_records
+from evmperf.publish import site
+from evmperf.publish.guide import writer
+from evmperf.publish.influx import lines
+from evmperf.publish.report import ab, page, verdicts
 from pytest_evmperf.ticker import Ticker
 from selftests.support import spools
 

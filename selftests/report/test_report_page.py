@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import expect
 
-from evmperf.app import why
-from evmperf.console.record import HEADER, ConsoleRecord
+from evmperf.boards.console.record import HEADER, ConsoleRecord
+from evmperf.commands.app import why
+from evmperf.measure.runs.spool import Spool, append_records
 from evmperf.model.errors import Kind
 from evmperf.model.records import VerdictRecord
 from evmperf.model.results import Failure, Sample, Status
 from evmperf.model.state import State
-from evmperf.report import page
-from evmperf.runs.spool import Spool, append_records
+from evmperf.publish.report import page
 from selftests.support import spools
 from selftests.support.browser import violations
 from selftests.support.recordings import DATA

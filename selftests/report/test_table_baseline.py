@@ -5,12 +5,12 @@ import re
 import numpy as np
 from msgspec.structs import replace
 
+from evmperf.guides.published import source
 from evmperf.model.facts import Facts
 from evmperf.model.results import Sample
 from evmperf.model.run import Run
-from evmperf.published import source
-from evmperf.report import page
-from evmperf.report.table import text_table
+from evmperf.publish.report import page
+from evmperf.publish.report.table import text_table
 from selftests.support import runs, spools
 
 BOARD = Run("x", "am64xx-hsevm", "full", os="RT-linux", facts=Facts(virtual=False))

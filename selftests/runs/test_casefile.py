@@ -6,16 +6,16 @@ import json
 import msgspec
 import pytest
 
-from evmperf.app import why
-from evmperf.app.requests import Why
-from evmperf.cli.main import main
+from evmperf.commands.app import why
+from evmperf.commands.app.requests import Why
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs import casefile, spool
+from evmperf.measure.runs.history import run_folder
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.state import State
-from evmperf.runs import casefile, spool
-from evmperf.runs.history import run_folder
 
 SECRETS = (
     "lab7-server",

@@ -3,12 +3,12 @@ import json
 import fdt
 import pytest
 
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs import differences
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.run import Run
-from evmperf.runs import differences
-from evmperf.runs.spool import Spool
 
 TREE = """/dts-v1/;
 / {{

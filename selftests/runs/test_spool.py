@@ -10,12 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evmperf.model.errors import Kind, LabError, UsageError
-from evmperf.model.facts import Facts
-from evmperf.model.records import BootMark, BootRecord
-from evmperf.model.results import HISTORY, SCHEMA, Failure, Result, Sample, Status
-from evmperf.model.run import Run
-from evmperf.runs.spool import (
+from evmperf.measure.runs.spool import (
     RECORDS,
     Spool,
     is_live,
@@ -26,6 +21,11 @@ from evmperf.runs.spool import (
     read_results,
     read_run,
 )
+from evmperf.model.errors import Kind, LabError, UsageError
+from evmperf.model.facts import Facts
+from evmperf.model.records import BootMark, BootRecord
+from evmperf.model.results import HISTORY, SCHEMA, Failure, Result, Sample, Status
+from evmperf.model.run import Run
 from selftests.support.spools import RECORDED
 
 words = st.text(max_size=30)
@@ -97,9 +97,9 @@ def read(folder):
     handler = logging.Handler()
     handler.emit = lambda record: said.append(record.getMessage())
     leave_out.cache_clear()
-    logging.getLogger("evmperf.runs.spool").addHandler(handler)
+    logging.getLogger("evmperf.measure.runs.spool").addHandler(handler)
     goals = [record.goal for record in read_records(folder)]
-    logging.getLogger("evmperf.runs.spool").removeHandler(handler)
+    logging.getLogger("evmperf.measure.runs.spool").removeHandler(handler)
     return goals, "\n".join(said)
 
 

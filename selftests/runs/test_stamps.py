@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from evmperf.measure.runs import spool
+from evmperf.measure.runs.stamps import CONSOLE_LOG
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Result
-from evmperf.runs import spool
-from evmperf.runs.stamps import CONSOLE_LOG
 
 BEGIN, STALL, PROMPT = 10_000_000_000, 14_000_000_000, 15_500_000_000
 """Starting kernel; the byte before nobody read for 1.5 s; the prompt, in nanoseconds."""

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evmperf.measure.runs import spool
+from evmperf.measure.runs.spool import RECORDS, Spool, append_records, leave_out, line, read_records
 from evmperf.model.errors import LabError
 from evmperf.model.records import BootRecord
 from evmperf.model.run import Run
-from evmperf.runs import spool
-from evmperf.runs.spool import RECORDS, Spool, append_records, leave_out, line, read_records
 
 
 def a_boot(goal):
@@ -65,7 +65,7 @@ APPENDER = """
 import sys
 from pathlib import Path
 from evmperf.model.records import BootRecord
-from evmperf.runs.spool import append_records
+from evmperf.measure.runs.spool import append_records
 for number in range(50):
     boot = BootRecord(goal=f"{sys.argv[2]} {number}", started_ns=1, duration_s=2.5, marks=())
     append_records(Path(sys.argv[1]), [boot])

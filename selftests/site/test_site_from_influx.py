@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from evmperf import site
-from evmperf.cli import main as cli
-from evmperf.influx.client import Store
-from evmperf.influx.push import RunPush
-from evmperf.influx.reader import InfluxRuns
-from evmperf.runs.history import SpoolFolder
+from evmperf.commands.cli import main as cli
+from evmperf.measure.runs.history import SpoolFolder
+from evmperf.publish import site
+from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.push import RunPush
+from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import years
 
 

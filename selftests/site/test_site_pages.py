@@ -8,11 +8,11 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from evmperf import site
-from evmperf.regress.accepted import Accepted
-from evmperf.runs.history import SpoolFolder
-from evmperf.site.pages import month as month_of
-from evmperf.site.pages import slug
+from evmperf.judge.accepted import Accepted
+from evmperf.measure.runs.history import SpoolFolder
+from evmperf.publish import site
+from evmperf.publish.site.pages import month as month_of
+from evmperf.publish.site.pages import slug
 from selftests.support import spools, years
 from selftests.support.browser import violations
 
@@ -56,7 +56,7 @@ def public(results, tmp_path_factory):
         WHY,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evmperf.regress.accepted.read", lambda: [meant])
+        patch.setattr("evmperf.judge.accepted.read", lambda: [meant])
         site.write(out, SpoolFolder(results))
     return out
 

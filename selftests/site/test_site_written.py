@@ -7,16 +7,16 @@ from collections import Counter
 
 import pytest
 
-from evmperf import site
-from evmperf.cli import main as cli
+from evmperf.commands.cli import main as cli
+from evmperf.judge.trends import Point, Trend
+from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
-from evmperf.regress.trends import Point, Trend
-from evmperf.runs.history import SpoolFolder
-from evmperf.site import board, case
-from evmperf.site.pages import slug
-from evmperf.store import files
-from evmperf.store.places import StoreFolder
+from evmperf.publish import site
+from evmperf.publish.site import board, case
+from evmperf.publish.site.pages import slug
+from evmperf.publish.store import files
+from evmperf.publish.store.places import StoreFolder
 from selftests.support import spools, years
 
 BOARDS = ("am62x-sk", "am64x-hsevm")

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from evmperf.measure.state import look, rules
 from evmperf.model.state import State
-from evmperf.state import look, rules
 from selftests.support.boardfiles import fake_board
 
 RECORDED = Path(__file__).resolve().parents[1] / "data"

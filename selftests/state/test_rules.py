@@ -2,9 +2,9 @@
 
 import pytest
 
+from evmperf.measure.state import buses, contrast, rules
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.state import State
-from evmperf.state import buses, contrast, rules
 
 PCI = "pci.0000:01:00.0."
 HEALTHY = {

@@ -10,10 +10,10 @@ import kcidb_io
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs import spool
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import figures
-from evmperf.runs import spool
 from selftests.support import spools
 
 HOSTILE = 'x"\n} 1 \x00\x1b</a>\\ "'

@@ -2,13 +2,13 @@
 
 import pytest
 
-from evmperf import site
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs import spool
 from evmperf.model.exits import ExitStatus
-from evmperf.runs import spool
-from evmperf.store import files
-from evmperf.store.places import StoreFolder
-from evmperf.store.source import StoredRuns
+from evmperf.publish import site
+from evmperf.publish.store import files
+from evmperf.publish.store.places import StoreFolder
+from evmperf.publish.store.source import StoredRuns
 from selftests.support import spools
 
 LABS = ("dallas", "pune")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs import spool
 from evmperf.model.exits import ExitStatus
-from evmperf.runs import spool
-from evmperf.store.places import StoreFolder
-from evmperf.store.source import StoredRuns
+from evmperf.publish.store.places import StoreFolder
+from evmperf.publish.store.source import StoredRuns
 from selftests.support import runs, spools
 
 BOARD = "am64xx-hsevm"
@@ -74,7 +74,7 @@ def test_a_dry_run_and_a_run_that_goes_on_are_not_kept(nights):
 
 
 def test_a_store_that_takes_nothing_costs_no_verdict(nights, monkeypatch, capsys):
-    monkeypatch.setattr("evmperf.store.files.add", _full)
+    monkeypatch.setattr("evmperf.publish.store.files.add", _full)
     assert check(nights[-1]) in (ExitStatus.OK, ExitStatus.UNDECIDED)
     assert f"{nights[-1].name}: is not in" in capsys.readouterr().err
 

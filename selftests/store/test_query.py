@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.cli.main import main
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs import spool
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
-from evmperf.runs import spool
-from evmperf.store import files, tables
-from evmperf.store.places import StoreFolder
+from evmperf.publish.store import files, tables
+from evmperf.publish.store.places import StoreFolder
 from selftests.support import runs, spools
 
 ROOT = Path(__file__).parents[2]

@@ -14,11 +14,11 @@ import fsspec
 import pytest
 from moto.server import ThreadedMotoServer
 
+from evmperf.measure.runs import spool
 from evmperf.model.errors import LabError, UsageError
-from evmperf.runs import spool
-from evmperf.store import files, rows
-from evmperf.store.places import Bucket, StoreFolder
-from evmperf.store.source import StoredRuns, place
+from evmperf.publish.store import files, rows
+from evmperf.publish.store.places import Bucket, StoreFolder
+from evmperf.publish.store.source import StoredRuns, place
 from selftests.support import spools
 
 RUNS = 10
@@ -26,8 +26,8 @@ CASES = 3
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-from evmperf.store import files
-from evmperf.store.places import StoreFolder
+from evmperf.publish.store import files
+from evmperf.publish.store.places import StoreFolder
 
 store, results, step, when = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 calls = 0

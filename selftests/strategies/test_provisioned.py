@@ -2,7 +2,7 @@
 
 import pytest
 
-from evmperf.console.attempt import CameBack
+from evmperf.boards.console.attempt import CameBack
 from evmperf.model.errors import LabError
 
 

@@ -7,8 +7,8 @@ import time
 import pytest
 from labgrid.driver.powerdriver import NetworkPowerDriver
 
-from evmperf.console import record as console
-from evmperf.console.marks import Phase
+from evmperf.boards.console import record as console
+from evmperf.boards.console.marks import Phase
 from evmperf.lab.stamper import StampedPort
 from evmperf.model.errors import BoardError, UsageError
 

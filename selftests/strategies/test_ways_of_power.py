@@ -6,9 +6,9 @@ import threading
 import pytest
 
 from evmperf.benchmarks.families import boot as boot_readings
-from evmperf.console import powering
-from evmperf.console.marks import Phase
-from evmperf.console.powering import Person
+from evmperf.boards.console import powering
+from evmperf.boards.console.marks import Phase
+from evmperf.boards.console.powering import Person
 from evmperf.lab.shell import UbootShell
 from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, Kind, LabError, Stopped, UsageError

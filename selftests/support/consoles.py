@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from evmperf.boards.console import booted
+from evmperf.boards.console.attempt import CameBack, NotReached
+from evmperf.boards.console.signs import Alarm, diagnose
+from evmperf.boards.console.watch import Watch
 from evmperf.boards.prompts import LOGIN_PROMPT
-from evmperf.console import booted
-from evmperf.console.attempt import CameBack, NotReached
-from evmperf.console.signs import Alarm, diagnose
-from evmperf.console.watch import Watch
 
 _COUNTDOWN = re.compile(rb"(?:Hit any key to stop|Press \S+ to abort) autoboot[^\n]*\n?")
 

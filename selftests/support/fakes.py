@@ -3,8 +3,8 @@
 import subprocess
 
 from evmperf.boards.board import Board
-from evmperf.console.marks import ObservedBoot, find
-from evmperf.console.record import POWER_ON, ConsoleRecord
+from evmperf.boards.console.marks import ObservedBoot, find
+from evmperf.boards.console.record import POWER_ON, ConsoleRecord
 from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import LabError, ToolError
 from selftests.support.texts import BOOT, LOGIN

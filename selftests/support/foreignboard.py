@@ -25,8 +25,8 @@ from pathlib import Path
 
 import pytest
 
+from evmperf.measure.runs import folders
 from evmperf.model.errors import LabError
-from evmperf.runs import folders
 from evmperf.virtual import image
 from evmperf.virtual.debian import DebianArchive
 from evmperf.virtual.image import partition

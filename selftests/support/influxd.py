@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evmperf.influx.client import Store
-from evmperf.influx.config import Config
-from evmperf.runs.folders import cache_dir
+from evmperf.measure.runs.folders import cache_dir
+from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.config import Config
 
 ORG, TOKEN = "lab", "a-token-that-must-not-show"
 

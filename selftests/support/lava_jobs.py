@@ -12,8 +12,8 @@ import yaml
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare
-from evmperf.lava.render import JobRequest, render
-from evmperf.lava.selection import JobKind, select
+from evmperf.commands.lava.render import JobRequest, render
+from evmperf.commands.lava.selection import JobKind, select
 from evmperf.model import places
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Direction, Metric, Reading

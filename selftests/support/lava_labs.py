@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from evmperf.lava import lab as labs
-from evmperf.lava.lab import Lab
-from evmperf.lava.server import TOKEN_VARIABLE, URL_VARIABLE
+from evmperf.commands.lava import lab as labs
+from evmperf.commands.lava.lab import Lab
+from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE
 
 
 @contextmanager

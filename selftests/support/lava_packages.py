@@ -12,9 +12,9 @@ from typing import Self
 
 import pytest
 
-from evmperf.lava.devices import DEVICE_TYPES
-from evmperf.lava.lab import SUITE
-from evmperf.runs import folders
+from evmperf.commands.lava.devices import DEVICE_TYPES
+from evmperf.commands.lava.lab import SUITE
+from evmperf.measure.runs import folders
 from evmperf.virtual.debian import DebianArchive
 from evmperf.virtual.steps import BuildSteps
 

@@ -22,8 +22,8 @@ from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
-from evmperf.keeping.places import Connection
-from evmperf.keeping.wanted import Holder
+from evmperf.lab.keeping.places import Connection
+from evmperf.lab.keeping.wanted import Holder
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
 T = TypeVar("T")

@@ -307,7 +307,7 @@ def _case(place: Path, row: tuple) -> Recording:
     refused = isinstance(wanted, str)
     return Recording(
         name=f"{names} {parser.partition(':')[2]} {' '.join(map(str, arguments))}".strip(),
-        parser=f"evmperf.tools.{parser}",
+        parser=f"evmperf.benchmarks.tools.{parser}",
         texts=texts,
         arguments=arguments,
         expected=None if refused else wanted,

@@ -17,8 +17,8 @@ import yaml
 from labgrid import Environment
 
 from evmperf.boards import board as boards
-from evmperf.console.marks import ObservedBoot
-from evmperf.console.record import HEADER, POWER_ON, ConsoleRecord, read
+from evmperf.boards.console.marks import ObservedBoot
+from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord, read
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import EvmperfError
 from selftests.support.fakeboard import FakeBoard, FakeSwitch

@@ -2,10 +2,10 @@
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import Measure
+from evmperf.measure.runs.spool import read_results
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
-from evmperf.runs.spool import read_results
 
 RATE = Metric("rate", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Rate", low=1.0, high=100.0)
 LOAD = Metric("load", Unit.PERCENT, Direction.LOWER, "Load", low=0.0, high=100.0, required=False)

@@ -6,11 +6,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from evmperf.benchmarks import catalogue
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.errors import Kind
 from evmperf.model.facts import Facts
 from evmperf.model.results import Failure, Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool
 
 BENCHMARKS = ("boot_time_mmcsd", "emmc_ext4", "emmc_raw_fio_1g", "uboot_emmc_raw")
 LEVEL = 100.0

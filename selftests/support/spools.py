@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 
 from evmperf.benchmarks import catalogue, control
+from evmperf.measure.runs import spool
+from evmperf.measure.runs.spool import Spool, append_records
 from evmperf.model.errors import Kind
 from evmperf.model.records import BootFailure, BootMark, BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Metric, Published, Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.runs import spool
-from evmperf.runs.spool import Spool, append_records
 
 RECORDED = next((Path(__file__).parents[1] / "data/spool").iterdir())
 """Quick run of boot time and eMMC on the virtual EVM, 27 cases, without its raw files."""

@@ -12,8 +12,8 @@ from typing import Any
 import datafusion
 import pyarrow as pa
 
-from evmperf.influx.client import Store
-from evmperf.influx.config import Config
+from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.config import Config
 from selftests.support.grafana import Values
 
 MEASUREMENTS = ("sample", "result", "boot_mark", "run", "verdict")

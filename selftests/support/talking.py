@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evmperf.console.record import ConsoleRecord, widened
+from evmperf.boards.console.record import ConsoleRecord, widened
 from evmperf.lab.stamper import StampedPort
 from selftests.support.ports import free_port
 

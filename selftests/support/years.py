@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 
 from evmperf.benchmarks import catalogue
+from evmperf.measure.runs import spool
 from evmperf.model.facts import Facts
 from evmperf.model.results import Case, Metric, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
-from evmperf.runs import spool
 
 BEGAN = datetime(2025, 11, 22, 1, tzinfo=UTC)
 _RELEASES = ("11.00", "11.01", "11.02", "12.00")

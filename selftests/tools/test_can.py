@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evmperf.benchmarks.tools import can
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import can
 
 
 def frame(number, size=8, fd=False):

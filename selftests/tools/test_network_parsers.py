@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evmperf.benchmarks.tools import iperf3
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import iperf3
 from selftests.support.recordings import good_recordings
 
-NETPERF = good_recordings("evmperf.tools.netperf:outcome")
-UDP = good_recordings("evmperf.tools.iperf3:datagrams")
+NETPERF = good_recordings("evmperf.benchmarks.tools.netperf:outcome")
+UDP = good_recordings("evmperf.benchmarks.tools.iperf3:datagrams")
 FORWARD = next(recording for recording in UDP if recording.name == "iperf3/udp-forward")
-TCP = good_recordings("evmperf.tools.iperf3:bidirectional")
-XFRM = good_recordings("evmperf.tools.xfrm:carried")
+TCP = good_recordings("evmperf.benchmarks.tools.iperf3:bidirectional")
+XFRM = good_recordings("evmperf.benchmarks.tools.xfrm:carried")
 
 lines = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
 console_lines = st.one_of(

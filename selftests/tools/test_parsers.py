@@ -11,23 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evmperf.benchmarks.tools import uboot
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import uboot
 from selftests.support.recordings import good_recordings
 
-FIO = good_recordings("evmperf.tools.fio:throughput")
+FIO = good_recordings("evmperf.benchmarks.tools.fio:throughput")
 JSON_ONLY = [r for r in FIO if r.name != "fio/text-around"]
-YAVTA = good_recordings("evmperf.tools.yavta:frame_rate")
-MPSTAT = good_recordings("evmperf.tools.mpstat:load")
-DD = good_recordings("evmperf.tools.dd:throughput")
-SF = good_recordings("evmperf.tools.uboot:sf_rate")
-STAT = good_recordings("evmperf.tools.mpstat:stat_load")
-ALSA = good_recordings("evmperf.tools.alsa:throughput")
+YAVTA = good_recordings("evmperf.benchmarks.tools.yavta:frame_rate")
+MPSTAT = good_recordings("evmperf.benchmarks.tools.mpstat:load")
+DD = good_recordings("evmperf.benchmarks.tools.dd:throughput")
+SF = good_recordings("evmperf.benchmarks.tools.uboot:sf_rate")
+STAT = good_recordings("evmperf.benchmarks.tools.mpstat:stat_load")
+ALSA = good_recordings("evmperf.benchmarks.tools.alsa:throughput")
 # Its last line is one that not every kernel prints.
 ALSA_WHOLE = [r for r in ALSA if r.name != "alsa/no-overrun"]
-OPENSSL = good_recordings("evmperf.tools.openssl:throughput")
-OPENSSL_LOAD = good_recordings("evmperf.tools.openssl:cpu_load")
-GLMARK2 = good_recordings("evmperf.tools.glmark2:drawing.score")
+OPENSSL = good_recordings("evmperf.benchmarks.tools.openssl:throughput")
+OPENSSL_LOAD = good_recordings("evmperf.benchmarks.tools.openssl:cpu_load")
+GLMARK2 = good_recordings("evmperf.benchmarks.tools.glmark2:drawing.score")
 
 lines = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
 console_lines = st.one_of(
@@ -66,7 +66,7 @@ def test_a_line_more_is_refused_or_changes_nothing(recording, line, data):
     )
 )
 def test_openssl_counts_blocks_over_the_time_it_was_to_take(rows):
-    from evmperf.tools import openssl
+    from evmperf.benchmarks.tools import openssl
 
     text = "".join(f"+DT:SHA1:1:{s}\n+R:{b}:SHA1:{t / 100:.6f}\n" for s, b, t in rows)
     rates = ":".join(f"{s * b / (t / 100):.2f}" for s, b, t in rows)
@@ -109,7 +109,7 @@ def test_a_line_more_is_refused_by_dd(recording, line, at):
 
 @given(st.sampled_from(DD), st.integers(1, 1 << 40))
 def test_dd_of_other_bytes_than_asked_for_is_refused(recording, expected):
-    from evmperf.tools import dd
+    from evmperf.benchmarks.tools import dd
 
     if expected != recording.arguments[0]:
         with pytest.raises(RefusedOutput, match="copied"):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from evmperf.benchmarks.tools import alsa
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import alsa
 from selftests.support import real_tools, seeds
 from selftests.support.recordings import approximately
 

@@ -20,7 +20,7 @@ def test_a_recording_gives_its_number_or_is_refused_with_the_reason(recording):
 
 def test_every_tool_with_a_parser_has_a_recording():
     tools = {r.parser.split(":")[0].rsplit(".", 1)[1] for r in RECORDINGS}
-    folder = DATA.parents[1] / "evmperf" / "tools"
+    folder = DATA.parents[1] / "evmperf" / "benchmarks" / "tools"
     assert {path.stem for path in folder.glob("[!_]*.py")} <= tools
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evmperf.benchmarks.tools import cyclictest, glmark2
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import cyclictest, glmark2
 from selftests.support.recordings import DATA, all_recordings
 from selftests.tools.test_parsers import console_lines
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from evmperf.benchmarks.tools import systemd_analyze
 from evmperf.model.errors import RefusedOutput
-from evmperf.tools import systemd_analyze
 
 
 @pytest.mark.parametrize(

@@ -245,9 +245,9 @@ def test_foreground(state: Path, built_image: object) -> None:
 
 
 def test_help_is_quick_and_light() -> None:
-    code = "import sys; from evmperf.cli import main; main._parser(); print(*sys.modules)"
+    code = "import sys; from evmperf.commands.cli import main; main._parser(); print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    assert not {"asyncio", "yaml", "requests", "http.client", "evmperf.cli.virtual"} & set(loaded)
+    assert not {"asyncio", "yaml", "requests", "http.client", "evmperf.commands.cli.virtual"} & set(loaded)
 
 
 def test_names_of_boards(make_bench: Callable[..., LabClient]) -> None:

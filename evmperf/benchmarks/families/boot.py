@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evmperf.console.marks import ALLOWED_S, ObservedBoot, Phase, seconds
+from evmperf.boards.console.marks import ALLOWED_S, ObservedBoot, Phase, seconds
 from evmperf.model.errors import Kind, RefusedOutput
 from evmperf.model.records import BootFailure, BootMark, BootRecord
 from evmperf.model.results import Direction, Metric, Reading

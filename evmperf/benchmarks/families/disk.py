@@ -6,10 +6,10 @@ from typing import Any
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted, percentage
 from evmperf.benchmarks.families import processor, scratch
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output, readings
+from evmperf.benchmarks.tools import dd, fio, mpstat
 from evmperf.boards.board import Board
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.units import Unit, size_bytes
-from evmperf.tools import dd, fio, mpstat
 
 BUFFER_SIZES = (102400, 262144, 524288, 1048576, 5242880)
 """Bytes; the rows of the file system tables."""

@@ -4,11 +4,11 @@ TI's test definitions pin single-threaded programs to CPU 0 and set the performa
 """
 
 from evmperf.benchmarks.step import CleanUp, Outputs, Prepare, output
+from evmperf.benchmarks.tools import mpstat
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import Direction, Metric
 from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
-from evmperf.tools import mpstat
 
 CPU = 0
 GOVERNOR = "performance"

@@ -10,10 +10,10 @@ from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families import processor
 from evmperf.benchmarks.families.network import changing, put_back
 from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Step, output, readings
+from evmperf.benchmarks.tools import can, mpstat
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Reading
 from evmperf.model.shelltext import ShellTexts
-from evmperf.tools import can, mpstat
 
 _CONTROLLER = "can0"
 """The kernel's name of the first controller; all of a SoC are alike."""

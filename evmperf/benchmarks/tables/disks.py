@@ -7,10 +7,10 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families.disk import file_system_benchmark, fio_benchmark
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Plan, Prepare, Step, reading_of
+from evmperf.benchmarks.tools import uboot
 from evmperf.boards import yamlfile
 from evmperf.boards.board import Board
 from evmperf.model.results import Case
-from evmperf.tools import uboot
 
 _FILE = "evmperf.tst"
 _PATTERN = "5aa5c33c"

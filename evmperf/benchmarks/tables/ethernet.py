@@ -20,12 +20,12 @@ from evmperf.benchmarks.step import (
     reading_of,
     readings,
 )
+from evmperf.benchmarks.tools import iperf3, mpstat, netperf
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
-from evmperf.tools import iperf3, mpstat, netperf
 
 _SHELL = ShellTexts(__file__)
 _UDP = "udp.txt"

@@ -9,11 +9,11 @@ from dataclasses import replace
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
 from evmperf.benchmarks.families import network, processor
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output, reading_of
+from evmperf.benchmarks.tools import forwarding, iperf3
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Case, Reading
 from evmperf.model.shelltext import ShellTexts
-from evmperf.tools import forwarding, iperf3
 
 _JSON = "iperf3.json"
 _ENDS = "end-a", "end-b"

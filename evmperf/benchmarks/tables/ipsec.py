@@ -11,11 +11,11 @@ from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families import network
 from evmperf.benchmarks.families.network import NetworkServer
 from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, Where, output, readings
+from evmperf.benchmarks.tools import netperf, xfrm
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Reading
 from evmperf.model.shelltext import ShellTexts
-from evmperf.tools import netperf, xfrm
 
 _SHELL = ShellTexts(__file__)
 _FILE = "netperf.txt"

@@ -10,11 +10,11 @@ from pathlib import Path
 from evmperf.benchmarks.benchmark import Benchmark, Profile, unlisted
 from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.step import CleanUp, Measure, Outputs, Plan, Step, output, readings
+from evmperf.benchmarks.tools import cyclictest, rpmsg
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Direction, Metric, Reading, Result
 from evmperf.model.units import Unit
-from evmperf.tools import cyclictest, rpmsg
 
 _DECLARED = declared(__file__)
 _CPUS = 8

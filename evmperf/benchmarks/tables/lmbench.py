@@ -9,12 +9,12 @@ from typing import NamedTuple
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.families.processor import perf
 from evmperf.benchmarks.step import CleanUp, Measure, Plan, Prepare, Step, reading_of
+from evmperf.benchmarks.tools import lmbench
 from evmperf.boards import yamlfile
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
-from evmperf.tools import lmbench
 
 _SHELL = ShellTexts(__file__)
 _FOLDER = "/opt/evmperf-lmbench"

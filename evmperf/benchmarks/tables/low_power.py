@@ -9,11 +9,11 @@ from typing import Any
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, unlisted, unset
 from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.step import Measure, MeasurePower, MeterWindow, Outputs, Plan, Step, output, readings
+from evmperf.benchmarks.tools import meter, suspend
 from evmperf.boards.board import Board
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
-from evmperf.tools import meter, suspend
 
 RAILS = ("vdd_core", "soc_dvdd_1v8", "soc_dvdd_3v3", "vdda_1v8", "vdd_lpddr4_pmic1", "vdd_rtc", "vdd_rtc_1v8")
 """The rows of the guides' tables of AM62L."""

@@ -22,13 +22,13 @@ from evmperf.benchmarks.step import (
     reading_of,
     readings,
 )
+from evmperf.benchmarks.tools import alsa, glmark2, yavta
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
-from evmperf.tools import alsa, glmark2, yavta
 
 _SHELL = ShellTexts(__file__)
 _DECLARED = declared(__file__)

@@ -8,8 +8,8 @@ from typing import Any
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.step import Measure, Outputs, output
+from evmperf.benchmarks.tools import openssl
 from evmperf.model.results import Case, Reading
-from evmperf.tools import openssl
 
 _NAMES = {"sha2-256": "sha256", "sha2-512": "sha512"}
 """openssl's names by the guides', where they differ."""

@@ -7,10 +7,10 @@ from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families.disk import BUFFER_SIZES, SOURCE, file_system_benchmark
 from evmperf.benchmarks.families.scratch import find_flash, guard_flash, ubifs
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Parse, Plan, Prepare, Step, reading_of
+from evmperf.benchmarks.tools import dd, uboot
 from evmperf.boards.board import Board
 from evmperf.model.results import Case
 from evmperf.model.units import KIBIBYTE, MEBIBYTE, MEGABYTE
-from evmperf.tools import dd, uboot
 
 _DECLARED = declared(__file__)
 

@@ -7,11 +7,11 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families import processor
 from evmperf.benchmarks.step import Measure, Outputs, output, reading_of
+from evmperf.benchmarks.tools import coremark_pro, mith, programs
 from evmperf.boards.board import Board
 from evmperf.model.results import VARIANT, Case, Reading
 from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
-from evmperf.tools import coremark_pro, mith, programs
 
 _DECLARED = declared(__file__)
 _SHELL = ShellTexts(__file__)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted
 from evmperf.benchmarks.step import CleanUp, Measure, Plan, Prepare, Step, Where, reading_of
+from evmperf.benchmarks.tools import dd
 from evmperf.boards.board import Board
 from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.shelltext import ShellTexts
 from evmperf.model.units import Unit
-from evmperf.tools import dd
 
 BACKING = "/dev/shm/evmperf-gadget"
 """The disk, a file on the board."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from docutils.core import publish_doctree
 
-from evmperf.guide import importer, layout, writer
+from evmperf.guides.published import dialect
+from evmperf.guides.published import releases as gather
+from evmperf.guides.reading import importer
 from evmperf.model.figures import Figure, Key
-from evmperf.published import dialect
-from evmperf.published import releases as gather
+from evmperf.publish.guide import layout, writer
 from selftests.instruments.speed.figures import Row, ratio
 from selftests.instruments.speed.reference import seconds as timed
 

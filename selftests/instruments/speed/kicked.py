@@ -18,10 +18,10 @@ from labgrid import Environment
 from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 
 from evmperf.boards import board as board_files
-from evmperf.keeping.claim import Claim
-from evmperf.keeping.places import Connection
-from evmperf.keeping.wanted import Holder, Wanted
 from evmperf.lab.bench import LabgridBench
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.places import Connection
+from evmperf.lab.keeping.wanted import Holder, Wanted
 from evmperf.model.errors import BoardLost
 from selftests.instruments.speed.boards import burners
 from selftests.instruments.speed.figures import ROOT, Row, load

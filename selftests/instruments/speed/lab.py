@@ -17,8 +17,8 @@ from unittest import mock
 
 import yaml
 
-from evmperf.keeping.claim import Claim
-from evmperf.keeping.wanted import Wanted
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.wanted import Wanted
 from evmperf.lab.stamper import StampedPort
 from evmperf.model.exits import ExitStatus
 from selftests.instruments.speed.figures import ROOT, Row, met, quantile, seconds, usual
@@ -244,7 +244,7 @@ def _night_on(lab: PlaceLab, count: int, results: str) -> list[str]:
     ]
     plan = lab.folder / f"plan{count}.yaml"
     plan.write_text(yaml.safe_dump({"boards": jobs, "stagger": "0s", "guide": False}))
-    words = [sys.executable, "-m", "evmperf.cli.main", "night", str(plan)]
+    words = [sys.executable, "-m", "evmperf.commands.cli.main", "night", str(plan)]
     return [*words, "--results", str(lab.folder / results)]
 
 

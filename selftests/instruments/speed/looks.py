@@ -12,8 +12,8 @@ from evmperf.benchmarks.benchmark import Place
 from evmperf.measure import shellstep
 from evmperf.measure.bench import StepOutput
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool
 from selftests.instruments import why_faults
 from selftests.instruments.speed.figures import Row, met, seconds
 

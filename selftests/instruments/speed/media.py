@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from evmperf.provision import content, writer
-from evmperf.provision.ways import Host
-from evmperf.provision.writer import Content
+from evmperf.lab.provision import content, writer
+from evmperf.lab.provision.ways import Host
+from evmperf.lab.provision.writer import Content
 from selftests.instruments.speed.figures import Row, ratio
 
 _MIB = 1 << 20

@@ -15,11 +15,11 @@ from labgrid import Environment
 from evmperf.benchmarks import catalogue
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
-from evmperf.provision import running, scratch
-from evmperf.provision.cache import Cache
-from evmperf.provision.image import DiskImage
-from evmperf.provision.installation import Installation
-from evmperf.provision.ways import CardWay
+from evmperf.lab.provision import running, scratch
+from evmperf.lab.provision.cache import Cache
+from evmperf.lab.provision.image import DiskImage
+from evmperf.lab.provision.installation import Installation
+from evmperf.lab.provision.ways import CardWay
 from evmperf.virtual import envfile, release
 from evmperf.virtual.client import LabClient
 from selftests.instruments.speed.figures import Row, ratio

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from evmperf.judge import judge, shift
+from evmperf.judge.causes import causes
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome, Verdict, VerdictCause
-from evmperf.regress import judge, shift
-from evmperf.regress.causes import causes
 from selftests.instruments.speed.figures import Row
 from selftests.instruments.speed.noises import CV, KINDS, Matrix, machine, made
 from selftests.support import seeds

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from evmperf.measure.runs import spool
 from evmperf.model.exits import ExitStatus
-from evmperf.runs import spool
-from evmperf.store import files, rows
-from evmperf.store.places import StoreFolder, partition
+from evmperf.publish.store import files, rows
+from evmperf.publish.store.places import StoreFolder, partition
 from selftests.instruments.speed.figures import Row, met, seconds, used
 from selftests.support import years
 

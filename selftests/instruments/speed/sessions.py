@@ -12,9 +12,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Result, SpoolRecord
-from evmperf.runs import spool
 from selftests.instruments.speed.boards import virtual_board
 from selftests.instruments.speed.figures import ROOT, Row, met, python, ratio, seconds, usual
 from selftests.instruments.speed.reference import seconds as timed

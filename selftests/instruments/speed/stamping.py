@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evmperf.console.marks import ALLOWED_S, find
-from evmperf.console.record import ConsoleRecord, read
+from evmperf.boards.console.marks import ALLOWED_S, find
+from evmperf.boards.console.record import ConsoleRecord, read
 from selftests.instruments.speed.boards import Board, burners, labgrid_bench, spare_from_load, virtual_board
 from selftests.instruments.speed.figures import Row, met, quantile
 from selftests.support.stamps import read_stamps

@@ -12,12 +12,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from evmperf.influx.client import Store
-from evmperf.influx.config import Config
-from evmperf.influx.lines import Lines
-from evmperf.influx.push import RunPush
-from evmperf.runs import spool
-from evmperf.runs.spool import Spool
+from evmperf.measure.runs import spool
+from evmperf.measure.runs.spool import Spool
+from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.config import Config
+from evmperf.publish.influx.lines import Lines
+from evmperf.publish.influx.push import RunPush
 from selftests.instruments.speed.figures import JSON, Row, met, python, ratio, seconds, used
 from selftests.support import spools
 from selftests.support.influxd import Influxd, points, running

@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from evmperf.guides.published import releases as gather
+from evmperf.guides.published.declared import tables
+from evmperf.measure.runs import spool
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures
 from evmperf.model.results import Direction, Result, Sample, Status
 from evmperf.model.run import Run
-from evmperf.published import releases as gather
-from evmperf.published.declared import tables
-from evmperf.runs import spool
 from selftests.instruments.speed.figures import JSON, Row, Used, met, python, ratio, seconds, used
 
 METRICS = 700

@@ -17,8 +17,8 @@ from labgrid import Environment
 from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.run import Run
-from evmperf.runs.spool import Spool, new_run_id
 from selftests.instruments import command
 from selftests.instruments.variants import recorded
 from selftests.instruments.variants.figures import HEAD, Measured, line

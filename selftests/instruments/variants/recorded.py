@@ -8,7 +8,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from evmperf.tools import glmark2
+from evmperf.benchmarks.tools import glmark2
 from selftests.support import real_tools
 
 BASELINES = Path(__file__).parents[3] / "baselines"

@@ -20,10 +20,10 @@ from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.families import scratch
 from evmperf.benchmarks.families.disk import SOURCE
 from evmperf.benchmarks.step import Measure, Plan, Prepare, SearchStep, Step, Trials, next_trial
+from evmperf.benchmarks.tools import dd
 from evmperf.boards.board import Board
 from evmperf.model.places import project
 from evmperf.model.results import Case
-from evmperf.tools import dd
 
 PROGRAMS = Path(__file__).parent / "programs"
 _COMPILE = [

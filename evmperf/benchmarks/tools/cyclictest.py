@@ -1,0 +1,114 @@
+"""cyclictest of rt-tests 2 (`--json`), under stress-ng's load."""
+
+import json
+import re
+from typing import Any
+
+from evmperf.benchmarks.tools._checks import refuse, refusing
+from evmperf.model.errors import RefusedOutput
+from evmperf.model.places import STEP_FOLDER
+from evmperf.model.shelltext import ShellTexts
+
+JSON_FILE = "cyclictest.json"
+STATISTICS = ("min", "avg", "max")
+
+_ROUNDING = 0.006
+"""The average has two decimals, in microseconds."""
+_ASKED = re.compile(r" (?:-D|--duration[= ])(\d+)([smhd]?)(?= |$)")
+_INTERVAL = re.compile(r" (?:-i|--interval[= ])(\d+)(?= |$)")
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_START_S = 0.2
+"""Threads begin one after the other, and end together."""
+_MISSING = 1e-3
+"""Part of the requested time that a thread may miss because of rounding."""
+
+_SHELL = ShellTexts(__file__)
+_PID = f"{STEP_FOLDER}/stress-ng.pid"
+
+
+def under_stress(duration: str) -> str:
+    """Shell text: `duration` (6h, 3s) under stress-ng's load, into `$OUT/cyclictest.json`."""
+    return _SHELL("under_stress", pid=_PID, duration=duration, json_file=JSON_FILE)
+
+
+END_STRESS = _SHELL("end", pid=_PID)
+"""Shell text that ends the stress-ng of a measurement that was interrupted."""
+
+
+def latencies(text: str, statistic: str, seconds: int | None = None) -> list[float]:
+    """The `min`, `avg` or `max` latency of every CPU in microseconds, in the order of `cpus`; raises
+    RefusedOutput unless each measured for the whole time, `seconds`: cyclictest ends early with status 0.
+    """
+    return [float(thread[statistic]) for thread in _threads(text, seconds)]
+
+
+def cpus(text: str) -> list[int]:
+    """The CPUs that were measured, in rising order; raises RefusedOutput."""
+    return [thread["cpu"] for thread in _threads(text)]
+
+
+def histograms(text: str) -> list[dict[int, int]]:
+    """Wake-ups by latency (microseconds) for every CPU, within the range; raises RefusedOutput."""
+    return [thread["histogram"] for thread in _threads(text)]
+
+
+def _threads(text: str, seconds: int | None = None) -> list[dict[str, Any]]:
+    with refusing("cyclictest's output is not the JSON expected", text):
+        document = json.loads(text)
+        threads = [document["thread"][str(n)] for n in range(document["num_threads"])]
+        whole = document["return_code"] == 0 and len(document["thread"]) == len(threads) > 0
+        for thread in threads:
+            thread["histogram"] = {int(us): count for us, count in thread["histogram"].items()}
+        right = [_is_right(thread) for thread in threads]
+        numbers = [thread["cpu"] for thread in threads]
+        in_us = document.get("resolution_in_ns", 0) == 0
+        asked, interval = (p.search(document["cmdline:"]) for p in (_ASKED, _INTERVAL))
+    refuse(not whole, "cyclictest ended with an error", text)
+    refuse(not in_us, "cyclictest counted nanoseconds: run it without -N", text)
+    one_each = all(type(cpu) is int and cpu >= 0 for cpu in numbers) and numbers == sorted(set(numbers))
+    refuse(not one_each, "cyclictest did not run one thread on each CPU", text)
+    refuse(not all(right), "cyclictest's latencies of a CPU contradict each other", text)
+    if not asked or not interval or int(interval[1]) <= 0:
+        raise RefusedOutput("cyclictest's command line lacks its duration or interval (-D, -i)", text)
+    wanted = int(asked[1]) * _SECONDS[asked[2]]
+    refuse(seconds not in (None, wanted), f"cyclictest was to run for {wanted} s, not for {seconds} s", text)
+    for thread in threads:
+        least, most = _lasted_s(thread, int(interval[1]))
+        early, late = most < wanted * (1 - _MISSING) - _START_S, least > wanted * (1 + _MISSING) + _START_S
+        refuse(early, f"cyclictest ended after {most:.1f} s instead of {wanted} s", text)
+        refuse(late, f"cyclictest counts {least:.1f} s of cycles in {wanted} s", text)
+    return threads
+
+
+def _lasted_s(thread: dict[str, Any], interval_us: int) -> tuple[float, float]:
+    """How long a thread measured at least and at most: a cycle takes an interval, and a wake-up
+    that is later than the next one's time leaves that out (cyclictest.c, timerthread).
+    """
+    steps = thread["histogram"]
+    beyond_us = thread["avg"] * thread["cycles"] - sum(us * n for us, n in steps.items())
+    left_out = sum((us + 1) // interval_us * n for us, n in steps.items())
+    error_us = _ROUNDING * thread["cycles"]
+    least_us = thread["cycles"] * interval_us
+    return least_us / 1e6, (least_us + left_out * interval_us + max(0.0, beyond_us + error_us)) / 1e6
+
+
+def _is_right(thread: dict[str, Any]) -> bool:
+    steps = thread["histogram"]
+    counts = list(steps.values())
+    numbers = [thread[key] for key in (*STATISTICS, "cycles")]
+    whole = all(type(count) is int and count > 0 for count in counts)
+    if not whole or not all(type(number) in (int, float) for number in numbers):
+        return False
+    low, average, high, cycles = numbers
+    beyond, widest = cycles - sum(counts), max(steps, default=0)
+    if not (counts and 0 <= low <= average <= high and beyond >= 0):
+        return False
+    # Each latency beyond the histogram is at most the maximum, and one equals it.
+    rest = average * cycles - sum(latency * count for latency, count in steps.items())
+    error = _ROUNDING * cycles
+    longest = high + (beyond - 1) * (widest + 1) if beyond else 0
+    return bool(
+        min(steps) == low
+        and (widest <= high if beyond else widest == high)
+        and longest - error <= rest <= beyond * high + error
+    )

@@ -1,0 +1,178 @@
+"""Where the time of one boot went: its phases, and in them what took longest, by the clocks there are.
+
+| clock | what it times |
+|---|---|
+| console | arrival of the lines: phases between marks, and silences after a line |
+| kernel | time stamps of the kernel's messages (printk.time), and of its initcalls (`initcall_debug`) |
+| systemd | the starts of its units (`systemd-analyze blame`) |
+| U-Boot | its bootstage report (CONFIG_BOOTSTAGE_REPORT), in microseconds since reset |
+"""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from evmperf.boards.console.marks import Phase
+from evmperf.boards.console.record import ConsoleRecord
+from evmperf.model.records import BootMark
+
+_SILENCE_S = 0.02
+"""What may be a part of its own."""
+_MOST = 40
+"""Parts of one phase that are kept, the longest."""
+_CHARS = 80
+_STAMPED = re.compile(r"(?:<\d+>)?\[ *(\d{1,6}\.\d{6})\](?:\[[^\]]{1,12}\])? (.*)")
+_INITCALL = re.compile(r"initcall (\w{1,120})\S* returned -?\d+ after (\d{1,12}) usecs")
+_INIT = re.compile(r"Run /\S+ as init")
+_KERNEL = (Phase.FIRST_KERNEL_LINE, Phase.STARTING_KERNEL, Phase.EFI_STUB)
+_STAGE = re.compile(r" *[\d,]{1,15} +(\d[\d,]{0,14})  (\S.*)")
+_TELLING_S = 1.0
+"""Time over which two clocks are held against each other, at least."""
+_LATE_S = 0.1
+"""A console that shows a message so long after it was said holds messages back."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that took `seconds` of a phase by a clock."""
+
+    phase: str
+    name: str
+    seconds: float
+    clock: str
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.3f} s in {self.phase}: {self.name} ({self.clock})"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Parts of each phase (to the next mark), the longest first; `notes` on clocks and gaps."""
+
+    phases: Mapping[str, float]
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...]
+
+    def longest(self, begin: Phase, end: Phase, count: int = 5) -> list[Part]:
+        """The longest parts between two marks; phases of which no part is known stand for themselves."""
+        since = itertools.dropwhile(lambda phase: phase != begin, self.phases)
+        inside = list(itertools.takewhile(lambda phase: phase != end, since))
+        parts = [part for part in self.parts if part.phase in inside]
+        known = {part.phase for part in parts}
+        parts += [Part(p, "all of it", self.phases[p], "console") for p in inside if p not in known]
+        return sorted(parts, key=lambda part: -part.seconds)[:count]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line that the board said: when its last byte came (ns), and what the kernel's clock says (s)."""
+
+    mono_ns: int
+    text: str
+    kernel_s: float | None
+
+
+def grow(
+    records: Sequence[ConsoleRecord],
+    marks: Mapping[Phase, BootMark],
+    units: Iterable[tuple[str, float]] = (),
+    kernel_log: str = "",
+) -> Tree:
+    """The tree of a boot; `units` are systemd's with seconds, `kernel_log` may have the initcalls."""
+    lines = list(_lines(records))
+    log = list(_lines([ConsoleRecord(0, 0, "<", kernel_log.encode())]))
+    before_init = itertools.takewhile(lambda line: not _INIT.match(line.text), log)
+    calls = list(_initcalls(next((p for p in _KERNEL if p in marks), Phase.PROMPT), [*before_init]))
+    # With an initial RAM disk, init comes before the root.
+    spans = list(itertools.pairwise(sorted(marks.values(), key=lambda mark: mark.mono_ns)))
+    phases = {a.phase: (b.mono_ns - a.mono_ns) / 1e9 for a, b in spans}
+    parts: list[Part] = []
+    for a, b in spans:
+        inside = [line for line in lines if a.mono_ns <= line.mono_ns < b.mono_ns]
+        at_end = (line for line in lines if line.mono_ns >= b.mono_ns and b.text[:_CHARS] in line.text)
+        inside.append(_Line(b.mono_ns, "", next((line.kernel_s for line in at_end if b.text), None)))
+        found = list(_initcalls(a.phase, inside)) or [call for call in calls if call.phase == a.phase]
+        found = found or list(_stages(a.phase, inside)) or list(_silences(a.phase, inside))
+        if a.phase == Phase.INIT_STARTED:
+            found += [Part(a.phase, name, seconds, "systemd, side by side") for name, seconds in units]
+        parts += sorted(found, key=lambda part: -part.seconds)[:_MOST]
+    notes = [*_drift([line for line in lines if line.kernel_s is not None]), *_missing(marks, [*lines, *log])]
+    return Tree(phases, tuple(parts), tuple(notes))
+
+
+def _lines(records: Sequence[ConsoleRecord]) -> Iterator[_Line]:
+    rest = b""
+    for record in records:
+        if record.kind != "<":
+            continue
+        *whole, rest = (rest + record.data).split(b"\n")
+        for data in whole:
+            text = data.decode("utf-8", "replace").strip("\r")
+            stamped = _STAMPED.fullmatch(text)
+            said = stamped[2] if stamped else text
+            yield _Line(record.mono_ns, said[:_CHARS], float(stamped[1]) if stamped else None)
+
+
+def _initcalls(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
+    for line in lines:
+        if call := _INITCALL.match(line.text):
+            yield Part(phase, f"initcall {call[1]}", int(call[2]) / 1e6, "kernel")
+
+
+def _stages(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
+    """The lines of a bootstage report: mark, elapsed, stage."""
+    begun = False
+    for line in lines:
+        begun = (begun and bool(line.text.strip())) or line.text.startswith("Timer summary in microseconds")
+        if begun and (stage := _STAGE.fullmatch(line.text)):
+            yield Part(phase, stage[2], int(stage[1].replace(",", "")) / 1e6, "U-Boot")
+
+
+def _silences(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
+    """The slow part after a line, by the kernel's clock where both lines have it."""
+    said = ""
+    for before, after in itertools.pairwise(lines):
+        said = before.text.strip() or said
+        both = before.kernel_s is not None and after.kernel_s is not None
+        seconds = (after.mono_ns - before.mono_ns) / 1e9
+        if both:
+            seconds = (after.kernel_s or 0.0) - (before.kernel_s or 0.0)
+        if seconds >= _SILENCE_S:
+            yield Part(phase, f"after {said!r}", seconds, "kernel" if both else "console")
+
+
+def _drift(lines: Sequence[_Line]) -> Iterator[str]:
+    """How the kernel's clock goes beside the console's, by the soonest messages of the first and last third,
+    and where the console is late.
+    """
+    delays = [(line.mono_ns / 1e9 - (line.kernel_s or 0.0), line) for line in lines]
+    third = len(delays) // 3
+    if not third:
+        return
+    first, last = (min(part, key=lambda d: d[0]) for part in (delays[:third], delays[-third:]))
+    said_s = (last[1].kernel_s or 0.0) - (first[1].kernel_s or 0.0)
+    seen_s = (last[1].mono_ns - first[1].mono_ns) / 1e9
+    if min(said_s, seen_s) > _TELLING_S:
+        rate = f"{said_s / seen_s:.4f} s per second of the console's, over {seen_s:.1f} s"
+        yield f"the kernel's clock runs at {rate}"
+    soonest = min(delay for delay, _ in delays)
+    late, line = max(delays, key=lambda d: d[0])
+    if late - soonest > _LATE_S:
+        yield (
+            f"the console is up to {late - soonest:.3f} s late: {line.text.strip()!r} was printed "
+            f"at {line.kernel_s:.3f} s of the kernel's clock (held back until the console's driver "
+            f"started, or by an asynchronous console)"
+        )
+
+
+def _missing(marks: Mapping[Phase, BootMark], lines: Sequence[_Line]) -> Iterator[str]:
+    """What nothing on this console tells."""
+    if absent := [p for p in (Phase.SPL_BANNER, Phase.TF_A, Phase.OP_TEE, Phase.A53_SPL) if p not in marks]:
+        yield f"no messages of {', '.join(absent)} (no such stage, or built without them)"
+    if not any(line.kernel_s is not None for line in lines):
+        yield "no message has the kernel's clock: the kernel is quiet, or runs without printk.time"
+    if not any(_INITCALL.match(line.text) for line in lines):
+        yield "initcalls are not timed: boot with the argument initcall_debug"
+    if not any(line.text.startswith("Timer summary in microseconds") for line in lines):
+        yield "U-Boot's stages are not timed: it is built without CONFIG_BOOTSTAGE_REPORT"

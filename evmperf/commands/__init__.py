@@ -1,0 +1,1 @@
+"""What people and jobs call: use cases, the command line, nights of many boards, LAVA and GitLab."""

@@ -1,0 +1,251 @@
+"""Sides of a board measured in turn: an A/B, and the search for the change that made a metric worse."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from evmperf.boards import variation
+from evmperf.commands.app.requests import Bisect, Hear, Judged, MeasuredSides, MeasureSides
+from evmperf.judge import ab as sides
+from evmperf.judge import experiment, gitrange, search
+from evmperf.judge.experiment import Experiment
+from evmperf.judge.rounds import Sessions
+from evmperf.judge.search import Bisection, Bisector, Step, StepAnswer
+from evmperf.lab.keeping.claim import Holding
+from evmperf.lab.provision.record import with_images
+from evmperf.measure import boardfile
+from evmperf.measure.runs import differences
+from evmperf.measure.runs.spool import new_run_id
+from evmperf.model.change import Comparison
+from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.model.replies import Remark
+from evmperf.publish.report import ab as report
+
+_BLOCKS = 20
+"""Most blocks of an A/B, where nobody says otherwise."""
+_STOP = 128
+"""What git's bisection ends at."""
+
+
+def ab(
+    request: MeasureSides, hear: Hear, show: Callable[[Comparison, str], None] = lambda so_far, plan: None
+) -> MeasuredSides:
+    """Measure an A/B; `show` gets its state after each block, and what it still takes in words. Raises
+    UsageError for a wrong request, LabError and BoardError, after which it can be resumed.
+    """
+    if request.resume:
+        folder = Path(request.resume)
+        wanted = Experiment.load(folder)
+        wanted.budget_s = request.budget or wanted.budget_s
+        wanted.blocks = request.rounds or wanted.blocks
+    else:
+        wanted = _ab(request)
+        folder = Path(request.results, wanted.id)
+
+    def shown(comparison: Comparison) -> None:
+        report.write(folder, comparison, ())
+        show(comparison, comparison.plan(wanted.blocks, wanted.budget_s))
+
+    comparison = in_turn(folder, wanted, request.wait, hear, shown)
+    a, b = ([folder / pair[side].run for pair in wanted.pairs()] for side in (0, 1))
+    changed = differences.between(a, b) if a else []
+    report.write(folder, comparison, changed)
+    status = sides.exit_status(comparison)
+    return MeasuredSides(folder=str(folder), comparison=comparison, differences=tuple(changed), status=status)
+
+
+def in_turn(
+    folder: Path, wanted: Experiment, wait_s: float, hear: Hear, show: sides.Show = lambda so_far: None
+) -> Comparison:
+    """Measure the blocks of an A/B on a board that is held meanwhile."""
+    sessions = Sessions(folder)
+    with experiment.held(folder), Holding(wanted.id, wait_s) as holding:
+        holding.have(wanted.board)
+        hear(Remark(sentence=f"measuring into {folder}"))
+        try:
+            sessions.wait_for_others()
+            return sides.go_on(folder, wanted, sessions, show)
+        except BaseException:
+            hear(Remark(sentence=f"to go on: evmperf ab --resume {folder}"))
+            raise
+
+
+def _ab(request: MeasureSides) -> Experiment:
+    if not request.board:
+        raise UsageError("evmperf ab needs a board file, or --resume FOLDER")
+    board = boardfile.named(request.board)
+    named = [variation.parse(words) for words in (request.a, request.b)]
+    if named[0].words == named[1].words:
+        raise UsageError(f"both sides are {named[0]}: give them different --a and --b")
+    blocks = _BLOCKS if request.rounds is None else request.rounds
+    if blocks < 1:
+        raise UsageError(f"--rounds {blocks}: must be at least 1")
+    a, b = with_images([side.words for side in named], board)
+    return Experiment(
+        id=f"ab-{new_run_id(board.name)}",
+        boards=[request.board],
+        sides={"a": a, "b": b},
+        seed=os.urandom(8).hex(),
+        blocks=blocks,
+        budget_s=request.budget,
+        metrics=list(request.metric),
+        **{name: getattr(request, name) for name in ("select", "profile", "boots", "within")},
+    )
+
+
+def bisect(request: Bisect, hear: Hear) -> Judged:
+    """Search for the change; the lines are the steps and the answer, none where good and bad do not
+    differ. Raises as `ab`.
+    """
+    if request.resume:
+        folder = Path(request.resume)
+        wanted = Bisection.load(folder)
+    else:
+        wanted = _bisection(request)
+        folder = Path(request.results, wanted.id)
+    hear(Remark(sentence=f"measuring into {folder}"))
+    with experiment.held(folder), Holding(wanted.id, request.wait) as holding:
+        try:
+            bisector = _bisector(folder, wanted, holding, hear)
+            return _searched(folder, bisector, hear)
+        except BaseException:
+            hear(Remark(sentence=f"to go on: evmperf bisect --resume {folder}"))
+            raise
+
+
+def _bisection(request: Bisect) -> Bisection:
+    for name in ("board", "of", "metric", "what"):
+        if not getattr(request, name):
+            raise UsageError(f"evmperf bisect needs {name}, or --resume FOLDER; see --help")
+    if request.metric.count("/") != 2:
+        raise UsageError(f"--metric {request.metric}: write BENCHMARK/CASE/METRIC")
+    if not any("{}" in word for word in request.what):
+        raise UsageError("--what: must hold {} where the version goes")
+    board = boardfile.named(request.board)
+    repository = Path(request.repository)
+    commits = request.of.removeprefix("git:") if request.of.startswith("git:") else ""
+    versions = list(gitrange.commits(repository, commits)) if commits else _listed(Path(request.of))
+    ends = [[word.replace("{}", end) for word in request.what] for end in (versions[0], versions[-1])]
+    words = [list(request.good) or ends[0], list(request.bad) or ends[1], list(request.what)]
+    if not request.build:  # else what a file of words says is known only when it is built
+        for end in ends:
+            variation.parse(end)
+        words = with_images(words, board)
+    return Bisection(
+        id=f"bisect-{new_run_id(board.name)}",
+        boards=[request.board, *request.spare],
+        sides=dict(zip((search.GOOD, search.BAD, search.CANDIDATE), words, strict=True)),
+        metrics=[request.metric],
+        seed=os.urandom(8).hex(),
+        select=request.select or "-".join(request.metric.split("/")[:2]),
+        profile=request.profile,
+        boots=request.boots,
+        build=request.build,
+        repository=str(repository.resolve()) if commits else "",
+        blocks=request.rounds,
+        versions=versions,
+    )
+
+
+def _listed(file: Path) -> list[str]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
+    versions = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if len(versions) < 2:
+        raise UsageError(f"{file}: names {len(versions)} versions; a bisection needs at least two")
+    if len(set(versions)) < len(versions):
+        raise UsageError(f"{file}: names a version twice")
+    return versions
+
+
+def _bisector(folder: Path, wanted: Bisection, holding: Holding, hear: Hear) -> Bisector:
+    wanted.save(folder)
+    measure = Sessions(folder, holding.have).round
+    return Bisector(
+        wanted, measure, lambda now: now.save(folder), lambda sentence: hear(Remark(sentence=sentence))
+    )
+
+
+def _searched(folder: Path, bisector: Bisector, hear: Hear) -> Judged:
+    wanted = bisector.search
+    if wanted.repository:
+        status, sentence = _of_commits(folder, bisector)
+        wanted = Bisection.load(folder)  # each step is a process of its own
+    else:
+        answer = search.bisect(bisector)
+        status = ExitStatus.NOTHING if answer is None else ExitStatus.FAILED if answer.why else ExitStatus.OK
+        sentence = str(answer or "") if status else f"the first bad version is {answer}"
+    if status is ExitStatus.NOTHING:
+        blocks = f"{len(wanted.pairs())} blocks show no difference between good and bad"
+        hear(Remark(sentence=f"{blocks} in {wanted.metric}: there is nothing to bisect"))
+    if not sentence:
+        return Judged(status=status, lines=())
+    wanted.ended = sentence
+    wanted.save(folder)
+    steps = [
+        f"{step.version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks{why})"
+        for step in wanted.steps
+        for why in [step.why and f", {step.why}"]
+    ]
+    spent = f"{len(wanted.rounds)} rounds, {wanted.spent_s / 60:.0f} min of measuring"
+    return Judged(status=status, lines=(*steps, f"{spent}: {sentence}."))
+
+
+def _of_commits(folder: Path, bisector: Bisector) -> tuple[ExitStatus, str]:
+    """Let git search; returns the status and the answer, "" for none."""
+    wanted = bisector.search
+    repository = Path(wanted.repository)
+    good, bad = wanted.versions
+    if wanted.build and not wanted.rounds:
+        before = gitrange.git(repository, "rev-parse", "HEAD")
+        for version in (good, bad):
+            gitrange.git(repository, "checkout", "--quiet", version)
+            if not gitrange.build(wanted.build, version, folder, repository):
+                raise UsageError(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")
+        gitrange.git(repository, "checkout", "--quiet", before)
+    if not bisector.calibrate():
+        return ExitStatus.NOTHING, ""
+    gitrange.git(repository, "bisect", "start", bad, good)
+    command = [sys.executable, "-m", "evmperf", "bisect-step", str(folder.resolve())]
+    try:
+        status = gitrange.run(repository, command)
+        first, possible = gitrange.found(repository)
+        names = [gitrange.title(repository, commit) for commit in possible]
+        name = gitrange.title(repository, first) if first else ""
+    finally:
+        gitrange.git(repository, "bisect", "reset")
+    done = Bisection.load(folder)
+    if name:
+        sure = search.probability(done.steps)
+        return ExitStatus.OK, f"the first bad commit is {name}, with a probability of {sure:.1%}"
+    if names:
+        return ExitStatus.FAILED, f"one of these, as some versions have no answer: {'; '.join(names)}"
+    if done.stuck:
+        return ExitStatus.FAILED, f"not found: {done.stuck}"
+    return (ExitStatus.LAB_BROKEN if status >= _STOP else ExitStatus.FAILED), ""
+
+
+def bisect_step(folder: Path, version: str, hear: Hear) -> tuple[Step, bool]:
+    """What a version is like, by default that checked out here, and whether the search is stuck.
+
+    Raises UsageError where good and bad do not differ, LabError and BoardError.
+    """
+    wanted = Bisection.load(folder)
+    version = version or gitrange.git(Path(), "rev-parse", "HEAD")
+    known = any(step.version == version for step in wanted.steps)
+    if wanted.build and not known and not gitrange.build(wanted.build, version, folder):
+        hear(Remark(sentence=f"{version} does not build; see {folder / gitrange.BUILD_LOG}"))
+        return Step(version, StepAnswer.UNKNOWN, 0.5, 0), False
+    with Holding(wanted.id) as holding:
+        bisector = _bisector(folder, wanted, holding, hear)
+        if not bisector.calibrate():
+            raise UsageError("good and bad do not differ: there is nothing to bisect")
+        step = bisector.step(version)
+    hear(Remark(sentence=f"{version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks) {step.why}"))
+    if bisector.search.stuck:
+        hear(Remark(sentence=bisector.search.stuck))
+    return step, bool(bisector.search.stuck)

@@ -1,0 +1,221 @@
+"""Judging runs: verdicts, goals, alarms that are checked again, and where verdicts are kept."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evmperf.benchmarks import catalogue
+from evmperf.commands.app import experiments, sources, why
+from evmperf.commands.app.requests import Check, Checked, Compare, Hear, Reproduce, Reproduced
+from evmperf.judge import against, confirm, experiment, goals
+from evmperf.judge.rounds import LOG, Sessions
+from evmperf.measure.runs import differences, spool
+from evmperf.measure.runs.differences import Difference
+from evmperf.measure.runs.history import GUIDE, StoredRun, run_folder
+from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.exits import ExitStatus, of_kind
+from evmperf.model.figures import figures
+from evmperf.model.replies import Remark, WantedSession
+from evmperf.model.run import Run
+from evmperf.model.verdict import Judgement, Outcome
+from evmperf.publish.influx.push import send_if_named
+from evmperf.publish.report import ab as report
+from evmperf.publish.report import differences as differing
+from evmperf.publish.report import page
+
+_GRAVEST_FIRST = (
+    ExitStatus.USAGE,
+    ExitStatus.LAB_BROKEN,
+    ExitStatus.INTERRUPTED,
+    ExitStatus.FAILED,
+    ExitStatus.UNDECIDED,
+    ExitStatus.OK,
+    ExitStatus.NOTHING,
+)
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What is known of one run: its judgement, and what differs between the runs `before` and
+    `after` what got worse; `told` says in lines what differs, "" where no runs are known.
+    """
+
+    judgement: Judgement
+    differences: Sequence[Difference] = ()
+    told: str = ""
+
+
+def check(request: Check, hear: Hear, show: Callable[[Conclusion], None] = lambda one: None) -> Checked:
+    """Judge all runs of a request, and `show` each; one of several that cannot be judged does not
+    keep the others from it. Raises EvmperfError for a single one, UsageError for a wrong request.
+    """
+    what = against.wanted(request.against)
+    statuses: list[ExitStatus] = []
+    failed = []
+    for given in request.runs:
+        try:
+            folder = against.run_folder(given, Path(request.results))
+            found = concluded(request, folder, what, hear)
+            show(found)
+            statuses.append(found.judgement.exit_status)
+        except EvmperfError as error:
+            if len(request.runs) == 1:
+                raise
+            failed.append(f"{given}: {error}")
+            statuses.append(of_kind(error.kind))
+    status = next((status for status in _GRAVEST_FIRST if status in statuses), ExitStatus.NOTHING)
+    return Checked(status=status, failed=tuple(failed))
+
+
+def calibrated(request: Check) -> Iterator[str]:
+    """What judging the past nights of a run's board says, for each run; raises as `check`."""
+    what = against.wanted(request.against)
+    for given in request.runs:
+        folder = against.run_folder(given, Path(request.results))
+        with sources.opened(request.source, Path(request.results), spool.read_run(folder).lab) as source:
+            yield against.calibrated(folder, what, source, level(request.level))
+
+
+def compare(request: Compare) -> Conclusion:
+    """Judge side B by side A; raises UsageError for a side without a run."""
+    a, b = sides(request)
+    if len(a) > 1 or len(b) > 1:
+        judgement = against.between(a, b, level(request.level))
+    else:
+        what = against.WantedBaseline("run", request.a[0])
+        with sources.opened(request.results) as source:
+            judgement = against.judged(b[0], what, source, level(request.level), read_guide)
+    changed = differences.between(a, b)
+    return Conclusion(judgement, changed, named([a, b], changed, "What differs besides"))
+
+
+def sides(request: Compare) -> list[list[Path]]:
+    """The folders of the runs of both sides; raises UsageError unless each has one."""
+    if not request.a or not request.b:
+        raise UsageError("two sides are needed: A B, or --a RUN... --b RUN...")
+    return [[against.run_folder(run, Path(request.results)) for run in s] for s in (request.a, request.b)]
+
+
+def reproduce(request: Reproduce) -> Reproduced:
+    """Measure the case of a case file again; raises UsageError for one that cannot be measured here,
+    LabError where nothing was measured.
+    """
+    results = Path(request.results)
+    folder = run_folder(request.file, results)
+    known, found = catalogue.benchmarks(), spool.read_results(folder)
+    if not found or found[0].benchmark not in known:
+        raise UsageError(f"{request.file}: has no case that this evmperf can measure: update evmperf")
+    wanted = found[0]
+    near = [benchmark for name, benchmark in known.items() if wanted.benchmark in name]  # as -k has it
+    selected = {b.name: [case.label for case in b.cases(wanted.profile)] for b in near}
+    if wanted.case not in selected[wanted.benchmark]:
+        raise UsageError(f"{request.file}: {wanted.benchmark} has no case {wanted.case!r} here")
+    mine = f"{wanted.benchmark}/{wanted.case}"
+    leave_out = {f"{name}/{case}" for name, cases in selected.items() for case in cases} - {mine}
+    results.mkdir(parents=True, exist_ok=True)
+    session = Sessions(results).measure(
+        WantedSession(
+            board=request.board,
+            select=wanted.benchmark,
+            profile=wanted.profile,
+            leave_out=tuple(sorted(leave_out)),
+        )
+    )
+    if not session.run:
+        raise LabError(f"nothing was measured (exit status {session.status}): see {results / LOG}")
+    judgement = against.between([folder], [results / session.run])
+    status = session.status or judgement.exit_status
+    return Reproduced(folder=str(results / session.run), judgement=judgement, status=status)
+
+
+def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: Hear) -> Conclusion:
+    """Judge one run; raises UsageError for what there is not, LabError for the disk."""
+    run = spool.read_run(folder)
+    # A goal that cannot be understood is said before anything is judged.
+    wanted = goals.of_run(run)
+    with sources.opened(request.source, Path(request.results), run.lab) as source:
+        judgement = against.judged(folder, what, source, level(request.level), read_guide)
+        around = against.sides(folder, what, source, judgement)
+    found = figures(spool.read_results(folder))
+    reached = [
+        goal.reached(found[goal.key].centre, found[goal.key].unit)
+        if goal.key in found
+        else goal.reached(None, "")
+        for goal in wanted
+    ]
+    judgement = _confirmed(request, folder, replace(judgement, goals=reached), around.good, hear)
+    changed: Sequence[Difference] = ()
+    told = ""
+    if around.before and around.after:
+        changed = differences.between(around.before, around.after)
+        told = named((around.before, around.after), changed, "What else changed")
+    if request.keep:
+        _keep(folder, judgement, told, hear)
+    return Conclusion(judgement, changed, told)
+
+
+def read_guide(file: Path, board: str) -> StoredRun:
+    """The figures that a guide has of a board; raises UsageError when it has none."""
+
+    return read_guide(file, board)
+
+
+def level(given: float | None) -> float | None:
+    """The false discovery rate, if one is given; raises UsageError for one that is none."""
+    if given is not None and not 0 < given < 1:
+        raise UsageError(f"--level {given:g}: must be between 0 and 1")
+    return given
+
+
+def named(sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title: str) -> str:
+    """What differs between two sides of runs, in lines."""
+    names = [" ".join(folder.name for folder in side) for side in sides]
+    head = f"{title} (A: {names[0]}; B: {names[1]}):"
+    lines = [head, *differing.lines(changed)] if changed else ["No other known difference."]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _confirmed(request: Check, folder: Path, judgement: Judgement, good: Run | None, hear: Hear) -> Judgement:
+    """The judgement with the A/B's word on its alarms; without an A/B they stay, with the reason."""
+    if not request.confirm_s or not judgement.count(Outcome.WORSE):
+        return judgement
+    try:
+        return _again(request, folder, judgement, good, hear)
+    except EvmperfError as error:
+        return replace(judgement, again=f"not checked again: {error}")
+
+
+def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None, hear: Hear) -> Judgement:
+    if good is None:
+        raise UsageError("no earlier good run is known")
+    run = spool.read_run(folder)
+    sides = confirm.images(good, run)
+    board = request.board or run.facts.board_file
+    wanted = confirm.asked(folder, judgement, board, sides, request.confirm_s)
+    there = folder.parent / wanted.id
+    if (there / experiment.FILE).exists():
+        wanted = experiment.Experiment.load(there)  # it was interrupted
+    hear(Remark(sentence=f"checking again against {sides.since}, into {there}"))
+    comparison = experiments.in_turn(there, wanted, request.wait_s, lambda remark: None)
+    report.write(there, comparison, ())
+    return confirm.settled(judgement, comparison, sides.since, wanted.board)
+
+
+def _keep(folder: Path, judgement: Judgement, changed: str, hear: Hear) -> None:
+    """Put verdicts where people look. A run that is still being measured is its session's."""
+    if spool.read_run(folder).kind == GUIDE:
+        return
+    if spool.is_live(folder):
+        text = f"{folder}: is still being measured; check it again after its end to keep the verdicts"
+        hear(Remark(sentence=text))
+        return
+    against.keep(folder, judgement)
+    with contextlib.suppress(FileNotFoundError):
+        (folder / page.CHANGED).unlink()
+    if changed:
+        (folder / page.CHANGED).write_text(changed, encoding="utf-8")
+    why.report(folder)
+    sources.keep([folder], lambda text: hear(Remark(sentence=text)))
+    if problem := send_if_named(folder):
+        hear(Remark(sentence=problem))

@@ -1,0 +1,348 @@
+"""One measuring session: the board that is held, the run, its spool, the bench, the runner, and its end."""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards import variation as variations
+from evmperf.boards.board import Board
+from evmperf.boards.console.powering import Person
+from evmperf.boards.vocabulary import CABLED
+from evmperf.commands.app.forecast import Forecast
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.wanted import wanted as wanted_place
+from evmperf.measure import provenance
+from evmperf.measure.runs.spool import Spool, new_run_id
+from evmperf.measure.signals import Signals
+from evmperf.model import ended, repeats
+from evmperf.model.ended import Ended, Ending
+from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.model.facts import Facts
+from evmperf.model.replies import WantedSession
+from evmperf.model.results import Case, Result
+from evmperf.model.run import Run
+from evmperf.model.units import seconds
+from evmperf.publish.influx import config as influx_config
+
+if TYPE_CHECKING:
+    from evmperf.lab.bench import LabgridBench
+    from evmperf.measure.runner import Runner
+    from evmperf.publish.influx.push import Sender
+
+_SEND_AT_MOST_S = 20.0
+"""How long the end of a session waits for InfluxDB."""
+_TAKER_S = 5.0
+"""How long the end of a session waits for the name of who has taken the board."""
+
+
+class MeasuringSession:
+    """A session as it was asked for; nothing is written or started before `hold` and `open`.
+
+    Raises UsageError for a wrong request.
+    """
+
+    def __init__(self, board: Board, wanted: WantedSession) -> None:
+        self.board = board
+        self._variation = variations.parse(wanted.vary)
+        self.wanted = wanted = msgspec.structs.replace(wanted, **self._variation.provisioned)
+        results = Path(wanted.results)
+        self.run = Run(
+            id=wanted.run_id or new_run_id(board.name),
+            board=board.name,
+            profile=wanted.profile or board.options.board.profile,
+            kind=wanted.run_kind,
+            lab=os.environ.get("EVMPERF_LAB", socket.gethostname()),
+            place=os.environ.get("LG_PLACE", ""),
+            release=wanted.release,
+            started_ns=time.time_ns(),
+            addresses=provenance.addresses(results, os.environ),
+            facts=provenance.project(),
+        )
+        facts = self.run.facts
+        facts.board_file, facts.virtual = board.file_name, board.is_virtual
+        facts.board_revision = board.options.board.revision
+        facts.power = "" if board.power == "switch" else board.power
+        facts.variation = list(self._variation.words)
+        self.run.facts |= Facts.from_dict(dict(word.split("=", 1) for word in wanted.fact if "=" in word))
+        self.folder = results / self.run.id
+        self._netboot = {part: f for part in ("kernel", "dtb", "ramdisk") if (f := getattr(wanted, part))}
+        self._repeats = repeats.parse(wanted.repeat, wanted.boots)
+        self._influx = influx_config.load(os.environ)
+        self.planned: list[tuple[Benchmark, Case]] = []
+        """What will be measured, in order."""
+        self.results: list[Result] = []
+        self.sent = ""
+        """How sending to InfluxDB went, in a sentence."""
+        self.lab_failure = ""
+        """Why the lab is broken, "" while it is not."""
+        self._not_begun = ""
+        """Why nothing was measured on a lab that works: an image that does not boot or does not fit."""
+        self.wrong_call = False
+        """Whether that is a wrong option, file or board file."""
+        self.gave_way = ""
+        """Who asked for the board, when the session ended for that."""
+        self.interrupted = False
+        self.signals = Signals()
+        self.began = time.monotonic()
+        self.claim: Claim | None = None
+        """What holds the board for us."""
+        self.person = Person()
+        """Who works the power, where that is done by hand."""
+        self.bench: LabgridBench | None = None
+        self._closed = False
+        self._spool: Spool | None = None
+        self._runner: Runner | None = None
+        self._started_bench: Any = None
+        self._sender: Sender | None = None
+
+    def unsupported(self, benchmark: Benchmark, case: Case) -> str:
+        """Why a case is not measured in this session, "" if it is."""
+        if self._netboot and benchmark.driver in CABLED:
+            return "booted over the network: no figures of the Ethernet port in use"
+        return benchmark.unsupported(self.board, case)
+
+    def check_image(self) -> None:
+        """Raise UsageError for an image that does not fit the board, LabError for one that cannot be
+        fetched. Nothing is held, switched or written yet.
+        """
+        if self.wanted.image:
+            from evmperf.lab.provision.cache import open_image  # noqa: PLC0415  # requests is slow to import
+
+            open_image(self.wanted.image, self.board)
+
+    def hold(self, coordinator: str, tell: Callable[[str], None]) -> None:
+        """Hold the board, so that nobody else uses it meanwhile.
+
+        `tell` gets what a person should know about that, also later. Raises UsageError for a
+        busy or unknown board, LabError when the lab does not answer.
+        """
+        board, until = wanted_place(self.board.file, coordinator), self.expected_end()
+        waiting = {"wait_s": seconds(self.wanted.wait), "grace_s": seconds(self.wanted.grace)}
+        self.claim = Claim.take(board, self.run.id, until=until, **waiting, tell=tell)
+        # A night's hold was for the whole night, and one that was waited for begins now.
+        self.claim.doing("starting", self.expected_end())
+        self.claim.on_asked = lambda message: tell(f"asked for {board.place}: {message}")
+        if board.coordinator:
+            # Labgrid's own session in this process goes by the holder's name, too.
+            os.environ["LG_HOSTNAME"], os.environ["LG_USERNAME"] = self.claim.host, self.claim.user
+            self.run.place = board.place
+
+    def switch_off(self, tell: Callable[[str], None]) -> None:
+        """Switch the board off that is held, and let go of it; raises EvmperfError."""
+        from evmperf.lab.bench import LabgridBench  # noqa: PLC0415
+        from evmperf.lab.doctor.target import opened  # noqa: PLC0415  # Labgrid is slow to import
+
+        assert self.claim is not None
+        try:
+            with opened(self.board, self.claim, tell) as target, self.signals.held():
+                LabgridBench(target, self.board, check=self.claim.check).off()
+                tell(f"nothing is left to measure: {self.board.name} is switched off")
+        finally:
+            self.let_go()
+
+    def expected_end(self) -> float:
+        """When all that is planned should be measured, in seconds since the epoch."""
+        return time.time() + self.forecast.rest_s(len(self.results))
+
+    @functools.cached_property
+    def forecast(self) -> Forecast:
+        """How long what is planned takes; asked for when that is known."""
+        return Forecast(self.planned, self.board, self.run.profile, self._repeats)
+
+    def learn(self, number: int, taken_s: float) -> None:
+        """A planned case has taken so long: forecast the others by that."""
+        if self.bench and self.bench.power_cycles and self._runner and self._runner.boot_s:
+            self.forecast.boot_s = self._runner.boot_s / self.bench.power_cycles
+        self.forecast.learn(number, taken_s)
+
+    @property
+    def activity(self) -> str:
+        """What happens to the board right now."""
+        return (self.bench.activity if self.bench else "") or "measuring"
+
+    @property
+    def lost(self) -> str:
+        """Why the board is ours no more, "" while it is."""
+        return self.claim.lost if self.claim else ""
+
+    def open(self, target: Any, progress: Callable[[str], None]) -> None:
+        """Start what has to run, open the spool, and get the bench ready; raises LabError.
+
+        `progress` is told each step of building a virtual EVM that is not built yet.
+        """
+        from evmperf.lab.bench import LabgridBench  # noqa: PLC0415  # Labgrid is slow to import
+        from evmperf.measure.runner import Runner  # noqa: PLC0415  # not needed to collect tests
+
+        self._spool = spool = Spool(self.folder.parent, self.run)
+        spool.hold()
+        if self._influx:
+            from evmperf.publish.influx.push import Sender  # noqa: PLC0415  # for those who have one
+
+            self._sender = Sender(self._influx, self.folder)
+            spool.on_change = self._sender.wake
+        self._start_virtual(progress)
+        assert self.claim is not None
+        self.bench = LabgridBench(target, self.board, self._variation, self.claim.check, self.person)
+        self.claim.on_lost = self.bench.lose
+        self.claim.check()
+        self.bench.record_console(spool.console_log)
+        tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
+        self._provision(target, progress)
+        self._runner = Runner(
+            self.bench,
+            spool,
+            self.run.profile,
+            tools,
+            self.run.release,
+            variation=self._variation,
+            repeats=self._repeats,
+            looks=True,
+        )
+
+    def _provision(self, target: Any, progress: Callable[[str], None]) -> None:
+        """Put the image on the board, if one is asked for; its release is the run's."""
+        from evmperf.lab.provision import installation, network  # noqa: PLC0415  # slow as Labgrid
+
+        assert self.bench is not None
+        if self.wanted.image:
+            work = installation.Installation(target, self.board, self.bench, tell=progress)
+            outcome = work.install(self.wanted.image)
+            self.run.facts.provisioned = outcome.facts
+            self.run.release = self.run.release or outcome.image.identity.release
+        else:
+            installation.guard(target, self.board, self.bench)
+        if self._netboot:
+            started = network.boot(target, self.board, self.bench, self._netboot)
+            self.run.facts.netboot = started
+            progress(f"booted over the network: {', '.join(started)}")
+        self.bench.boots()  # how long it took to boot is for a benchmark to say
+
+    def measure(self, benchmark: Benchmark, case: Case) -> Result:
+        """Measure one case; raises LabError when the lab is broken."""
+        assert self._runner is not None
+        result = self._runner.measure(benchmark, case)
+        self.results.append(result)
+        return result
+
+    def fail(self, error: EvmperfError) -> str:
+        """Keep the error that ends the session; returns why it ends, in words."""
+        if isinstance(error, BoardLost):
+            return f"the board was lost: {error}"  # the claim has it
+        if isinstance(error, LabError):
+            self.lab_failure = str(error)
+            return f"the lab is broken: {error}"
+        # Measuring records what boards and tools do wrong: this is of the image for the board.
+        self._not_begun, self.wrong_call = str(error), error.kind is Kind.USAGE
+        return f"there is nothing to measure: {error}"
+
+    def close(self) -> None:
+        """Switch the board off unless it is to stay on, and stop what `open` started; may be called
+        again. A signal ends what may be left out, never the power switch.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        with self.signals.held():
+            try:
+                if self._runner:
+                    with self.signals.skippable():
+                        self._runner.close(brief=bool(self.signals.by))
+                if self.bench:
+                    self.bench.close()
+                # Nobody is asked to pull a plug at the end, and what was found on stays on.
+                by_switch = self.board.power == "switch" and not self.wanted.keep_on
+                if self.bench and by_switch and not self.lost:
+                    self.bench.off()
+            except BoardLost:
+                pass  # `lost` has it
+            except EvmperfError as error:
+                self.lab_failure = self.lab_failure or str(error)
+            finally:
+                if self._started_bench and not self.lost:
+                    self._started_bench.stop()
+                self.await_taker()  # while there is a keeper to say it
+                self.let_go()
+
+    def let_go(self) -> None:
+        """Hold the board no more; may be called again."""
+        if self.claim:
+            self.claim.release()
+
+    def await_taker(self) -> None:
+        """Who has taken a board, Labgrid says a moment after it is gone."""
+        if self.claim:
+            self.claim.await_taker(_TAKER_S)
+
+    def finish(self, exit_status: int) -> None:
+        """Write how the run ended; a spool that was never opened stays unwritten."""
+        self.run.ended_ns = time.time_ns()
+        self.run.exit_status = exit_status
+        end = self.ended()
+        self.run.outcome, self.run.ending = end.sentence, end.ending
+        if self.bench:
+            self.run.facts.attempts = self.bench.power_cycles
+        self.run.facts.lost = self.lost
+        if self.interrupted and self.signals.by:
+            self.run.facts.interrupted_by = self.signals.by
+        if self._runner and self._runner.broken:
+            self.run.facts.broken = self._runner.broken
+        if self._spool:
+            try:
+                self._spool.save()
+            except LabError as error:
+                self.lab_failure = self.lab_failure or str(error)
+            self._spool.release()
+        if self._sender:
+            with self.signals.skippable():
+                self.sent = self._sender.finish(0.0 if self.signals.hurried else _SEND_AT_MOST_S)
+
+    def write_report(self) -> None:
+        """Write the page of the run, if there is a run; raises LabError when the disk is full."""
+        if self._runner and not self.signals.hurried:
+            from evmperf.commands.app import why  # noqa: PLC0415  # not needed to collect tests
+
+            why.report(self.folder)
+
+    def busy_s(self) -> float:
+        """Seconds that the board spent on benchmarks' commands and on booting."""
+        tools = sum(result.tool_s for result in self.results if result.driver != "boot")
+        return tools + (self._runner.boot_s if self._runner else 0.0)
+
+    def ended(self) -> Ended:
+        """How it ended."""
+        reasons = (
+            (Ending.LOST, "The board was lost", self.lost),
+            (Ending.LAB, "The lab is broken", self.lab_failure),
+            (Ending.LOST, "Gave way", self.gave_way),
+            (Ending.WRONG if self.wrong_call else Ending.BOARD, "Nothing was measured", self._not_begun),
+        )
+        cut = next((reason for reason in reasons if reason[-1]), None)
+        if self.interrupted and not cut:
+            by = f" by {self.signals.by}" if self.signals.by not in ("", "SIGINT") else ""
+            cut = (Ending.CUT, f"Interrupted{by}", "")
+        return ended.of(self.board.name, self.results, len(self.planned), cut)
+
+    @property
+    def status(self) -> ExitStatus | None:
+        """The exit status that the end has, None for that of the cases."""
+        if self.lab_failure or self.lost:
+            return ExitStatus.LAB_BROKEN
+        return ExitStatus.USAGE if self.wrong_call else None
+
+    def _start_virtual(self, progress: Callable[[str], None]) -> None:
+        from evmperf.virtual import client  # noqa: PLC0415  # not needed to collect tests
+
+        try:
+            self._started_bench = client.for_board(self.board, progress)
+        except UsageError as error:
+            raise LabError(str(error)) from None

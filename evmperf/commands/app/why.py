@@ -1,0 +1,272 @@
+"""Why a figure is lower than the published one, or than in another run: what was read, and what
+would prove it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec import structs
+
+from evmperf.benchmarks import catalogue
+from evmperf.commands.app.requests import Explained, Hear, Why
+from evmperf.guides.published import releases, source
+from evmperf.measure.runs.history import in_folder
+from evmperf.measure.runs.spool import results_in
+from evmperf.measure.state import buses, contrast, rules
+from evmperf.measure.state.answers import Answer, Cause, price
+from evmperf.measure.state.rules import Finding
+from evmperf.model import comparable
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import Baseline, Figure, Key, figures
+from evmperf.model.results import Direction, Result
+from evmperf.model.run import Run
+from evmperf.model.state import State
+from evmperf.publish.report import boots, page
+
+_BESIDE = 0.05
+"""Relative difference to the published figure below which nothing needs a cause."""
+_FULL = 0.9
+"""Share of the bus above which the bus itself is what limits."""
+_BUSY = 0.95
+"""Part of all CPUs' time above which they are what limits."""
+_STOLEN = 0.05
+"""Part of the CPUs' time that the host of a virtual board may take."""
+
+_POLICIES = "for p in /sys/devices/system/cpu/cpufreq/policy*; do "
+_AB = "evmperf ab BOARD.yaml -k {benchmark} --b 'run:"
+_PROOFS = {
+    "limited": f"{_AB}{_POLICIES}cat $p/cpuinfo_max_freq >$p/scaling_max_freq; done'",
+    "governor": f"{_AB}{_POLICIES}echo performance >$p/scaling_governor; done'",
+    "alike": "evmperf explain {run} ANOTHER_RUN",
+    "mode": "grep -iE 'mmc|usb|tuning|speed' RESULTS/{run}/facts/dmesg",
+}
+"""What proves a cause (the kernel says why it took no better mode); for the others the case is
+measured again without it.
+"""
+_AGAIN = "pytest --lg-env BOARD.yaml -k {benchmark}"
+_SYMPTOMS = ("bus", "processor", "host", "device", "loss", "queue.nr_requests")
+"""What a cause leads to as well: they come after it."""
+
+GUIDE_FILE = "guide:"
+"""Before the file of a guide that a run is held against."""
+_SAID_CLOCK = re.compile(r"ARM running at (\d+(?:\.\d+)?) ?([GM])Hz")
+"""In TI's lists of evaluation modules."""
+
+States = Mapping[tuple[str, ...], State]
+
+
+@dataclass(frozen=True)
+class _Other:
+    """What the figures are held against; `states` are those of a run, see `_states`."""
+
+    baseline: Baseline | None
+    history: Mapping[str, Mapping[Key, Figure]]
+    states: States = field(default_factory=dict)
+    module: str = ""
+    """What TI's list of evaluation modules says of the board."""
+
+    def known(self, other: Figure) -> str:
+        """All that is known of the other figure's conditions; "" for a run's, whose facts are known."""
+        tools = f"measured with {', '.join(other.result.tools)}" if other.result.tools else ""
+        return "" if self.states else "; ".join(filter(None, (self.module, tools)))
+
+    @property
+    def name(self) -> str:
+        """The release of a guide, or the run."""
+        run = self.baseline.published if self.baseline else None
+        return "" if run is None else run.id if self.states else run.release
+
+
+def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
+    """Why the figures of a run are worse than those that it is held against, or what is known of one case.
+
+    Raises UsageError for a case that the run does not have, or a guide that has not this board.
+    """
+    folder = Path(request.folder)
+    run = in_folder(folder).run
+    if not any(_asked(request, result) for result in results_in(folder)):
+        known = ", ".join(sorted({result.benchmark for result in results_in(folder)})) or "none"
+        raise UsageError(f"{run.id} has no case {request.case!r}; it has: {known}")
+    every = source.baselines(run)
+    if not (every or request.case or request.against):
+        return Explained(run=run.id, board=run.board, answers=(), against="")
+    states = _states(results_in(folder))
+    published = source.nearest(run, every)
+    said = [m.description for m in releases.modules([run.board]) if _SAID_CLOCK.search(m.description)]
+    history = {one.published.release: one.figures for one in every}
+    other = _Other(published, history, module="".join(said))
+    if request.against:
+        from evmperf.guides.reading import importer  # noqa: PLC0415  # docutils comes with the extra `guide`
+
+        guide = request.against.removeprefix(GUIDE_FILE)
+        named = guide != request.against
+        there = importer.stored(Path(guide), run.board) if named else in_folder(Path(guide))
+        well = Baseline(run, there.run, figures(there.results()))
+        other = _Other(well, other.history, _states(there.results()))
+    answers: list[Answer] = []
+    for result in (result for result in results_in(folder) if _asked(request, result)):
+        found = _answers(run, result, _state(states, result), other, asked=bool(request.case))
+        answers += boots.told(folder, result, list(found)) if result.driver == "boot" else found
+    against = Path(request.against).name or (f"the published figures of {run.board}" if published else "")
+    return Explained(run=run.id, board=run.board, answers=tuple(answers), against=against)
+
+
+def _asked(request: Why, result: Result) -> bool:
+    return request.case in f"{result.benchmark} {result.case}"
+
+
+def report(folder: Path) -> Path:
+    """Write the report with the causes of its figures; returns its path. Raises UsageError or LabError."""
+    answers = explain(Why(folder=str(folder))).answers if any(results_in(folder)) else ()
+    return page.write(folder, answers)
+
+
+def _keys(result: Result) -> list[tuple[str, ...]]:
+    """The row, and each raw output: rows of one execution share those, and one of them has its state."""
+    return [(result.benchmark, result.case, result.profile), *((raw,) for raw in result.raw)]
+
+
+def _states(results: Iterable[Result]) -> States:
+    return {key: result.state for result in results if result.state for key in _keys(result)}
+
+
+def _state(states: States, result: Result) -> State | None:
+    return next((states[key] for key in _keys(result) if key in states), None)
+
+
+def _answers(run: Run, result: Result, state: State | None, held: _Other, *, asked: bool) -> Iterator[Answer]:
+    rows = catalogue.metrics(result.benchmark, result.profile, result.case)
+    better = {metric.name: metric.better for metric in rows}
+    published, history = held.baseline, held.history
+    looked = bool(state and state.shown)
+    answer = Answer(benchmark=result.benchmark, case=result.case, looked=looked, causes=())
+    if asked and not result.samples:
+        yield structs.replace(answer, causes=tuple(_causes(run, result, state, held)))
+    for key, figure in figures([result]).items():
+        other = published.figures.get(key) if published else None
+        other = other if other and other.unit == figure.unit else None
+        if not asked and not (other and _worse(figure, other, better.get(key.metric))):
+            continue
+        before = ((release, there.get(key)) for release, there in history.items())
+        yield structs.replace(
+            answer,
+            metric=key.metric,
+            unit=figure.unit,
+            ours=figure.mean,
+            theirs=other.mean if other else None,
+            release=held.name if other else "",
+            history=tuple((name, old.mean) for name, old in before if old and old.unit == figure.unit),
+            share=state.shares.get(key.metric) if state else None,
+            bus=state.bus if state else "",
+            known=held.known(other) if other else "",
+            causes=tuple(_causes(run, result, state, held, (figure, other))),
+        )
+
+
+def _worse(figure: Figure, other: Figure, better: Direction | None) -> bool:
+    if better is Direction.HIGHER:
+        return figure.mean < other.mean * (1 - _BESIDE)
+    return better is Direction.LOWER and figure.mean > other.mean * (1 + _BESIDE)
+
+
+def _causes(
+    run: Run,
+    result: Result,
+    state: State | None,
+    held: _Other,
+    sides: tuple[Figure | None, Figure | None] = (None, None),
+) -> list[Cause]:
+    """What was read and would explain a difference: causes before what they lead to, and of each
+    what explains most first. What holds in the other run as well explains nothing.
+    """
+    found: list[Finding] = []
+    figure, other = sides
+    metric = figure.key.metric if figure else ""
+    if held.baseline and other:
+        ours = comparable.of_result(run, result)
+        differs = comparable.difference(ours, comparable.of_result(held.baseline.published, other.result))
+        found += [Finding("alike", f"not measured alike: {differs}")] if differs else []
+    if state:
+        found += _judged(state, result)
+        if not run.facts.virtual:
+            found += buses.findings(result, run.board)
+            found += _above(state, figure, other) if figure and other else []
+            found += _slower_clock(state, held.module) if other else []
+    if held.baseline and held.states:
+        found += contrast.arguments(run, held.baseline.published)
+    if state and (there := _state(held.states, result)):
+        as_well = {_what(finding) for finding in _judged(there, result)}
+        found = [finding for finding in found if _what(finding) not in as_well]
+        found += contrast.between(state, there, held.name)
+        found += contrast.slower(state, there, held.name)
+    causes = []
+    for one in found:
+        proof = _PROOFS.get(one.rule, _AGAIN).format(benchmark=result.benchmark, run=run.id)
+        size, elsewhere = price(one.rule, run.board, metric)
+        most = min(filter(None, (size, one.size)), default=None)
+        causes.append(Cause(one.rule, one.reason, proof, most, elsewhere))
+    return sorted(causes, key=lambda cause: (cause.rule in _SYMPTOMS, -(cause.size or 0)))
+
+
+def _above(state: State, ours: Figure, theirs: Figure) -> Iterator[Finding]:
+    """A published figure above what the bus carries as it runs here: it was another mode."""
+    share = state.shares.get(ours.key.metric, 0.0)
+    if share and (times := theirs.mean * share / max(ours.result.values(ours.key.metric))) > 1:
+        limit = f"{state.bus} carries {theirs.mean / times:.4g} {theirs.unit} at most"
+        yield Finding("mode", f"{limit}: the published figure needs a faster mode", size=times)
+
+
+def _slower_clock(state: State, module: str) -> Iterator[Finding]:
+    """A processor that cannot run as fast as the published one did."""
+    said = _SAID_CLOCK.search(module)
+    most = [khz for n, khz in state.shown.items() if n.endswith(".cpuinfo_max_freq") and isinstance(khz, int)]
+    if said and most:
+        published_khz = float(said[1]) * (1e6 if said[2] == "G" else 1e3)
+        if (times := published_khz / max(*most, 1)) > 1 + rules.CLOCK:
+            reason = f"the CPUs go to {max(most) / 1e3:g} MHz; published with {said[0]}"
+            yield Finding("slower CPU", reason, size=times)
+
+
+def _judged(state: State, result: Result) -> list[Finding]:
+    ours_too = tuple(name.removeprefix("tester ") for name in result.tools)
+    return [*rules.judge(state, ours_too), *_read(state)]
+
+
+def _what(finding: Finding) -> str:
+    """What a finding is about, without its numbers."""
+    return re.sub(r"\d+", "", finding.reason)
+
+
+def _read(state: State) -> Iterator[Finding]:
+    """Causes that spoil nothing: they are how the board is set up, or what the hardware can do."""
+    for metric, share in state.shares.items():
+        if share > _FULL:
+            yield Finding("bus", f"{metric} is {share:.0%} of what {state.bus} can carry")
+    ticks = {name: n for name, n in state.counted.items() if name.startswith("cpu_")}
+    total = sum(ticks.values())
+    if total and 1 - (ticks.get("cpu_idle", 0) + ticks.get("cpu_iowait", 0)) / total > _BUSY:
+        yield Finding("processor", "all CPUs were busy during the case")
+    if total and ticks.get("cpu_steal", 0) / total > _STOLEN:
+        part = ticks["cpu_steal"] / total
+        reason = f"the virtual board's host took {part:.0%} of its CPUs"
+        yield Finding("host", reason, size=1 / (1 - part))
+    for name, governor in state.shown.items():
+        policy = name.removesuffix(".scaling_governor")
+        if policy != name and governor != "performance" and (speed := _slowed(state, policy)) > 1:
+            reason = f"{policy} ran {speed:.2f} times slower than it can, by governor {governor}"
+            yield Finding("governor", reason, size=speed)
+
+
+def _slowed(state: State, policy: str) -> float:
+    """How many times slower the clock was in the mean than at most; 1 where that is not known."""
+    prefix = f"{policy}.time_in_state."
+    spent = {
+        int(name.removeprefix(prefix)): ticks
+        for name, ticks in state.counted.items()
+        if re.fullmatch(re.escape(prefix) + r"\d{1,9}", name)
+    }
+    most = state.shown.get(f"{policy}.cpuinfo_max_freq")
+    done = sum(khz * ticks for khz, ticks in spent.items())
+    return most * sum(spent.values()) / done if done and isinstance(most, int) else 1.0

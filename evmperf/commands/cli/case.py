@@ -1,0 +1,41 @@
+"""`evmperf case` and `reproduce`: one case packed to post, and measured again."""
+
+import argparse
+import socket
+
+from evmperf.commands.app import judging, why
+from evmperf.commands.app.requests import Reproduce, Why
+from evmperf.commands.cli.arguments import command, requested
+from evmperf.measure.runs import casefile, history, spool
+from evmperf.model.errors import LabError
+from evmperf.model.outlets import line
+from evmperf.model.stats import rounded
+from evmperf.publish.pages import look
+
+
+@command("case")
+def _case(options: argparse.Namespace) -> None:
+    folder = history.run_folder(options.run, options.results)
+    benchmark, _, case = options.case.partition(" ")
+    packed, listed = casefile.pack(folder, benchmark, case, [socket.gethostname()])
+    try:
+        options.output.write_bytes(packed)
+    except OSError as error:
+        raise LabError(f"{options.output}: cannot be written: {error.strerror}") from None
+    print("\n".join(map(line, [f"{options.output} ({len(packed)} bytes) has:", *listed, ""])))
+    folder = casefile.unpack(options.output)
+    (answer, *_) = why.explain(Why(folder=str(folder), case=options.case)).answers
+    (result, *_) = spool.read_results(folder)
+    words = {"run": spool.read_run(folder), "result": result, "answer": answer}
+    print(look.render("commands/cli/case.txt.j2", name=options.output.name, **words))
+
+
+@command("reproduce")
+def _reproduce(options: argparse.Namespace) -> int:
+    done = judging.reproduce(requested(Reproduce, options))
+    for verdict in done.judgement.verdicts:
+        both = (("there", verdict.baseline), ("here", verdict.value))
+        said = (f"{side} {'not known' if v is None else f'{rounded(v)} {verdict.unit}'}" for side, v in both)
+        print(line(f"{verdict.key}: {verdict.outcome} ({', '.join(said)})"))
+    print(line(f"measured into {done.folder}"))
+    return done.status

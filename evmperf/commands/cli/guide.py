@@ -1,0 +1,100 @@
+"""`evmperf import-guide` and `evmperf guide`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from evmperf.commands.app import publishing
+from evmperf.commands.app.requests import WriteGuide
+from evmperf.commands.cli.arguments import command, requested, tell
+from evmperf.commands.cli.terminal import note
+from evmperf.guides.published import record
+from evmperf.guides.published import source as published
+from evmperf.guides.reading import importer, teach
+from evmperf.guides.reading.importer import ImportedGuide
+from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.publish.guide.layout import Layout
+from evmperf.publish.guide.writer import Head
+
+
+@command("import-guide")
+def _import(options: argparse.Namespace) -> int:
+    unknown, entries = False, []
+    said = (options.release, options.os, options.board)
+    read = ((name, guide) for name in options.files for guide in importer.load_all(name, *said))
+    for file, imported in read:
+        _report(file, imported)
+        unknown |= bool(imported.unknown)
+        boards = ", ".join(imported.results) or "no board"
+        print(f"{file}: {imported.os} {imported.release}, {boards}: {imported.summary()}")
+        for table in imported.unread if options.teach else ():
+            if drafted := teach.write(table):
+                print(f"  line {table.line}: drafted {drafted}: check it and read the guide again")
+        if options.record:
+            runs = ((importer.run_of(imported, b), found) for b, found in imported.results.items())
+            entries += [published.entry_of(run, found) for run, found in runs]
+        if options.into:
+            for folder in importer.store(imported, options.into):
+                print(f"  {folder}")
+    if options.record:
+        record.write(options.record, entries)
+        print(f"{options.record}: {sum(e.count for e in entries)} figures")
+    return ExitStatus.FAILED if unknown and options.strict else ExitStatus.OK
+
+
+def _report(file: Path, imported: ImportedGuide) -> None:
+    """Say what was not read, and what was and is doubtful, by line."""
+    unread = {table.line: table for table in imported.unread}
+    for problem in imported.problems:
+        what = "remark" if problem.kept else "table not known" if problem.table else "not read"
+        note(f"{file} line {problem.line}: {what}: {problem.reason}")
+        if problem.table:
+            note(f"  {teach.advice(unread[problem.line])}")
+
+
+@command("guide")
+def _guide(options: argparse.Namespace) -> int:
+    built = options.html or options.pdf
+    if built:
+        options.plots = True
+        options.output = options.output or built / "source" / "guide.rst"
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (options.html, options.pdf):
+            if folder and folder.resolve() == options.output.parent.resolve():
+                raise UsageError(f"{folder}/ holds the guide's source: build in another folder")
+    if options.plots and not options.output:
+        raise UsageError("--plots needs a place for its files: name the guide's file with -o")
+    text, head, plan = publishing.rendered(requested(WriteGuide, options))
+    if not options.output:
+        sys.stdout.write(text)
+    if built:
+        _build(options, head)
+    return _left_out(options, plan)
+
+
+def _build(options: argparse.Namespace, head: Head) -> None:
+    from evmperf.publish.guide import page  # noqa: PLC0415  # Sphinx is slow to import
+
+    with tempfile.TemporaryDirectory(prefix="evmperf-guide-") as scratch:
+        built = page.build(options.output, options.html or Path(scratch), head)
+        if options.html:
+            print(built)
+        if options.pdf:
+            print(page.printed(built, options.pdf))
+
+
+def _left_out(options: argparse.Namespace, plan: Layout) -> int:
+    """Say what of the guide to be like is not in the new one; returns the exit status."""
+    if plan.unmeasured:
+        names = ", ".join(dict.fromkeys(plan.unmeasured))
+        tell(f"{options.like}: no figures for: {names}")
+    if not plan.unread:
+        return ExitStatus.OK
+    what = "copied and marked" if options.keep_unread else "left out"
+    tables = "1 table is" if len(plan.unread) == 1 else f"{len(plan.unread)} tables are"
+    tell(f"{options.like}: {tables} unknown and {what}: {'; '.join(plan.unread)}")
+    return ExitStatus.FAILED

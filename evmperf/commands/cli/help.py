@@ -1,0 +1,33 @@
+"""`evmperf help`: the pages of docs/, from a checkout or an installed wheel."""
+
+import argparse
+import difflib
+import pydoc
+import sys
+
+from evmperf.commands.cli.arguments import command
+from evmperf.model.errors import UsageError
+from evmperf.model.places import project
+
+
+def pages() -> list[str]:
+    """The names of all pages."""
+    return sorted(file.stem for file in project("docs").glob("*.md"))
+
+
+@command("help")
+def _help(options: argparse.Namespace) -> None:
+    known = pages()
+    name = options.page.removeprefix("docs/").removesuffix(".md")
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        raise UsageError(
+            f"there is no page {name!r}"
+            + (f"; did you mean {near[0]!r}?" if near else "")
+            + " `evmperf help` lists all pages"
+        )
+    text = (project("docs") / f"{name}.md").read_text()
+    if sys.stdout.isatty():
+        pydoc.pager(text)
+    else:
+        print(text, end="")

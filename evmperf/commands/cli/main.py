@@ -1,0 +1,115 @@
+"""The `evmperf` command."""
+
+import argparse
+import errno
+import gc
+import importlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from evmperf import __version__
+from evmperf.commands.cli import terminal
+from evmperf.measure.signals import Signals
+from evmperf.model.errors import EvmperfError
+from evmperf.model.exits import ExitStatus, of_kind
+
+_COMMANDS: dict[str, dict[str, tuple[str, str]]] = json.loads(
+    Path(__file__).with_name("commands.json").read_text()
+)
+"""Each command's module in this room and its line in the help, grouped by what a user wants."""
+
+_EXTRAS = {"docutils": "guide", "matplotlib": "guide", "sphinx": "guide", "weasyprint": "guide"}
+"""Modules that not every host needs, and the extra of pyproject.toml that brings them."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with the exit status of a wrong call that all our commands have."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(ExitStatus.USAGE, f"{self.prog}: error: {message}\n")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status (evmperf.model.exits)."""
+    words = sys.argv[1:] if words is None else words
+    # A command keeps most of what it makes until its end: to look for garbage costs a tenth of its time.
+    gc.set_threshold(100_000)
+    with terminal.plain():
+        return _run(words)
+
+
+def _run(words: Sequence[str]) -> int:
+    try:
+        if "_ARGCOMPLETE" in os.environ:
+            _module("completion").complete(_parser(*os.environ.get("COMP_LINE", "").split()[1:2]))
+        words = words or ["--help"]
+        options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
+        with Signals().watching():
+            return options.func(options) or ExitStatus.OK
+    except EvmperfError as error:
+        print(f"evmperf: {error}", file=sys.stderr)
+        return of_kind(error.kind)
+    except BrokenPipeError:
+        # Somebody's `| head` has read enough; the interpreter must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return ExitStatus.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # Python's own status would say FAILED
+        return _unforeseen(error)
+
+
+def _unforeseen(error: Exception) -> ExitStatus:
+    """Say what an error of Python is about: a missing extra, a file, or a mistake in evmperf."""
+    missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+    if extra := _EXTRAS.get(missing.partition(".")[0]):
+        needed = f"this needs {missing}, which is not installed"
+        print(f"evmperf: {needed}: pip install 'evmperf[{extra}]'", file=sys.stderr)
+        return ExitStatus.USAGE
+    if isinstance(error, OSError) and error.filename:
+        print(f"evmperf: {error.filename}: {error.strerror}", file=sys.stderr)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+        return ExitStatus.LAB_BROKEN if full else ExitStatus.USAGE
+    sys.excepthook(type(error), error, error.__traceback__)
+    print(f"evmperf: this is a mistake in evmperf: {error!r}", file=sys.stderr)
+    return ExitStatus.INTERNAL
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"evmperf.commands.cli.{name}")
+
+
+def _parser(command: str = "") -> argparse.ArgumentParser:
+    """The parser of one command; without one, that of the help and of errors."""
+    parser = _Parser(
+        prog="evmperf",
+        description="The hardware-in-the-loop performance lab for TI evaluation modules.\n\n"
+        + "\n\n".join(
+            f"{title}:\n" + "\n".join(f"  {name:13} {line}" for name, (_, line) in group.items())
+            for title, group in _COMMANDS.items()
+        ),
+        epilog="Exit status, also of pytest: 0 done, 1 something failed or is worse,\n"
+        "2 interrupted, 3 the lab is broken, 4 a wrong call, 5 nothing to do,\n"
+        "70 a mistake in evmperf.\n"
+        "`evmperf COMMAND --help` describes a command, `evmperf help` lists the pages of docs/.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"evmperf {__version__}")
+    commands: Any = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+    modules = {name: module for group in _COMMANDS.values() for name, (module, _) in group.items()}
+    if command in modules:
+        _module(modules[command])
+        _module("arguments").add(commands, modules[command])
+    else:
+        for name in modules:
+            commands.add_parser(name)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

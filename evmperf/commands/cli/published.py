@@ -1,0 +1,140 @@
+"""`evmperf published`: TI's figures from evmperf's record; imports nothing else, to answer at once."""
+
+import argparse
+import csv
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from evmperf.commands.cli.arguments import command
+from evmperf.guides.published import identity, meaning, record
+from evmperf.guides.published.record import Entry, Found
+from evmperf.measure.state import buses
+from evmperf.model.errors import UsageError
+from evmperf.model.places import project
+
+
+@command("published")
+def _published(options: argparse.Namespace) -> None:
+    if not record.entries():
+        raise UsageError(f"{record.FILE}: is missing: this evmperf was installed without a record")
+    if options.case and not options.board:
+        raise UsageError("--case needs a board: evmperf published BOARD --case WORDS")
+    mine = record.of_board(_named(options.board), options.os) if options.board else record.entries()
+    if not mine:
+        raise _no_board(options.board, options.os)
+    if options.impossible:
+        if rows := list(_impossible(mine)):
+            _rows(options, rows)
+        return
+    if not options.board:
+        _rows(options, _boards())
+        return
+    if not options.case:
+        _rows(options, [_release(entry) for entry in mine])
+        return
+    found = record.search(mine, options.case)
+    if not found:
+        raise _no_case(mine, options.case)
+    if options.csv or options.json:
+        _rows(options, [_figure(one) for series in found.values() for one in series])
+        return
+    for (os, benchmark, case, metric), series in found.items():
+        words = record.size(case) or case
+        print(f"{mine[0].board} {os} {benchmark} {words} {metric} ({series[0].value.unit}):")
+        print("  " + ", ".join(f"{_said(one.entry)} {one.value.mean:g}" for one in series))
+
+
+def _named(given: str) -> str:
+    if re.fullmatch(r"[\w.-]+", given):
+        file = project("env") / f"{given.removesuffix('.yaml')}.yaml"
+        if file.is_file() and (name := re.search(r"board:\s+name: (\S+)", file.read_text())):
+            return identity.board(name[1])
+    return identity.of_module(given) or given
+
+
+def _no_board(given: str, os: str) -> UsageError:
+    if there := {entry.os for entry in record.of_board(_named(given))}:
+        return UsageError(f"no published figures of {given} on {os!r}, only on {' and '.join(sorted(there))}")
+    known = sorted({entry.board for entry in record.entries()})
+    near = [board for board in known if meaning.plain(board).startswith(meaning.plain(given) or "-")]
+    if near:
+        return UsageError(f"no published figures of {given!r}; is it {' or '.join(near)}?")
+    return UsageError(f"no published figures of {given!r}; known boards: {', '.join(known)}")
+
+
+def _no_case(mine: Sequence[Entry], words: str) -> UsageError:
+    """The benchmarks of a board, or the cases and metrics of the one that is named."""
+    there = [case for entry in mine for case in entry.cases]
+    named = [case for case in there if case.benchmark in words.lower().split()]
+    cases = {record.size(case.name) or case.name: None for case in named}
+    metrics = {value.metric: None for case in named for value in case.values}
+    names = [*cases, *metrics] or sorted({case.benchmark for case in there})
+    whose = named[0].benchmark if named else "it"
+    return UsageError(f"no figure of {mine[0].board} is called {words!r}; {whose} has {', '.join(names)}")
+
+
+def _said(entry: Entry) -> str:
+    return f"{entry.release}{' (from its date)' if entry.dated else ''}"
+
+
+def _boards() -> list[dict[str, Any]]:
+    rows = []
+    for board, known in sorted(record.boards(record.entries()).items()):
+        ordered = sorted(known, key=lambda entry: entry.place)
+        count = sum(entry.count for entry in known)
+        releases = len({(e.os, record.same_time(e.release)) for e in known})
+        first, last = ordered[0].release, ordered[-1].release
+        rows.append({"board": board, "releases": releases, "first": first, "last": last, "figures": count})
+    return rows
+
+
+def _release(entry: Entry) -> dict[str, Any]:
+    said = {"release": entry.release, "from_date": entry.dated, "os": entry.os, "date": entry.date}
+    return {**said, "figures": entry.count, "named": entry.printed, "guide": entry.guide}
+
+
+def _impossible(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+    """The figures above the limits of `evmperf.measure.state.buses`, and why."""
+    for entry in entries:
+        for case, value in record.values(entry):
+            row = (case.benchmark, case.name, value.metric)
+            if why := buses.impossible(*row, unit=value.unit, mean=value.mean, board=entry.board):
+                where = {"board": entry.board, "release": _said(entry)}
+                figure = dict(zip(("benchmark", "case", "metric"), row, strict=True))
+                yield where | figure | {"why": why, "guide": entry.guide, "line": value.line}
+
+
+def _figure(one: Found) -> dict[str, Any]:
+    value, entry = one.value, one.entry
+    where = {"board": entry.board, "os": entry.os, "release": entry.release, "from_date": entry.dated}
+    figure = {name: getattr(value, name) for name in ("metric", "unit", "mean", "low", "high")}
+    return (
+        where
+        | {"benchmark": one.benchmark, "case": one.case}
+        | figure
+        | {"guide": entry.guide, "line": value.line}
+    )
+
+
+def _rows(options: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> None:
+    if options.json:
+        print(json.dumps(rows))
+        return
+    if options.csv:
+        writer = csv.DictWriter(sys.stdout, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return
+    texts = [list(rows[0]), *([_text(v) for v in row.values()] for row in rows)]
+    widths = [max(len(row[n]) for row in texts) for n in range(len(texts[0]))]
+    for row in texts:
+        print("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return "" if value is None else str(value)

@@ -1,0 +1,179 @@
+"""`evmperf runs`, `show`, `history` and `replay`: the runs, one run, one figure, its console."""
+
+import argparse
+import difflib
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evmperf.benchmarks import catalogue
+from evmperf.boards.console import record, review
+from evmperf.boards.console.review import Reviewed
+from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
+from evmperf.commands.app import sources
+from evmperf.commands.cli.arguments import command
+from evmperf.commands.cli.terminal import width
+from evmperf.guides.published import source as published
+from evmperf.measure.runs import spool
+from evmperf.measure.runs.history import GUIDE, Measured, RunSource, StoredRun, measured, run_folder
+from evmperf.model.errors import LabError, UsageError
+from evmperf.model.records import BootRecord
+from evmperf.model.run import Run
+from evmperf.publish.pages import look
+from evmperf.publish.report.columns import Column, sparkline, table
+from evmperf.publish.report.table import text_table
+
+_MOST = 5
+"""Parts of a boot's phase that are shown."""
+
+
+@command("runs")
+def _runs(options: argparse.Namespace) -> None:
+    named = ("", sources.INFLUX, sources.HISTORY, sources.PUBLISHED, "baselines")
+    if options.source not in named and not Path(options.source).is_dir():
+        raise UsageError(
+            f"{options.source}: no such folder of runs; measure with "
+            f"pytest --lg-env BOARD.yaml, or give --from FOLDER"
+        )
+    with sources.opened(options.source, options.results) as source:
+        runs = source.runs()
+    mine = [entry for entry in runs if options.board in (None, entry.run.board)]
+    if not mine:
+        known = ", ".join(sorted({entry.run.board for entry in runs})) or "none"
+        whose = f" of {options.board}" if options.board else ""
+        raise UsageError(f"{source}: has no runs{whose}; boards with runs: {known}")
+    columns = (
+        Column("run"),
+        Column("began (UTC)", drop=2),
+        Column("kind", drop=3),
+        Column("release", drop=1),
+        Column("profile", drop=4),
+        Column("outcome", wrap=True),
+    )
+    print(table(columns, [_row(entry) for entry in mine[-options.last :]], width()), end="")
+
+
+def _row(entry: StoredRun) -> tuple[str, ...]:
+    run = entry.run
+    return (
+        run.id,
+        _day(run) if run.started_ns else "-",
+        run.kind,
+        run.release or "-",
+        run.profile,
+        run.outcome
+        or ("at work" if entry.folder and spool.is_live(entry.folder) else "not ended, or killed"),
+    )
+
+
+@command("show")
+def _show(options: argparse.Namespace) -> None:
+    folder = run_folder(options.run, options.results)
+    run = spool.read_run(folder)
+    results = spool.read_results(folder)
+    shown = ""
+    if results:
+        baseline = published.baseline(run) if run.kind != GUIDE else None
+        shown = text_table(results, width(140 if baseline else 120), baseline)
+    live = spool.is_live(folder)
+    print(look.render("commands/cli/show.txt.j2", run=run, results=results, live=live, table=shown), end="")
+    if options.facts:
+        print(json.dumps(run.facts.to_dict(), indent=1, sort_keys=True))
+
+
+@command("history")
+def _history(options: argparse.Namespace) -> None:
+    options.source = sources.PUBLISHED if options.published else options.source
+    with sources.opened(options.source, options.results) as source:
+        if not options.benchmark:
+            _measured(source, options.board, options.last)
+            return
+        benchmark = catalogue.benchmark(options.benchmark)
+        there = measured(source.runs(options.board)[-options.last :], benchmark.name, options.case)
+    metrics = [options.metric] if options.metric else [m.name for m in benchmark.metrics]
+    found = {metric: there[metric] for metric in metrics if metric in there}
+    if not found:
+        case = f" {options.case}" if options.case else ""
+        raise UsageError(
+            f"{source}: the last {options.last} runs of {options.board!r} have no "
+            f"{options.metric or 'figures'} of {benchmark.name}{case}; "
+            f"`evmperf history {options.board}` lists what was measured"
+        )
+    for metric, figures in found.items():
+        cases: dict[str, list[Measured]] = defaultdict(list)
+        for figure in figures:
+            cases[figure.case].append(figure)
+        heading = f"{options.board} {benchmark.name} {metric}, from {source}"
+        shown = {"heading": heading, "cases": cases, "day": _day, "sparkline": sparkline}
+        print(look.render("commands/cli/history.txt.j2", **shown), end="")
+
+
+def _day(run: Run) -> str:
+    return f"{datetime.fromtimestamp(run.started_ns / 1e9, UTC):%Y-%m-%d %H:%M}"
+
+
+def _measured(source: RunSource, board: str, last: int) -> None:
+    """List the metrics of a board's last runs, each with the number of its cases and runs."""
+    runs = source.runs(board)[-last:]
+    if not runs:
+        boards = sorted({entry.run.board for entry in source.runs()})
+        near = difflib.get_close_matches(board, boards, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        known = ", ".join(boards) or "none"
+        raise UsageError(f"{source}: has no runs of {board!r}.{hint} Boards with runs: {known}.")
+    cases: dict[tuple[str, str], set[str]] = defaultdict(set)
+    seen: Counter[tuple[str, str]] = Counter()
+    for entry in runs:
+        rows = {(r.benchmark, sample.metric, r.case) for r in entry.results() for sample in r.samples}
+        for benchmark, metric, case in rows:
+            cases[benchmark, metric].add(case)
+        seen.update({row[:2] for row in rows})
+    print(f"{board}: measured in the last {len(runs)} runs, from {source}")
+    for key in sorted(cases):
+        print(f"  {' '.join(key)}: {len(cases[key])} cases in {seen[key]} runs")
+
+
+@command("replay")
+def _replay(options: argparse.Namespace) -> None:
+    path = Path(options.file)
+    if not path.is_file():
+        path = run_folder(options.file, options.results) / "console.log"
+    ends = (options.prompt,) if options.prompt else (LOGIN_PROMPT, INIT_SHELL_PROMPT)
+    try:
+        boots = list(_boots(path, ends))
+    except (LabError, OSError, re.error) as failed:
+        raise UsageError(f"{path}: cannot be replayed: {failed}") from failed
+    if not boots:
+        raise UsageError(f"{path}: has no power-on, so it has no boot")
+    if options.json:
+        print(json.dumps([_entry(boot) for boot in boots], indent=1))
+        return
+    print(look.render("commands/cli/replay.txt.j2", boots=boots, most=_MOST), end="")
+
+
+def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
+    """The boots of a console, beside those of the run in its folder; a file alone has none."""
+    known = spool.read_records(path.parent) if (path.parent / spool.RECORDS).exists() else []
+    boots = [entry for entry in known if isinstance(entry, BootRecord)]
+    recorded = {mark.mono_ns: boot for boot in boots for mark in boot.marks if mark.phase == "power_on"}
+    for number, records in enumerate(review.boots(record.read(path)), 1):
+        yield review.review(number, records, prompts, recorded.get(records[0].mono_ns))
+
+
+def _entry(boot: Reviewed) -> dict[str, Any]:
+    return {
+        "boot": boot.number,
+        "marks": [
+            {"phase": str(mark.phase), "mono_ns": mark.mono_ns, "error_s": mark.error_s, "text": mark.text}
+            for mark in boot.marks.values()
+        ],
+        "alarm": {"name": boot.alarm.name, "text": boot.alarm.text} if boot.alarm else None,
+        "notes": list(boot.notes),
+        "times": list(boot.tree.notes),
+        "parts": [vars(part) for part in boot.tree.parts],
+        "changes": list(boot.changes),
+    }

@@ -1,0 +1,124 @@
+"""A night's plan as GitLab's child pipeline: one job per board, then verdicts, the guide and Pages.
+
+The YAML only calls evmperf's commands. Format: GitLab's keyword reference for .gitlab-ci.yml.
+"""
+
+import enum
+import functools
+import json
+import shlex
+
+from evmperf.benchmarks import catalogue
+from evmperf.boards import board as boards
+from evmperf.boards.board import Board
+from evmperf.commands.night.plan import Job, NightPlan
+from evmperf.measure import boardfile
+from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.publish.pages import look
+
+_EVMPERF = ".venv/bin/evmperf"
+_RESULTS = "results"
+_WAIT = "6h"
+"""How long a night's job waits for a busy board."""
+
+
+class Over(enum.StrEnum):
+    """How jobs reach the boards."""
+
+    LABGRID = "labgrid"
+    """The runner measures through Labgrid places with the board files' names."""
+    LAVA_HOST = "lava-host"
+    """A LAVA job on the lab's Labgrid host."""
+    LAVA_NATIVE = "lava-native"
+    """A LAVA job that boots the board, for the benchmarks that such a job can run."""
+
+
+_NOT_HERE = ("any", "uses", "limit")
+"""Words of a job that need the scheduler of `evmperf night`."""
+
+
+def real_boards() -> list[str]:
+    """The names of the real boards with a file in `env/`."""
+    known = map(catalogue.board, boards.files().values())
+    return [board.file_name for board in known if not board.is_virtual]
+
+
+def render(plan: NightPlan, over: Over = Over.LABGRID, runner_tag: str = "evmperf") -> str:
+    """The child pipeline as YAML; raises UsageError for a plan that GitLab's jobs cannot carry out. With
+    `push` of the plan the results go to InfluxDB, whose variables the runners need.
+    """
+    for job in plan.boards:
+        if over is not Over.LABGRID and (job.repeat or plan.repeat):
+            raise UsageError(f"--repeat is for jobs over {Over.LABGRID}: LAVA jobs measure once")
+        for word in _NOT_HERE:
+            if getattr(job, word):
+                raise UsageError(f"{job.name}: GitLab's jobs have no {word!r}: use `evmperf night`")
+    if plan.confirm and over is not Over.LABGRID:
+        raise UsageError("--confirm needs --over labgrid: an A/B installs images")
+    return look.render(
+        "commands/gitlab/pipeline.yml.j2",
+        plan=plan,
+        jobs=[_job(plan, job, boardfile.named(job.board), over) for job in plan.boards],
+        report=_report(plan),
+        amber=[int(ExitStatus.NOTHING), int(ExitStatus.UNDECIDED)],
+        results=_RESULTS,
+        evmperf=_EVMPERF,
+        runner_tag=runner_tag,
+        text=functools.partial(json.dumps, ensure_ascii=False),
+    )
+
+
+def _job(plan: NightPlan, job: Job, board: Board, over: Over) -> dict[str, str]:
+    """The jobs of one board: commands that measure and judge, what they hold meanwhile, and the verdict's
+    files without their suffixes. `place` is Labgrid's, which the session holds (docs/lab-at-scale.md).
+    """
+    place = (job.place or board.file.stem) if over is Over.LABGRID else ""
+    return {
+        "name": job.name,
+        "held": place or job.name,
+        "place": "" if board.is_virtual else place,
+        "measure": _measure(plan, job, board, over),
+        "judge": _judge(plan, job, board),
+        "verdict": f"verdict-{job.name}",
+    }
+
+
+def _name(board: Board) -> str:
+    """The board file for the job: its name in `env/`, or its path elsewhere."""
+    return board.file_name if board.file.parent == boards.ENV_DIR else str(board.file.absolute())
+
+
+def _measure(plan: NightPlan, job: Job, board: Board, over: Over) -> str:
+    if over is Over.LABGRID:
+        words = [".venv/bin/pytest", "--lg-env", _name(board), f"--results={_RESULTS}"]
+        return shlex.join([*words, "--wait", plan.wait or _WAIT, *plan.words(job)])
+    kind = "host" if over is Over.LAVA_HOST else "native"
+    words = [_EVMPERF, "lava", "submit", _name(board), "--kind", kind, "--wait", "--import"]
+    return shlex.join([*words, "--results", _RESULTS, *plan.words(job, lava=True)])
+
+
+def _judge(plan: NightPlan, job: Job, board: Board) -> str:
+    # Only tonight's run is here; earlier nights are in the lab's store or the database.
+    check = [_EVMPERF, "check", "last", "--results", _RESULTS, "--against", plan.against]
+    if source := plan.history or ("influx" if plan.push else ""):
+        check += ["--from", source]
+    if plan.confirm:
+        check += ["--confirm", plan.confirm, "--board", _name(board), "--wait", plan.wait or _WAIT]
+    for kind, suffix in (("junit", "xml"), ("markdown", "md"), ("openmetrics", "txt")):
+        check += [f"--{kind}", f"verdict-{job.name}.{suffix}"]
+    return shlex.join(check)
+
+
+def _report(plan: NightPlan) -> list[str]:
+    """The commands of the last job; without a guide there is still a site."""
+    guide = [_EVMPERF, "guide", "--release", plan.release or "newest", "--from", _RESULTS]
+    guide += ["-o", "build/guide/index.rst", "--html", "public/guide"]
+    # Tonight's runs with their reports; earlier runs link to their jobs.
+    site = [_EVMPERF, "site", "-o", "public", "--results", _RESULTS, "--reports", "copied"]
+    return [
+        *([f"{shlex.join(guide)} || failed=$?"] if plan.guide else []),
+        *([f"{_EVMPERF} push"] if plan.push else []),
+        *([shlex.join(site)] if plan.site else []),
+        "exit ${failed:-0}",
+    ]

@@ -1,0 +1,60 @@
+"""Device types and devices of a LAVA server, generated from board files."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evmperf.boards.board import Board
+from evmperf.commands.lava.render import JOBS, default_device_type
+from evmperf.commands.lava.selection import JobKind
+from evmperf.model.errors import LabError
+from evmperf.virtual import envfile
+from evmperf.virtual.board import HOST
+
+DEVICE_TYPES = JOBS / "device-types"
+
+
+def template(about: str, base: str, values: Mapping[str, Any], *, usual: bool = False) -> str:
+    """A template of LAVA that sets values of its base; `usual` ones only if nothing below sets them."""
+    lines = [f"{{# {about} #}}", f"{{% extends '{base}.jinja2' %}}"]
+    for name, value in values.items():
+        said = json.dumps(value)
+        lines.append(f"{{% set {name} = {f'{name}|default({said})' if usual else said} %}}")
+    return "\n".join(lines) + "\n"
+
+
+def write(board: Board, folder: Path) -> list[Path]:
+    """Write a board's device type, with the file's own U-Boot prompts, and a device, for a real board to be
+    filled in, below a folder as on a LAVA server; returns the files. Types that come with evmperf and
+    existing devices stay. Raises UsageError for a virtual EVM without ports, or LabError.
+    """
+    title, name = board.options.board.title, default_device_type(board, JobKind.NATIVE)
+    own = folder / "devices" / f"{board.file.stem}-01.jinja2"
+    if board.is_virtual:
+        serial, power = envfile.ports(board)
+        about = f"The {title} that `evmperf virtual start` serves on the ports of {board.file_name}."
+        values = {"serial_port": serial, "power_url": f"http://{HOST}:{power}/power/0"}
+        texts = {own: template(about, name, values)}
+    else:
+        raw = (JOBS / "templates" / "device.jinja2").read_text("utf-8")
+        texts = {own: raw.replace("@TITLE@", title).replace("@TYPE@", name)}
+    if not (DEVICE_TYPES / f"{name}.jinja2").exists():
+        said = board.drivers.get("EvmUBootDriver") or {}
+        values = {}
+        if "prompt" in said:
+            # LAVA wants the quotes in the text, as YAML would lose the space at the end.
+            values["bootloader_prompt"] = json.dumps(said["prompt"])
+        if "autoboot" in said:
+            values["uboot_autoboot_prompt"] = said["autoboot"]
+        about = f"{title}: made by `evmperf lava device {board.file_name}`"
+        base = "evm-virtual" if board.is_virtual else "evm-k3"
+        texts[folder / "device-types" / f"{name}.jinja2"] = template(about, base, values, usual=True)
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path != own or not path.exists():
+                path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LabError(f"{folder}: cannot be written: {error.strerror}") from error
+    return sorted(texts)

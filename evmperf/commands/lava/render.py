@@ -1,0 +1,338 @@
+"""Complete LAVA jobs: from the catalogue, a board file, and the templates in `lava-jobs/templates/`."""
+
+import functools
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import jinja2
+import requests
+import yaml
+
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.step import CleanUp, Prepare
+from evmperf.boards import prompts
+from evmperf.boards.board import Board
+from evmperf.boards.images import PARTS, WHOLE, role
+from evmperf.commands.lava import joblog
+from evmperf.commands.lava.selection import SUITE, JobKind, NativeStep, Selection, case_name, steps_of
+from evmperf.measure import provenance, shellstep
+from evmperf.model import places
+from evmperf.model.errors import UsageError
+from evmperf.model.results import Case
+
+JOBS = places.project("lava-jobs")
+
+HEADER_SCHEMA = "1"
+METADATA = "evmperf"
+"""The key of a job's metadata that says what it measures."""
+
+_ANSWER_S = 20.0
+_BOOT_S = 300
+_FLASHING_S = 3600
+"""For fetching an image and putting it on the board's medium."""
+_SPARE_S = 600
+"""For what surrounds the measuring: queueing in the job, deploying, transferring the overlay."""
+
+_QUESTIONS = {
+    "image_kernel": ("kernel", "uname -r"),
+    "image_version": ("build of the kernel", "uname -v"),
+    "image_release": (
+        "release",
+        "for f in /etc/os-release /etc/evmperf-release; do [ ! -r $f ] || . $f; done; "
+        f'case "$ID" in {"|".join(sorted(provenance.DISTRIBUTIONS))}) VERSION_ID=;; esac; '
+        'echo "${BUILD_ID:-$VERSION_ID}"',
+    ),
+    "image_machine": ("machine", "cat /etc/hostname"),
+}
+"""What of a header an image says of itself: in words, and as a question to the board's shell."""
+
+_FACTS_S = 60.0
+_WAIT = "30m"
+"""How long a job on the lab's Labgrid host waits for a board that somebody else holds."""
+_END = "EVMPERF_END"
+
+
+class JobConsole:
+    """A board's console by the drivers of its file: prompts (regular expressions), login, and U-Boot's
+    words; defaults are the strategy's.
+    """
+
+    host_prompt = r"[\$#] $"
+
+    def __init__(self, board: Board) -> None:
+        shell, strategy = board.drivers.get("EvmShellDriver") or {}, board.strategy
+        self.login_prompt: str = strategy.get("login_prompt", prompts.LOGIN_PROMPT)
+        self.init_shell_prompt: str = strategy.get("init_shell_prompt", prompts.INIT_SHELL_PROMPT)
+        self.prompt = shell.get("prompt", prompts.SHELL_PROMPT)
+        self.username = shell.get("username", prompts.USERNAME)
+        self.password = shell.get("password") or ""
+        self._boot_command = strategy.get("boot_command", prompts.BOOT_COMMAND)
+        self._variable = strategy.get("kernel_arguments_variable", prompts.KERNEL_ARGUMENTS_VARIABLE)
+        medium = strategy.get("medium") or board.options.boot.medium
+        self._medium_commands = strategy["media"].get(medium, ())
+
+    def boot_commands(self, kernel_arguments: str) -> list[str]:
+        """What U-Boot is told to boot what is installed."""
+        words = f"setenv {self._variable} {kernel_arguments}".strip()
+        return [*self._medium_commands, words, self._boot_command]
+
+    def prompt_after(self, kernel_arguments: str) -> str:
+        """What ends a boot with these kernel arguments."""
+        return self.init_shell_prompt if "init=" in kernel_arguments else self.login_prompt
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """A job beyond board and benchmarks: `images` by role (see `resources`; none: boot the installed system),
+    `keyword` as pytest's -k.
+    """
+
+    kind: JobKind
+    keyword: str = ""
+    release: str = ""
+    images: Mapping[str, str] = field(default_factory=dict)
+    says: Mapping[str, str] = field(default_factory=dict)
+    """What a whole image says of itself: name, sha256, uboot, kernel, version, release, machine."""
+    device_type: str = ""
+    tags: tuple[str, ...] = ()
+    priority: str = "medium"
+
+
+def render(board: Board, selection: Selection, request: JobRequest) -> str:
+    """The job as YAML; raises UsageError for what cannot be put into one."""
+    header = job_header(board, selection, request)
+    whole, says = request.images.get(WHOLE, ""), request.says
+    measuring_s = measuring_time_s(board, selection)
+    what = request.keyword or f"{len(selection.benchmarks)} benchmarks"
+    return _fill(
+        f"{request.kind}.yaml.jinja2",
+        metadata={METADATA: joblog.encode_header(header)},
+        name=f"evmperf {board.name} {request.kind}: {what}"[:200],
+        device_type=request.device_type or default_device_type(board, request.kind),
+        tags=[*request.tags, *([board.file.stem] if request.kind is JobKind.HOST else [])],
+        priority=request.priority,
+        suite=SUITE,
+        no_overlay=joblog.RAISED["no_overlay"],
+        console=JobConsole(board),
+        images={name: image(url) for name, url in request.images.items() if name != WHOLE},
+        # With its checksum, where that is known.
+        whole=image(whole) | ({"sha256sum": says["sha256"]} if "sha256" in says else {}) if whole else {},
+        flashing_s=_FLASHING_S,
+        nfs="nfsrootfs" in request.images,
+        cycles=cycles(selection),
+        steps=_steps(board, selection, request, header),
+        boot_s=_BOOT_S,
+        measuring_s=measuring_s,
+        job_s=measuring_s + _SPARE_S + _BOOT_S * (len(cycles(selection)) + 1) + (_FLASHING_S if whole else 0),
+    )
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(JOBS / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # values go in as JSON, or quoted for the shell
+    )
+    environment.filters["yaml"] = lambda value: json.dumps(value, ensure_ascii=False)
+    environment.filters["seconds"] = lambda value: {"seconds": int(value)}
+    return environment
+
+
+def _fill(template: str, **values: Any) -> str:
+    return _environment().get_template(template).render(values)
+
+
+def job_header(board: Board, selection: Selection, request: JobRequest) -> dict[str, str]:
+    """What a job says about itself, in its metadata and in its log."""
+    return {
+        "schema": HEADER_SCHEMA,
+        "kind": str(request.kind),
+        "board": board.name,
+        "board_file": board.file_name,
+        "profile": selection.profile,
+        "release": request.release or request.says.get("release", ""),
+        "benchmarks": ",".join(benchmark.name for benchmark in selection.benchmarks),
+        **provenance.project().to_dict(),
+        **{f"image_{key}": value for key, value in request.says.items()},
+    }
+
+
+def default_device_type(board: Board, kind: JobKind) -> str:
+    """The device type that fits a board (see `devices`)."""
+    if kind is JobKind.HOST:
+        return "evm-lab-host"
+    return f"evm-{board.options.board.virtual or board.file.stem}"
+
+
+def cycles(selection: Selection) -> list[tuple[Benchmark, Case, str]]:
+    """Every cold boot of a boot-time job in its order, with the kernel's arguments."""
+    return [
+        (benchmark, case, str(case.params.get("kernel_arguments", "")))
+        for benchmark, case in selection.cases
+        for _ in range(benchmark.profiles[selection.profile].repeats)
+        if benchmark.place == "boot"
+    ]
+
+
+def measuring_time_s(board: Board, selection: Selection) -> int:
+    """Seconds after which measuring counts as hung: the sum of the steps' timeouts, at most a day."""
+    total: float = _SPARE_S
+    for benchmark, case in selection.cases:
+        if benchmark.place == "boot":
+            total += _BOOT_S * benchmark.profiles[selection.profile].repeats
+        elif benchmark.place == "shell":
+            steps = benchmark.declared_steps(board, case, selection.profile)
+            total += sum(step.timeout_s for step in steps)
+        else:
+            total += _BOOT_S
+    return min(int(total), 24 * 3600)
+
+
+def image(url: str) -> dict[str, str]:
+    """A deploy resource: the URL and, from its name, its compression."""
+    suffixes = {"gz": "gz", "xz": "xz", "bz2": "bz2", "zst": "zstd", "zip": "zip"}
+    compression = suffixes.get(url.rpartition(".")[2].lower())
+    return {"url": url} | ({"compression": compression} if compression else {})
+
+
+def _steps(board: Board, selection: Selection, request: JobRequest, header: dict[str, str]) -> list[str]:
+    """The steps of the test definition, on a board one a case; raises UsageError."""
+    if request.kind is JobKind.HOST:
+        return [_pytest(board, selection, request, header)]
+    steps = [
+        prologue(header),
+        _heredoc(f"evm_step {provenance.LABEL}", provenance.script(selection.tools), _FACTS_S),
+    ]
+    if request.kind is JobKind.BOOT:
+        return steps
+    steps += identified(header)
+    for benchmark, case in selection.cases:
+        calls = steps_of(benchmark, board, case, selection.profile)
+        lines = (_call(step, benchmark.label(case, step)) for step in calls)
+        steps.append("\n".join(["evm_begin", *lines, f"evm_end {shlex.quote(case_name(benchmark, case))}"]))
+    return steps
+
+
+def _pytest(board: Board, selection: Selection, request: JobRequest, header: Mapping[str, str]) -> str:
+    """One call of pytest on the lab's Labgrid host, which first puts the image, if any, on the board."""
+    words = [f"--profile={selection.profile}", "--run-kind=lava", f"--wait={_WAIT}"]
+    if request.keyword:
+        # As the ids of the tests begin, so that no name is taken for part of another.
+        chosen = " or ".join(f"[{benchmark.name}-" for benchmark in selection.benchmarks)
+        words += [f"-k {shlex.quote(chosen)}"]
+    words += [f"--release={shlex.quote(header['release'])}"] if header["release"] else []
+    words += [f"--image={shlex.quote(request.images[WHOLE])}"] if WHOLE in request.images else []
+    return _fill(
+        "host.sh.jinja2",
+        header=shlex.quote(joblog.header_line(header)),
+        file=shlex.quote(board.file_name),
+        place=shlex.quote(board.file.stem),
+        words=" ".join(words),
+        **joblog.RAISED,
+    ).rstrip()
+
+
+def prologue(header: Mapping[str, str]) -> str:
+    """What makes the test shell ready, and says in the log what job this is."""
+    return _fill(
+        "prologue.sh.jinja2",
+        folder=places.STEP_FOLDER,
+        wrapper=shellstep.wrapper().rstrip("\n"),
+        copies=" ".join(str(n + 1) for n in range(joblog.COPIES)),
+        hung=joblog.HUNG,
+        **joblog.RAISED,
+        header=shlex.quote(joblog.header_line(header)),
+        end=_END,
+    ).rstrip()
+
+
+def identified(header: Mapping[str, str]) -> list[str]:
+    """The step that ends the job unless the board runs its image; none for a job without an image."""
+    calls = [
+        f'evm_same {shlex.quote(what)} {shlex.quote(header[key])} "$({question})"'
+        for key, (what, question) in _QUESTIONS.items()
+        if header.get(key)
+    ]
+    return ["\n".join(calls)] if calls else []
+
+
+def _call(step: NativeStep, label: str) -> str:
+    match step:
+        case Prepare():
+            word = "evm_prepare"
+        case CleanUp():
+            word = "evm_always"
+        case _:
+            word = "evm_shared" if step.shared else "evm_measure"
+    return _heredoc(f"{word} {shlex.quote(label)}", step.command, step.timeout_s)
+
+
+def _heredoc(call: str, command: str, timeout_s: float) -> str:
+    if re.search(rf"^{_END}$", command, re.MULTILINE):
+        raise UsageError(f"the step {call} has a line {_END}, which would end it in a LAVA job")
+    if re.search(r"--cmd|--shell", command) and re.search(r"\$\d", command):
+        # LAVA 2023.01 puts a backslash before the arguments of such a text (TestRunnerAction).
+        raise UsageError(f"the step {call} has --cmd or --shell beside $1, which LAVA changes")
+    return f"{call} {joblog.checksum(command)} {timeout_s:.0f} <<'{_END}'\n{command}\n{_END}"
+
+
+def definition_header(definition: str) -> dict[str, str] | None:
+    """What a job's definition says about itself; None for a job that is not of evmperf."""
+    try:
+        return joblog.decode_header(yaml.safe_load(definition)["metadata"][METADATA])
+    except (yaml.YAMLError, KeyError, TypeError, ValueError):
+        return None
+
+
+def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
+    """Images by role, WHOLE alone or parts of a network boot; raises UsageError for unfit ones."""
+    words = list(given)
+    if not words:
+        return {}
+    if kind is JobKind.BOOT:
+        raise UsageError(f"--image is for native and host jobs: a {kind} job boots the installed system")
+    if kind is JobKind.HOST:
+        if len(words) > 1 or role(words[0])[0] in PARTS:
+            raise UsageError("--image: a host job takes exactly one image, and it must be a whole one")
+        return {WHOLE: words[0]}
+    found: dict[str, str] = {}
+    for word in words:
+        part, url = role(word)
+        if not part:
+            raise UsageError(
+                f"--image {url}: its name does not tell its role: write ROLE={url}, with ROLE one "
+                f"of {', '.join([WHOLE, *PARTS])}"
+            )
+        if part in found:
+            raise UsageError(f"--image: two images are the {part}: {found[part]} and {url}")
+        _check_url(url)
+        found[part] = url
+    if WHOLE in found:
+        if len(found) > 1:
+            raise UsageError("--image: a whole image has its own kernel: remove the other --image options")
+    elif "kernel" not in found or not {"ramdisk", "nfsrootfs"} & set(found):
+        raise UsageError("--image: a boot over the network needs a kernel, and ramdisk or nfsrootfs")
+    return found
+
+
+def _check_url(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return  # on the worker's disk, which this machine cannot see
+    if parts.scheme not in ("http", "https"):
+        raise UsageError(f"--image {url}: LAVA fetches http://, https:// and file:// only")
+    try:
+        answer = requests.head(url, timeout=_ANSWER_S, allow_redirects=True)
+    except requests.RequestException as error:
+        raise UsageError(f"--image {url}: does not answer ({type(error).__name__})") from None
+    if not answer.ok:
+        raise UsageError(f"--image {url}: answers {answer.status_code} {answer.reason}")

@@ -1,0 +1,225 @@
+"""A job's log as the runner's bench: what LAVA's test shell and power cycles left, step by step."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from evmperf.boards import prompts
+from evmperf.boards.board import Board
+from evmperf.boards.console.marks import ObservedBoot, Phase, find
+from evmperf.boards.console.record import POWER_ON, ConsoleRecord
+from evmperf.commands.lava import joblog
+from evmperf.commands.lava.joblog import LogEntry
+from evmperf.commands.lava.render import JobConsole
+from evmperf.measure import shellstep
+from evmperf.measure.bench import Shell, ShellReply, StepOutput
+from evmperf.model.errors import BoardError, EvmperfError, LabError, RefusedOutput, ToolError
+from evmperf.model.records import BootMark
+
+_STAMP_NS = 150_000_000
+"""Stated error of LAVA's stamps in ns: its dispatcher stamps whole lines, without priority."""
+
+_RESET = re.compile(r"start: (\d+)\.\S* reset-device")
+_SWITCHED = re.compile(r"Returned 0 in \d+ seconds")
+_MATCHED = re.compile(r"Matched prompt #\d+: (.*)", re.DOTALL)
+
+_EARLIER = {
+    prompts.LOGIN_PROMPT: "login: ",
+    prompts.INIT_SHELL_PROMPT: r"[\r\n](?:\x1b\[\?2004h)?[^\r\n\[]{0,20}# ",
+}
+"""Patterns that jobs of earlier versions of evmperf gave LAVA for the same prompts."""
+
+
+class LogClock:
+    """The time in the log, at the entry that was read last."""
+
+    def __init__(self, time_ns: int) -> None:
+        self.now_ns = time_ns
+
+    def time_ns(self) -> int:
+        """The moment of what was read last."""
+        return self.now_ns
+
+    def monotonic(self) -> float:
+        """The same in seconds."""
+        return self.now_ns / 1e9
+
+    def sleep(self, seconds: float) -> None:
+        """Go on in the log's time."""
+        self.now_ns += round(seconds * 1e9)
+
+
+class LoggedSteps:
+    """evmperf's Steps read from the blocks of a log; `failure` is why the job did not complete."""
+
+    def __init__(
+        self, blocks: dict[str, joblog.MarkedBlock], clock: LogClock, failure: EvmperfError | None
+    ) -> None:
+        self._blocks = blocks
+        self._clock = clock
+        self._failure = failure
+        self._read: set[str] = set()
+
+    def install(self, shell: Shell, folder: str = "") -> None:
+        """Nothing is left to be done."""
+
+    def run(
+        self,
+        shell: Shell,
+        command: str,
+        timeout_s: float,
+        *,
+        quiet: bool = False,
+        folder: str = "",
+        label: str = "",
+    ) -> StepOutput:
+        """What the step of that label left. Raises RefusedOutput for what the log does not hold
+        whole, ToolError for a step that hung, and the job's own failure for a step after it.
+        """
+        block = self._blocks.get(label)
+        if block is None:
+            if self._failure:
+                raise self._failure
+            raise RefusedOutput(f"{label}: the log has no complete copy of its output")
+        if label in self._read:
+            raise RefusedOutput(f"{label}: a LAVA job runs this step only once")
+        self._read.add(label)
+        self._clock.now_ns = max(self._clock.now_ns, block.time_ns)
+        if block.copies[0].startswith(joblog.HUNG):
+            raise ToolError(f"`{command[:80]}` did not end within {timeout_s:g} s: it was ended")
+        for fetches, copy in enumerate(block.copies, 1):
+            try:
+                status, busy_s, files = shellstep.decode(copy, bare=quiet)
+                return StepOutput(status, files, busy_s, fetches)
+            except RefusedOutput as damaged:
+                error = damaged
+        raise RefusedOutput(f"{label}: {error} (both copies)", "\n".join(block.copies))
+
+
+LoggedBoot = tuple[int, ObservedBoot]
+"""One power cycle of the log: the number of its boot action (from 0), and how it went."""
+
+
+class LogBench:
+    """evmperf's Bench over a log; `cycles` are the kernel's arguments of each measured boot, in order."""
+
+    def __init__(
+        self,
+        board: Board,
+        boots: list[LoggedBoot],
+        cycles: list[str],
+        clock: LogClock,
+        failure: EvmperfError | None,
+    ) -> None:
+        self.board = board
+        self._cycles = [(cycles[action], boot) for action, boot in boots if action < len(cycles)]
+        self._others = [boot for action, boot in boots if action >= len(cycles)]
+        self._seen: list[ObservedBoot] = []
+        self._clock = clock
+        self._failure = failure
+
+    def shell(self) -> Shell:
+        """The shell that the job's steps ran in."""
+        self._seen += self._others
+        self._others = []
+        return _LoggedShell()
+
+    def uboot(self) -> NoReturn:
+        """Not in a LAVA job, as tester and meter; raises LabError."""
+        raise LabError("a LAVA job has the board's shell only, no U-Boot, tester or meter: use --kind host")
+
+    tester = meter = uboot
+
+    def cold_boot(self, kernel_arguments: str) -> ObservedBoot:
+        """The next power cycle with these arguments; raises the job's failure when none is left."""
+        cycle = next((cycle for cycle in self._cycles if cycle[0] == kernel_arguments), None)
+        if cycle is None:
+            raise self._failure or BoardError("the log has no further power cycle")
+        self._cycles.remove(cycle)
+        _, boot = cycle
+        self._clock.now_ns = max(self._clock.now_ns, boot.started_ns + round(boot.duration_s * 1e9))
+        self._seen.append(boot)
+        return boot
+
+    def abandon(self) -> None:
+        """The log goes on as it does."""
+
+    def boots(self) -> list[ObservedBoot]:
+        """Boots read since the last call."""
+        seen, self._seen = self._seen, []
+        return seen
+
+
+class _LoggedShell:
+    """Stands for the job's shell, whose steps LoggedSteps reads."""
+
+    files = None
+
+    def run(self, command: str, timeout_s: float) -> ShellReply:
+        """Nothing but steps can be read from a log; raises LabError."""
+        raise LabError(f"`{command[:80]}` is not a step of the job, so its log has no output of it")
+
+
+@dataclass
+class _Cycle:
+    """A power cycle: its action's level in LAVA's pipeline, its console, the times of matched prompts."""
+
+    level: int
+    records: list[ConsoleRecord]
+    matched: list[tuple[str, int]] = field(default_factory=list)
+
+
+def find_boots(entries: Iterable[LogEntry], console: JobConsole, cycles: list[str]) -> list[LoggedBoot]:
+    """All power cycles of a log with their marks; `cycles` are the kernel's arguments of the first ones."""
+    found: list[_Cycle] = []
+    for entry in entries:
+        if reset := _RESET.match(entry.text):
+            found.append(_Cycle(int(reset[1]), [_record(entry.time_ns, "#", POWER_ON)]))
+            continue
+        if not found:
+            continue
+        records = found[-1].records
+        if len(records) == 1 and _SWITCHED.match(entry.text):
+            # The power is on when the last of the switch's commands has ended.
+            records[:] = [_record(entry.time_ns, "#", POWER_ON)]
+        elif entry.level == "target":
+            records.append(_record(entry.time_ns, "<", f"{entry.text}\r\n"))
+        elif match := _MATCHED.match(entry.text):
+            found[-1].matched.append((match[1], entry.time_ns))
+    boots = []
+    for cycle in found:
+        action = cycle.level - found[0].level
+        arguments = cycles[action] if action < len(cycles) else ""
+        boots.append((action, _boot(cycle, arguments, console.prompt_after(arguments))))
+    return boots
+
+
+def _boot(cycle: _Cycle, arguments: str, prompt: str) -> ObservedBoot:
+    records = cycle.records
+    marks = find(records, prompt)
+    # LAVA does not read while it works the switch: what came first has no time of its own.
+    marks.pop(Phase.FIRST_OUTPUT, None)
+    # A prompt has no line's end, so LAVA logs it with what is typed after it; but it says when the
+    # pattern matched.
+    asked = (prompt, _EARLIER.get(prompt))
+    seen = [time_ns for pattern, time_ns in cycle.matched if pattern in asked]
+    if seen and Phase.STARTING_KERNEL in marks:
+        marks[Phase.PROMPT] = BootMark(Phase.PROMPT, seen[0], seen[0], _STAMP_NS / 1e9, prompt)
+    begin = records[0].wall_ns
+    end = marks[Phase.PROMPT].wall_ns if Phase.PROMPT in marks else records[-1].wall_ns
+    error = None if Phase.PROMPT in marks else BoardError("no prompt came")
+    return ObservedBoot(
+        goal="booted",
+        kernel_arguments=arguments,
+        started_ns=begin,
+        duration_s=(end - begin) / 1e9,
+        marks=marks,
+        error=error,
+        phase="login prompt" if error else "",
+        measured=False,
+    )
+
+
+def _record(time_ns: int, kind: str, text: str) -> ConsoleRecord:
+    return ConsoleRecord(time_ns, time_ns, kind, text.encode(), _STAMP_NS)

@@ -1,0 +1,286 @@
+"""The end of a night: verdicts, guide, database, site, and one page about all of it.
+
+Each is a request to a process of its own (evmperf.commands.app): what one of them cannot do does not keep
+the others from being done.
+"""
+
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from evmperf.commands.app.calls import Calls
+from evmperf.commands.app.requests import Check, Checked, Keep, Push, Request, WriteGuide, WriteSite
+from evmperf.commands.night.child import measured_in
+from evmperf.commands.night.conductor import NightConductor, Progress
+from evmperf.commands.night.plan import board_file
+from evmperf.commands.night.status import render
+from evmperf.measure.runs import spool
+from evmperf.model.errors import UsageError
+from evmperf.model.exits import SIGNS, ExitStatus
+from evmperf.model.figures import Key
+from evmperf.model.records import VerdictRecord
+from evmperf.model.replies import Failed, Remark, Reply
+from evmperf.model.stats import percent
+from evmperf.model.units import seconds
+from evmperf.model.verdict import GoalWord, Outcome
+
+LOG = "closing.log"
+"""In the night's folder: every reply of the processes, and what they printed."""
+_REQUEST_S = 1800.0
+_CHECKED = (ExitStatus.OK, ExitStatus.FAILED, ExitStatus.NOTHING, ExitStatus.UNDECIDED)
+"""How judging ends when it could judge: fine, worse, nothing comparable, not decided.
+Its own mistakes end with another status.
+"""
+
+
+@dataclass(frozen=True)
+class MeasuredBoard:
+    """A run of a job: where its report is, and how much of it was measured."""
+
+    job: str
+    id: str
+    href: str
+    measured: int
+    seconds: float
+
+
+@dataclass
+class Worse:
+    """A figure that is worse, on one or more boards; `reason` is that of the first."""
+
+    key: Key
+    change: str
+    reason: str
+    runs: list[MeasuredBoard] = field(default_factory=list)
+
+
+@dataclass
+class NightBoard:
+    """What the night's page says of one job."""
+
+    progress: Progress
+    release: str = ""
+    runs: list[MeasuredBoard] = field(default_factory=list)
+    verdicts: dict[tuple[str, Key], VerdictRecord] = field(default_factory=dict)
+
+    @property
+    def cases(self) -> int:
+        """How many were measured, in all its runs."""
+        return sum(run.measured for run in self.runs)
+
+    @property
+    def minutes(self) -> str:
+        """How long its sessions took."""
+        return f"{sum(run.seconds for run in self.runs) / 60:.0f}" if self.runs else ""
+
+    @property
+    def judged(self) -> str:
+        """How many of which verdict, the worst first."""
+        counts = Counter(verdict.verdict for verdict in self.verdicts.values())
+        return ", ".join(f"{counts[o]} {o}" for o in Outcome if counts[o]) or "none"
+
+    @property
+    def worse(self) -> list[tuple[str, VerdictRecord]]:
+        """What is worse, with the run that it is of."""
+        return [(run, v) for (run, _), v in self.verdicts.items() if v.verdict == Outcome.WORSE]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What there is to say of a job that did not go smoothly."""
+        said = [] if self.progress.state == "measured" else [self.progress.sentence]
+        return [*dict.fromkeys([*self.progress.failures, *said])]
+
+
+@dataclass
+class Closing:
+    """What the end of a night came to; `failed` is what could not be done, with why, and `remarks`
+    what the rest complained of.
+    """
+
+    boards: list[NightBoard]
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def unjudged(self) -> int:
+        """Boards of which something was measured, and nothing judged."""
+        return sum(bool(board.cases and not board.verdicts) for board in self.boards)
+
+    @property
+    def worse(self) -> list[Worse]:
+        """What is worse, a line a figure: on several boards it is the software's doing."""
+        found: dict[Key, Worse] = {}
+        for board in self.boards:
+            by_id = {run.id: run for run in board.runs}
+            for run, verdict in board.worse:
+                change = "" if verdict.change is None else percent(verdict.change)
+                line = found.setdefault(verdict.key, Worse(verdict.key, change, verdict.reason))
+                line.runs.append(by_id[run])
+        return sorted(found.values(), key=lambda line: -len(line.runs))
+
+    @property
+    def status(self) -> ExitStatus:
+        """The night's exit status; LAB_BROKEN when a board was not measured for the lab's sake."""
+        states = {board.progress.state for board in self.boards}
+        if "wrong" in states:
+            return ExitStatus.USAGE
+        if states - {"measured", "failed"}:
+            return ExitStatus.LAB_BROKEN
+        worse = any(board.worse for board in self.boards)
+        worse |= any(record.reached == GoalWord.MISSED for _, record in self.goals)
+        if "failed" in states or self.failed or worse or self.unjudged:
+            return ExitStatus.FAILED
+        told = {v.verdict for board in self.boards for v in board.verdicts.values()}
+        if Outcome.UNKNOWN in told and not told & {Outcome.SAME, Outcome.BETTER}:
+            return ExitStatus.UNDECIDED
+        return ExitStatus.OK
+
+    @property
+    def goals(self) -> list[tuple[str, VerdictRecord]]:
+        """Goals that are missed or cannot be told, with the job."""
+        found = [(b.progress.job.name, v) for b in self.boards for v in b.verdicts.values() if v.goal]
+        return [(job, v) for job, v in found if v.reached != GoalWord.MET]
+
+    @property
+    def state(self) -> str:
+        """`unsure` where nothing is worse, but verdicts could not be told."""
+        if self.status not in (ExitStatus.OK, ExitStatus.UNDECIDED):
+            return "bad"
+        unknown = any(v.verdict == Outcome.UNKNOWN for board in self.boards for v in board.verdicts.values())
+        return "unsure" if unknown else "good"
+
+    @property
+    def sign(self) -> str:
+        """What stands before the night's sentence."""
+        return SIGNS[self.state]
+
+
+def close(night: NightConductor, began: float) -> Closing:
+    """Judge what was measured, write guide, site and page, push; returns what to say of it."""
+    plan, folder, results = night.plan, night.journal.folder, str(night.results)
+    closing = Closing([NightBoard(progress) for progress in night.progress])
+    runs = [run for progress in night.progress for run in progress.runs]
+    measured = tuple(run for run in runs if measured_in(night.results / run))
+    calls = Calls(folder / LOG)
+    check = Check(runs=measured, against=plan.against, results=results, source=plan.history)
+    if measured:
+        _ask(closing, calls, "verdicts", check)
+    for board in closing.boards:
+        _describe(board, night.results)
+    if plan.confirm:
+        _confirm(closing, night, check)
+    wanted: list[tuple[str, Request]] = []
+    if unmeasured := tuple(r.id for b in closing.boards for r in b.runs if r.id not in measured):
+        # Judging keeps what it judges. The others tell of boots and of the lab.
+        wanted.append(("store", Keep(runs=unmeasured, results=results)))
+    if plan.guide and any(board.runs for board in closing.boards):
+        release, guide = plan.release or "newest", str(folder / "guide.rst")
+        wanted.append(("guide", WriteGuide(release=release, source=results, output=guide)))
+    if plan.push:
+        wanted.append(("database", Push(results=results)))
+    if plan.site and measured:
+        site = WriteSite(output=str(night.results / "site"), results=results, source=plan.history)
+        wanted.append(("site", site))
+    for what, request in wanted:
+        _ask(closing, calls, what, request)
+    links = {
+        "journal": "journal.jsonl",
+        "status": "status.html",
+        "guide": "guide.rst",
+        "trends": "../site/index.html",
+    }
+    values = {
+        "night": night,
+        "began": began,
+        "ended": time.time(),
+        "closing": closing,
+        "sentence": sentence(closing),
+        "links": [(name, file) for name, file in links.items() if (folder / file).exists()],
+    }
+    for suffix in ("html", "md"):
+        (folder / f"night.{suffix}").write_text(render(f"night.{suffix}.j2", **values))
+    return closing
+
+
+def sentence(closing: Closing) -> str:
+    """How the night went, in one sentence."""
+    states = Counter[str](board.progress.state for board in closing.boards)
+    whole = len(closing.boards)
+    text = f"{states['measured']} of {whole} {'board' if whole == 1 else 'boards'} measured"
+    others = [f"{n} {state}" for state, n in sorted(states.items()) if state != "measured"]
+    worse = len(closing.worse)
+    others += [f"{worse} {'figure is' if worse == 1 else 'figures are'} worse"] if worse else []
+    missed = [record.owner for _, record in closing.goals if record.reached == GoalWord.MISSED]
+    owners = ", ".join(dict.fromkeys(missed))
+    others += [f"{len(missed)} goal{'s' * (len(missed) != 1)} missed (owner: {owners})"] if missed else []
+    others += [f"{closing.unjudged} without verdicts"] if closing.unjudged else []
+    return ", ".join([text, *others]) + "."
+
+
+def _confirm(closing: Closing, night: NightConductor, check: Check) -> None:
+    """Check again what is worse, on all boards at the same time, as far as the night has time."""
+    budget = min(seconds(night.plan.confirm), night.until - time.time())
+    # LAVA's devices are not ours to hold for that.
+    worse = [board for board in closing.boards if board.worse and not board.progress.job.lava]
+    if not worse or budget < 1:
+        return
+    log = night.journal.folder / LOG
+    callers = [Calls(log, {"LG_PLACE": board.progress.place}) for board in worse]
+
+    def again(board: NightBoard, calls: Calls) -> None:
+        request = replace(
+            check,
+            runs=tuple(dict.fromkeys(run for run, _ in board.worse)),
+            confirm_s=budget,
+            wait_s=budget,
+            board=str(board_file(board.progress.job).absolute()),
+        )
+        _ask(closing, calls, "checking again", request, 2 * budget * len(request.runs))
+
+    with ThreadPoolExecutor(len(worse)) as pool:
+        try:
+            list(pool.map(again, worse, callers))
+        except KeyboardInterrupt:
+            for calls in callers:
+                calls.cut()
+            raise
+    for board in worse:
+        board.runs.clear()
+        _describe(board, night.results)
+
+
+def _describe(board: NightBoard, results: Path) -> None:
+    """Read what the runs of a job hold."""
+    for name in board.progress.runs:
+        folder = results / name
+        try:
+            run = spool.read_run(folder)
+        except UsageError:
+            continue
+        board.release = run.release or board.release
+        took_s = max(run.ended_ns - run.started_ns, 0) / 1e9
+        # A session that was killed has no report.
+        page = f"../{name}/{'report.html' if (folder / 'report.html').exists() else ''}"
+        count = len(measured_in(folder))
+        board.runs.append(MeasuredBoard(board.progress.job.name, name, page, count, took_s))
+        for entry in spool.read_records(folder):
+            if isinstance(entry, VerdictRecord):
+                board.verdicts[name, entry.key] = entry
+
+
+def _ask(closing: Closing, calls: Calls, what: str, request: Request, longer_s: float = 0.0) -> None:
+    """Make a request; what it could not do, and what it complained of, is the closing's to say."""
+
+    def hear(reply: Reply) -> None:
+        if isinstance(reply, Remark):
+            closing.remarks.append(reply.sentence)
+
+    reply = calls.ask(request, hear, timeout_s=_REQUEST_S + longer_s)
+    if isinstance(reply, Failed):
+        closing.failed.append((what, reply.sentence))
+    elif isinstance(reply, Checked) and reply.status not in _CHECKED:
+        closing.failed += [(what, line) for line in reply.failed or (f"ended with status {reply.status}",)]

@@ -1,0 +1,343 @@
+"""The night: for each job a thread that finds a board, measures, and tries again on another."""
+
+import contextlib
+import enum
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from evmperf.boards import board as boards
+from evmperf.commands.app.calls import Calls
+from evmperf.commands.night.child import Child, EndedRun, measured_in, why
+from evmperf.commands.night.health import Health, HealthState, Register
+from evmperf.commands.night.journal import Journal, read
+from evmperf.commands.night.plan import Job, NightPlan, board_file
+from evmperf.lab.keeping.claim import Claim, places
+from evmperf.lab.keeping.wanted import Wanted
+from evmperf.measure.runs.spool import new_run_id
+from evmperf.model.ended import Ending
+from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.run import NIGHT
+from evmperf.model.units import seconds
+
+_PRIORITY = -1.0
+"""A night waits behind people."""
+_TRIES = 2
+"""Sessions of a job that may fail by the lab's fault."""
+_WORTH_ANOTHER_TRY = (Ending.LAB, Ending.BOARD)
+_LOSSES = 3
+"""Times that a job may lose its board to somebody."""
+_LAB_S = 5.0
+"""Pause before the coordinator is asked again, in seconds."""
+
+
+_Process = TypeVar("_Process", Child, Calls)
+
+
+class Doing(enum.StrEnum):
+    """What happens to a job that has not ended; see `Ending` for how it ends."""
+
+    WAITING = "waiting"
+    CHECKING = "checking"
+    """Its board is suspect and is checked first."""
+    MEASURING = "measuring"
+    GIVEN_UP = "given up"
+    """No board is left to try, or no time."""
+
+
+_GOES_ON = (Doing.WAITING, Doing.CHECKING, Doing.MEASURING, Ending.LOST, Ending.LAB, Ending.BOARD)
+
+
+@dataclass
+class Progress:
+    """The state of a job; `runs` are the runs that measured for it, oldest first."""
+
+    job: Job
+    state: Doing | Ending = Doing.WAITING
+    place: str = ""
+    sentence: str = ""
+    runs: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+    losses: int = 0
+    page: str = ""
+    """Where LAVA shows its job."""
+    blamed: Ending | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the job has ended."""
+        return self.state not in _GOES_ON
+
+
+class NightConductor:
+    """Measures a plan; `progress` may be read by other threads at any time."""
+
+    identity: str = ""
+    """Over LAVA, a server of lavacli's configuration by its name there."""
+
+    def __init__(
+        self, plan: NightPlan, results: Path, journal: Journal, until: float, tell: Callable[[str], None]
+    ) -> None:
+        self.plan, self.results, self.journal, self.until = plan, results, journal, until
+        self.progress = [Progress(job) for job in plan.boards]
+        self.ending = threading.Event()
+        self.tell = tell
+        self._register = Register(results)
+        self._limits = {name: threading.Semaphore(n) for name, n in plan.limits.items()}
+        self._at_once = threading.Semaphore(plan.at_once or len(plan.boards))
+        self._children: set[Child | Calls] = set()
+        self._recall()
+
+    @property
+    def coordinators(self) -> set[str]:
+        """The coordinators whose places the boards are in."""
+        return {c for job in self.plan.boards if (c := self.plan.wanted(job).coordinator)}
+
+    def measure(self) -> None:
+        """Measure all jobs; returns when all are done or the night has to end."""
+        threads = [threading.Thread(target=self._job, args=[p]) for p in self.progress if not p.done]
+        for thread in threads:
+            thread.start()
+            self.ending.wait(seconds(self.plan.stagger))
+        while any(thread.is_alive() for thread in threads):
+            for thread in threads:
+                thread.join(0.2)
+            if time.time() > self.until and not self.ending.is_set():
+                self.end()
+
+    def end(self) -> None:
+        """End all sessions, which switch their boards off; a second call hurries them."""
+        hurry = self.ending.is_set()
+        self.ending.set()
+        for child in list(self._children):
+            child.cut(hurry=hurry)
+
+    def _recall(self) -> None:
+        """Restore the progress of an earlier part of this night from the journal."""
+        known = {progress.job.name: progress for progress in self.progress}
+        for event in read(self.journal.folder):
+            progress = known.get(event.get("job", ""))
+            if progress is None:
+                continue
+            if event["event"] == "started":
+                progress.runs.append(event["run"])
+                progress.place = event["place"]
+            elif event["event"] == "submitted":
+                progress.page = event["page"]
+            elif event["event"] == "measured":
+                if event["run"] and event["run"] not in progress.runs:
+                    progress.runs.append(event["run"])
+                progress.place = event["place"]
+                self._conclude(progress, EndedRun(Ending(event["ending"]), event["sentence"], event["run"]))
+        for progress in self.progress:
+            if not progress.done:
+                progress.state = Doing.WAITING
+
+    def _job(self, progress: Progress) -> None:
+        try:
+            while not progress.done and not self.ending.is_set():
+                with contextlib.ExitStack() as stack:
+                    self._try(progress, stack)
+        except EvmperfError as error:
+            self._give_up(progress, str(error))
+        if not progress.done:
+            self._give_up(progress, progress.sentence or "the night had to end")
+
+    def _share(self, progress: Progress, stack: contextlib.ExitStack) -> None:
+        """Wait for a free place on the host and for the things that jobs share."""
+        # All jobs use one order: no two jobs can wait for each other.
+        shared = [self._limits[name] for name in sorted(set(progress.job.uses))]
+        for limit in (self._at_once, *shared):
+            stack.enter_context(limit)
+
+    def _try(self, progress: Progress, stack: contextlib.ExitStack) -> None:
+        """Find a board and measure on it once; `stack` holds the shared things."""
+        try:
+            claim = self._find(progress, stack)
+        except LabError as error:
+            # The coordinator does not answer; it may be restarting.
+            progress.state, progress.sentence = Doing.WAITING, str(error)
+            stack.close()
+            self.ending.wait(_LAB_S)
+            return
+        try:
+            place = progress.place = claim.wanted.place
+            if not self._trusted(progress, claim):
+                return
+            board = boards.load(board_file(progress.job))
+            run = new_run_id(board.name)
+            progress.state, before = Doing.MEASURING, list(progress.runs)
+            self.journal.note("started", job=progress.job.name, place=place, run=run)
+            progress.runs.append(run)
+            self.tell(f"{progress.job.name}: measuring on {place}, run {run}")
+            outcome = self._session(progress, claim, run, before)
+            with contextlib.suppress(LabError):
+                self._note_health(claim.wanted, outcome)
+        finally:
+            claim.release()
+        self._ended(progress, run, outcome)
+
+    def _ended(self, progress: Progress, run: str, outcome: EndedRun, **more: int) -> None:
+        """Note the outcome of a session, decide what it means, and report it."""
+        self.journal.note(
+            "measured",
+            job=progress.job.name,
+            place=progress.place,
+            run=run,
+            ending=outcome.ending,
+            sentence=outcome.sentence,
+            measured=outcome.measured,
+            **more,
+        )
+        self._conclude(progress, outcome)
+        self.tell(f"{progress.job.name}: {outcome.ending} on {progress.place}: {outcome.sentence}")
+
+    def _session(self, progress: Progress, claim: Claim, run: str, but: list[str]) -> EndedRun:
+        job = progress.job
+        options = [*self.plan.words(job), "--fact", f"{NIGHT}={self.journal.id}"]
+        limit = time.time() + seconds(job.limit) if job.limit else self.until
+        there = [case for name in but for case in measured_in(self.results / name)]
+        log = self.journal.folder / f"{run}.log"
+        with self._ended_with_us(Child(board_file(job), self.results, log)) as child:
+            done = child.run(claim, run, options, but=there, deadline=min(limit, self.until))
+        if done.ending is Ending.CUT and limit <= time.time() < self.until:
+            return replace(done, ending=Ending.LIMIT)
+        return done
+
+    @contextlib.contextmanager
+    def _ended_with_us(self, child: _Process) -> Iterator[_Process]:
+        """A session, or a process that makes requests, which is ended with the night."""
+        self._children.add(child)
+        try:
+            if self.ending.is_set():
+                child.cut()
+            yield child
+        finally:
+            self._children.discard(child)
+
+    def _conclude(self, progress: Progress, outcome: EndedRun) -> None:
+        """Decide what an outcome means for the job."""
+        place, progress.sentence, progress.state = progress.place, outcome.sentence, outcome.ending
+        if outcome.ending in _WORTH_ANOTHER_TRY:
+            elsewhere = bool(progress.tried) and place not in progress.tried
+            both = elsewhere and outcome.ending is progress.blamed is Ending.BOARD
+            progress.tried.append(place)
+            progress.failures.append(f"{place}: {outcome.sentence}")
+            progress.blamed = outcome.ending
+            if len(progress.failures) >= _TRIES:
+                # If two boards do not boot, the image is to blame.
+                progress.state = Ending.FAILED if both else Doing.GIVEN_UP
+        elif outcome.ending is Ending.LOST:
+            progress.losses += 1
+            if progress.losses >= _LOSSES:
+                progress.state = Doing.GIVEN_UP
+        elif outcome.ending is Ending.CUT:
+            progress.state = Ending.LOST  # goes on if this night does
+
+    def _give_up(self, progress: Progress, sentence: str) -> None:
+        progress.state, progress.sentence = Doing.GIVEN_UP, sentence
+        self.tell(f"{progress.job.name}: given up: {sentence}")
+
+    # Which board
+
+    def _find(self, progress: Progress, stack: contextlib.ExitStack) -> Claim:
+        """Hold a board for a job, and the things that it shares with other jobs."""
+        self._share(progress, stack)
+        with contextlib.suppress(UsageError):
+            return self._claim(progress, 0.0)
+        # Somebody holds it, perhaps for hours: release the shared things meanwhile.
+        stack.close()
+        waiting = min(seconds(self.plan.wait) or self.until, self.until - time.time())
+        claim = self._claim(progress, max(waiting, 0.0))
+        self._share(progress, stack)
+        return claim
+
+    def _claim(self, progress: Progress, wait_s: float) -> Claim:
+        """Hold a board for a job; raises UsageError when there is none for it."""
+        wanted = self._candidates(progress)
+
+        def tell(sentence: str) -> None:
+            progress.state, progress.sentence = Doing.WAITING, sentence
+            self.tell(f"{progress.job.name}: waiting: {sentence}")
+
+        return Claim.take(
+            wanted,
+            self.journal.id,
+            until=self.until,
+            wait_s=wait_s,
+            priority=_PRIORITY,
+            grace_s=seconds(self.plan.grace),
+            tell=tell,
+        )
+
+    def _candidates(self, progress: Progress) -> Wanted:
+        """The boards that fit and were not tried yet; raises UsageError."""
+        job = progress.job
+        wanted = self.plan.wanted(job)
+        if not job.any:
+            health = self._register.of(wanted)
+            if health.state is not HealthState.BAD:
+                return wanted
+            raise UsageError(
+                f"{wanted.place} is bad ({health.why}): `evmperf health clear {wanted.place}` "
+                f"when it is repaired"
+            )
+        if not wanted.coordinator:
+            raise UsageError(f"{job.board} has no place, so `any` cannot be used for {job.name}")
+        fitting = [
+            place
+            for place in places(wanted.coordinator)
+            if job.any.items() <= place["tags"].items() and place["ready"]
+        ]
+        well = [p for p in fitting if Health.of_tags(p["tags"]).state is not HealthState.BAD]
+        fresh = [p for p in well if p["name"] not in progress.tried]
+        if not fresh:
+            tags = " ".join(f"{key}={value}" for key, value in job.any.items())
+            bad = len(fitting) - len(well)
+            raise UsageError(
+                f"no {'other ' if progress.tried else ''}place with {tags} to try "
+                f"({len(fitting)} with devices, {bad} of them bad)"
+            )
+        first, *others = (p["name"] for p in sorted(fresh, key=lambda p: bool(p["acquired"])))
+        return Wanted(first, wanted.coordinator, others=tuple(others))
+
+    # Health
+
+    def _trusted(self, progress: Progress, claim: Claim) -> bool:
+        """Whether the board may be used; a suspect one must pass its check first."""
+        board = claim.wanted
+        health = self._register.of(board)
+        if health.state is not HealthState.SUSPECT:
+            return health.state is HealthState.GOOD
+        progress.state = Doing.CHECKING
+        self.tell(f"{progress.job.name}: {board.place} is suspect ({health.why}): checking it")
+        file = board_file(progress.job)
+        run = new_run_id(boards.load(file).name)
+        options = ["--run-kind", "health", "--profile", "quick", "-k", self.plan.health_check]
+        log, checks = self.journal.folder / f"{run}.log", self.journal.folder / "checks"
+        with self._ended_with_us(Child(file, checks, log)) as child:
+            outcome = child.run(claim, run, [*options, *self.plan.health_options], deadline=self.until)
+        well = outcome.ending is Ending.MEASURED
+        self.journal.note("checked", place=board.place, run=run, well=well, why=outcome.sentence)
+        if outcome.ending in (Ending.LOST, Ending.CUT):
+            return False
+        reason = why(checks / run) or outcome.sentence
+        self._register.keep(board, Health() if well else Health(HealthState.BAD, health.failures, reason))
+        self.tell(f"{board.place} {'is well again' if well else f'is bad: {reason}'}")
+        if not well:
+            progress.tried.append(board.place)
+            progress.failures.append(f"{board.place}: failed its health check: {reason}")
+        return well
+
+    def _note_health(self, board: Wanted, outcome: EndedRun) -> None:
+        """Two failures of the lab or the board in a row make it suspect; a success clears it."""
+        health = self._register.of(board)
+        if outcome.ending in _WORTH_ANOTHER_TRY:
+            reason = why(self.results / outcome.run) or outcome.sentence
+            self._register.keep(board, health.after_failure(reason))
+        elif outcome.ending in (Ending.MEASURED, Ending.FAILED) and health != Health():
+            self._register.keep(board, Health())

@@ -1,0 +1,185 @@
+"""The plan of a night: what to measure within which limits, from a YAML file or a command's options.
+
+`evmperf night` measures it itself or over LAVA, `evmperf nightly` makes GitLab's pipeline of it.
+docs/lab-at-scale.md describes it for people.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from evmperf.boards import board as boards
+from evmperf.boards import yamlfile
+from evmperf.boards.images import PARTS, by_board, role
+from evmperf.lab.keeping.wanted import GRACE_S, Wanted, wanted
+from evmperf.model import repeats
+from evmperf.model.errors import UsageError
+from evmperf.model.units import seconds
+
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One board to measure: `board` is its file, and either `place` names its place or `any` gives
+    the tags that a place must have. `uses` are shared things with a limit in the plan.
+    """
+
+    board: str
+    name: str = ""
+    place: str = ""
+    any: Mapping[str, str] = {}
+    benchmarks: str = ""
+    profile: Literal["", "full", "quick"] = ""
+    release: str = ""
+    repeat: str = ""
+    limit: str = ""
+    image: str = ""
+    """The image to put on the board first, as pytest's --image; "" for none."""
+    uses: list[str] = []
+    options: list[str] = []
+    lava: Literal["", "native", "boot", "host"] = ""
+    """Over LAVA, the kind of its job; "" for those that fit."""
+
+
+class NightPlan(msgspec.Struct, frozen=True):
+    """A night. Durations are as in 30m, `until` is a time of day (06:30) or a duration.
+
+    `images` are words IMAGE, for all boards, or BOARD=IMAGE for those with the board file BOARD; jobs
+    have theirs once a plan is read, and only parts to boot (ROLE=URL) are left for all of them.
+    """
+
+    boards: list[Job]
+    name: str = ""
+    results: str = "results"
+    until: str = "12h"
+    wait: str = ""
+    stagger: str = "2s"
+    at_once: Annotated[int, msgspec.Meta(ge=0)] = 0
+    limits: Mapping[str, Annotated[int, msgspec.Meta(ge=1)]] = {}
+    release: str = ""
+    repeat: str = ""
+    images: list[str] = []
+    run_kind: str = "nightly"
+    give_way: bool = False
+    grace: str = f"{GRACE_S:g}s"
+    """How long a kicked board is reserved for the kicker."""
+    against: str = "last:30"
+    history: str = ""
+    """Where earlier runs are, DIR or influx; "" for the night's own results."""
+    confirm: str = ""
+    """Time for an A/B that checks worse figures again, "" for none."""
+    guide: bool = True
+    push: bool = False
+    site: bool = True
+    health_check: str = "boot_time"
+    health_options: list[str] = []
+
+    def wanted(self, job: Job) -> Wanted:
+        """What to hold for a job that names its board; raises UsageError."""
+        file = board_file(job)
+        return wanted(file, place=job.place or file.stem)
+
+    def words(self, job: Job, *, lava: bool = False) -> list[str]:
+        """The options of pytest for a job, but those of board, place and results; or those of `evmperf
+        lava submit`.
+        """
+        release, repeat = job.release or self.release, job.repeat or self.repeat
+        words = ["-k", job.benchmarks] if job.benchmarks else []
+        words += ["--profile", job.profile] if job.profile else []
+        words += ["--release", release] if release else []
+        if not lava:
+            words += ["--run-kind", self.run_kind, *job.options]
+            words += [f"--repeat={repeat}"] if repeat else []
+            words += ["--give-way"] if self.give_way else []
+        return words + [
+            word for image in ([job.image] if job.image else self.images) for word in ("--image", image)
+        ]
+
+
+def read(path: Path) -> NightPlan:
+    """Read and check a plan; raises UsageError that names file and word."""
+    return checked(yamlfile.read(path), str(path), path.stem)
+
+
+def checked(data: Any, where: str, name: str, *, parts: bool = False) -> NightPlan:
+    """The plan that these words are; `where` they are said, and the plan's `name` if they say none. With
+    `parts`, images may be parts to boot. Raises UsageError.
+    """
+    _check_words(where, "the plan", NightPlan, data)
+    for number, entry in enumerate(data.get("boards") or [], 1):
+        _check_words(where, f"boards, number {number}", Job, entry)
+    try:
+        plan = msgspec.convert({"name": name, **data}, NightPlan)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{where}: {str(error).replace('$.', '')}") from None
+    if not plan.boards:
+        raise UsageError(f"{where}: boards: is empty: there is nothing to measure")
+    jobs: list[Job] = []
+    for number, job in enumerate(plan.boards, 1):
+        at = f"{where}: boards, number {number}"
+        jobs.append(_check(job, plan, at, {other.name for other in jobs}))
+    _check_repeat(plan.repeat, where)
+    for duration in (plan.wait, plan.stagger, plan.grace, plan.confirm):
+        seconds(duration)
+    end_of(plan, 0)
+    if parts and any(role(word)[0] in PARTS for word in plan.images):
+        return replace(plan, boards=jobs)
+    stems = list(dict.fromkeys(board_file(job).stem for job in jobs))
+    given = by_board(plan.images, stems)
+    jobs = [replace(job, image=job.image or given.get(board_file(job).stem, "")) for job in jobs]
+    return replace(plan, boards=jobs, images=[])
+
+
+def end_of(plan: NightPlan, began: float) -> float:
+    """When a night that began then (seconds since the epoch) must have ended."""
+    clock = _CLOCK.fullmatch(plan.until)
+    if not clock:
+        return began + seconds(plan.until)
+    then = time.localtime(began)
+    hour, minute = int(clock[1]), int(clock[2])
+    day = then.tm_mday + ((hour, minute) <= (then.tm_hour, then.tm_min))
+    return time.mktime((then.tm_year, then.tm_mon, day, hour, minute, 0, 0, 0, -1))
+
+
+def board_file(job: Job) -> Path:
+    """The board file of a job; raises UsageError when there is none."""
+    return boards.find(job.board)
+
+
+def _check(job: Job, plan: NightPlan, where: str, taken: set[str]) -> Job:
+    file = board_file(job)
+    boards.load(file)
+    if job.place and job.any:
+        raise UsageError(f"{where}: give either place or any, not both")
+    for thing in job.uses:
+        if thing not in plan.limits:
+            raise UsageError(f"{where}: uses {thing}, which has no number under limits")
+    seconds(job.limit)
+    _check_repeat(job.repeat, where)
+    usual = job.place or "-".join(job.any.values()) or file.stem
+    name = job.name or usual
+    number = 1
+    while name in taken:
+        number += 1
+        name = f"{job.name or usual}-{number}"
+    return replace(job, name=name)
+
+
+def _check_repeat(text: str, where: str) -> None:
+    try:
+        if text:
+            repeats.parse(text)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
+def _check_words(where: str, part: str, kind: type[msgspec.Struct], data: Any) -> None:
+    if not isinstance(data, dict):
+        raise UsageError(f"{where}: {part} must be a mapping, not {data!r}")
+    for word in data:
+        boards.check_word(Path(where), part, str(word), kind.__struct_fields__)

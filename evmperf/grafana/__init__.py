@@ -1,1 +1,0 @@
-"""Grafana dashboards and alert rules as code: `python -m evmperf.grafana` writes dashboards/."""

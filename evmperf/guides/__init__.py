@@ -1,0 +1,1 @@
+"""Published guides: their tables as data, and the reading of them."""

@@ -1,0 +1,45 @@
+"""One board through the years: guides rename boards, and lists of modules call them otherwise."""
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from evmperf.boards import yamlfile
+from evmperf.guides.published import meaning
+
+
+def known() -> frozenset[str]:
+    """Board names that TI prints."""
+    return frozenset(_data()) | frozenset(_boards("names"))
+
+
+def board(name: str) -> str:
+    """The name of a board by which it goes today; a name that is not known stays what it is."""
+    return _boards("names").get(name, name)
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two names are of one board."""
+    return board(one) == board(other)
+
+
+@functools.lru_cache(maxsize=4096)
+def of_module(text: str) -> str:
+    """The board that a list of evaluation modules or a heading means; "" for none."""
+    words = meaning.plain(text)
+    if not words:
+        return ""
+    by_name = {meaning.plain(name): board(name) for name in known()}
+    by_module = {meaning.plain(module): name for module, name in _boards("modules").items()}
+    return by_module.get(words) or by_name.get(words, "")
+
+
+@functools.cache
+def _boards(key: str) -> Mapping[str, str]:
+    return {other: name for name, entry in _data().items() for other in entry.get(key, ())}
+
+
+@functools.cache
+def _data() -> dict[str, dict[str, Any]]:
+    data: dict[str, dict[str, Any]] = yamlfile.own("guides/published/boards.yaml")
+    return data

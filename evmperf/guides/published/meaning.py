@@ -1,0 +1,80 @@
+"""What a heading or a caption says of the table below it (meaning.yaml): device, file system, tool, ...
+A text says nothing of a quantity for which it has two values ("Boot from SATA or NAND").
+"""
+
+import functools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from evmperf.boards import yamlfile
+
+Meaning = Mapping[str, str]
+"""Values by quantity: {"device": "emmc", "system": "ext4"}."""
+
+_WITHIN = {("device", "msata"): "sata", ("device", "usbdev"): "usbhost"}
+"""A value of an inner heading and the outer heading's that it refines."""
+
+
+@functools.lru_cache(maxsize=4096)
+def plain(text: str) -> str:
+    """A text's words, for comparing: without case, underscores, punctuation and runs of blanks."""
+    return " ".join(re.sub(r"[^a-z0-9]+", " ", text.lower()).split())
+
+
+@functools.lru_cache(maxsize=4096)
+def said(text: str) -> Meaning:
+    """What a text says."""
+    words, known = plain(text), _patterns().items()
+    values = {quantity: [v for v, pattern in of.items() if pattern.search(words)] for quantity, of in known}
+    return {quantity: found[0] for quantity, found in values.items() if len(found) == 1}
+
+
+def unsaid(text: str) -> str:
+    """The words of a text that no pattern of meaning.yaml knows."""
+    words = plain(text)
+    for patterns in _patterns().values():
+        for pattern in patterns.values():
+            words = pattern.sub(" ", words)
+    return " ".join(words.split())
+
+
+def along(headings: Sequence[str]) -> tuple[dict[str, tuple[str, str]], str]:
+    """What headings say, by quantity: value and heading; and a sentence if two contradict each other."""
+    found: dict[str, tuple[str, str]] = {}
+    for heading in headings:
+        for quantity, value in said(heading).items():
+            before = found.get(quantity, (value, heading))
+            if before[0] not in (value, _WITHIN.get((quantity, value))):
+                return found, f"the heading {heading!r} is below {before[1]!r}"
+            found[quantity] = (value, heading)
+    return found, ""
+
+
+def unknown_words(about: Meaning) -> Iterable[str]:
+    """What a declaration says that meaning.yaml does not know, as `quantity: value`."""
+    known = _patterns()
+    return (f"{q}: {v}" for q, v in about.items() if v not in known.get(q, {}))
+
+
+@functools.cache
+def common() -> frozenset[str]:
+    """Words of headings and captions that tell no two tables apart."""
+    return frozenset(str(_data()["common words"]).split())
+
+
+@functools.cache
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = yamlfile.own("guides/published/meaning.yaml")
+    return data
+
+
+@functools.cache
+def _patterns() -> dict[str, dict[str, re.Pattern[str]]]:
+    return {
+        quantity: {
+            value: re.compile(rf"(?<![a-z0-9])(?:{'|'.join(patterns)})(?![a-z0-9])")
+            for value, patterns in values.items()
+        }
+        for quantity, values in _data()["quantities"].items()
+    }

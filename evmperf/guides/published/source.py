@@ -1,0 +1,162 @@
+"""The record as runs and baselines, so that history, check, site and guide read it like a lab's own."""
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from msgspec.structs import astuple
+
+from evmperf.guides.published import identity, record
+from evmperf.guides.published.record import Entry, PublishedCase
+from evmperf.measure.runs.history import GUIDE, StoredRun, by_age
+from evmperf.model.facts import Facts
+from evmperf.model.figures import Baseline, Figure, Key, figures
+from evmperf.model.results import Published, Result, Sample, Status
+from evmperf.model.run import Run
+
+KIND = "published"
+"""Kind of a run of the record that stands among measured ones."""
+
+
+class PublishedRuns:
+    """The record as a RunSource. A run is a board in a release, in the order of its releases: of several
+    guides of one, the newest figures. A mean stands for a sample where `samples`; else the runs are guides.
+    """
+
+    def __init__(self, samples: bool = True) -> None:
+        self.samples = samples
+
+    def __str__(self) -> str:
+        return "the published figures"
+
+    def runs(self, board: str | None = None) -> list[StoredRun]:
+        """See RunSource."""
+        found = [_run(entries, self.samples) for entries in _releases()]
+        mine = [e for e in found if board is None or identity.same(e.run.board, board)]
+        return sorted(mine, key=lambda entry: by_age(entry.run))
+
+
+def guides(board: str = "", os: str = "") -> list[StoredRun]:
+    """The record as guides: a run a board and release, whose figures are published ones."""
+    return [
+        _run(entries, samples=False)
+        for entries in _releases()
+        if board in ("", entries[0].board) and os in ("", entries[0].os)
+    ]
+
+
+def baseline(run: Run) -> Baseline | None:
+    """The published figures of a run's board and operating system, of the newest release that is not
+    after the run's (of the newest at all, where its release is not known); None if there are none.
+    """
+    return nearest(run, baselines(run))
+
+
+def nearest(run: Run, found: Sequence[Baseline]) -> Baseline | None:
+    """The one of `baseline` among those of `baselines`."""
+    own = record.same_time(run.release)
+    before = [b for b in found if own and record.same_time(b.published.release) <= own]
+    return next(reversed(before or found), None)
+
+
+def baselines(run: Run) -> list[Baseline]:
+    """Those of every release, oldest first; none for virtual boards, never compared with real ones."""
+    if run.facts.virtual:
+        return []
+    return [Baseline(run, *one) for one in _figures(identity.board(run.board), run.os)]
+
+
+@functools.cache
+def _figures(board: str, os: str) -> list[tuple[Run, dict[Key, Figure]]]:
+    return [(entry.run, figures(entry.results())) for entry in guides(board, os)]
+
+
+@functools.cache
+def places(board: str) -> Mapping[tuple[str, str], list[str]]:
+    """Where each case of a board stands, by benchmark and case: release, system, guide and line."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for entry in record.of_board(identity.board(board)):
+        for case in entry.cases:
+            lines = ", ".join(str(line) for line in sorted({v.line for v in case.values}))
+            place = f"{entry.release} {entry.os}: {entry.guide}, line {lines}"
+            found.setdefault((case.benchmark, case.name), []).append(place)
+    return found
+
+
+def entry_of(run: Run, results: Iterable[Result]) -> Entry:
+    """The entry of a record that an imported guide's run makes: its tables one after the other."""
+    found = list(results)
+    tables = list(dict.fromkeys(result.benchmark for result in found))
+    found.sort(key=lambda result: tables.index(result.benchmark))
+    cases = msgspec.Raw(msgspec.msgpack.encode([_case(result) for result in found]))
+    facts, guide = run.facts, run.facts.guide
+    where = (identity.board(run.board), run.board, run.os, run.release, record.date_in(guide))
+    return Entry(*where, bool(facts.release_from), guide, facts.guide_sha256, facts.dialect, cases)
+
+
+def _case(result: Result) -> PublishedCase:
+    values = tuple(record.Value(*astuple(published)) for published in result.published)
+    words = {name: str(text) for name, text in result.conditions.items()}
+    tool = next(iter(result.tools), "")
+    return PublishedCase(result.benchmark, result.driver, tool, result.case, values, words)
+
+
+def _releases() -> list[list[Entry]]:
+    """The entries of each board, system and release, oldest release first."""
+    found: dict[tuple[str, str, tuple[int, ...]], list[Entry]] = {}
+    for entry in sorted(record.entries(), key=lambda e: (e.board, e.os, e.place)):
+        key = (entry.board, entry.os, record.same_time(entry.release))
+        found.setdefault(key, []).append(entry)
+    return list(found.values())
+
+
+def _run(entries: list[Entry], samples: bool) -> StoredRun:
+    last = entries[-1]
+    run = Run(
+        id=f"{GUIDE}-{last.release}-{last.os}-{last.board}",
+        board=last.board,
+        profile="full",
+        kind=KIND if samples else GUIDE,
+        release=last.release,
+        os=last.os,
+        started_ns=_time(last),
+        exit_status=0,
+        outcome="imported from a published guide",
+        facts=Facts(
+            guide=last.guide,
+            guide_sha256=last.sha256,
+            dialect=last.dialect,
+            release_from="date" if last.dated else "",
+        ),
+    )
+
+    def results() -> list[Result]:
+        newest = {(case.benchmark, case.name): (case, entry) for entry in entries for case in entry.cases}
+        return [_result(case, samples, _time(entry)) for case, entry in newest.values()]
+
+    return StoredRun(run, results)
+
+
+def _time(entry: Entry) -> int:
+    """When a release was in work, in ns since the epoch: some guides were corrected years later."""
+    days, minutes = (*record.release_key(entry.release), 0, 0, 0, 0)[2:4]
+    began = datetime.fromisoformat(record.began(entry.release)).replace(tzinfo=UTC)
+    return int((began + timedelta(days=days, minutes=minutes)).timestamp()) * 10**9
+
+
+def _result(case: PublishedCase, samples: bool, time_ns: int) -> Result:
+    return Result(
+        benchmark=case.benchmark,
+        version=0,
+        driver=case.driver,
+        case=case.name,
+        params={},
+        profile="full",
+        status=Status.MEASURED,
+        samples=tuple(Sample(v.metric, v.mean, v.unit, 0, time_ns) for v in case.values if samples),
+        tools={case.tool: ""} if case.tool else {},
+        conditions=case.words,
+        started_ns=time_ns,
+        published=() if samples else tuple(Published(*astuple(value)) for value in case.values),
+    )

@@ -1,0 +1,1 @@
+"""Reading published performance guides (their tables: evmperf.guides.published)."""

@@ -1,0 +1,68 @@
+"""Changes that people meant: `baselines/accepted.yaml`."""
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import yaml
+
+from evmperf.boards import yamlfile
+from evmperf.guides.published.releases import BASELINES
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import Key
+
+FILE = BASELINES / "accepted.yaml"
+_HEAD = "# Intended changes; `evmperf accept` adds to this, git shows who and when.\n"
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A change of the metrics that `metric` matches, meant from the run `since` on.
+
+    `metric` is `benchmark/case/metric`, in which `*` stands for anything; `since_ns` is when that
+    run started, nanoseconds since the epoch.
+    """
+
+    metric: str
+    board: str
+    since: str
+    since_ns: int
+    why: str
+
+    def covers(self, key: Key, board: str) -> bool:
+        """Whether this is about a metric of a board."""
+        return board == self.board and fnmatch.fnmatchcase("/".join(key), self.metric)
+
+
+def read(file: Path | None = None) -> list[Accepted]:
+    """All marks of a file (FILE), oldest first; raises UsageError for a damaged one."""
+    file = file or FILE
+    if not file.exists():
+        return []
+    try:
+        marks = [Accepted(**entry) for entry in yamlfile.read(file) or []]
+    except TypeError as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(f"{file}: is not a list of accepted changes: {reason}") from error
+    return sorted(marks, key=lambda mark: mark.since_ns)
+
+
+def add(mark: Accepted, file: Path | None = None) -> None:
+    """Add a mark to a file (FILE), in place of an older one for the same metric and board."""
+    file = file or FILE
+    kept = [m for m in read(file) if (m.metric, m.board) != (mark.metric, mark.board)]
+    entries = [asdict(entry) for entry in [*kept, mark]]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)
+    file.write_text(_HEAD + text, encoding="utf-8")
+
+
+def pattern(text: str) -> str:
+    """The pattern that a person means: a benchmark alone is all of its metrics."""
+    return "/".join([*text.split("/"), "*", "*"][:3]) if text.count("/") < 2 else text
+
+
+def latest(marks: Sequence[Accepted], key: Key, board: str) -> Accepted | None:
+    """The newest mark about a metric."""
+    return next((mark for mark in reversed(marks) if mark.covers(key, board)), None)

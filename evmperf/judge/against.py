@@ -1,0 +1,284 @@
+"""What a run is compared with: `release:11.00`, `run:ID`, `guide:FILE`, `last:N`."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+
+from evmperf.guides.published import identity
+from evmperf.guides.published import releases as gather
+from evmperf.guides.published import source as record
+from evmperf.judge import accepted, beside, judge, shift
+from evmperf.judge.causes import causes
+from evmperf.judge.nights import nights
+from evmperf.measure.runs import history
+from evmperf.measure.runs.history import RunSource, SpoolFolder, StoredRun, WithHistory
+from evmperf.measure.runs.spool import append_records, read_records, read_results, read_run
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.records import VerdictRecord
+from evmperf.model.results import Result
+from evmperf.model.run import Run
+from evmperf.model.verdict import Judgement, Outcome, Verdict, explained
+
+_ENOUGH = 30
+"""Earlier runs that tell a metric's spread."""
+HELP = "release:11.00, run:ID, last:N, or guide:FILE"
+
+
+GuideReader = Callable[[Path, str], StoredRun]
+"""The figures that a guide has of a board; raises UsageError when it has none."""
+
+
+@dataclass(frozen=True)
+class WantedBaseline:
+    """What a person asked for."""
+
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.value}"
+
+
+def wanted(text: str) -> WantedBaseline:
+    """Read `kind:value`; raises UsageError."""
+    kind, _, value = text.partition(":")
+    if kind not in ("release", "run", "guide", "last") or not value:
+        raise UsageError(f"{text!r}: compare with {HELP}")
+    if kind == "last" and not (value.isdigit() and int(value) > 0):
+        raise UsageError(f"{text!r}: give a number of runs, e.g. last:20; or compare with {HELP}")
+    return WantedBaseline(kind, value)
+
+
+def run_folder(given: str, results: Path) -> Path:
+    """The folder of a run, which may be one of the published."""
+    return history.run_folder(given, results, gather.BASELINES)
+
+
+def judged(
+    folder: Path,
+    against: WantedBaseline,
+    source: RunSource,
+    level: float | None = None,
+    read_guide: GuideReader | None = None,
+) -> Judgement:
+    """Judge the run in a folder by what a source has, or a guide; raises UsageError when there is
+    nothing of that name.
+    """
+    (subject,) = _subjects([folder])
+    run = subject.run
+    if against.kind == "last":
+        earlier = _last(run, against, source)
+        verdicts = judge.against_nights(subject, nights(earlier), level or shift.LEVEL)
+        runs = [*(entry.run for entry in earlier), run]
+        gone = judge.gone(subject, (key for night in nights(earlier[-1:]) for key in night.figures))
+        found = causes(verdicts, runs)
+        return Judgement(run.id, run.board, str(against), verdicts, gone, _unread(runs[-2:]), found)
+    known = _figures(run, against, source, read_guide)
+    sides = [run, *{other.id: other for other, _ in known.values()}.values()]
+    own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
+    needed = own if against.kind == "run" else None
+    verdicts = judge.against_figures(subject, known, usual() | own, needed, level=level or judge.LEVEL)
+    return Judgement(run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides))
+
+
+def _last(run: Run, against: WantedBaseline, source: RunSource) -> list[StoredRun]:
+    """What `last:N` names. What is slow shows against older runs only, so that many bring more; who
+    names a few wants no others.
+    """
+    count = int(against.value)
+    return _earlier(run, source)[-(max(count, shift.LONGEST) if count >= _ALL_FROM else count) :]
+
+
+def calibrated(folder: Path, against: WantedBaseline, source: RunSource, level: float | None = None) -> str:
+    """How often the past nights of a board would have raised an alarm, in a sentence; raises
+    UsageError where that is not asked against earlier runs.
+    """
+    if against.kind != "last":
+        raise UsageError(f"--calibrate needs --against last:N, not {against}")
+    (subject,) = _subjects([folder])
+    run = subject.run
+    earlier = _last(run, against, source)
+    found = judge.replayed(subject, nights(earlier), level or shift.LEVEL)
+    if not found:
+        return f"{run.board}: too few nights to judge any of them by those before"
+    runs = [entry.run for entry in earlier]
+    counts = [len(causes(verdicts, runs)) for verdicts in found.values()]
+    moved = (Outcome.WORSE, Outcome.BETTER)
+    told = [verdict.outcome in moved for verdicts in found.values() for verdict in verdicts]
+    alarms = sum(map(bool, counts))
+    return (
+        f"{run.board}: of {len(counts)} past nights {alarms} ({alarms / len(counts):.0%}) would "
+        f"have raised an alarm, {sum(counts)} causes in all, at most {max(counts)} a night; "
+        f"{sum(told) / len(told):.2%} of verdicts. Real changes count, too"
+    )
+
+
+_ALL_FROM = 20
+"""`last:N` from which on older runs count, too."""
+_BEFORE = 5
+"""Runs before a change that stand for how things were."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The runs before and after what got worse first: the last good one, and the folders of those
+    whose files are here.
+    """
+
+    good: Run | None = None
+    before: Sequence[Path] = ()
+    after: Sequence[Path] = ()
+
+
+def sides(folder: Path, against: WantedBaseline, source: RunSource, judgement: Judgement) -> Sides:
+    """What to ask what else changed; empty where nothing got worse, or against other figures than
+    those of runs.
+    """
+    worse = [v for v in judgement.verdicts if v.outcome is Outcome.WORSE]
+    if not worse or against.kind not in ("last", "run"):
+        return Sides()
+    if against.kind == "run":
+        earlier = [_named(against.value, source)]
+        first = 1
+    else:
+        earlier = _earlier(read_run(folder), source)[-int(against.value) :]
+        names = [entry.run.id for entry in earlier]
+        first = min((names.index(v.since) for v in worse if v.since in names), default=len(names))
+    if not first:
+        return Sides()
+    there = [_files(entry, folder) for entry in earlier]
+    before = [f for f in there[max(0, first - _BEFORE) : first] if f]
+    return Sides(earlier[first - 1].run, before, [*(f for f in there[first:] if f), folder])
+
+
+def _files(entry: StoredRun, beside: Path) -> Path | None:
+    """Where the files of a run are, which may have come from a database."""
+    known = entry.folder or beside.parent / entry.run.id
+    return known if (known / "run.json").is_file() else None
+
+
+def between(a: Sequence[Path], b: Sequence[Path], level: float | None = None) -> Judgement:
+    """Judge the runs in some folders by those in others; the last of each stands for its side."""
+    before, after = _subjects(a), _subjects(b)
+    names = [" ".join(subject.run.id for subject in side) for side in (before, after)]
+    last, other = after[-1], before[-1]
+    verdicts = judge.between(before, after, level or judge.LEVEL)
+    gone, unread = judge.gone(last, other.figures), _unread([last.run, other.run])
+    return Judgement(names[1], last.run.board, f"runs {names[0]}", verdicts, gone, unread)
+
+
+def _subjects(folders: Sequence[Path]) -> list[judge.Subject]:
+    marks = accepted.read()
+    return [judge.Subject(read_run(folder), figures(read_results(folder)), marks) for folder in folders]
+
+
+def _unread(runs: Iterable[Run]) -> dict[str, int]:
+    """How many tables of published guides were not read, by run."""
+    counts = {run.id: run.facts.unread_tables or 0 for run in runs}
+    return {run: count for run, count in counts.items() if count}
+
+
+def usual() -> dict[tuple[str, ...], float]:
+    """The usual spread of each metric, from the published figures."""
+    return beside.usual(figures(entry.results()) for entry in gather.published())
+
+
+def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
+    """The runs of the board before this one, oldest first.
+
+    Those of the same night, on other boards of the kind or on this one before it was lost, are
+    what it is to be judged with, not its past.
+    """
+    night = run.facts.night
+    return [
+        entry
+        for entry in source.runs(run.board)
+        if entry.run.id != run.id
+        and entry.run.started_ns <= run.started_ns
+        and (entry.run.kind != record.KIND or entry.run.os == run.os)
+        and not (night and entry.run.facts.night == night)
+    ]
+
+
+Sourced = Mapping[Key, tuple[Run, Figure]]
+
+
+def _figures(run: Run, against: WantedBaseline, source: RunSource, read_guide: GuideReader | None) -> Sourced:
+    """Figures with their run; of a metric in several runs, the newest."""
+    if against.kind == "run":
+        mine = [_named(against.value, source)]
+    elif against.kind == "guide":
+        assert read_guide, "who lets people name a guide reads it"
+        mine = [read_guide(Path(against.value), run.board)]
+    else:
+        known = {entry.run.id: entry for entry in _all(source)}
+        there = [entry for entry in known.values() if entry.run.id != run.id]
+        found = [e for e in there if gather.same_release(against.value, e.run.release)]
+        if not found:
+            raise gather.no_such_release(there, against.value)
+        mine = [e for e in found if e.run.os == run.os and identity.same(e.run.board, run.board)]
+    return {key: (entry.run, figure) for entry in mine for key, figure in figures(entry.results()).items()}
+
+
+def _all(source: RunSource) -> Iterator[StoredRun]:
+    """The published figures and the runs of a source."""
+    yield from record.guides()
+    yield from gather.published()
+    yield from source.runs()
+
+
+def _named(given: str, source: RunSource) -> StoredRun:
+    """A run by its folder or id: of a folder of runs, of another source, or a published one."""
+    first = source.sources[0] if isinstance(source, WithHistory) else source
+    if isinstance(first, SpoolFolder):
+        try:
+            return history.in_folder(run_folder(given, first.results))
+        except UsageError:
+            if first is source:
+                raise
+    known = {entry.run.id: entry for entry in _all(source)}
+    if given not in known:
+        raise UsageError(f"{source}: has no run {given!r}")
+    return known[given]
+
+
+def keep(folder: Path, judgement: Judgement) -> int:
+    """Append new verdicts to the run that was judged, from which report and database have them; returns
+    their number. A later record about the same figure replaces the earlier one. Raises LabError.
+    """
+    drivers: dict[str, str] = {}
+    known: dict[Key, VerdictRecord] = {}
+    for entry in read_records(folder):
+        if isinstance(entry, VerdictRecord):
+            known[entry.key] = entry
+        elif isinstance(entry, Result):
+            drivers[entry.benchmark] = entry.driver
+    new = []
+    goals = {goal.key: goal for goal in judgement.goals}
+    for verdict in judgement.verdicts:
+        told = _record(verdict, drivers[verdict.key.benchmark], judgement.against)
+        if goal := goals.get(verdict.key):
+            told = structs.replace(told, goal=goal.goal, reached=str(goal.word), owner=goal.owner)
+        if told != known.get(verdict.key):
+            new.append(told)
+    if new:
+        append_records(folder, new)
+    return len(new)
+
+
+def _record(verdict: Verdict, driver: str, against: str) -> VerdictRecord:
+    return VerdictRecord(
+        **verdict.key._asdict(),
+        driver=driver,
+        verdict=str(verdict.outcome),
+        reason=explained(verdict),
+        baseline=against,
+        change=verdict.change,
+        level_since=verdict.since if verdict.confirmed else "",
+        was=verdict.baseline,
+        tolerance=verdict.tolerance,
+        why=verdict.why,
+    )

@@ -1,0 +1,137 @@
+"""A night's alarm checked again: an A/B of what got worse against the last image that was good.
+
+A verdict against earlier nights mixes the software with the board's day. Measured in turn on one
+board, the image of that night and the one before it tell which of the two it was.
+"""
+
+import glob
+import secrets
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evmperf.benchmarks import catalogue, control
+from evmperf.judge.experiment import Experiment
+from evmperf.measure.runs import spool
+from evmperf.model.change import Change, Comparison, Decision
+from evmperf.model.errors import UsageError
+from evmperf.model.run import Run
+from evmperf.model.stats import percent
+from evmperf.model.verdict import WITHIN, WITHIN_POINTS, Judgement, Outcome, Verdict, by_severity
+
+BLOCKS = 40
+"""Most blocks; the budget ends it earlier."""
+_LEAST = 0.01
+"""Least margin within which an A/B takes an alarm back; it is half of the smallest alarm."""
+_BOOTS = 1
+"""Cold boots of a round: only blocks count, and a budget has more of short ones."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """The words by which the image of the last good run and that of the judged one are put on a
+    board, and the name of the good run.
+    """
+
+    good: str
+    bad: str
+    since: str
+
+
+def images(before: Run, run: Run) -> Images:
+    """What a run and the last good one before it had on the board. Raises UsageError when that is
+    not known, or the same.
+    """
+    good, bad = _image(before), _image(run)
+    if good["content_sha256"] == bad["content_sha256"]:
+        raise UsageError(f"{before.id} ran the same image ({bad['name']}), so the image did not change")
+    return Images(f"image:{good['source']}", f"image:{bad['source']}", before.id)
+
+
+def _image(run: Run) -> dict[str, str]:
+    if not run.facts.provisioned:
+        raise UsageError(f"{run.id} was measured without --image: there is no image to put back")
+    return run.facts.provisioned
+
+
+def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_s: float) -> Experiment:
+    """The A/B that checks what got worse, of no other cases."""
+    worse = [
+        v.key for v in judgement.verdicts if v.outcome is Outcome.WORSE and v.key.benchmark != control.NAME
+    ]
+    if not worse:
+        raise UsageError("only control metrics are worse: look at the board, not at its image")
+    changes = [abs(v.change or 0.0) for v in judgement.verdicts if v.key in worse]
+    wanted = {(key.benchmark, key.case) for key in worse}
+    benchmarks = sorted({benchmark for benchmark, _ in wanted})
+    profile = spool.read_run(folder).profile
+    there = {(name, case.label) for name in benchmarks for case in catalogue.benchmark(name).cases(profile)}
+    return Experiment(
+        id=f"ab-{folder.name}",
+        boards=[board],
+        sides={"a": [sides.good], "b": [sides.bad]},
+        seed=secrets.token_hex(8),
+        select=" or ".join(benchmarks),
+        profile=profile,
+        blocks=BLOCKS,
+        boots=_BOOTS,
+        budget_s=budget_s,
+        within=max(min(changes) / 2, _LEAST),
+        metrics=[glob.escape("/".join(key)) for key in worse],
+        leave_out=[f"{benchmark}/{case}" for benchmark, case in sorted(there - wanted)],
+    )
+
+
+def settled(judgement: Judgement, comparison: Comparison, since: str, board: str = "") -> Judgement:
+    """The judgement with what an A/B says of its alarms: a figure that is the same, or better, on
+    both images is not worse. What is still unknown stays an alarm, and says so.
+    """
+    found = {change.key: change for change in comparison.changes}
+    by: dict[str, list[Verdict]] = {_CONFIRMED: [], _DISMISSED: [], _OPEN: []}
+    verdicts = []
+    for verdict in judgement.verdicts:
+        said = verdict
+        if verdict.outcome is Outcome.WORSE:
+            word, said = _settled(verdict, found.get(verdict.key), since)
+            by[word].append(said)
+        verdicts.append(said)
+    counts = ", ".join(f"{len(there)} {word}" for word, there in by.items() if there)
+    again = (
+        f"checked again in an A/B with the image of {since} ({comparison.id}, {comparison.blocks} "
+        f"blocks, {comparison.spent_s / 60:.0f} min): {counts or 'nothing measured'}"
+    )
+    if by[_CONFIRMED]:
+        again += (
+            f"; next: evmperf bisect {board or comparison.board} --of FILE --what image:{{}} --metric "
+            f"{'/'.join(by_severity(by[_CONFIRMED])[0].key)}, with the images from the good to the bad one "
+            f"in FILE"
+        )
+    dismissed = {verdict.key for verdict in by[_DISMISSED]}
+    causes = [
+        replace(cause, members=left, worse=cause.worse - len(cause.members) + len(left))
+        for cause in judgement.causes
+        if (left := [key for key in cause.members if key not in dismissed])
+    ]
+    return replace(judgement, verdicts=by_severity(verdicts), causes=causes, again=again)
+
+
+_CONFIRMED, _DISMISSED, _OPEN = "confirmed", "not confirmed", "not settled"
+
+
+def _settled(verdict: Verdict, change: Change | None, since: str) -> tuple[str, Verdict]:
+    """In a word, and the verdict."""
+    image = f"an A/B with the image of {since}"
+    if change is None:
+        return _OPEN, replace(verdict, why=f"{_OPEN}: {image} has no such figure")
+    bounds = f"{_text(change, change.low)} to {_text(change, change.high)}"
+    if change.decision is Decision.WORSE:
+        return _CONFIRMED, replace(verdict, confirmed=True, why=f"{_CONFIRMED} by {image}: {bounds}")
+    if change.decision is Decision.UNKNOWN:
+        return _OPEN, replace(verdict, why=f"{_OPEN} by {image}: {bounds}")
+    # What is shown to be less than the alarm is the same only within the margin of all that is.
+    same = max(-change.low, change.high) <= (WITHIN_POINTS if change.in_points else WITHIN)
+    outcome = Outcome.SAME if same else Outcome.UNKNOWN
+    return _DISMISSED, replace(verdict, outcome=outcome, why=f"{_DISMISSED}: {image} shows {bounds}")
+
+
+def _text(change: Change, value: float) -> str:
+    return f"{value:+.1f} points" if change.in_points else percent(value)

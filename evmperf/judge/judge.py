@@ -1,0 +1,326 @@
+"""Verdicts over a whole run. Many metrics are compared at once, so the false discovery rate is
+held (Y. Benjamini, Y. Hochberg, Journal of the Royal Statistical Society B 57, 1995): of the metrics
+called better or worse, at most a share `level` is expected to be neither; and when nothing changed at
+all, a run raises any alarm with at most that probability, given noise like a normal distribution's.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from evmperf.guides.published import artefacts, declared, steady
+from evmperf.guides.published.declared import tables
+from evmperf.judge import accepted, beside, shift
+from evmperf.judge.accepted import Accepted
+from evmperf.judge.nights import EarlierNight, pasts, unlike
+from evmperf.model import comparable as facets
+from evmperf.model.figures import Figure, Key
+from evmperf.model.results import Direction
+from evmperf.model.run import Run
+from evmperf.model.stats import share_text
+from evmperf.model.units import Unit
+from evmperf.model.verdict import (
+    HISTORY,
+    NO_COUNTERPART,
+    WITHIN,
+    WITHIN_POINTS,
+    Outcome,
+    Verdict,
+    by_severity,
+)
+
+LEVEL = 0.12
+"""Share of false alarms of a comparison with single figures, where nobody says otherwise."""
+SMALLEST = 0.01
+"""Relative change below which nothing is called changed, however sure it is."""
+_FEWEST_RUNS = 2
+_ENOUGH_SAMPLES = 5
+"""Samples of one run that tell something of how much it scatters."""
+_MORE_RUNS = "its scatter is unknown; name more runs (--a, --b), or use evmperf ab"
+_SMALLEST_PERCENT = 0.2
+"""The same for loads, in percentage points."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A run to be judged."""
+
+    run: Run
+    figures: Mapping[Key, Figure]
+    marks: Sequence[Accepted] = ()
+
+    def verdict(self, key: Key, outcome: Outcome, why: str = "") -> Verdict:
+        """A verdict on one metric, without a comparison yet."""
+        figure = self.figures[key]
+        return Verdict(key, outcome, figure.unit, better(key), figure.centre, why=why)
+
+
+def against_figures(
+    subject: Subject,
+    known: Mapping[Key, tuple[Run, Figure]],
+    spreads: beside.Spreads = MappingProxyType({}),
+    own: beside.Spreads | None = None,
+    *,
+    level: float = LEVEL,
+    several: Callable[[Key], Sequence[Sequence[float]]] | None = None,
+) -> list[Verdict]:
+    """Judge a run by single figures, each with its run: a release, another run, a guide; or, with
+    `several`, by what the runs of both sides have of a metric. `own` are the spreads from run to run on
+    this board, where a figure must have one to be judged, or samples enough.
+    """
+    verdicts: list[Verdict] = []
+    open_ones: list[tuple[Verdict, beside.ToldBeside]] = []
+    theirs = {key: figure for key, (_, figure) in known.items()}
+    their_run = next((run for run, _ in known.values()), subject.run)
+    shown = _shown_only((subject.run, subject.figures), (their_run, theirs))
+    for key, figure in subject.figures.items():
+        if key not in known:
+            verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, NO_COUNTERPART))
+            continue
+        run, other = known[key]
+        verdict = replace(subject.verdict(key, Outcome.SAME), baseline=other.centre)
+        mark = accepted.latest(subject.marks, key, subject.run.board)
+        sides = several(key) if several else ()
+        if sides:
+            before, after = map(statistics.median, sides)
+            verdict = replace(verdict, value=after, baseline=before)
+        if why := _incomparable(subject, figure, run, theirs):
+            verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
+        elif why := not_judged(key, shown):
+            verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
+        elif mark and run.started_ns < mark.since_ns <= subject.run.started_ns:
+            verdicts.append(replace(verdict, why=f"accepted since {mark.since}: {mark.why}"))
+        elif why := _unsure(figure, other, own, sides):
+            verdicts.append(replace(verdict, outcome=Outcome.UNKNOWN, why=why))
+        else:
+            told = beside.two_samples(*sides) if sides else beside.compare(figure, other, spreads)
+            open_ones.append((replace(verdict, p=told.p), told))
+    limit = _limit([told.p for _, told in open_ones if told.p is not None], level)
+    for verdict, beside_it in open_ones:
+        told = beside_it.at(limit)
+        moved = replace(verdict, tolerance=told.tolerance)
+        moved = changed(moved, moved.value) if told.differ else moved
+        if moved.outcome is Outcome.SAME:
+            off = abs((moved.value or 0.0) - (moved.baseline or 0.0))
+            moved = _same_or_unknown(moved, off + told.error)
+        verdicts.append(moved)
+    return list(by_severity(verdicts))
+
+
+def gone(subject: Subject, theirs: Iterable[Key]) -> dict[str, int]:
+    """How many figures of a baseline the run does not have, by benchmark."""
+    return dict(Counter(key.benchmark for key in theirs if key not in subject.figures))
+
+
+def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) -> list[Verdict]:
+    """Judge several runs by several others: Student's t on one median a run. The verdicts' values
+    are the medians of both sides.
+    """
+    theirs = {key: (subject.run, figure) for subject in a for key, figure in subject.figures.items()}
+
+    def several(key: Key) -> list[list[float]]:
+        return [[s.figures[key].centre for s in side if key in s.figures] for side in (a, b)]
+
+    return against_figures(b[-1], theirs, level=level, several=several)
+
+
+def _unsure(
+    figure: Figure, other: Figure, own: beside.Spreads | None, sides: Sequence[Sequence[float]]
+) -> str:
+    """Why figures cannot be told apart, whatever they are."""
+    if sides:
+        return "" if min(map(len, sides)) >= _FEWEST_RUNS else _MORE_RUNS
+    if own is None or figure.key in own or figure.published or other.published:
+        return ""
+    fewest = min(figure.count, other.count)
+    return "" if fewest >= _ENOUGH_SAMPLES else f"{fewest} of a side: {_MORE_RUNS}"
+
+
+def against_nights(
+    subject: Subject, history: Iterable[EarlierNight], level: float = shift.LEVEL
+) -> list[Verdict]:
+    """Judge a run by the board's earlier runs, oldest first."""
+    series, verdicts = _series(subject, history)
+    return list(by_severity([*verdicts, *latest(series, level)]))
+
+
+def replayed(
+    subject: Subject, history: Iterable[EarlierNight], level: float = shift.LEVEL, most: int = 30
+) -> dict[str, list[Verdict]]:
+    """The verdicts that the newest earlier runs would have had at their time, by run: an A/A."""
+    series, _ = _series(subject, history)
+    runs = list(dict.fromkeys(run for row in series for run in row.runs[:-1]))
+    found: dict[str, list[Verdict]] = {}
+    for run in sorted(runs, key=[r for row in series for r in row.runs].index)[-most:]:
+        then = []
+        for row in series:
+            at = row.runs.index(run) if run in row.runs else 0
+            if at >= shift.FEWEST:
+                verdict = replace(row.verdict, value=row.values[at])
+                then.append(JudgedSeries(verdict, row.values[:at], row.runs[: at + 1]))
+        if then:
+            found[run] = latest(then, level)
+    return found
+
+
+def _series(subject: Subject, history: Iterable[EarlierNight]) -> tuple[list[JudgedSeries], list[Verdict]]:
+    """The metrics that have a history, and the verdicts of those that have none."""
+    verdicts: list[Verdict] = []
+    series: list[JudgedSeries] = []
+    shown = _shown_only((subject.run, subject.figures))
+    for key, past in pasts(subject.run, subject.figures, subject.marks, history).items():
+        if why := not_judged(key, shown):
+            verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
+        elif len(past.values) < shift.FEWEST:
+            count = len(past.values)
+            runs = f"{count} earlier run{'s' * (count != 1)}" if count else "first run"
+            why = past.why or f"{runs}: {shift.FEWEST} are needed"
+            verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, why))
+        else:
+            verdict = replace(
+                subject.verdict(key, Outcome.SAME), closed=past.closed(subject.figures[key].centre)
+            )
+            series.append(JudgedSeries(verdict, past.values, [*past.runs, subject.run.id]))
+    return series, verdicts
+
+
+@dataclass(frozen=True)
+class JudgedSeries:
+    """A metric's history: at least `shift.FEWEST` values before that of the verdict, oldest first;
+    `runs` are their ids and, last, that of the verdict.
+    """
+
+    verdict: Verdict
+    values: Sequence[float]
+    runs: Sequence[str]
+
+
+def latest(series: Sequence[JudgedSeries], level: float = shift.LEVEL) -> list[Verdict]:
+    """Judge the verdicts' own values by what came before, all together."""
+    if not series:
+        return []
+    rows = [[*row.values, row.verdict.value or 0.0] for row in series]
+    found = shift.judge(rows, level, [_WORSE_SIDE[row.verdict.better] for row in series])
+    limit = _limit([one.p for one in found], level)
+    alone = _limit([one.alone for one in found], level)
+    return [
+        _latest(row, one, one.p <= limit, one.alone <= alone) for row, one in zip(series, found, strict=True)
+    ]
+
+
+_WORSE_SIDE = {Direction.LOWER: 1, Direction.HIGHER: -1, Direction.NONE: 0}
+
+
+def _latest(row: JudgedSeries, found: shift.Shift, sure: bool, suspect: bool) -> Verdict:
+    verdict = replace(
+        row.verdict,
+        baseline=found.level,
+        tolerance=found.seen * abs(found.level),
+        p=found.p,
+        history=tuple(row.values[-HISTORY:]),
+    )
+    value = found.level + found.off * abs(found.level)
+    moved = changed(verdict, value)
+    if moved.outcome is not Outcome.SAME and (sure or suspect):
+        since = row.runs[-found.nights]
+        if not sure:
+            why = "suspected: off by no more than such figures were before; later nights decide"
+            return replace(verdict, outcome=Outcome.UNKNOWN, suspect=True, why=why, closed="")
+        why = f"slowly, {share_text(abs(found.off))} in all" if found.slow else ""
+        # That of one night says nothing of a change that several nights showed.
+        tolerance = moved.tolerance if abs(found.off) > found.seen else None
+        return replace(moved, since=since, why=why, slow=found.slow, tolerance=tolerance, closed="")
+    lasting = f" in one night, {share_text(found.lasting)} if it lasts"
+    verdict = _same_or_unknown(verdict, found.proven * abs(found.level), lasting)
+    if not verdict.closed:
+        return verdict
+    gone = f"the alarm of {verdict.closed} went away"
+    return replace(verdict, why="; ".join(filter(None, (gone, verdict.why))))
+
+
+def _incomparable(subject: Subject, figure: Figure, run: Run, theirs: Mapping[Key, Figure]) -> str:
+    """Why a figure and a baseline's are not compared: conditions, units, or UDP figures' payloads."""
+    other = theirs[figure.key]
+    ours, its = facets.of_result(subject.run, figure.result), facets.of_result(run, other.result)
+    if why := unlike(ours, figure.unit, its, other.unit):
+        return why
+    payloads = [artefacts.payload(known, figure.key) for known in (subject.figures, theirs)]
+    differs = all(payloads) and payloads[0] != payloads[1]
+    return f"payload differs ({payloads[0]} bytes, not {payloads[1]})" if differs else ""
+
+
+def _shown_only(*sides: tuple[Run, Mapping[Key, Figure]]) -> dict[Key, str]:
+    """Why figures of either side are shown only: what others beside them show them to be."""
+    found: dict[Key, str] = {}
+    for run, side in sides:
+        for key, why in steady.doubts(run, side).items():
+            found.setdefault(key, f"known artefact: {why}")
+    if len(sides) > 1:
+        for name in artefacts.copied(sides[0][1], sides[1][1]):
+            why = "known artefact: the whole table is copied from the other release"
+            found.update((key, why) for key in sides[0][1] if key.benchmark == name)
+    return found
+
+
+def not_judged(key: Key, shown: Mapping[Key, str] = MappingProxyType({})) -> str:
+    """Why a metric is shown only."""
+    if key in shown:
+        return shown[key]
+    table = tables().get(key.benchmark)
+    if table and (other := table.aliases.get(key.case)):
+        return f"second name of {other}"
+    if better(key) is Direction.NONE:
+        return "it has no better direction"
+    return ""
+
+
+def better(key: Key) -> Direction:
+    """Which way a metric gets better; NONE for one that no table has."""
+    metric = declared.metric(key)
+    return metric.better if metric else Direction.NONE
+
+
+def _limit(p_values: Sequence[float], level: float) -> float:
+    """The p-value up to which a metric is called changed, so that the false discovery rate is at
+    most `level`.
+    """
+    limits = level * np.arange(1, len(p_values) + 1) / max(len(p_values), 1)
+    within = np.sort(p_values) <= limits
+    return float(limits[within].max(initial=limits[0])) if p_values else level
+
+
+def _same_or_unknown(verdict: Verdict, farthest: float, more: str = "") -> Verdict:
+    """The same, where the figure is shown to be at most `farthest` (in its unit) from the baseline
+    and that is within the margin.
+    """
+    baseline = abs(verdict.baseline or 0.0)
+    margin = WITHIN * baseline
+    if verdict.unit == Unit.PERCENT:
+        margin = max(margin, WITHIN_POINTS)
+    if farthest <= margin:
+        return replace(verdict, outcome=Outcome.SAME)
+    why, seen = "", verdict.tolerance
+    if seen is not None:
+        size = share_text(seen / baseline) if baseline else f"{seen:g} {verdict.unit}"
+        why = f"a change {'under' if size[0].isdigit() else 'of'} {size}{more} would not show"
+    return replace(verdict, outcome=Outcome.UNKNOWN, why=why)
+
+
+def changed(verdict: Verdict, value: float | None) -> Verdict:
+    """Better or worse, where a change is large enough for anybody to care."""
+    if value is None or verdict.baseline is None:
+        return verdict
+    moved = value - verdict.baseline
+    least = SMALLEST * abs(verdict.baseline)
+    if verdict.unit == Unit.PERCENT:
+        least = max(least, _SMALLEST_PERCENT)
+    if abs(moved) < least:
+        return verdict
+    good = (moved > 0) is (verdict.better is Direction.HIGHER)
+    return replace(verdict, outcome=Outcome.BETTER if good else Outcome.WORSE)

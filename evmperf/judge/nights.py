@@ -1,0 +1,293 @@
+"""A board's earlier runs as one number a metric and run, the median of its samples; and of them the
+comparable history of each metric of a run.
+
+A year of nights is a quarter of a gigabyte of samples, so only what is needed is decoded.
+"""
+
+from __future__ import annotations
+
+import bisect
+import statistics
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evmperf.guides.published import source, steady
+from evmperf.judge import accepted
+from evmperf.judge.accepted import Accepted
+from evmperf.judge.spread import FEWEST
+from evmperf.measure.runs.history import StoredRun, Taken
+from evmperf.measure.runs.spool import RECORDS, leave_out
+from evmperf.model import comparable as facets
+from evmperf.model.comparable import Facets
+from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.results import Result
+from evmperf.model.run import Run
+from evmperf.model.verdict import Outcome
+
+
+class Past(NamedTuple):
+    """One metric in one earlier run: its median in `unit`, what it was measured under, and its samples.
+
+    Figures measured alike share their `facets`, the very same object, those of other nights, too.
+    """
+
+    value: float
+    unit: str
+    facets: Facets
+    samples: tuple[float, ...] = ()
+    doubt: str = ""
+    """Why a published figure cannot be right; "" for all others. Nothing is judged by it."""
+
+
+@dataclass(frozen=True)
+class EarlierNight:
+    """One earlier run. `told` is what was said of its figures, where its records are at hand: the relative
+    change of an alarm (0: there was none), and from which run on a confirmed change is the level.
+    """
+
+    run: Run
+    figures: Mapping[Key, Past]
+    told: Mapping[Key, tuple[float, str]] = field(default_factory=dict)
+
+
+class _Sample(msgspec.Struct, gc=False):
+    metric: str
+    value: float
+    unit: str
+
+
+class _Line(msgspec.Struct, gc=False):
+    """What judging needs of a record; everything else is skipped while decoding."""
+
+    record: str
+    benchmark: str = ""
+    case: str = ""
+    version: int = 0
+    driver: str = ""
+    profile: str = ""
+    samples: list[_Sample] = []
+    tools: dict[str, str] = {}
+    conditions: msgspec.Raw = msgspec.Raw(b"{}")
+    metric: str = ""
+    verdict: str = ""
+    change: float | None = None
+    level_since: str = ""
+
+
+def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_out) -> Iterator[EarlierNight]:
+    """Runs as nights, one after the other, so that no more than one is held.
+
+    `left_out` is told of each run with damaged results, of which nothing is judged by.
+    """
+    decoder = msgspec.json.Decoder(_Line)
+    shared: _Shared = {}
+    for entry in runs:
+        if (figures := entry.brief() if entry.brief else None) is not None:
+            yield EarlierNight(entry.run, _of_brief(entry.run, figures, shared))
+            continue
+        if entry.folder is None:
+            yield EarlierNight(entry.run, _of_results(entry.run, entry.results(), shared))
+            continue
+        file = entry.folder / RECORDS
+        try:
+            # A run that measured nothing has no file; a last line cut by a crash is left out.
+            whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
+            lines = decoder.decode_lines(whole)
+            told = {
+                Key(line.benchmark, line.case, line.metric): (
+                    (line.change or 0.0) if line.verdict in _MOVED else 0.0,
+                    line.level_since,
+                )
+                for line in lines
+                if line.record == "verdict"
+            }
+            night = EarlierNight(entry.run, _of_brief(entry.run, _taken(lines), shared), told)
+        except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            left_out(f"{entry.folder}: its results are damaged ({error})")
+        else:
+            yield night
+
+
+_MOVED = (Outcome.WORSE, Outcome.BETTER)
+
+
+def _taken(lines: Iterable[_Line]) -> Iterator[Taken]:
+    shared: dict[object, facets.ComparableCase] = {}
+    for line in lines:
+        if line.record != "result":
+            continue
+        alike = (line.driver, line.profile, line.version, *line.tools, bytes(line.conditions))
+        case = shared.get(alike)
+        if case is None:
+            conditions = msgspec.json.decode(line.conditions, type=dict[str, Any])
+            case = facets.ComparableCase(line.driver, line.profile, line.version, line.tools, conditions)
+            shared[alike] = case
+        values: dict[tuple[str, str], list[float]] = {}
+        for sample in line.samples:
+            values.setdefault((sample.metric, sample.unit), []).append(sample.value)
+        for (metric, unit), samples in values.items():
+            yield Taken(Key(line.benchmark, line.case, metric), unit, tuple(samples), case)
+
+
+def unlike(ours: Facets, unit: str, theirs: Facets, their_unit: str) -> str:
+    """Why two figures are not comparable, "" if they are."""
+    why = facets.difference(ours, theirs)
+    return why or (f"unit differs ({unit}, not {their_unit})" if unit != their_unit else "")
+
+
+Told = dict[tuple[int, int, str], tuple[str, str, Facets]]
+"""What was said of pairs of conditions, and theirs: most figures of a board were measured alike."""
+
+
+def likeness(told: Told, ours: Facets, unit: str, past: Past) -> tuple[str, str]:
+    """Why an earlier figure is not comparable, "" if it is; and what shows that it is of another board of
+    the kind. Each pair of conditions is compared once: ours must live as long as `told`.
+    """
+    theirs = past.facets
+    pair = (id(ours), id(theirs), unit + past.unit)
+    if pair not in told:
+        told[pair] = unlike(ours, unit, theirs, past.unit), facets.twin(ours, theirs), theirs
+    return told[pair][:2]
+
+
+_Shared = dict[tuple[tuple[str, str], ...], Facets]
+
+
+def _of_brief(run: Run, figures: Iterable[Taken], shared: _Shared) -> dict[Key, Past]:
+    found: dict[Key, Past] = {}
+    cases: dict[int, Facets] = {}
+    for key, unit, samples, case in figures:
+        under = cases.get(id(case))
+        if under is None:
+            mine = facets.of_run(run) | facets.of_case(run, case)
+            under = cases[id(case)] = shared.setdefault(tuple(mine.items()), mine)
+        # A site takes the median of millions of figures: statistics.median is slow.
+        odd, half = len(samples) % 2, len(samples) // 2
+        middle = sorted(samples)[half] if odd else statistics.median(samples)
+        found[key] = Past(middle, unit, under, samples)
+    return found
+
+
+def _of_results(run: Run, results: Iterable[Result], shared: _Shared) -> dict[Key, Past]:
+    known = figures(results)
+    taken = (
+        Taken(key, figure.unit, tuple(figure.result.values(key.metric)) or (figure.centre,), figure.result)
+        for key, figure in known.items()
+    )
+    found = _of_brief(run, taken, shared)
+    for key, why in (steady.doubts(run, known) if run.kind == source.KIND else {}).items():
+        found[key] = found[key]._replace(doubt=why)
+    return found
+
+
+_AROUND = 3
+"""Nights of a board, either way, that say where it was when a twin was measured."""
+
+
+@dataclass
+class Earlier:
+    """Values of one metric, oldest first, with the ids of their runs; `twins` says of each what
+    shows that it is of another board of the kind ("" for this one), `why` why values were left out,
+    `alarm` is the last run that was judged, if an alarm was raised about it.
+    """
+
+    unit: str
+    facets: facets.Facets
+    mark: Accepted | None
+    values: array[float] = field(default_factory=lambda: array("d"))
+    runs: list[str] = field(default_factory=list)
+    twins: list[str] = field(default_factory=list)
+    why: str = ""
+    alarm: str = ""
+    alarmed: tuple[float, float] = (0.0, 0.0)
+    """Its value, and the relative change."""
+
+    def closed(self, value: float) -> str:
+        """The run whose alarm went away if a figure is that: it is nearer to what was before."""
+        was, change = self.alarmed
+        back = was - was / (1 + change) if change > -1 else was
+        return self.alarm if self.alarm and (was - value) * back > back**2 / 2 else ""
+
+    def keep(self, places: Sequence[int]) -> None:
+        """Forget all other nights."""
+        self.values = array("d", [self.values[place] for place in places])
+        self.runs = [self.runs[place] for place in places]
+        self.twins = [self.twins[place] for place in places]
+
+    def begin(self, since: str) -> None:
+        """Forget the nights before a confirmed change: what came after it is the level."""
+        if since in self.runs:
+            self.keep(range(self.runs.index(since), len(self.runs)))
+            self.why = f"a change since {since} is confirmed: {FEWEST} runs of the new level are needed"
+
+    def level_twins(self) -> None:
+        """Take the level differences of twins out; twins of which too little is known are left out."""
+        ratios = {"": 1.0, **twin_ratios(self.values, self.twins)}
+        for place, twin in enumerate(self.twins):
+            self.values[place] *= ratios[twin] or 1.0
+        for twin in (twin for twin, ratio in ratios.items() if not ratio):
+            self.why = f"{ANOTHER}{twin}"
+            self.keep([place for place, other in enumerate(self.twins) if other != twin])
+
+
+ANOTHER = "another individual: "
+
+
+def twin_ratios(values: Sequence[float], twins: Sequence[str]) -> dict[str, float]:
+    """This board's level as a multiple of each twin's: the median of the twin's nights against the nights
+    of this board around them; 0 for a twin of which too little is known. `twins` names each value's
+    twin, "" for this board.
+    """
+    own = [place for place, twin in enumerate(twins) if not twin]
+
+    def around(place: int) -> float:
+        at = bisect.bisect(own, place)
+        return statistics.median(values[other] for other in own[max(at - _AROUND, 0) : at + _AROUND])
+
+    found = {}
+    for twin in dict.fromkeys(filter(None, twins)):
+        theirs = [place for place, other in enumerate(twins) if other == twin]
+        known = min(len(own), len(theirs)) >= FEWEST and min(values) > 0
+        found[twin] = statistics.median(around(place) / values[place] for place in theirs) if known else 0.0
+    return found
+
+
+def pasts(
+    run: Run, figures: Mapping[Key, Figure], marks: Sequence[Accepted], history: Iterable[EarlierNight]
+) -> dict[Key, Earlier]:
+    """The history of each metric; the nights are gone through once, as a year of them is long."""
+    shared: dict[tuple[tuple[str, str], ...], facets.Facets] = {}
+    found: dict[Key, Earlier] = {}
+    for key, figure in figures.items():
+        under = facets.of_result(run, figure.result)
+        alike = shared.setdefault(tuple(under.items()), under)
+        found[key] = Earlier(figure.unit, alike, accepted.latest(marks, key, run.board))
+    told: Told = {}
+    for night in history:
+        run, alarms = night.run, night.told
+        for key, past in found.items():
+            there = night.figures.get(key)
+            if there is None:
+                continue
+            if past.mark and run.started_ns < past.mark.since_ns:
+                past.why = f"accepted since {past.mark.since}: {past.mark.why}"
+                continue
+            why, twin = likeness(told, past.facets, past.unit, there)
+            if there.doubt or why:
+                past.why = there.doubt or why
+                continue
+            past.values.append(there.value)
+            past.runs.append(run.id)
+            past.twins.append(twin)
+            if alarms and (said := alarms.get(key)):
+                alarm, since = said
+                past.alarm = run.id if alarm else ""
+                past.alarmed = there.value, alarm
+                past.begin(since)
+    for past in found.values():
+        past.level_twins()
+    return found

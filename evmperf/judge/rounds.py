@@ -1,0 +1,169 @@
+"""Measuring rounds, each a pytest session of its own, as a person at a desk would start it; in blocks
+of one round of each side in random order, for A/B, confirmation and bisection.
+"""
+
+import fnmatch
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+
+from evmperf.judge.experiment import INTERRUPTED, NOTHING, Experiment, Round
+from evmperf.measure.runs import spool
+from evmperf.measure.signals import leave
+from evmperf.model.errors import BoardError, LabError, UsageError
+from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key, figures
+from evmperf.model.replies import WantedSession, answer
+
+LOG = "rounds.log"
+_ANSWER = "session.json"
+_LEAVE_S = 90.0
+"""How long an interrupted session may take to put the board back."""
+_STILL_S = 600.0
+"""How long a session of an earlier, killed call may go on before we give up waiting for it."""
+_FRUITLESS = 3
+"""Blocks in a row without both compared sides after which the board is what is broken."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """How a session ended: the run's name ("" for none), exit status, seconds, and its last sentence."""
+
+    run: str
+    status: int
+    seconds: float
+    sentence: str = ""
+
+
+@dataclass
+class Sessions:
+    """Measures into one folder; `have` holds a board and lets go of any other."""
+
+    folder: Path
+    have: Callable[[str], None] = lambda board: None
+
+    def measure(self, wanted: WantedSession) -> Session:
+        """Measure one round. KeyboardInterrupt is raised after the session has put the board back.
+
+        Raises UsageError for a call that pytest refuses.
+        """
+        before = self._runs()
+        file = self.folder / _ANSWER
+        asked = structs.replace(wanted, results=str(self.folder), answer=str(file))
+        began = time.monotonic()
+        with (self.folder / LOG).open("ab") as log:
+            log.write(f"\n=== {' '.join((*wanted.fact, *wanted.vary))}\n".encode())
+            log.flush()
+            process = subprocess.Popen(
+                # Started in the background of a script, we inherit an ignored Ctrl-C.
+                ["env", "--default-signal=INT", *asked.command(), "-p", "no:cacheprovider"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # It hears of the end from us alone: a second signal would hurry it.
+                start_new_session=True,
+            )
+            try:
+                status = process.wait()
+            except BaseException:
+                leave(process, _LEAVE_S)
+                raise
+        sentence = answer(file, status).sentence
+        if status in (ExitStatus.USAGE, ExitStatus.NOTHING):
+            raise UsageError(sentence)
+        new = max(self._runs() - before, default="")
+        return Session(new, status, time.monotonic() - began, sentence)
+
+    def round(self, experiment: Experiment, entry: Round, leave_out: Sequence[str]) -> None:
+        """Measure a round without some cases, and fill in what it gave. Raises LabError, and what
+        `measure` raises.
+        """
+        self.have(experiment.board)
+        name = f"{experiment.word}={experiment.id} block {entry.block} side {entry.side} {entry.version}"
+        session = self.measure(
+            WantedSession(
+                board=experiment.board,
+                vary=tuple(experiment.words(entry)),
+                select=experiment.select,
+                profile=experiment.profile,
+                run_kind=experiment.word,
+                fact=(name.rstrip(),),
+                boots=experiment.boots,
+                leave_out=(*experiment.leave_out, *leave_out),
+            )
+        )
+        entry.status, entry.seconds = session.status, session.seconds
+        if session.status == ExitStatus.INTERRUPTED:
+            raise KeyboardInterrupt
+        if session.status in (ExitStatus.LAB_BROKEN, ExitStatus.INTERNAL):
+            entry.left_out = "the lab was broken"
+            raise LabError(session.sentence)
+        if session.run and (results := spool.read_results(self.folder / session.run)):
+            entry.run = session.run
+            found = figures(results).items()
+            entry.value = next((f.centre for key, f in found if matches(key, experiment.metrics)), None)
+        entry.left_out = "" if experiment.counts(entry) else f"{NOTHING}: {session.sentence}"
+
+    def wait_for_others(self) -> None:
+        """Wait until no run below the folder is still being measured: a call that was killed may
+        have left its session. Raises LabError for one that does not end.
+        """
+        deadline = time.monotonic() + _STILL_S
+        for name in sorted(self._runs()):
+            while spool.is_live(self.folder / name):
+                if time.monotonic() > deadline:
+                    raise LabError(f"{self.folder / name}: is still being measured; end its pytest first")
+                time.sleep(0.5)
+
+    def _runs(self) -> set[str]:
+        return {file.parent.name for file in self.folder.glob("*/run.json")}
+
+
+MeasureRound = Callable[[Experiment, Round, Sequence[str]], None]
+"""See `Sessions.round`."""
+
+
+def matches(key: Key, patterns: Sequence[str]) -> bool:
+    """Whether a metric is one of `benchmark/case/metric`, in which `*` stands for anything."""
+    return any(fnmatch.fnmatchcase("/".join(key), pattern) for pattern in patterns)
+
+
+def measure_block(
+    experiment: Experiment,
+    measure: MeasureRound,
+    keep: Callable[[Experiment], None],
+    version: str = "",
+    leave_out: Sequence[str] = (),
+) -> None:
+    """Measure one block: both compared sides, and the third if there is a version. `keep` saves the
+    experiment after each round, so that a later call goes on after whatever ended this one.
+
+    Raises LabError when the lab is broken, BoardError when several blocks in a row did not have both
+    compared sides, KeyboardInterrupt as it comes.
+    """
+    number, compared = experiment.next_block, experiment.compared
+    for side in experiment.order(number, [*experiment.sides] if version else compared):
+        asked = "" if side in compared else version
+        entry = Round(number, side, asked, experiment.board, left_out=INTERRUPTED)
+        experiment.rounds.append(entry)
+        keep(experiment)
+        try:
+            measure(experiment, entry, leave_out)
+        finally:
+            keep(experiment)
+    experiment.leave_out_halves()
+    keep(experiment)
+    last = range(number + 1 - _FRUITLESS, number + 1)
+    tried = [r for r in experiment.rounds if r.block in last and r.board == experiment.board]
+    failed = [entry for entry in tried if entry.failed and entry.side in compared]
+    if len({entry.block for entry in failed}) == _FRUITLESS:
+        sides = [entry.side for entry in failed]
+        counts = ", ".join(f"{side.upper()} failed {sides.count(side)} times" for side in compared)
+        raise BoardError(
+            f"{experiment.board}: {_FRUITLESS} blocks in a row were not measured on both sides "
+            f"({counts}): {failed[-1].left_out}"
+        )

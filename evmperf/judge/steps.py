@@ -1,0 +1,128 @@
+"""Where a series of nights came to another level: change points by optimal partitioning (B. Jackson
+and others, IEEE Signal Processing Letters 12, 2005), in units of the noise over many nights, so that
+what fewer than ten nights have is no level yet.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evmperf.judge import spread
+from evmperf.judge.spread import RESOLUTION, Floats, Numbers
+
+_SEGMENT = 10
+"""Nights that a level must have lasted to be a level of its own."""
+_PENALTY = 12.0
+_AROUND = 3
+"""Nights on either side that tell whether one is odd."""
+_FAR = 4.0
+"""Spreads at which a night among others is taken to be."""
+
+
+def begins(rows: Floats, newest: int) -> Numbers:
+    """Where the present level of each row began, leaving so many newest nights out of it."""
+    known = rows[:, :-newest]
+    found = np.isnan(rows).sum(axis=1)
+    for index, places in enumerate(_changes(known)):
+        while places:
+            place = places.pop()
+            first = places[-1] if places else found[index]
+            if _is_step(known[index, first:], place - first):
+                found[index] = place
+                break
+    return np.asarray(found, dtype=np.int64)
+
+
+def _is_step(values: Floats, at: int) -> bool:
+    """Whether a step explains a series better than a slope: who drifts has no new level."""
+    values = values - values.mean()
+    step = at * values[:at].mean() ** 2 + (len(values) - at) * values[at:].mean() ** 2
+    slope = np.arange(len(values)) - (len(values) - 1) / 2
+    return bool(step > (values @ slope) ** 2 / (slope @ slope))
+
+
+def _changes(rows: Floats) -> list[list[int]]:
+    """The change points of each row, as columns."""
+    begun = np.isnan(rows).sum(axis=1)
+    long = rows.shape[1] - begun >= 2 * _SEGMENT
+    found: list[list[int]] = [[] for _ in rows]
+    if not long.any():
+        return found
+    rows, begun = rows[long], begun[long]
+    steps = np.abs(np.diff(rows, axis=1))
+    usual = spread.quantile(steps, 0.85)[:, None]
+    kept = np.minimum(steps, np.maximum(3 * usual, RESOLUTION))
+    noise = np.maximum(np.nanmean(kept, axis=1) * np.sqrt(np.pi) / 2, RESOLUTION)
+    rises = spread.variogram(rows, noise**2, (1, 3, 4, 5, 6))
+    rise = np.nanmedian(rises[:, 1:], axis=0).mean() / max(np.nanmedian(rises[:, 0]), 1e-9)
+    noise *= np.sqrt(max(float(rise), 1.0))
+    rows = rows / noise[:, None]
+    places = np.flatnonzero(long)
+    for first in np.unique(begun):
+        here = begun == first
+        nights = rows[here, first:]
+        for index, row, levels in zip(places[here], nights, _partition(nights), strict=True):
+            found[index] = [int(first) + place for place in _settled(row, levels)]
+    return found
+
+
+def _partition(rows: Floats) -> list[list[int]]:
+    """The change points of rows of equal length that cost least: what a level does not explain, in
+    squares of the noise, and a penalty for each level.
+    """
+    # One odd night is no level: what is far from the nights around it counts as less far.
+    around = np.pad(rows, ((0, 0), (_AROUND, _AROUND)), mode="reflect")
+    windows = np.lib.stride_tricks.sliding_window_view(around, 2 * _AROUND + 1, axis=1)
+    # Part by part: the median makes copies.
+    around = np.concatenate([np.median(part, axis=2) for part in np.array_split(windows, 8)])
+    rows = np.clip(rows, around - _FAR, around + _FAR)
+    rows = rows - np.median(rows, axis=1, keepdims=True)
+    count, nights = rows.shape
+    sums = np.concatenate([np.zeros((count, 1)), rows.cumsum(axis=1)], axis=1)
+    cost = np.full((count, nights + 1), np.inf)
+    cost[:, 0] = 0.0
+    last = np.zeros((count, nights + 1), dtype=np.int64)
+    every, lengths, penalty = np.arange(count), np.arange(nights, -1.0, -1.0), _PENALTY * np.log(nights)
+    for end in range(_SEGMENT, nights + 1):
+        starts = slice(end - _SEGMENT + 1)
+        whole = sums[:, end, None] - sums[:, starts]
+        whole *= whole
+        whole /= lengths[-1 - end : -_SEGMENT]
+        np.subtract(cost[:, starts], whole, out=whole)
+        last[:, end] = whole.argmin(axis=1)
+        cost[:, end] = whole[every, last[:, end]] + penalty
+    return [_back(row) for row in last]
+
+
+def _back(last: Numbers) -> list[int]:
+    """The beginnings of all levels but the first, by where the level up to each night began."""
+    found = [int(last[-1])]
+    while found[0]:
+        found.insert(0, int(last[found[0]]))
+    return found[1:]
+
+
+def changes(series: Sequence[Sequence[float]]) -> list[list[int]]:
+    """Where each series, nights of one metric, has come to another level: places, ascending. What
+    fewer than ten nights have is no level yet.
+    """
+    if not series:
+        return []
+    rows, _ = spread.stacked(series, max(map(len, series)))
+    begun = np.isnan(rows).sum(axis=1)
+    return [[place - int(gone) for place in row] for gone, row in zip(begun, _changes(rows), strict=True)]
+
+
+def _settled(values: Floats, places: list[int]) -> list[int]:
+    """The places without a last one that is only there because a level has so many nights, while
+    the nights that are different are fewer.
+    """
+    if not places or places[-1] != len(values) - _SEGMENT:
+        return places
+    row = values[places[-2] if len(places) > 1 else 0 :]
+    row = row - row.mean()
+    left = np.arange(1, len(row))
+    sums = row.cumsum()
+    # The split with the least squares is that with the largest of these.
+    fit = sums[:-1] ** 2 / left + (sums[-1] - sums[:-1]) ** 2 / (len(row) - left)
+    return places[:-1] if fit.argmax() + 1 > len(row) - _SEGMENT else places

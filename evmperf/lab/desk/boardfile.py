@@ -1,0 +1,202 @@
+"""The board file of a desk: the one that fits the board, with the way that there is to it here."""
+
+import contextlib
+import ipaddress
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evmperf.boards import board as boards
+from evmperf.boards import copying, yamlfile
+from evmperf.boards.copying import FILL_IN
+from evmperf.boards.vocabulary import ETHERNET
+from evmperf.lab.desk.identity import BoardIdentity, SshAddress
+from evmperf.lab.desk.ports import RATES, Port, Voice, fits_default
+from evmperf.model.errors import UsageError
+
+SAFE = ("system", "crypto", "rt")
+"""Drivers whose benchmarks overwrite nothing and need nothing beside the board."""
+STORAGE = frozenset(("emmc", "mmcsd", "ospi", "ufs", "sata", "msata", "usb", "pcie"))
+_WORDS = yamlfile.own("lab/desk/words.yaml")
+_MEDIA = {"MMC": "emmc", "SD": "sd"}
+_OURS, _THEIRS = "192.168.187.1", "192.168.187.2/24"
+"""Addresses for the two ends of a cable that has none."""
+_DEEPEST = 8
+"""Spaces before such a word: deeper ones are names of others."""
+
+
+def fitting(identity: BoardIdentity) -> Path | None:
+    """The board file of this kind of board, None for one that nobody has described."""
+    for file in boards.files().values():
+        compatible = boards.load(file).options.board.compatible
+        if compatible and compatible in identity.compatible[:1]:
+            return file
+    return None
+
+
+def why_not(driver: str) -> str:
+    """Why a driver is not measured at a desk as it is."""
+    return str(_WORDS["why"].get(driver, "the board's file does not list it"))
+
+
+def write(
+    folder: Path,
+    identity: BoardIdentity,
+    way: Voice | SshAddress,
+    absent: Mapping[str, str],
+    *,
+    beside: SshAddress | None = None,
+    power: str,
+    tester: str = "",
+    sections: Mapping[str, Mapping[str, str]] | None = None,
+    password: str | None = None,
+) -> Path:
+    """Write the board file and return it; raises LabError when the disk does not take it.
+
+    `beside` is the board's network, for long files beside its console; `sections` are features that
+    this desk found out, each with its options.
+    """
+    like = fitting(identity)
+    said = yamlfile.read(like)["targets"]["main"] if like else {}
+    own = {word: dict(options) for word, options in (sections or {}).items()}
+    slug = re.sub(r"[^a-z0-9]+", "-", identity.model.lower()).strip("-")[:40]
+    name = like.stem if like else slug or "board"
+    title = identity.model or "a board without a name"
+    general = said.get("options", {}).get("board") or {
+        "name": name,
+        "title": title,
+        "description": f"{title}, {identity.soc or identity.os}",
+    }
+    theirs = said.get("drivers", {})
+    driver = next((name for name in theirs if name.endswith("BootStrategy")), "BootStrategy")
+    strategy = dict(theirs.get(driver) or {})
+    device, _, kind = identity.root.partition(" ")
+    stated = said.get("options", {}).get("boot", {}).get("medium", "sd")
+    medium = "nvme" if device.startswith("nvme") else _MEDIA.get(kind, stated)
+    if not like and kind not in _MEDIA:
+        strategy["roots"] = {}  # what the root of another medium is like, nobody has said
+    resources, drivers = _way(way, identity, password)
+    if beside:
+        more_resources, more_drivers = _way(beside, identity, None)
+        resources, drivers = resources | more_resources, drivers | more_drivers
+    boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
+    known = set(said.get("features", SAFE))
+    cables = [word for word in ETHERNET if tester and word in known and word in said.get("options", {})]
+    main: dict[str, Any] = {
+        "features": [*(["boot"] if boots else []), *(w for w in SAFE if w in known), *cables, *own],
+        "options": {
+            "board": {**general, "profile": "quick"},
+            "boot": {"medium": str(medium), "power": power},
+            **({"absent": dict(absent)} if absent else {}),
+            **{word: said["options"][word] for word in cables},
+            **own,
+            **({"tester": {"host": tester}} if tester else {}),
+        },
+        "resources": resources,
+        "drivers": {**({"ManualPowerDriver": {}} if power == "hand" else {}), **drivers, driver: strategy},
+    }
+    data = {
+        "imports": ["evmperf.lab.console", "evmperf.lab.shell", "evmperf.lab.strategy"],
+        "targets": {"main": main},
+    }
+    about = f"# As `evmperf desk` found it{f', like {like.name}' if like else ''}.\n"
+    text = about + yaml.safe_dump(data, sort_keys=False)
+    return copying.written(folder / f"desk-{name}.yaml", text, "w", private=True)
+
+
+def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, str]:
+    """The options of `eth` for the interface cabled to this machine, {} for none; no new address if `far`."""
+    ours = list(_our_addresses())
+    for name, addresses in links.items():
+        for address in addresses:
+            with contextlib.suppress(ValueError):
+                network = ipaddress.ip_interface(address).network
+                for own in ours:
+                    if ipaddress.ip_address(own) in network:
+                        return _ends(name, address, own)
+    if len(links) == 1 and not far:
+        return _ends(next(iter(links)), _THEIRS, _OURS)
+    return {}
+
+
+def blank(folder: Path, name: str, title: str = "") -> Path:
+    """A board file that `evmperf board check` refuses until each FILL_IN is said. Raises as `keep` does."""
+    if not re.fullmatch(copying.NAME, name):
+        raise UsageError(copying.WRONG_NAME.format(name))
+    port = Voice(Port(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0"), "login", "", RATES[0])
+    said = {
+        "name": name,
+        "title": title or f"{FILL_IN}: its name in tables",
+        "description": f"{FILL_IN}: revision, processor, clock, memory",
+    }
+    with tempfile.TemporaryDirectory() as found:
+        return keep(write(Path(found), BoardIdentity(), port, {}, power="hand"), folder, name, said)
+
+
+def newest(folder: Path) -> Path:
+    """The file that was found last; raises UsageError where there is none."""
+    found = sorted(folder.glob("desk-*.yaml"), key=lambda file: file.stat().st_mtime_ns)
+    if not found:
+        raise UsageError(f"{folder} has no board file of a desk: find the board with `evmperf desk` first")
+    return found[-1]
+
+
+def keep(found: Path, folder: Path, name: str, said: Mapping[str, str]) -> Path:
+    """A board file of one's own from one that was found, with comments where a person must decide and
+    what is `said` of the board, by option.
+
+    The board keeps its name, by which published figures are found, unless another is said. Raises
+    UsageError for a file without a board or a name in use, LabError if the file cannot be written.
+    """
+    boards.load(found)
+    left = dict(said)
+    lines = [f"# Begun by evmperf board new; evmperf board check {name} says whether it still fits."]
+    for line in found.read_text("utf-8").splitlines()[1:]:
+        indent = line[: len(line) - len(line.lstrip())]
+        word, colon, _ = line.strip().partition(":")
+        if colon and word in _WORDS["decide"] and len(indent) <= _DEEPEST:
+            lines += [f"{indent}# {text}" for text in _WORDS["decide"][word]]
+        own = left.pop(word, "") if colon else ""
+        lines.append(f"{indent}{word}: {copying.scalar(own)}" if own else line)
+    file = copying.written(folder / f"{name}.yaml", "\n".join(lines) + "\n", "x", private=True)
+    boards.load(file)
+    return file
+
+
+def _way(
+    way: Voice | SshAddress, identity: BoardIdentity, password: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    if isinstance(way, SshAddress):
+        service = {"address": way.host, "username": way.user, "port": way.port}
+        key = {"keyfile": str(Path(way.key).resolve())} if way.key else {}
+        return {"NetworkService": service}, {"SSHDriver": key}
+    prompt = identity.prompt
+    shell: dict[str, Any] = {"username": identity.login} if identity.login not in ("", "root") else {}
+    shell |= {"password": password} if password else {}
+    if prompt and not fits_default(f"\n{prompt}"):
+        shell["prompt"] = re.escape(prompt.rstrip()[-40:]) + " ?"
+    port = {"port": way.port.path, "speed": way.baud}
+    drivers = {"StampedSerialDriver": {}, "EvmUBootDriver": {}, "EvmShellDriver": shell}
+    return {"RawSerialPort": port}, drivers
+
+
+def _ends(interface: str, board: str, tester: str) -> dict[str, str]:
+    return {"interface": interface, "board_address": board, "tester_address": tester}
+
+
+def _our_addresses() -> Iterable[str]:
+    """This machine's IPv4 addresses, none where `ip` does not say them."""
+    try:
+        done = subprocess.run(["ip", "-j", "-4", "address"], capture_output=True, timeout=10, check=True)
+        said = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return
+    for link in said:
+        if link.get("ifname") != "lo":
+            yield from (entry["local"] for entry in link.get("addr_info", ()))

@@ -1,0 +1,152 @@
+"""What a board says that it is, asked in its Linux over a serial port or SSH."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evmperf.boards import prompts
+from evmperf.lab.desk.ports import PortLine, Voice, heard
+from evmperf.lab.tester import SshTester
+from evmperf.model.errors import LabError, ToolError, UsageError
+from evmperf.model.places import FURTHER_PROGRAMS
+from evmperf.model.shelltext import ShellTexts
+
+_SHELL = ShellTexts(__file__)
+_PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
+_END = re.compile(r"evmperf-end")
+_LOGIN_S, _ANSWER_S, _SSH_S, _BOOT_S = 20.0, 20.0, 15.0, 240.0
+_WORDS = 25
+"""Programs that one line asks for."""
+_SSH_OPTIONS = (
+    *("-F", "none"),  # without this user's configuration, as Labgrid's driver does
+    *("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"),
+)
+_TEXT = 120
+"""Characters of one thing that a board says of itself."""
+_PLACES = ("model", "soc", "os", "kernel", "root", "user", "login", "sudo")
+_NAME = re.compile(r"[A-Za-z_][\w.-]{0,31}")
+
+
+class PasswordWanted(UsageError):
+    """The board asks for a password that nobody has said."""
+
+
+@dataclass(frozen=True)
+class SshAddress:
+    """A board's address; `key` is a file with a private key, "" for this user's own."""
+
+    user: str
+    host: str
+    port: int = 22
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class BoardIdentity:
+    """What was read: `compatible` from the most to the least special, `tools` that were found; `prompt` is
+    the shell's on the console; `login` is who logged in, and where that is not root `sudo` is what sudo
+    says without a password. `links` are its wired interfaces with a carrier, each with its IPv4 addresses.
+    """
+
+    model: str = ""
+    soc: str = ""
+    os: str = ""
+    kernel: str = ""
+    root: str = ""
+    user: str = ""
+    login: str = ""
+    sudo: str = ""
+    compatible: tuple[str, ...] = ()
+    tools: frozenset[str] = frozenset()
+    links: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    prompt: str = ""
+
+
+def question(tools: Iterable[str]) -> str:
+    """Shell text that only reads, in lines that busybox's shell takes (1 KiB)."""
+    words = sorted(tools)
+    chunks = (" ".join(words[at : at + _WORDS]) for at in range(0, len(words), _WORDS))
+    about = _SHELL("question", further=FURTHER_PROGRAMS)
+    there = "case $t in /*) [ -d $t ];; *) command -v $t >/dev/null 2>&1;; esac && echo tool: $t"
+    return "\n".join([about, *(f"for t in {chunk}; do {there}; done" for chunk in chunks)])
+
+
+def answer(said: str, prompt: str = "") -> BoardIdentity:
+    """What a board replied to `question`; lines that are none of it are passed over."""
+    found: dict[str, list[str]] = {}
+    for line in said.splitlines():
+        name, colon, text = line.strip().partition(":")
+        text = "".join(c if c.isprintable() else "?" for c in text.strip())[:_TEXT]
+        if colon and text:
+            found.setdefault(name, []).append(text)
+    first = {name: found[name][0] for name in _PLACES if name in found}
+    if not _NAME.fullmatch(first.get("login", "")):
+        first.pop("login", None)
+    compatible = tuple(" ".join(found.get("compatible", ())).split())
+    tools = frozenset(
+        word for word in found.get("tool", ()) if re.fullmatch(r"[\w.+-]+|(?:/[\w.+-]+)+", word)
+    )
+    links = {
+        name: addresses
+        for name, *addresses in map(str.split, found.get("link", ()))
+        if re.fullmatch(r"[\w.-]{1,15}", name)
+    }
+    return BoardIdentity(**first, compatible=compatible, tools=tools, links=links, prompt=prompt)
+
+
+def ask(
+    way: Voice | SshAddress, command: str, password: str | None = None, user: str = "root"
+) -> tuple[str, str]:
+    """What lines of shell print as root on the board, and the console's prompt ("" over SSH).
+
+    On a console `user` logs in, with sudo if that is not root. Raises PasswordWanted, UsageError, LabError.
+    """
+    if isinstance(way, SshAddress):
+        return _over_ssh(way, command)
+    return _over_serial(way, command, password, user)
+
+
+def _over_serial(voice: Voice, command: str, password: str | None, user: str) -> tuple[str, str]:
+    with PortLine(voice.port.path, voice.baud) as line:
+        said = line.ask("\n", _PROMPT, _LOGIN_S)
+        typed: list[str | None] = []
+        for _ in range(6):
+            talks = heard(said)
+            if talks == "Linux" and (prompts.SUDO in typed or not said.rstrip().endswith("$")):
+                break
+            typed.append({"login": user, "Linux": prompts.SUDO}.get(talks, password))
+            if typed[-1] is None:
+                line.send("\x03")
+                raise PasswordWanted(f"{voice.port.path}: the board asks for a password")
+            said = line.ask(f"{typed[-1]}\n", _PROMPT, _LOGIN_S)
+        else:
+            raise UsageError(
+                f"{voice.port.path}: the board refused the login of {user}: --user names another one"
+            )
+        prompt = said.rpartition("\n")[2]
+        said = ""
+        for one in command.splitlines():
+            said += line.ask(f"{one}; echo evm'perf-end'\n", _END, _ANSWER_S)
+        return said, prompt
+
+
+def booted(voice: Voice) -> Voice:
+    """Have U-Boot boot Linux; raises UsageError when no login comes."""
+    with PortLine(voice.port.path, voice.baud) as line:
+        said = line.ask("boot\n", re.compile(r"login: \Z|\n[^\n]{0,40}# \Z"), _BOOT_S)
+    return Voice(voice.port, heard(said), said, voice.baud)
+
+
+def _over_ssh(address: SshAddress, command: str) -> tuple[str, str]:
+    name = f"{address.user}@{address.host}"
+    options = [*_SSH_OPTIONS, "-p", str(address.port), *(["-i", address.key] if address.key else [])]
+    tester = SshTester(name, options, name)
+    try:
+        return tester.run(command, _SSH_S).text, ""
+    except ToolError:
+        raise LabError(f"{name} does not answer within {_SSH_S:g} s") from None
+    except LabError as error:
+        remedy = f"put a key there first (ssh-copy-id {name})"
+        raise LabError(f"{error}; where it wants a password, {remedy}") from None
+    finally:
+        tester.close()

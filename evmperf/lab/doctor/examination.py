@@ -1,0 +1,399 @@
+"""The checks of a board and its lab in their order; each reports its finding, and the next follows."""
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pexpect import TIMEOUT
+
+from evmperf.boards.board import Board
+from evmperf.boards.console import booted
+from evmperf.boards.console.booted import WrongBoot
+from evmperf.boards.console.marks import ObservedBoot, Phase
+from evmperf.lab import boardcheck
+from evmperf.lab.bench import LabgridBench
+from evmperf.lab.doctor import host, software
+from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, bad
+from evmperf.lab.doctor.target import line, opened
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.wanted import Wanted, wanted
+from evmperf.lab.shell import UbootShell
+from evmperf.lab.sshlink import SshFiles
+from evmperf.lab.tester import VIRTUAL, open_tester
+from evmperf.measure import around, shellstep
+from evmperf.measure.bench import Shell
+from evmperf.measure.signals import listening
+from evmperf.measure.state import look, rules
+from evmperf.measure.state.look import BoardLook
+from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
+from evmperf.model.records import BootMark
+
+_QUIET_S = 0.5
+_OFF_S = 3.0
+"""How long a board may go on talking when its power is gone."""
+_ANSWER_S = 1.0
+_CLOCK_S = 2
+"""Between two looks at the board's clock: enough to see a wrong one, not to see a percent."""
+_COMMAND_S = 60.0
+_GARBAGE = 8
+"""Characters that a healthy line may show when the power comes."""
+_READABLE = re.compile(rb"[\x20-\x7e]{2,}")
+_LOADERS = {Phase.BL1, Phase.SPL_BANNER, Phase.TF_A, Phase.A53_SPL, Phase.UBOOT_BANNER}
+_WRONG_OUTLET = (
+    "the outlet is another board's, or the board is fed through a USB cable; check which outlet it hangs on"
+)
+_OTHER_UART = "is this another UART of the board? docs/day-one.md says which is the console"
+
+
+@dataclass(frozen=True)
+class _Step:
+    name: str
+    needs: tuple[str, ...]
+    check: Callable[[], Iterator[CheckFinding | str] | str]
+    """Returns the sentence of a good one, or yields findings of its own; raises EvmperfError or Noted."""
+
+
+class Examination:
+    """One look at a board and its lab. Iterate over `findings` once; the board is off afterwards.
+
+    Nothing is written to the board's disks or environment, but a script to /tmp of its Linux.
+    `console` is where its console is recorded, `coordinator` overrides what the file says.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        coordinator: str = "",
+        console: Path | None = None,
+        tell: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.board = board
+        self._stated = coordinator
+        self._record = console
+        self._tell = tell
+        self._closing = contextlib.ExitStack()
+        self._wanted: Wanted | None = None
+        self._target: Any = None
+        self._bench: LabgridBench
+        self._strategy: Any = None
+        self._uboot: UbootShell
+        self._shell: Shell
+        self._marks: dict[Phase, BootMark] = {}
+        self._failed: EvmperfError | None = None
+        """Why U-Boot's prompt was not reached."""
+        self._wrong: WrongBoot | None = None
+
+    def findings(self) -> Iterator[CheckFinding]:
+        """The findings one by one, as they come."""
+        good: set[str] = set()
+        with self._closing:
+            for step in self._steps():
+                if lacks := next((name for name in step.needs if name not in good), ""):
+                    yield CheckFinding(step.name, CheckOutcome.UNCHECKED, f"not checked: it needs {lacks}")
+                    continue
+                found = list(self._do(step))
+                if not any(f.outcome in (CheckOutcome.BAD, CheckOutcome.UNCHECKED) for f in found):
+                    good.add(step.name)
+                yield from found
+
+    def _do(self, step: _Step) -> Iterator[CheckFinding]:
+        try:
+            said = step.check()
+            for item in [said] if isinstance(said, str) else said:
+                yield (
+                    item if isinstance(item, CheckFinding) else CheckFinding(step.name, CheckOutcome.OK, item)
+                )
+        except Noted as note:
+            yield CheckFinding(step.name, CheckOutcome.NOTE, str(note))
+        except EvmperfError as error:
+            yield bad(step.name, error)
+
+    def _steps(self) -> list[_Step]:
+        board = self.board
+        tester = ("place",) if board.tester == VIRTUAL else ()
+        meter = ("place",) if self._needs_meter() else ()
+        steps = [
+            _Step("board file", (), self._board_file),
+            _Step("coordinator", (), self._coordinator),
+            _Step("place", ("board file", "coordinator"), self._place),
+            _Step("console", ("place",), self._console),
+            _Step("power switch", ("console",), self._power),
+            _Step("U-Boot", ("power switch",), self._at_uboot),
+            _Step("environment", ("U-Boot",), self._environment),
+            _Step("Linux", ("U-Boot",), self._linux),
+            _Step("board's clock", ("Linux",), self._clock),
+            _Step("command line", ("Linux",), self._command_line),
+            _Step("root medium", ("Linux",), self._root),
+            _Step("uEnv.txt", ("Linux",), self._uenv),
+            _Step("files", ("Linux",), self._files),
+            _Step("scratch", ("Linux",), self._scratch),
+            _Step("tools", ("Linux",), self._tools),
+            _Step("tester", tester, self._tester),
+            _Step("meter", meter, self._meter),
+            _Step("clock", (), host.clock),
+            _Step("real time", (), host.real_time),
+            _Step("InfluxDB", (), host.influx),
+        ]
+        if board.has_console and board.power == "reset":
+            return [replace(s, check=self._reset) if s.name == "power switch" else s for s in steps]
+        if board.has_console and board.power != "none":
+            return steps
+        # Nothing is switched, so what needs a boot is left out, and Linux is looked at as it is.
+        boots = ("power switch", "U-Boot", "environment", "command line")
+        found = _Step("Linux", ("console",) if board.has_console else ("place",), self._as_found)
+        left_out = boots if board.has_console else (*boots, "console")
+        return [found if s.name == "Linux" else s for s in steps if s.name not in left_out]
+
+    def _board_file(self) -> str:
+        if found := boardcheck.check(self.board.file):
+            raise UsageError("; ".join(found))
+        return f"{self.board.file_name} is of {self.board.name}"
+
+    def _coordinator(self) -> str:
+        self._wanted = wanted(self.board.file, self._stated)
+        if not self._wanted.coordinator:
+            return "none needed: the board file says where the board is"
+        return host.answers(self._wanted.coordinator)
+
+    def _place(self) -> str:
+        assert self._wanted
+        if "$" in self._wanted.place:
+            raise UsageError(
+                f"{self.board.file_name} takes the board's place from the environment: set "
+                f"LG_PLACE to one of `labgrid-client places`"
+            )
+        claim = Claim.take(self._wanted, "doctor", tell=self._tell)
+        self._closing.callback(claim.release)
+        self._target = self._closing.enter_context(opened(self.board, claim, self._tell))
+        self._bench = LabgridBench(self._target, self.board, check=claim.check)
+        self._closing.callback(self._leave)
+        claim.on_lost = self._bench.lose
+        if self._record:
+            self._bench.record_console(self._record)
+        self._strategy = self._target.get_strategy()
+        self._strategy.retries = 0
+        return f"{claim.wanted.place} is held by {claim.user or 'this run'} for these checks"
+
+    def _leave(self) -> None:
+        """Switch the board off, if it was switched on."""
+        with contextlib.suppress(EvmperfError), listening(lambda *_: None):
+            if self._bench.power_cycles and self.board.power == "switch":
+                self._bench.off()
+        self._bench.close()
+
+    def _console(self) -> str:
+        console = self._strategy.console
+        try:
+            self._strategy.target.activate(console)
+        except EvmperfError:
+            raise
+        except Exception as error:  # noqa: BLE001  # resources that are away raise all kinds
+            raise LabError(
+                f"the console cannot be opened ({line(error)}): check the exporter, the adapter "
+                f"and other programs that use it"
+            ) from None
+        port = console.port
+        where = f"{port.host}:{port.port}" if hasattr(port, "host") else str(port.port)
+        usb = "" if hasattr(port, "host") else host.usb_uart(str(port.port))
+        return f"{where} is open at {port.speed} baud{f' ({usb})' if usb else ''}"
+
+    def _as_found(self) -> str:
+        self._shell = self._bench.shell()
+        shellstep.install(self._shell)
+        return "is running and is checked as found: nothing is switched"
+
+    def _reset(self) -> str:
+        self._reach_uboot()
+        if self._failed and not self._marks:
+            raise self._failed
+        return "is reset, not switched: boots are warm"
+
+    def _reach_uboot(self) -> ObservedBoot | None:
+        try:
+            self._uboot = self._bench.uboot()
+        except EvmperfError as error:
+            self._failed = error
+        boot = next(reversed(self._bench.boots()), None)
+        self._marks = dict(boot.marks) if boot else {}
+        return boot
+
+    def _power(self) -> str:
+        self._bench.off()
+        self._see_it_off()
+        boot = self._reach_uboot()
+        if self._failed and (boot is None or boot.phase in ("power switch", "console")):
+            raise self._failed
+        power_on, first = (self._marks.get(p) for p in (Phase.POWER_ON, Phase.FIRST_OUTPUT))
+        if first is None or power_on is None:
+            raise self._nothing_readable()
+        seconds = (first.mono_ns - power_on.mono_ns) / 1e9
+        return f"silent when off; the console prints {seconds:.1f} s after power-on"
+
+    def _see_it_off(self) -> None:
+        """Raise LabError when a board that is said to be off talks or answers."""
+        console = self._strategy.console
+        began = time.monotonic()
+        with contextlib.suppress(TIMEOUT):
+            while time.monotonic() - began < _OFF_S:
+                console.await_data(_QUIET_S)
+            raise LabError(f"the switch says off, but the console still prints: {_WRONG_OUTLET}")
+        # Not a newline: where the board is on after all, U-Boot would repeat its last command.
+        console.write(b"\x03")
+        with contextlib.suppress(TIMEOUT):
+            if _READABLE.search(console.await_data(_ANSWER_S)):
+                raise LabError(f"the switch says off, but the board answers: {_WRONG_OUTLET}")
+
+    def _nothing_readable(self) -> LabError:
+        said = self._strategy.console.said()
+        if len(said) > _GARBAGE:
+            return LabError(
+                f"the console speaks after power-on, but nothing readable ({said[:20]!r}): is its "
+                f"speed right ({self._strategy.console.port.speed} baud)?"
+            )
+        return LabError(
+            f"the console is silent after power-on: check the outlet, the board's supply and "
+            f"the cable; {_OTHER_UART}"
+        )
+
+    def _at_uboot(self) -> str:
+        if self._failed is None:
+            banner = self._marks.get(Phase.UBOOT_BANNER)
+            return f"stopped at its prompt ({banner.text.strip() if banner else 'no banner'})"
+        if _LOADERS & set(self._marks) or getattr(self._failed, "permanent", False):
+            raise self._failed
+        raise BoardError(f"{self._failed}; no boot loader printed a line: {_OTHER_UART}")
+
+    def _environment(self) -> str:
+        reply = self._uboot.run("printenv", _COMMAND_S)
+        variable = self._strategy.kernel_arguments_variable
+        return software.environment(booted.variables(reply.text), variable)
+
+    def _linux(self) -> str:
+        self._strategy.kernel_arguments = software.WORD
+        try:
+            self._shell = self._bench.shell()
+        except WrongBoot as error:
+            self._wrong = error
+            # It is Linux all the same: the rest can be checked.
+            self._bench.force("shell")
+            self._shell = self._bench.shell()
+        shellstep.install(self._shell)
+        boots = self._bench.boots()
+        prompt, start = (boots[-1].marks.get(p) for p in (Phase.PROMPT, Phase.STARTING_KERNEL))
+        if prompt is None or start is None:
+            return "logged in as root"
+        seconds = (prompt.mono_ns - start.mono_ns) / 1e9
+        return f"logged in as root; {seconds:.1f} s from the kernel's start to the prompt"
+
+    def _clock(self) -> str:
+        first = self._uptime()
+        self._shell.run(f"sleep {_CLOCK_S}", _COMMAND_S)
+        rate = around.rate(first, self._uptime())
+        for finding in rules.clock(rate):
+            raise BoardError(finding.reason)
+        if rate is None:
+            raise Noted("not checked: /proc/uptime is empty")
+        return f"runs {rate[0]:.2f} to {rate[1]:.2f} s per second of this host"
+
+    def _uptime(self) -> BoardLook:
+        began = time.monotonic()
+        text = self._shell.run("cat /proc/uptime", _COMMAND_S).text.strip()
+        now = look.parse(f"/proc/uptime {text}")
+        return replace(now, earliest_s=began, latest_s=time.monotonic())
+
+    def _command_line(self) -> str:
+        if self._wrong and not self._wrong.medium:
+            raise self._wrong
+        system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
+        return f"kernel arguments arrive ({system.arguments})"
+
+    def _root(self) -> str:
+        if self._wrong and self._wrong.medium:
+            raise self._wrong
+        medium = self._strategy.medium or self.board.options.boot.medium
+        system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
+        pattern = self._strategy.roots.get(medium)
+        if not pattern:
+            raise Noted(f"not checked: `roots` of the strategy has no {medium}; it is {system.root}")
+        if not re.search(pattern, system.root or ""):
+            raise LabError(
+                f"the board booted from another medium than {medium}: its {system.root}; check "
+                f"that the medium is in its slot and bootable, and the boot-mode switches"
+            )
+        return f"{medium}: {system.root}"
+
+    def _uenv(self) -> str:
+        return software.uenv(self._run(software.UENV)[1])
+
+    def _files(self) -> str:
+        files = self._shell.files
+        if self.board.has_ssh and not self.board.has_console:
+            return "over SSH, like everything else"
+        if not isinstance(files, SshFiles):
+            return "over the console: the board file has no SSHDriver"
+        if files.get("/proc/version") is None:
+            raise Noted(f"over the console: SSH to the board fails: {files.broken}")
+        return "over SSH, those of more than 4 KiB"
+
+    def _scratch(self) -> Iterator[CheckFinding | str]:
+        checks = software.scratch_checks(self.board)
+        for driver, check in checks.items():
+            status, text = self._run(check)
+            step, where = f"scratch {driver}", self.board.text(driver, "scratch")
+            if status:
+                said = text.strip().splitlines() or [f"exit status {status}"]
+                yield bad(step, LabError(said[-1]))
+            else:
+                yield CheckFinding(step, CheckOutcome.OK, f"{where} may be overwritten")
+        if nowhere := software.without_scratch(self.board):
+            sentence = f"none for {', '.join(nowhere)}, whose benchmarks are skipped"
+            yield CheckFinding("scratch", CheckOutcome.NOTE, f"{sentence}: docs/day-one.md")
+        elif not checks:
+            yield "no driver of this board needs one"
+
+    def _tools(self) -> str:
+        users = software.tools_on(self.board)
+        lacking = software.missing(self._run(software.look_for(users))[1], users)
+        if lacking:
+            raise ToolError(
+                f"not on the board: {lacking}; use an image with them, or give the reason in options.absent"
+            )
+        return f"all {len(users)} programs are there"
+
+    def _run(self, command: str) -> tuple[int, str]:
+        done = shellstep.run(self._shell, command, _COMMAND_S, label="doctor")
+        return done.status, done.files.get(shellstep.LOG, "")
+
+    def _tester(self) -> str:
+        users = software.tools_beside(self.board)
+        if not users:
+            return "no benchmark of this board needs one"
+        if not self.board.tester:
+            raise Noted(
+                f"none: {len({n for names in users.values() for n in names})} benchmarks are "
+                f"skipped; set EVMPERF_TESTER to its SSH name (docs/lab-set-up.md)"
+            )
+        tester = open_tester(self.board, self._target)
+        try:
+            reply = tester.run(software.look_for(users), _COMMAND_S)
+        finally:
+            tester.close()
+        if lacking := software.missing(reply.text, users):
+            raise LabError(f"not on the tester: {lacking}; install them there")
+        return f"{self.board.tester}: all {len(users)} programs are there"
+
+    def _needs_meter(self) -> bool:
+        return "power" in self.board.features and "power" not in self.board.options.absent
+
+    def _meter(self) -> str:
+        if not self._needs_meter():
+            return "no benchmark of this board needs one"
+        rails = self.board.options.power.rails
+        meter = self._bench.meter()
+        identity = meter.identity()
+        meter.check(rails)
+        return f"{identity} reads {len(rails)} rails"

@@ -1,0 +1,149 @@
+"""Checks at U-Boot's prompt and in Linux: texts and sentences, without the board itself."""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.families import scratch
+from evmperf.boards.board import Board
+from evmperf.boards.console import booted
+from evmperf.lab.doctor.finding import Noted
+from evmperf.model.errors import LabError
+
+WORD = "evmperf.lab.doctor"
+"""A kernel argument that does nothing: a word with a dot is a module's, and no module has it."""
+
+UENV = (
+    "for f in /boot/uEnv.txt /run/media/*/uEnv.txt /media/*/uEnv.txt; do "
+    'if [ -r "$f" ]; then echo "# $f"; cat "$f"; fi; done'
+)
+"""Prints uEnv.txt of the mounted partitions, each after its path."""
+
+_DECIDING = re.compile(
+    r"^\s*(optargs|bootargs|args_\w+|bootcmd\w*|uenvcmd|mmcdev|bootpart)\s*=", re.MULTILINE
+)
+
+
+def environment(variables: Mapping[str, str], variable: str) -> str:
+    """The source of the kernel's command line by U-Boot's environment; raises LabError or Noted."""
+    if not variables:
+        raise Noted("U-Boot's printenv shows no variable: whether kernel arguments arrive is unknown")
+    target = variable
+    if not any(f"${{{variable}}}" in value for value in variables.values()):
+        target = "bootargs"
+    setters = booted.overwriting(variables, target)
+    changed = {line.split(" ")[1] for line in booted.arguments_commands(variables, variable, WORD)}
+    if stuck := [name for name in setters if name not in changed]:
+        raise LabError(
+            f"{', '.join(stuck)} sets {target} itself and cannot be changed at the prompt (quotes, "
+            f"several lines, or too long): put ${{{variable}}} into it with setenv and saveenv"
+        )
+    notes = []
+    if target == "bootargs" and not setters:
+        notes.append(
+            f"no script reads {variable} or sets bootargs: extlinux.conf or an EFI boot loader may "
+            f"decide the command line (`append` of an extlinux.conf needs ${{{variable}}}); whether "
+            f"arguments arrive shows below"
+        )
+    elif target == "bootargs":
+        notes.append(f"no script reads {variable}, so evmperf adds kernel arguments in {', '.join(setters)}")
+    elif setters:
+        notes.append(
+            f"{', '.join(setters)} sets {variable} itself: evmperf gives it the kernel arguments, "
+            f"for each boot"
+        )
+    importers = [name for name, value in variables.items() if re.search("uEnv|bootenvfile", value)]
+    if importers or "bootenvfile" in variables:
+        notes.append("uEnv.txt is imported at boot and overrides variables set at the prompt")
+    if variables.get("bootdelay") == "0":
+        notes.append("bootdelay is 0: `setenv bootdelay 2; saveenv`, or boots may not stop at the prompt")
+    if notes:
+        raise Noted("; ".join(notes))
+    return f"{variable} reaches the kernel's command line, and nothing overwrites it"
+
+
+def uenv(printed: str) -> str:
+    """What the uEnv.txt that UENV printed decides; raises Noted."""
+    files = re.findall(r"^# (/\S+uEnv\.txt)$", printed, re.MULTILINE)
+    if not files:
+        return "none on the mounted partitions"
+    deciding = list(dict.fromkeys(_DECIDING.findall(printed)))
+    if deciding:
+        raise Noted(
+            f"{', '.join(files)} sets {', '.join(deciding)}: this overrides evmperf's settings; "
+            f"comment such lines out if a boot is not the one asked for"
+        )
+    overlays = re.findall(r"^\s*name_overlays\s*=\s*(\S.*)$", printed, re.MULTILINE)
+    said = f", overlays {'; '.join(overlays)}" if overlays else ""
+    return f"{', '.join(files)} touches neither arguments nor medium{said}"
+
+
+def scratch_checks(board: Board) -> dict[str, str]:
+    """A shell command for each driver's scratch partition, that fails with a sentence."""
+    found = {}
+    for driver in sorted(board.features):
+        partition = str(board.said.get(driver, {}).get("scratch", ""))
+        if not partition or driver in board.options.absent:
+            continue
+        if driver == "ospi":
+            found[driver] = scratch.find_flash(partition, 0, "scratch")
+        else:
+            found[driver] = scratch.fits(partition, driver)
+    return found
+
+
+def without_scratch(board: Board) -> list[str]:
+    """The drivers that have benchmarks on a scratch partition, of which the file names none."""
+    return sorted(
+        {
+            benchmark.driver
+            for benchmark in wanted(board)
+            if (benchmark.driver, "scratch") in benchmark.options
+            and not board.says(benchmark.driver, "scratch")
+        }
+    )
+
+
+def wanted(board: Board) -> list[Benchmark]:
+    """The benchmarks of the board's drivers, but those that its file calls absent."""
+    absent = board.options.absent
+    return [
+        benchmark
+        for benchmark in catalogue.benchmarks().values()
+        if benchmark.driver in board.features
+        and benchmark.driver not in absent
+        and benchmark.name not in absent
+    ]
+
+
+def tools_on(board: Board) -> dict[str, list[str]]:
+    """The programs that the board must have, each with its benchmarks that the board supports."""
+    return _users((b.name, b.tools_on(board)) for b in wanted(board) if not b.unsupported(board))
+
+
+def tools_beside(board: Board) -> dict[str, list[str]]:
+    """The programs that the tester must have, each with its benchmarks."""
+    return _users((benchmark.name, benchmark.tester_tools) for benchmark in wanted(board))
+
+
+def _users(needs: Iterable[tuple[str, Iterable[str]]]) -> dict[str, list[str]]:
+    users: dict[str, list[str]] = {}
+    for name, tools in needs:
+        for tool in tools:
+            users.setdefault(tool, []).append(name)
+    return dict(sorted(users.items()))
+
+
+def look_for(tools: Iterable[str]) -> str:
+    """A command that prints those of the programs that are not there."""
+    words = " ".join(shlex.quote(tool) for tool in tools)
+    return f"for t in {words}; do command -v $t >/dev/null || echo $t; done"
+
+
+def missing(printed: str, users: Mapping[str, list[str]]) -> str:
+    """What look_for printed, each with whom it is for; "" for nothing."""
+    words = [word for word in printed.split() if word in users]
+    more = {word: f" and {len(users[word]) - 1} more" if users[word][1:] else "" for word in words}
+    return ", ".join(f"{word} (for {users[word][0]}{more[word]})" for word in words)

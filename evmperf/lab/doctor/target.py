@@ -1,0 +1,53 @@
+"""A board that is held, as Labgrid gives it without pytest."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from labgrid import Environment
+
+from evmperf.boards.board import Board
+from evmperf.lab.keeping.claim import Claim, variables
+from evmperf.model.errors import EvmperfError, LabError
+from evmperf.virtual import client
+
+
+@contextlib.contextmanager
+def opened(
+    board: Board, claim: Claim, tell: Callable[[str], None], *, keep_lab: bool = False
+) -> Iterator[Any]:
+    """Labgrid's target of a board that `claim` holds; the lab of a virtual one runs meanwhile, and
+    with `keep_lab` goes on.
+
+    Raises LabError when Labgrid does not give the board.
+    """
+    place = claim.wanted.place if claim.wanted.coordinator else ""
+    with contextlib.ExitStack() as stack:
+        lab = client.for_board(board, tell)
+        if lab and not keep_lab:
+            stack.callback(lab.stop)
+        if place:
+            # Labgrid's own session in this process goes by the holder's name.
+            stack.enter_context(variables({"LG_HOSTNAME": claim.host, "LG_USERNAME": claim.user}))
+        try:
+            environment = Environment(str(board.file))
+            stack.callback(environment.cleanup)
+            if place:
+                environment.config.set_option("coordinator_address", claim.wanted.coordinator)
+            target: Any = environment.get_target("main")
+        except EvmperfError:
+            raise
+        except Exception as error:  # noqa: BLE001  # Labgrid's errors have no common base
+            remedy = "check resources and drivers in the board file"
+            if place:
+                remedy = (
+                    f"is its exporter running, and does `labgrid-client -p {place} show` list "
+                    f"console and power switch?"
+                )
+            raise LabError(f"Labgrid cannot provide the board ({line(error)}): {remedy}") from None
+        yield target
+
+
+def line(error: Exception) -> str:
+    """What an error says, in one line."""
+    return " ".join(str(error).split()) or type(error).__name__

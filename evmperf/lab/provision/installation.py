@@ -1,0 +1,222 @@
+"""Puts an image on a board, boots it, and checks that it is the image that runs."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from evmperf.boards.board import Board
+from evmperf.lab.bench import LabgridBench
+from evmperf.lab.media import CardSwitch
+from evmperf.lab.provision import cache, running, scratch
+from evmperf.lab.provision.cache import Cache
+from evmperf.lab.provision.image import DiskImage
+from evmperf.lab.provision.network import NetworkWay
+from evmperf.lab.provision.record import Book, InstallationEntry
+from evmperf.lab.provision.running import Running
+from evmperf.lab.provision.ways import CardWay, CommandWay, Way
+from evmperf.lab.provision.writer import Progress
+from evmperf.measure.bench import Shell
+from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, UsageError
+
+Tell = Callable[[str], None]
+
+
+class NoWay(UsageError):
+    """The board file names no way to put an image on the board. That is allowed."""
+
+
+def choose(target: Any, board: Board, bench: LabgridBench) -> Way:
+    """The way of a board; raises NoWay if it has none, UsageError or LabError for a wrong description."""
+    if board.options.image.device:
+        return NetworkWay(target, board, bench)
+    if switch := CardSwitch.of(target):
+        return CardWay(switch)
+    if command := board.options.image.command:
+        return CommandWay(command, board)
+    raise NoWay(
+        f"{board.file_name} gives no way to write an image to the board: add a card switch "
+        f"(USBSDMuxDriver and USBStorageDriver), options.image.device or options.image.command "
+        f"(docs/provisioning.md)"
+    )
+
+
+@dataclass
+class Installed:
+    """Outcome of an installation: the image, whether it had to be written, what runs now."""
+
+    image: DiskImage
+    facts: dict[str, Any]
+    left_alone: bool
+    runs: Running
+
+
+class Installation:
+    """One board and its images; `tell` gets each step as a line, `progress` bytes. Raises EvmperfError."""
+
+    def __init__(
+        self,
+        target: Any,
+        board: Board,
+        bench: LabgridBench,
+        *,
+        tell: Tell = lambda _line: None,
+        progress: Progress = cache.quiet,
+    ) -> None:
+        self.board, self.bench = board, bench
+        self._tell, self._progress = tell, progress
+        self._way: Way = choose(target, board, bench)
+        self.book = Book(board)
+        bench.before_power_on(self._before_power_on)
+        self._pending: DiskImage | None = None
+        self._writing = False
+        """Whether the board writes its medium itself, started from elsewhere."""
+        self._done: dict[str, Any] = {}
+
+    def describe(self) -> str:
+        """What `install` will overwrite, for people."""
+        return self._way.overwrites
+
+    def install(self, given: str, *, force: bool = False) -> Installed:
+        """Put the image on the board unless it is there, boot it, identify it. Raises LabError for another
+        system, BoardError for a failed boot, after which the last good image is put back.
+        """
+        image = cache.open_image(given, self.board, self._progress)
+        for warning in image.warnings:
+            self._tell(f"note: {warning}")
+        if not force and (runs := self._already(image)):
+            self._done = {"left_alone": True}
+            return self._identified(image, runs)
+        try:
+            self._put(image)
+            return self._identified(image, self._checked(image))
+        except EvmperfError as error:
+            if error.kind == Kind.BOARD:
+                raise self._recovered(image, error) from error
+            # Nothing must be measured on what is there now.
+            with contextlib.suppress(EvmperfError):
+                self.bench.off()
+            raise
+
+    def _already(self, image: DiskImage) -> Running | None:
+        """What the board runs if it is this image already, by record and by inspection; else None.
+
+        This proves: this host wrote the image, read it back and saw it boot; the medium is the same;
+        the running system identifies itself as the image; its root was mounted no more often than this
+        host has switched the board on since. Changes of files on the running system are not seen.
+        """
+        if not self.book.read().may_hold(image.hashes.content):
+            return None
+        try:
+            runs = self._checked(image)
+            # Read anew: this start was counted, too.
+            reason = self.book.read().why_other(runs.medium, runs.mounts)
+        except EvmperfError as error:
+            reason = str(error)
+        if not reason:
+            return runs
+        self._tell(f"{image.name} should be on the board, but {reason}")
+        return None
+
+    def _put(self, image: DiskImage) -> None:
+        self._tell(f"writing {image.name} ({image.hashes.size >> 20} MiB) to {self.describe()}")
+        if self._way.with_power:
+            self._writing = True
+            try:
+                self._write(image)
+            finally:
+                self._writing = False
+            return
+        self._pending = image
+        self.bench.abandon()
+        try:
+            self.bench.provisioned()
+        finally:
+            self._pending = None
+
+    def _before_power_on(self) -> None:
+        try:
+            if self._pending:
+                self._write(self._pending)
+                self._pending = None
+            elif not self._writing:
+                known = self.book.read()
+                if known.writing and known.on_board:
+                    raise LabError(
+                        f"the write of {known.on_board.name} to the board's medium was "
+                        f"interrupted: it is not booted; give the board an image with --image"
+                    )
+                self._way.ready()
+            self.book.starts()
+        except EvmperfError as error:
+            # Another power cycle would not make it better.
+            error.permanent = True  # type: ignore[attr-defined]
+            raise
+
+    def _write(self, image: DiskImage) -> None:
+        hashes = (image.hashes.file, image.hashes.content)
+        entry = InstallationEntry(image.name, image.source, str(image.file), *hashes)
+        begun = False
+
+        def progress(what: str, done: int, whole: int) -> None:
+            # The first word comes when nothing stands against writing any more.
+            nonlocal begun
+            if not begun:
+                self.book.begins(entry)
+                begun = True
+            self._progress(what, done, whole)
+
+        self._done = self._way.put(image, progress)
+        self.book.written()
+        if self._done.get("already"):
+            self._tell("the medium already holds every byte of it: nothing was written")
+        elif "written" in self._done:
+            share = self._done["written"] / max(1, image.hashes.size)
+            self._tell(f"wrote {self._done['written'] >> 10} KiB ({share:.1%}), and read it all back")
+        if self._done.get("repeated"):
+            self._tell(f"note: {self._done['repeated']} bytes read back wrong and were written again")
+
+    def _checked(self, image: DiskImage) -> Running:
+        """What the board runs; raises LabError if it is not what the image says of itself."""
+        shell: Shell = self.bench.shell()
+        runs = running.ask(shell, self.bench.console_lines())
+        running.check(image.identity, runs, own_loader=self._way.own_loader)
+        return runs
+
+    def _identified(self, image: DiskImage, runs: Running) -> Installed:
+        self.book.booted(runs.medium, runs.mounts)
+        self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
+        facts = {
+            **image.facts(),
+            **{name: getattr(image.identity, name) for name in ("machine", "disk")},
+            **{name: getattr(runs, name) for name in ("kernel_version", "uboot", "root")},
+            "write": self._done,
+        }
+        if mib := self.board.options.image.scratch_mib:
+            facts["scratch"] = scratch.made(self.bench.shell(), runs.device, mib)
+        return Installed(image, facts, "left_alone" in self._done, runs)
+
+    def _recovered(self, image: DiskImage, error: EvmperfError) -> EvmperfError:
+        """Put the last good image back; returns what to raise: the first error, and that it was."""
+        good = self.book.read().good
+        said = f"{image.name} does not boot: {error}"
+        if good is None or good.content == image.hashes.content:
+            self.bench.off()
+            return BoardError(f"{said}; no earlier image of this board is known to put back")
+        try:
+            before = Cache().get(good.file, sha256=good.sha256, tell=self._progress)
+            self._put(before)
+            self._identified(before, self._checked(before))
+        except EvmperfError as second:
+            with contextlib.suppress(EvmperfError):
+                self.bench.off()
+            return LabError(f"{said}; and {good.name}, put back, does not run either: {second}")
+        return BoardError(f"{said}; {good.name}, the last one that ran, was put back and runs")
+
+
+def guard(target: Any, board: Board, bench: LabgridBench) -> None:
+    """Check the medium of a board before each power-on, if it has a way for images. Raises UsageError or
+    LabError for a wrong description: an unchecked medium is not booted.
+    """
+    with contextlib.suppress(NoWay):
+        Installation(target, board, bench)

@@ -1,0 +1,255 @@
+"""What a lab's servers do for a board: U-Boot gets a kernel, device tree or ramdisk over TFTP (the strategy's
+`media.netboot`), or a system in memory (`media.network`), which gets an image over HTTP and writes a disk.
+
+The system in memory needs a shell, wget, dd, head and sha256sum, as in busybox.
+"""
+
+import contextlib
+import hashlib
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import fdt
+from labgrid.driver.exception import ExecutionError
+from labgrid.exceptions import NoDriverFoundError
+
+from evmperf.boards.board import Board
+from evmperf.lab.bench import LabgridBench
+from evmperf.lab.provision import identity
+from evmperf.lab.provision.image import DiskImage
+from evmperf.lab.provision.ways import Way
+from evmperf.lab.provision.writer import MARK, Progress
+from evmperf.measure.bench import Shell
+from evmperf.model.errors import BoardError, LabError, ToolError, UsageError
+
+PARTS = ("kernel", "dtb", "ramdisk")
+"""What a board can be booted with over the network."""
+SILENCE_S = 30
+"""Seconds without a byte after which the board takes the HTTP server to be gone."""
+_TFTP, _HTTP = "netboot", "network"
+"""Media of the strategy: its commands find the files' names in U-Boot's variables netboot_kernel, netboot_dtb
+and netboot_ramdisk, of which those that were given are set; and the system in memory.
+"""
+_TIMEOUT_S = 30.0
+_SLOWEST = 1 << 19
+"""Bytes a second that a disk and its network must at least do."""
+_TRIES = 2
+_HEAD = 1 << 20
+"""Bytes at the beginning that are written last, and the block size of dd."""
+_SCRIPT = Path(__file__).with_name("network.sh").read_text("utf-8")
+
+_NOTHING = re.compile(r"Retry count exceeded|TFTP server died|\bT( T)+\s*$", re.MULTILINE)
+"""What U-Boot prints when nothing comes any more (net/tftp.c, net/arp.c)."""
+_REFUSED = re.compile(r"TFTP error: .*")
+_BEGUN, _ENDED = "Loading: ", "Bytes transferred"
+"""Before the marks (#) of a transfer's progress, and behind it (net/tftp.c, net/net.c)."""
+
+
+class Provider:
+    """Labgrid's provider of a protocol, which puts files where the lab's server looks.
+
+    Raises UsageError for a board file without one, with `what` the board does not get.
+    """
+
+    def __init__(self, target: Any, board: Board, protocol: str, what: str) -> None:
+        self._protocol = protocol
+        try:
+            self._driver = target.get_driver(f"{protocol}ProviderDriver")
+        except (NoDriverFoundError, KeyError):
+            raise UsageError(
+                f"{board.file_name} names no {protocol}Provider with its driver, which gives the board "
+                f"{what} (docs/provisioning.md)"
+            ) from None
+
+    def stage(self, file: Path, name: str) -> str:
+        """Where the board gets the file; raises LabError."""
+        try:
+            return str(self._driver.stage(str(file)))
+        except (OSError, subprocess.SubprocessError, ExecutionError) as error:
+            raise LabError(
+                f"{name} cannot be put where the lab's {self._protocol} server looks ({self._protocol}"
+                f"Provider's internal): {' '.join(str(error).split())[:160]}"
+            ) from None
+
+
+def trouble(console: Sequence[str]) -> str:
+    """Why the last transfer in a console failed, and the remedy; "" if it did not fail."""
+    said = "\n".join(console)
+    _, begun, last = said.rpartition(_BEGUN)
+    said = last if begun else said
+    if refused := _REFUSED.search(said):
+        return f"{refused[0].strip()}; are the files where the server looks?"
+    if _NOTHING.search(said):
+        stopped = "the server stopped in mid-transfer"
+        what = stopped if "#" in last else "the server sends nothing"
+        return f"{what}; check that it runs, and the cable"
+    if begun and _ENDED not in last:
+        return "the transfer did not end in time: the server or the network is slow"
+    return ""
+
+
+class NetworkWay(Way):
+    """eMMC, NVMe or another disk of the board, written by the board itself."""
+
+    own_loader = False
+    with_power = True
+
+    def __init__(self, target: Any, board: Board, bench: LabgridBench) -> None:
+        self._device = board.options.image.device
+        self._board, self._bench = board, bench
+        self._provider = Provider(target, board, "HTTP", "its image (image.device)")
+        self.overwrites = f"{self._device} of the board"
+        if not re.fullmatch(r"/dev/[\w/.-]+", self._device):
+            raise UsageError(f"{board.file_name}: image.device must be a device, e.g. /dev/mmcblk0")
+
+    def put(self, image: DiskImage, progress: Progress) -> dict[str, Any]:
+        """Start the system in memory, and have it write and read back."""
+        url = self._provider.stage(image.content, image.name)
+        with contextlib.ExitStack() as stack:
+            try:
+                shell = stack.enter_context(self._bench.started_from(_HTTP))
+            except BoardError as error:
+                first = "the board did not start the system in memory over TFTP: "
+                reason = trouble(self._bench.console_lines())
+                raise LabError(f"{first}{f'{reason} ({error})' if reason else error}") from error
+            try:
+                return self._install(shell, image, url, progress)
+            except BoardError as error:
+                raise LabError(
+                    f"the board was lost while it wrote {self._device}: {error}; the disk is "
+                    f"marked as incomplete: write the image again"
+                ) from error
+
+    def _install(self, shell: Shell, image: DiskImage, url: str, progress: Progress) -> dict[str, Any]:
+        size = image.hashes.size
+        self._check(shell, image)
+        for attempt in range(_TRIES):
+            progress("write", 0, size)
+            self._write(shell, image, url)
+            progress("verify", 0, size)
+            if self._sum(shell, size) == image.hashes.content:
+                if "whole" not in self._ask(shell, "finish", head=min(size, _HEAD)):
+                    raise LabError(f"{self._device} does not keep its first block: replace the disk")
+                return {"written": size, "repeated": attempt * size, "url": url}
+        raise LabError(
+            f"{self._device} does not keep its data: its SHA-256 differed in each of "
+            f"{_TRIES} tries; replace the disk"
+        )
+
+    def _ask(self, shell: Shell, function: str, size: int = 0, **words: object) -> str:
+        """What a function of network.sh prints that works on so many bytes."""
+        known = {"device": self._device, **words}
+        variables = [f"{name}={shlex.quote(str(word))}" for name, word in known.items()]
+        try:
+            return shell.run("\n".join([*variables, _SCRIPT + function]), _limit(size)).text
+        except ToolError:
+            what = f"getting {words['url']}" if "url" in words else f"reading {self._device} back"
+            raise LabError(
+                f"{what} did not end within {_limit(size):.0f} s: the network or the disk is too slow"
+            ) from None
+
+    def _check(self, shell: Shell, image: DiskImage) -> None:
+        said = self._ask(shell, "look")
+        found = re.match(r"(\d+)\s", said)
+        if not found:
+            raise LabError(f"the board has no {self._device}: check the disk and the system's driver for it")
+        # Linux numbers cards as it finds them, where the device tree does not say.
+        if self._board.options.boot.medium == "emmc" and re.search(r"^type SD$", said, re.MULTILINE):
+            raise LabError(
+                f"{self._device} is an SD card this time, and not the eMMC: the system of "
+                f"media.network must probe the controllers one after the other"
+            )
+        if int(found[1]) * 512 < image.hashes.size:
+            raise UsageError(
+                f"the image has {image.hashes.size} bytes and {self._device} only "
+                f"{int(found[1]) * 512}: use a larger disk"
+            )
+        if re.search(rf"^{re.escape(self._device)}\S* ", said, re.MULTILINE):
+            raise LabError(f"{self._device} is mounted on the board: media.network must not use it")
+
+    def _write(self, shell: Shell, image: DiskImage, url: str) -> None:
+        about = json.dumps({"image": image.name, "sha256": image.hashes.content})
+        marks = {"mark": MARK.decode().rstrip(), "about": about}
+        said = self._ask(shell, "write_disk", image.hashes.size, url=url, silence=SILENCE_S, **marks)
+        if failed := re.search(r"^cannot write: *(.*)", said, re.MULTILINE):
+            raise LabError(
+                f"{self._device} cannot be written on the board ({failed[1][:160]}): is it "
+                f"write-protected? else replace it"
+            )
+        if "fetched" not in said:
+            words = said.strip().splitlines() or ["the server was silent, cut it, or has no such file"]
+            raise LabError(f"the board did not get {url}: {words[-1][:160]}")
+
+    def _sum(self, shell: Shell, size: int) -> str:
+        whole, rest = divmod(max(size - _HEAD, 0), _HEAD)
+        said = self._ask(shell, "read_back", size, whole=whole, rest=rest)
+        failed = re.search(r"^dd: .*", said, re.MULTILINE)
+        found = re.search(r"^([0-9a-f]{64})\b", said, re.MULTILINE)
+        if failed or not found:
+            reason = failed[0].strip() if failed else "no SHA-256 came"
+            raise LabError(f"{self._device} cannot be read back on the board ({reason}): replace it")
+        return found[1]
+
+
+def _limit(size: int) -> float:
+    return 60 + size / _SLOWEST
+
+
+def boot(target: Any, board: Board, bench: LabgridBench, given: Mapping[str, str]) -> dict[str, Any]:
+    """Boot these files (keys of PARTS) now and at each further boot; returns their facts. Raises UsageError
+    for a missing file or way, LabError for a failed transfer or another kernel or device tree, BoardError
+    for a failed boot.
+    """
+    files = {part: Path(name).expanduser().absolute() for part, name in given.items()}
+    for part, file in files.items():
+        if not file.is_file():
+            raise UsageError(f"there is no {part} {given[part]}")
+    if _TFTP not in board.strategy["media"]:
+        raise UsageError(
+            f"{board.file_name} does not describe its U-Boot's network boot: set "
+            f"`media.{_TFTP}` of the strategy (docs/provisioning.md)"
+        )
+    provider = Provider(target, board, "TFTP", " and ".join(file.name for file in files.values()))
+    staged = {f"{_TFTP}_{part}": provider.stage(file, file.name) for part, file in files.items()}
+    bench.boot_from(_TFTP, staged)
+    try:
+        shell = bench.shell()
+    except BoardError as error:
+        if reason := trouble(bench.console_lines()):
+            raise LabError(f"the board did not boot over TFTP: {reason} ({error})") from error
+        raise
+    facts: dict[str, Any] = {
+        part: {"name": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+        for part, file in files.items()
+    }
+    if "kernel" in files and (kernel := identity.kernel(files["kernel"].read_bytes())):
+        asked = facts["kernel"]["version"] = " ".join(kernel)
+        _check("kernel", asked, shell.run("uname -rv", _TIMEOUT_S).text)
+    if "dtb" in files:
+        asked = facts["dtb"]["model"] = _model(files["dtb"])
+        reply = shell.run("tr -d '\\0' 2>/dev/null </proc/device-tree/model", _TIMEOUT_S)
+        _check("device tree's model", asked, reply.text if reply.status == 0 else "")
+    return facts
+
+
+def _model(file: Path) -> str:
+    """The model that a device tree names, "" for a damaged one and for none."""
+    try:
+        found = fdt.parse_dtb(file.read_bytes()).get_property("model")
+    except Exception:  # noqa: BLE001  # the library raises whatever it stumbles over
+        return ""
+    return str(found.value) if found else ""
+
+
+def _check(what: str, asked: str, found: str) -> None:
+    asked, found = " ".join(asked.split()), " ".join(found.split())
+    if asked and found and asked != found:
+        raise LabError(
+            f"the board does not run the system sent over the network: its {what} is {found!r} "
+            f"and not {asked!r}"
+        )

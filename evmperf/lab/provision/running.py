@@ -1,0 +1,97 @@
+"""Which system a board runs, and whether it is the image that was put on it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from evmperf.lab.provision import identity
+from evmperf.lab.provision.identity import Identity, SystemIdentity
+from evmperf.measure import provenance
+from evmperf.measure.bench import Shell
+from evmperf.model.errors import LabError
+
+_TIMEOUT_S = 30.0
+_EXT_MAGIC = 0xEF53
+_COMPARED = (
+    (
+        "U-Boot",
+        "uboot",
+        ": does the board start from another medium (eMMC boot partition, OSPI), as its boot-mode "
+        "switches say?",
+    ),
+    ("kernel", "kernel", ""),
+    ("build of the kernel", "kernel_version", ""),
+    ("operating system", "name", ""),
+    ("release", "release", ""),
+    ("machine", "machine", ""),
+    ("root partition", "root", ": does its U-Boot boot from another medium than boot.medium?"),
+)
+SCRIPT = Path(__file__).with_name("running.sh").read_text("utf-8")
+
+
+class Running(SystemIdentity, frozen=True, kw_only=True):
+    """A running system, with its root's `device`, that disk's serial number `medium`, and the root's count of
+    writable `mounts` on any host, None if unknown.
+    """
+
+    device: str
+    medium: str = ""
+    mounts: int | None = None
+
+
+def banner(console: Sequence[str]) -> str:
+    """U-Boot proper's first line in what a board said, the last there is: "" if it said none."""
+    said = (identity.banner(line.encode()) for line in reversed(console))
+    return next((text for text in said if text and not text.startswith("U-Boot SPL")), "")
+
+
+def ask(shell: Shell, console: Sequence[str]) -> Running:
+    """Ask a board by its shell; `console` are the lines of its boot, for U-Boot's banner."""
+    return parse(shell.run(SCRIPT, _TIMEOUT_S).text, banner(console))
+
+
+def parse(text: str, uboot: str) -> Running:
+    """Read what SCRIPT printed."""
+    found = r"^=(\w+)\n(.*?)(?=^=\w+$|\Z)"
+    parts = dict(re.findall(found, text.replace("\r", ""), re.MULTILINE | re.DOTALL))
+    said = {name: value.strip() for name, value in parts.items()}
+    mounts = re.fullmatch(rf"([0-9]{{1,5}})\s+[0-9]+\s+{_EXT_MAGIC}", said.get("superblock", ""))
+    return Running(
+        kernel=said.get("kernel", ""),
+        kernel_version=said.get("kernel_version", ""),
+        machine=said.get("machine", ""),
+        build_id=provenance.assignments(said.get("own_release", "")).get("BUILD_ID", ""),
+        os_release=provenance.assignments(said.get("os_release", "")),
+        root=said.get("partuuid") or _partuuid(said),
+        device=said.get("root", ""),
+        uboot=uboot,
+        medium=" ".join(said.get("medium", "").split()),
+        # s_mnt_count (Linux, Documentation/filesystems/ext4/super.rst), where it is ext4's.
+        mounts=int(mounts[1]) if mounts else None,
+    )
+
+
+def _partuuid(said: Mapping[str, str]) -> str:
+    """PARTUUID of the root: of a DOS table by its disk's id, else what the kernel was told."""
+    try:
+        table = bytes.fromhex(said.get("table", ""))
+    except ValueError:
+        table = b""
+    number = re.fullmatch(r"[0-9]{1,3}", said.get("number", ""))
+    # A GPT disk has one partition of type ee in its DOS table, which protects it.
+    if len(table) == 512 and table[510:] == b"\x55\xaa" and table[450] != 0xEE and number:
+        return f"{int.from_bytes(table[440:444], 'little'):08x}-{int(number[0]):02x}"
+    told = re.search(r"\broot=PARTUUID=(\S+)", said.get("command_line", ""))
+    return told[1].lower() if told else ""
+
+
+def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
+    """Raise LabError if a known value differs from the image; `own_loader`: U-Boot is the image's."""
+    # U-Boot first of all: an old loader explains everything after it.
+    for what, name, hint in _COMPARED[0 if own_loader else 1 :]:
+        asked, found = getattr(says, name), getattr(runs, name)
+        if asked and found and asked.split() != found.split():
+            raise LabError(
+                f"the board did not boot the image it was given: its {what} is {found!r}, the "
+                f"image's is {asked!r}{hint}"
+            )

@@ -1,0 +1,192 @@
+"""A case file: everything known of one case of a run, in one file without the lab's secrets.
+
+It is JSON, compressed by gzip: `format`, `run` (of run.json), `records` (of results.jsonl) and
+`files` (text by its name below the run's folder). Whoever reads it makes a run's folder of it, so
+that every command can work on it. It comes from anybody: names, sizes and contents are checked.
+"""
+
+import functools
+import gzip
+import ipaddress
+import re
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evmperf.boards.console import record as console
+from evmperf.measure.runs import spool
+from evmperf.measure.runs.stamps import CONSOLE_LOG
+from evmperf.model import limits
+from evmperf.model.errors import LabError, UsageError
+from evmperf.model.places import is_plain
+from evmperf.model.results import Result
+
+_FORMAT = "evmperf-case/1"
+_FACTS = ("dmesg", "modules", "mounts", "mitigations", "cpufreq")
+"""Documents that go out: the device tree has serial numbers, in hexadecimal digits."""
+_CONSOLE = "facts/console"
+"""The console's text of the case: pieces of the record could cut a secret in two."""
+_UNSAID = {"addresses", "place", "lab"}
+
+_OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+_PATTERNS = {
+    "MAC": r"(?i)\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b",
+    "key": r"(?i)(?:(?<=token)|(?<=password)|(?<=passwd)|(?<=secret))\s*[=:]\s*\S+|(?<=Bearer )\S+",
+    "UUID": r"(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<=PARTUUID=)\S+",
+    "serial": r"(?i)(?:(?<=serial)|(?<=serial number)|(?<=serialno)|(?<=cid))\s*[:=]\s*[\w-]{4,}",
+    "address": rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?![\w]|\.\d)"
+    r"|(?<![\w:.])(?=[0-9a-fA-F:]{0,39}(?:::|(?::[0-9a-fA-F]{1,4}){7}))[0-9a-fA-F:]{3,39}(?![\w:])",
+    "host": r"(?<=://)[\w.-]+|(?<=\w@)[\w.-]+|(?<=/home/)[\w.-]+",
+}
+"""By kind, in the order in which they are replaced. Releases such as 11.02.08.02 are no addresses."""
+_SECRET = re.compile(
+    r"(?i)(?:.*[_.-])?(?:serial|cid|uuid|mac|token|password|secret|host(?:name)?|user)(?:[_.-].*)?"
+)
+"""Names of facts whose values do not go out."""
+_NAMES = {"id", "board", "release", "record", "benchmark", "case", "driver", "profile", "params"}
+"""What goes out as it is: words of the catalogue, whose rows have addresses of TI's testers."""
+_LEAST = 6
+"""Characters of a secret that is looked for everywhere."""
+
+
+class CaseFile(msgspec.Struct, frozen=True):
+    """What such a file has."""
+
+    format: str
+    run: dict[str, Any]
+    records: tuple[dict[str, Any], ...]
+    files: dict[str, str]
+
+
+class Hiding:
+    """Replaces what names a lab, a machine or a person; the same each time by the same word."""
+
+    def __init__(self, hosts: Iterable[str]) -> None:
+        self.known: dict[str, str] = {}
+        """What was found, and what stands there instead."""
+        self._bare: dict[str, str] = {}
+        """The same where it stands without the word that tells what it is."""
+        names = [re.escape(name) for name in sorted(set(hosts), key=len, reverse=True) if len(name) > 1]
+        self._hosts = re.compile(rf"(?<![\w-])(?:{'|'.join(names)})(?![\w-])") if names else None
+
+    def text(self, text: str) -> str:
+        """A text without."""
+        for kind, pattern in _PATTERNS.items():
+            text = re.sub(pattern, functools.partial(self._instead, kind), text)
+        for bare, word in self._bare.items():
+            text = text.replace(bare, word)
+        return self._hosts.sub(functools.partial(self._instead, "host"), text) if self._hosts else text
+
+    def value(self, value: Any) -> Any:
+        """A JSON value without; keys stay, as programs read them."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {
+                key: self._instead(str(key), part)
+                if isinstance(part, str) and part and _SECRET.fullmatch(str(key))
+                else self.value(part)
+                for key, part in value.items()
+            }
+        return [self.value(part) for part in value] if isinstance(value, list | tuple) else value
+
+    def _instead(self, kind: str, match: re.Match[str] | str) -> str:
+        found = match if isinstance(match, str) else match[0]
+        if found in self.known.values() or (kind == "address" and not _is_secret(found)):
+            return found
+        same = sum(word.startswith(f"({kind} ") for word in self.known.values())
+        word = self.known.setdefault(found, f"({kind} {same + 1})")
+        if len(bare := found.strip(" \t:=")) >= _LEAST:
+            self._bare[bare] = word
+        return word
+
+
+def _is_secret(text: str) -> bool:
+    try:
+        return not ipaddress.ip_address(text).is_loopback
+    except ValueError:
+        return False
+
+
+def pack(folder: Path, benchmark: str, case: str, hosts: Iterable[str]) -> tuple[bytes, list[str]]:
+    """The case file of one case of a run, and what goes out with it, a line each; `hosts` are names
+    that are hidden besides those of the run. Raises UsageError for a case that is not there.
+    """
+    run = spool.read_run(folder)
+    chosen = [r for r in spool.read_results(folder) if (r.benchmark, r.case) == (benchmark, case)]
+    if not chosen:
+        raise UsageError(f"{run.id} has no case {benchmark} {case!r}: evmperf show lists them")
+    hiding = Hiding([*hosts, run.lab, run.place])
+    told = {name: part for name, part in msgspec.to_builtins(run.to_dict()).items() if name not in _UNSAID}
+    records = [msgspec.json.decode(spool.line(result)) for result in chosen]
+    files = dict(_files(folder, chosen))
+    for _ in range(2):  # what is told late may stand early
+        hidden = [hiding.value(one) | {n: one[n] for n in _NAMES & set(one)} for one in (told, *records)]
+        packed = CaseFile(_FORMAT, hidden[0], tuple(hidden[1:]), hiding.value(files))
+    listed = [
+        f"run.json: {', '.join(sorted(packed.run))}",
+        *(f"{n}: {len(t)} bytes" for n, t in files.items()),
+    ]
+    listed += sorted(f"replaced by {word}: {found}" for found, word in hiding.known.items())
+    return gzip.compress(msgspec.json.encode(packed), mtime=0), listed
+
+
+def _files(folder: Path, results: list[Result]) -> Iterator[tuple[str, str]]:
+    raw = [name for result in results for name in (*result.raw, *(f.raw for f in result.failures if f.raw))]
+    for name in [*dict.fromkeys(raw), *(f"facts/{name}" for name in _FACTS)]:
+        path = folder / name
+        if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+            yield name, path.read_text(errors="replace")
+    log = folder / CONSOLE_LOG
+    if not log.is_file():
+        return
+    try:
+        pieces = [piece for piece in console.read(log) if piece.kind == "<"]
+    except LabError:
+        return
+    spans = [(r.started_ns, r.started_ns + r.duration_s * 1e9) for r in results]
+    said = b"".join(p.data for p in pieces if any(a <= p.wall_ns <= b for a, b in spans))
+    yield _CONSOLE, said[: limits.CASE_BYTES // 2].decode(errors="replace")
+
+
+_unpacked: list[tempfile.TemporaryDirectory[str]] = []
+"""Folders that go when the process ends."""
+
+
+def unpack(file: Path) -> Path:
+    """The folder of a run with a file's case, for this process; raises UsageError for another file."""
+    try:
+        with file.open("rb") as opened:
+            packed = opened.read(limits.CASE_BYTES + 1)
+        unpacker = zlib.decompressobj(wbits=31)
+        text = unpacker.decompress(packed, limits.CASE_BYTES + 1)
+        if len(text) > limits.CASE_BYTES or len(packed) > limits.CASE_BYTES:
+            raise UsageError(f"{file}: is larger than {limits.mib(limits.CASE_BYTES)}: not read")
+        found = msgspec.json.decode(text, type=CaseFile)
+    except (OSError, zlib.error, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: is neither a run nor a case file: {error}") from None
+    if found.format != _FORMAT or len(found.files) > limits.STEP_FILES:
+        raise UsageError(f"{file}: is of format {found.format[:40]!r}, or has too many files: update evmperf")
+    bad = [name for name in found.files if not all(map(is_plain, name.split("/")))]
+    if bad or any(name.split("/")[0] not in ("raw", "facts") for name in found.files):
+        raise UsageError(f"{file}: has a file with a name that is not one of evmperf's: not read")
+    scratch = tempfile.TemporaryDirectory(prefix="evmperf-case-")
+    folder = Path(scratch.name) / "case"
+    folder.mkdir()
+    (folder / "run.json").write_bytes(msgspec.json.encode(found.run))
+    (folder / spool.RECORDS).write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in found.records))
+    try:
+        for name, content in found.files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{file}: has a file {name[:80]!r} that cannot be written: {error.strerror}"
+        ) from None
+    spool.read_run(folder)
+    _unpacked.append(scratch)
+    return folder

@@ -1,0 +1,174 @@
+"""Earlier runs, from wherever they are kept."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from evmperf.measure.runs import casefile, spool
+from evmperf.model import comparable
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import Key
+from evmperf.model.results import Result
+from evmperf.model.run import Run
+from evmperf.model.stats import Summary, summarise
+
+GUIDE = "guide"
+"""Kind of the runs that are figures of a published guide."""
+SAMPLE, RESULT, BOOT_MARK, RUN, VERDICT = "sample", "result", "boot_mark", "run", "verdict"
+"""The measurements that runs are stored as in a database (docs/results.md)."""
+ADDRESSES = ("report", "job", "pipeline")
+"""What the point of a run leads to, as the fields `report_url` and so on."""
+UNKNOWN = "unknown"
+"""The release of a run that has none: a tag cannot be empty."""
+
+
+class Taken(NamedTuple):
+    """One figure of a run with no more than what judging needs: its samples in `unit`, and what its
+    case was measured under; cases measured alike share that, the very same object.
+    """
+
+    key: Key
+    unit: str
+    samples: tuple[float, ...]
+    under: comparable.ComparableCase | Result
+
+
+KeySamples = tuple[Key, str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run, with a way to read its results: there may be many, and few of them wanted."""
+
+    run: Run
+    results: Callable[[], list[Result]]
+    folder: Path | None = None
+    """Where its raw files are; None in a database."""
+    brief: Callable[[], Iterable[Taken] | None] | None = None
+    """All its figures if they are quick to read, else None; raises as reading does."""
+    narrow: Callable[[str, str], Iterable[KeySamples]] | None = None
+    """The samples of a benchmark, and of a case if one is named, where a database picks them."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one run measured of one metric of one case."""
+
+    run: Run
+    case: str
+    unit: str
+    summary: Summary
+
+
+class RunSource(Protocol):
+    """A source of earlier runs: a folder of spools, a database. Methods raise UsageError or LabError."""
+
+    def runs(self, board: str | None = None) -> list[StoredRun]:
+        """The runs of a board without published guides, or those of all boards with them, oldest first."""
+
+
+def measured(runs: Iterable[StoredRun], benchmark: str, case: str = "") -> dict[str, list[Measured]]:
+    """Each metric of a benchmark over some runs, in their order; holds no more than it returns."""
+    found: dict[str, list[Measured]] = {}
+    for entry in runs:
+        values: dict[tuple[str, str, str], list[float]] = {}
+        for key, unit, samples in entry.narrow(benchmark, case) if entry.narrow else _samples(entry):
+            if key.benchmark == benchmark and case in ("", key.case):
+                values.setdefault((key.metric, key.case, unit), []).extend(samples)
+        for (metric, label, unit), numbers in values.items():
+            found.setdefault(metric, []).append(Measured(entry.run, label, unit, summarise(numbers)))
+    return found
+
+
+def _samples(entry: StoredRun) -> Iterator[KeySamples]:
+    if brief := entry.brief and entry.brief():
+        yield from (taken[:3] for taken in brief)
+        return
+    for result in spool.results_in(entry.folder) if entry.folder else entry.results():
+        for sample in result.samples:
+            yield Key(result.benchmark, result.case, sample.metric), sample.unit, (sample.value,)
+
+
+@dataclass(frozen=True)
+class SpoolFolder:
+    """The runs below one folder, as `--results` names it."""
+
+    results: Path
+
+    def __str__(self) -> str:
+        return f"{self.results}/"
+
+    def runs(
+        self, board: str | None = None, left_out: Callable[[str], None] = spool.leave_out
+    ) -> list[StoredRun]:
+        """See RunSource. `left_out` is told of each folder without a readable run."""
+        found = []
+        for path in self.results.glob("*/run.json"):
+            try:
+                entry = in_folder(path.parent)
+            except UsageError as error:
+                left_out(str(error))
+                continue
+            if board is None or (entry.run.board == board and entry.run.kind != GUIDE):
+                found.append(entry)
+        return sorted(found, key=lambda entry: by_age(entry.run))
+
+
+def in_folder(folder: Path) -> StoredRun:
+    """The run in a folder; raises UsageError when there is none."""
+    return StoredRun(spool.read_run(folder), partial(spool.read_results, folder), folder)
+
+
+def by_age(run: Run) -> tuple[int, str]:
+    """What runs sort by: the oldest first."""
+    return run.started_ns, run.id
+
+
+class WithHistory:
+    """The runs of another source and those of the history; of a run in both, the other's."""
+
+    def __init__(self, source: RunSource, history: RunSource) -> None:
+        self.sources: Sequence[RunSource] = (source, history)
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.sources))
+
+    def runs(self, board: str | None = None) -> list[StoredRun]:
+        """See RunSource."""
+        entries = (entry for source in reversed(self.sources) for entry in source.runs(board))
+        once = {(entry.run.lab, entry.run.board, entry.run.id): entry for entry in entries}
+        return sorted(once.values(), key=lambda entry: by_age(entry.run))
+
+
+def run_folder(given: str, results: Path, *others: Path) -> Path:
+    """The folder of a run: itself, or that of a case file; its name, or an unambiguous beginning of its
+    name, below `results` or another folder; `last`, or `last~2` for the second run before the last.
+
+    Raises UsageError for a run that does not exist or is ambiguous.
+    """
+    if back := _BACK.fullmatch(given):
+        runs = [path.parent for path in results.glob("*/run.json")]
+        if not runs:
+            raise UsageError(f"{results}: holds no runs; measure with pytest --lg-env BOARD.yaml")
+        if int(back[1] or 0) >= len(runs):
+            raise UsageError(f"{given}: {results} holds only {len(runs)} runs")
+        return sorted(runs, key=lambda path: (path / "run.json").stat().st_mtime)[-1 - int(back[1] or 0)]
+    if Path(given).is_file():
+        return casefile.unpack(Path(given))
+    for folder in (Path(given), *(place / given for place in (results, *others))):
+        if (folder / "run.json").is_file():
+            return folder
+    found = sorted({path.parent for place in (results, *others) for path in place.glob("*/run.json")})
+    begun = [folder for folder in found if given and folder.name.startswith(given)]
+    if len(begun) > 1:
+        names = ", ".join(folder.name for folder in begun[-3:])
+        raise UsageError(f"{given!r} fits {len(begun)} runs, among them {names}: type more of the name")
+    if begun:
+        return begun[0]
+    raise UsageError(f"no run {given!r}, neither as a folder nor in {results}")
+
+
+_BACK = re.compile(r"last(?:~([0-9]{1,6}))?")

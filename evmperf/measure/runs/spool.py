@@ -1,0 +1,364 @@
+"""The spool: a run on disk, the truth from which every table, database and guide is fed.
+
+    results/<run>/run.json       the run and its facts, replaced atomically
+    results/<run>/results.jsonl  one record a line, appended and fsynced: results and boots
+    results/<run>/raw/...        raw outputs
+    results/<run>/console.log    every byte of the console and its time: evmperf.boards.console.record
+
+Records carry the schema's number (`evmperf.model.results`); readers never guess.
+"""
+
+import contextlib
+import errno
+import fcntl
+import functools
+import json
+import logging
+import mmap
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from io import FileIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from evmperf.measure.runs import stamps
+from evmperf.model.errors import LabError, RefusedOutput, UsageError
+from evmperf.model.places import is_plain
+from evmperf.model.records import KINDS, BootRecord
+from evmperf.model.results import SCHEMA, Header, Result, SpoolRecord
+from evmperf.model.run import Run
+
+RECORDS = "results.jsonl"
+"""The file of a run's records."""
+
+_NAMED = 5
+"""Damaged lines of a file that are named, one by one."""
+_ALONE_S = 30.0
+"""How long another process may take to append; it does nothing but write and sync."""
+
+
+def _plain(value: object) -> object:
+    """What a fact or condition of no type of ours is on the disk."""
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
+_RUN = msgspec.json.Encoder(enc_hook=_plain, order="sorted")
+_HEADER = msgspec.json.Decoder(Header)
+_DECODERS = {str(kind.__struct_config__.tag): msgspec.json.Decoder(kind) for kind in KINDS}
+_BEGIN = f'{{"schema":{SCHEMA},'.encode()
+_log = logging.getLogger(__name__)
+
+
+class Damaged(UsageError):
+    """What a file says is nothing that evmperf has written."""
+
+
+class Spool:
+    """The folder of one run, appended to record by record; raises LabError, or UsageError for a bad id."""
+
+    def __init__(self, results: Path, run: Run) -> None:
+        if not is_plain(run.id):
+            raise UsageError(f"{run.id!r} is not a run id: use letters, digits, . and - only")
+        self.folder = results / run.id
+        self.run = run
+        with _writing(self.folder, _FREE):
+            (self.folder / "raw").mkdir(parents=True)
+        self._held: BinaryIO | None = None
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when something more is safe on the disk; must return at once."""
+        sync(results)
+        self.save()
+
+    @property
+    def console_log(self) -> Path:
+        """Where the console's record goes."""
+        return self.folder / stamps.CONSOLE_LOG
+
+    def hold(self) -> None:
+        """Hold this run as its measurer until the end of this process; see `is_live`."""
+        with _writing(self.folder, _FREE):
+            self._held = (self.folder / RECORDS).open("ab")
+            # Nobody else holds a new run: this waits for no more than who asks `is_live`.
+            fcntl.flock(self._held, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Be known as that no more."""
+        if self._held:
+            self._held.close()
+
+    def save(self) -> None:
+        """Write run.json, so that a reader sees the old one or the new one and nothing between."""
+        text = msgspec.json.format(_encoded(_RUN, self.run.to_dict()), indent=1)
+        with _writing(self.folder, _FREE):
+            _replace(self.folder / "run.json", text + b"\n")
+        self.on_change()
+
+    def append(self, record: SpoolRecord) -> None:
+        """Append one record and wait until it is on the disk; all of it or nothing."""
+        self.append_all([record])
+
+    def append_all(self, records: Iterable[SpoolRecord]) -> None:
+        """Append records as one write and wait until they are on the disk; all or nothing."""
+        append_records(self.folder, records)
+        self.on_change()
+
+    def keep_raw(self, name: str, text: str) -> str:
+        """Keep a raw output; returns its name. Raises RefusedOutput for a name outside `raw/`."""
+        path = self.folder / "raw" / name
+        if not (
+            all(map(is_plain, name.split("/")))
+            and path.resolve().is_relative_to(self.folder.resolve() / "raw")  # no link leads away
+        ):
+            raise RefusedOutput(f"{name[:200]!r} is not a file name: raw output not kept", text)
+        with _writing(self.folder, _FREE):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return str(path.relative_to(self.folder))
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or a folder's entries are on the disk; raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def append_records(folder: Path, records: Iterable[SpoolRecord]) -> None:
+    """Append records to a run as one write and wait until they are on the disk.
+
+    All or nothing: raises LabError when the disk does not take them. What a crash has left of a
+    last line goes.
+    """
+    lines = b"".join(map(line, records))
+    with _writing(folder, _FREE), _alone(folder), (folder / RECORDS).open("a+b", buffering=0) as file:
+        append_lines(file, lines)
+
+
+def append_lines(file: FileIO, lines: bytes) -> None:
+    """Append whole lines to an unbuffered file of lines that nobody else writes meanwhile, and wait
+    until they are on the disk; all or nothing. Raises OSError.
+    """
+    good = file.seek(0, os.SEEK_END)
+    if good and os.pread(file.fileno(), 1, good - 1) != b"\n":
+        with mmap.mmap(file.fileno(), good, access=mmap.ACCESS_READ) as data:
+            end = data.rfind(b"\n") + 1
+            torn = data[end:]
+        if _is_json(torn):
+            lines = b"\n" + lines  # whole, but for its end
+        else:
+            good = file.truncate(end)
+    try:
+        if file.write(lines) != len(lines):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file.fileno())
+    except OSError:
+        file.truncate(good)
+        raise
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError):
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Be the only one that appends to a run; raises OSError when another takes too long."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    deadline = time.monotonic() + _ALONE_S
+    try:
+        while True:
+            try:
+                # The records' own lock is that of who measures the run.
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            except OSError:
+                break  # a network file system that locks no folders
+            else:
+                break
+        yield
+    finally:
+        os.close(handle)
+
+
+_FREE = ": free some space or name another folder with --results=FOLDER; the results until now are safe"
+
+
+@contextlib.contextmanager
+def _writing(place: Path, remedy: str = "") -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise LabError(f"{place}: cannot be written ({error.strerror}){remedy}") from error
+
+
+def write_whole(target: Path, data: bytes, *, sync: bool = True) -> None:
+    """Write a file, so that a reader sees the old one or the new one and nothing between; `sync` waits
+    until it is on the disk. Raises LabError.
+    """
+    with _writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _replace(target, data, sync)
+
+
+def _replace(target: Path, data: bytes, sync: bool = True) -> None:
+    scratch = target.with_name(f".{target.name}.new")
+    with scratch.open("wb") as file:
+        file.write(data)
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
+    scratch.replace(target)
+
+
+def line(record: SpoolRecord) -> bytes:
+    """The line of a record."""
+    return _BEGIN + _encoded(_ENCODER, record)[1:] + b"\n"
+
+
+def _encoded(encoder: msgspec.json.Encoder, value: SpoolRecord | dict[str, Any]) -> bytes:
+    try:
+        return encoder.encode(value)
+    except UnicodeEncodeError:
+        # Half a character, as a tool's JSON may have it: no reason to lose the rest.
+        text = json.dumps(msgspec.to_builtins(value, enc_hook=_plain), ensure_ascii=False)
+        return text.encode(errors="replace")
+
+
+@contextlib.contextmanager
+def new_folder(results: Path) -> Iterator[Path]:
+    """A temporary folder beside the runs, to prepare one in; raises LabError."""
+    with _writing(results):
+        results.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.TemporaryDirectory(prefix=".new-", dir=results)
+    with scratch as path:
+        yield Path(path)
+
+
+def new_run_id(board: str) -> str:
+    """An id that sorts by time and is unique across labs: board, UTC time, 4 random hex digits."""
+    return f"{board}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+def read_run(folder: Path) -> Run:
+    """Read run.json as of today's schema; raises UsageError for none, or one of a later schema."""
+    path = folder / "run.json"
+    try:
+        text = path.read_bytes().decode()
+        header(str(path), text)
+        run = Run.from_dict(msgspec.json.decode(text, type=dict[str, Any]))
+    except OSError as error:
+        raise UsageError(f"{folder}: holds no run ({path.name}: {error.strerror})") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Damaged(f"{path}: is damaged: {error}") from error
+    if not is_plain(run.id):
+        raise Damaged(f"{path}: is damaged: {run.id!r} is not a run id")
+    run.schema = SCHEMA
+    return run
+
+
+def is_live(folder: Path) -> bool:
+    """Whether the process that measures this run is still there."""
+    try:
+        with (folder / RECORDS).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
+
+
+@functools.cache
+def leave_out(reason: str) -> None:
+    """Say, once, that something damaged is left out of what is read."""
+    _log.warning("evmperf: %s: left out", reason)
+
+
+def read_records(folder: Path) -> Iterator[SpoolRecord]:
+    """All whole records of a run; damaged lines are named. Raises UsageError for a later evmperf's."""
+    return (record for _, record in records_from(folder, 0))
+
+
+def records_from(folder: Path, offset: int) -> Iterator[tuple[int, SpoolRecord]]:
+    """The whole records from a byte of results.jsonl on, each with the byte that follows it; those
+    of an old run with the errors of their times (`evmperf.measure.runs.stamps`).
+    """
+    amend: Callable[[SpoolRecord], SpoolRecord] | None = None
+    for end, schema, record in _decoded(folder / RECORDS, offset):
+        if schema < stamps.MEASURED_SINCE and amend is None:
+            records = (one for _, _, one in _decoded(folder / RECORDS, 0))
+            amend = stamps.amending(folder, [one for one in records if isinstance(one, BootRecord)])
+        yield end, amend(record) if amend and schema < stamps.MEASURED_SINCE else record
+
+
+def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, SpoolRecord]]:
+    """Each whole record from a byte on, with the byte that follows it and its schema."""
+    if not path.exists():
+        return
+    begin, damaged = offset, 0
+    with path.open("rb") as file:
+        file.seek(offset)
+        for number, text in enumerate(file, 1):
+            if not text.endswith(b"\n"):
+                break
+            where = f"{path} byte {offset}" if begin else f"{path} line {number}"
+            offset += len(text)
+            try:
+                said = text.decode()
+                found = header(where, said)
+                if found.record not in _DECODERS:
+                    raise Damaged(f"{where}: is damaged: no record is {found.record[:40]!r}")
+                record = _DECODERS[found.record].decode(said)
+            except (Damaged, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
+                damaged += 1
+                if damaged <= _NAMED:
+                    leave_out(str(error) if isinstance(error, Damaged) else f"{where}: is damaged: {error}")
+            else:
+                yield offset, found.schema, record
+    if damaged > _NAMED:
+        leave_out(f"{path}: is damaged: {damaged - _NAMED} more lines")
+
+
+def results_in(folder: Path) -> Iterator[Result]:
+    """The results of a run one by one: there may be more than memory holds."""
+    return (record for record in read_records(folder) if isinstance(record, Result))
+
+
+def read_results(folder: Path) -> list[Result]:
+    """All results of a run."""
+    return list(results_in(folder))
+
+
+def header(where: str, text: str) -> Header:
+    """What a line or file says of itself; raises UsageError that begins with `where` when it is
+    none of evmperf's, or of a later version.
+    """
+    try:
+        found = _HEADER.decode(text)
+    except msgspec.ValidationError:
+        found = Header(0)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Damaged(f"{where}: is damaged: {error}") from error
+    if found.schema < 1:
+        raise Damaged(f"{where}: states no schema; it is not an evmperf file")
+    if found.schema > SCHEMA:
+        raise UsageError(
+            f"{where}: has schema {found.schema}, this evmperf reads up to {SCHEMA}: update evmperf"
+        )
+    return found

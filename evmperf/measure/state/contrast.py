@@ -1,0 +1,110 @@
+"""What is different between the states of one case in two runs, and may make its figures worse."""
+
+import operator
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from evmperf.measure.state.rules import NO_LINK, Finding, cpus, leading
+from evmperf.model.run import Run
+from evmperf.model.state import State, Value
+
+Rank = Callable[[Value], tuple[float, ...]]
+
+_TIMINGS = (0, 3, 2, 4, 1, 5, 7, 8, 9, 6, 10)
+"""The kernel's MMC_TIMING_*, the slowest first."""
+
+
+def _numbers(value: Value) -> tuple[float, ...]:
+    """What it says in numbers; a line of a flash carries twice as much with D as with S."""
+    found = re.findall(r"(\d{1,15}(?:\.\d{1,9})?)(D?)", str(value))
+    return tuple(float(number) * (2 if double else 1) for number, double in found)
+
+
+def _timing(value: Value) -> tuple[float, ...]:
+    number = leading(value)
+    return (_TIMINGS.index(int(number)),) if number in _TIMINGS else ()
+
+
+def _is(best: str, value: Value) -> tuple[float, ...]:
+    return (str(value).startswith(best),)
+
+
+_SETTINGS: dict[str, Rank | None] = {
+    r"queue\.(?:read_ahead_kb|nr_requests|max_sectors_kb)|card\.cmdq_en|tcp_[rw]mem": _numbers,
+    r"mmc\.ios\.(?:clock|actual_clock|bus_width)|spi_nor\..*|ufs\.(?:gear|lane)": _numbers,
+    r"usb\..*\.speed|pci\..*link_\w+|(?:tester\.)?net\.(?:speed|mtu)": _numbers,
+    r"cpu\.\w+\.scaling_m\w+_freq|devfreq\..*\.m\w+_freq|idle\..*\.disable": _numbers,
+    r"cpu\.online": lambda value: (cpus(value),),
+    r"mmc\.ios\.timing_spec": _timing,
+    r"(?:tester\.)?ethtool-k\.(?:[rt]x-checksumming|[\w-]+-offload)": partial(_is, "on"),
+    r"(?:tester\.)?net\.duplex": partial(_is, "full"),
+    r"(?:cpu\.\w+\.scaling_|devfreq\..*\.)governor": partial(_is, "performance"),
+    r"queue\.write_cache": partial(_is, "write back"),
+    r"ufs\.rate": partial(_is, "HS_RATE_B"),
+    r"queue\.scheduler|disk\.(?:model|firmware_rev)|card\.(?:name|fwrev)|ufs\.mode": None,
+    r"usb\.(?:.*\.)?interface|(?:tester\.)?(?:ethtool-[ca]\..*|tc)": None,
+    r"cpu\.isolated|sched_rt_runtime_us|.*current_clocksource|(?:crypto|display|alsa)\..*": None,
+}
+"""What somebody set or hardware agreed on, and the rank of its values: one of a higher rank than in the other
+run makes no figure worse. None: either may be the worse one. Records of 0.1 have parts of offloads, too.
+"""
+_WHILE_USED = re.compile(r"(?:crypto|display|alsa)\..*")
+"""What is there only while somebody uses it, and says nothing where it is not."""
+_BOUNDS = re.compile(r".*(?:clock|speed|width|freq|lane|mem|max_sectors_kb)")
+"""Settings whose ratio bounds what they cost: a rate, or what is under way at a time."""
+_SLOWER = 3.0
+"""How many times longer a disk's requests wait, which is no chance any more."""
+_REQUESTS = 20
+_HELPS = re.compile(r"quiet|mitigations=off|loglevel=[0-4]")
+_HURTS = re.compile(r"nosmp|(?:max|nr_)cpus=.*|mem=.*|debug|initcall_debug|ignore_loglevel|earlycon.*")
+"""Words for the kernel that make no figure worse, or none better."""
+
+
+def between(ours: State, theirs: State, name: str) -> Iterator[Finding]:
+    """What is set otherwise than in the state of the run `name`, where that may be worse."""
+    for setting in sorted({*ours.shown, *theirs.shown}):
+        kinds = [rank for pattern, rank in _SETTINGS.items() if re.fullmatch(pattern, setting)]
+        here, there = (_of(state, setting) for state in (ours, theirs))
+        if not kinds or here == there or {here, there} & NO_LINK:
+            continue
+        if _WHILE_USED.fullmatch(setting) and None in (here, there):
+            continue
+        low, high = (kinds[0](v) if kinds[0] and v is not None else () for v in (here, there))
+        if low != high and len(low) >= len(high) and all(map(operator.ge, low, high)):
+            continue
+        pairs = zip(low, high, strict=False) if _BOUNDS.fullmatch(setting) else ()
+        size = max((most / least for least, most in pairs if 0 < least < most), default=0.0)
+        now, then = ("absent" if value is None else value for value in (here, there))
+        yield Finding(setting, f"{setting} is {now}, in {name} it was {then}", size=size)
+
+
+def arguments(ours: Run, theirs: Run) -> Iterator[Finding]:
+    """Words on the kernel's command line that only one of the runs has; what names a disk is no cause."""
+    lines = (run.facts.command_line.split() for run in (ours, theirs))
+    here, there = ({word for word in line if not word.startswith("root=")} for line in lines)
+    for word in sorted(here ^ there if here and there else ()):
+        mine = word in here
+        if (_HELPS if mine else _HURTS).fullmatch(word):
+            continue
+        reason = f"the kernel's arguments have {'' if mine else 'no '}{word}, unlike {theirs.id}'s"
+        yield Finding(f"argument {'+' if mine else '-'}{word}", reason)
+
+
+def slower(ours: State, theirs: State, name: str) -> Iterator[Finding]:
+    """A disk that needs longer for its requests than in the run `name`."""
+    for way in ("read", "write"):
+        counts, waits = (
+            [state.counted.get(f"disk.{way}_{what}", 0) for state in (ours, theirs)]
+            for what in ("count", "ms")
+        )
+        here, there = (ms / max(count, 1) for ms, count in zip(waits, counts, strict=True))
+        if min(counts) >= _REQUESTS and here > _SLOWER * there > 0:
+            reason = f"the disk needed {here:.3g} ms for a {way} request, in {name} {there:.3g} ms"
+            yield Finding("device", reason, size=here / there)
+
+
+def _of(state: State, setting: str) -> Value | None:
+    """A setting while the case ran, if one look saw it awake."""
+    before, after = state.shown.get(setting), state.after(setting)
+    return after if before in NO_LINK else before

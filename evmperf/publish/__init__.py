@@ -1,0 +1,1 @@
+"""What is made of runs: report, site, guide, dashboards, and what goes into databases and stores."""

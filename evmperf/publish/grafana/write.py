@@ -1,0 +1,188 @@
+"""Dashboards and alert rules of `dashboards.yaml` and `alerts.yaml`, and the files that they make.
+
+Both have Grafana's own form, but for these words: `like` begins with a part of `parts.yaml`, `ask` is a
+query, `queries` are a panel's, `columns` those of a table, `rows` a dashboard's panels below headings.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards import yamlfile
+from evmperf.boards.vocabulary import FEATURES
+from evmperf.model.places import project
+from evmperf.model.results import Metric
+from evmperf.publish.grafana.query import FLUX, LANGUAGES, SQL, Language, flat
+
+FOLDER = project("dashboards")
+DASHBOARDS = {FLUX: "grafana", SQL: "grafana-sql"}
+"""The folders below FOLDER that Grafana reads, and only these."""
+ALERTS = {FLUX: "provisioning/alerting/evmperf.yaml", SQL: "provisioning-sql/alerting/evmperf.yaml"}
+_FULL_WIDTH = 24
+
+
+def files(*languages: str) -> dict[str, str]:
+    """Every generated file (of some languages only): its name below dashboards/, and its text."""
+    said, alerts = (
+        yamlfile.own("publish/grafana/dashboards.yaml"),
+        yamlfile.own("publish/grafana/alerts.yaml"),
+    )
+    drivers = dict.fromkeys(sorted(benchmark.driver for benchmark in catalogue.benchmarks().values()))
+    dashboards = [*said["dashboards"], *(_of_driver(driver, said) for driver in drivers)]
+    parts = yamlfile.own("publish/grafana/parts.yaml")
+    made = {}
+    for name in languages or LANGUAGES:
+        build = _Building(LANGUAGES[name], parts).built
+        for dashboard in map(build, dashboards):
+            file = f"{DASHBOARDS[name]}/{dashboard['uid'].removeprefix('evmperf-')}.json"
+            made[file] = json.dumps(dashboard, indent=1, sort_keys=True) + "\n"
+        made[ALERTS[name]] = yaml.safe_dump(build(alerts), sort_keys=False)
+    return made
+
+
+def _of_driver(driver: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """The dashboard of a driver: every metric of every benchmark over time."""
+    rows = [
+        {
+            "title": benchmark.title,
+            "panels": [_panel(said, benchmark, *found) for found in _metrics(benchmark)],
+            "collapsed": number > 0,
+        }
+        for number, benchmark in enumerate(b for b in catalogue.benchmarks().values() if b.driver == driver)
+    ]
+    found: dict[str, Any] = _filled(said["driver"], driver=driver, does=FEATURES[driver])
+    return found | {"rows": rows}
+
+
+def _metrics(benchmark: Benchmark) -> Iterable[tuple[Metric, list[str]]]:
+    """Each metric in each unit, with its cases in all profiles."""
+    found: dict[tuple[str, str], tuple[Metric, list[str]]] = {}
+    for profile in benchmark.profiles:
+        for case in benchmark.cases(profile):
+            for metric in benchmark.metrics_of(case):
+                cases = found.setdefault((metric.name, metric.unit), (metric, []))[1]
+                if case.label not in cases:
+                    cases.append(case.label)
+    return found.values()
+
+
+def _panel(said: Mapping[str, Any], benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> Any:
+    fields = said["panel"]["fieldConfig"]
+    overrides = [
+        _filled(one, case=case)
+        for one in fields["overrides"]
+        for case in (cases if "{case}" in str(one) else [""])
+    ]
+    panel = _filled(
+        {name: value for name, value in said["panel"].items() if name != "fieldConfig"},
+        title=benchmark.title,
+        benchmark=benchmark.name,
+        metric=metric.name,
+        metric_title=metric.title,
+        unit=metric.unit,
+        way=said["ways"][metric.better],
+    )
+    unit = said["units"].get(metric.unit, f"suffix: {metric.unit}")
+    return panel | {"fieldConfig": {"defaults": {"unit": unit}, "overrides": overrides}}
+
+
+def _filled(value: Any, **words: str) -> Any:
+    """Data with words in the place of their names in braces."""
+    if isinstance(value, str):
+        return value.format(**words)
+    if isinstance(value, list):
+        return [_filled(part, **words) for part in value]
+    if isinstance(value, dict):
+        return {name: _filled(part, **words) for name, part in value.items()}
+    return value
+
+
+class _Building:
+    """Makes Grafana's form of our data, with queries in one language."""
+
+    def __init__(self, language: Language, parts: Mapping[str, Any]) -> None:
+        self._language = language
+        self._parts = parts
+
+    def built(self, value: Any) -> Any:
+        """Grafana's form of a part; raises KeyError for a part or a step that is not there."""
+        if isinstance(value, list):
+            return [self.built(part) for part in value]
+        if not isinstance(value, dict):
+            return value
+        value = dict(value)
+        while like := value.pop("like", None):
+            value = _merged(self._parts[like], value)
+        asked, queries, rows = value.pop("ask", None), value.pop("queries", ()), value.pop("rows", ())
+        columns = value.pop("columns", None)
+        found = {name: self.built(part) for name, part in value.items()}
+        if asked:
+            found |= self._asked(asked, target="refId" in found)
+        if queries:
+            letters = enumerate(queries, ord("A"))
+            targets = [{"like": "target", "refId": chr(letter), "ask": asked} for letter, asked in letters]
+            found |= {"targets": self.built(targets), **self._split(queries)}
+        if columns:
+            # Flux defines no order.
+            names = self._language.names
+            order = {names.get(name, name): number for number, name in enumerate(columns)}
+            headings = {names.get(name, name): heading for name, heading in columns.items()}
+            options = {"indexByName": order, "renameByName": headings}
+            found["transformations"] = [{"id": "organize", "options": options}]
+        if rows:
+            found["panels"] = _laid_out(self.built(rows))
+        return found
+
+    def _asked(self, steps: Any, *, target: bool) -> dict[str, Any]:
+        text = self._language.asked(steps)
+        if target and self._language.target != "query":
+            return {self._language.target: text, "rawQuery": True, "format": "table"}
+        return {"query": text}
+
+    def _split(self, queries: Any) -> dict[str, Any]:
+        """What makes a line of each value of a column, which Flux does by itself."""
+        lines = [step["wide"]["lines"] for step in flat(queries) if "wide" in step]
+        if self._language.target == "query" or not lines:
+            return {}
+        options = {"fields": lines[:1], "keepFields": False, "naming": {"asLabels": True}}
+        return {"transformations": [{"id": "partitionByValues", "options": options}]}
+
+
+def _merged(below: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`below` with what is in `over`, mappings key by key; `like` is the lower one's."""
+    both = {
+        name: _merged(below[name], part) if isinstance(part, dict) and name in below else part
+        for name, part in over.items()
+    }
+    return {**below, **both}
+
+
+def _laid_out(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Panels under headings that fold, side by side as far as the width goes."""
+    panels: list[dict[str, Any]] = []
+    top = number = 0
+    for row in rows:
+        folded = row.get("collapsed", False)
+        head = {
+            "type": "row",
+            "title": row["title"],
+            "collapsed": folded,
+            "gridPos": {"w": _FULL_WIDTH, "h": 1},
+        }
+        placed = [head, *row["panels"]]
+        left = height = 0
+        for panel in placed:
+            place = panel["gridPos"]
+            if left + place["w"] > _FULL_WIDTH:
+                top, left, height = top + height, 0, 0
+            number += 1
+            panel |= {"id": number, "gridPos": place | {"x": left, "y": top}}
+            left, height = left + place["w"], max(height, place["h"])
+        top += height
+        head["panels"] = placed[1:] if folded else []
+        panels += [head] if folded else placed
+    return panels

@@ -1,0 +1,1 @@
+"""Writing the performance guide of a release."""

@@ -1,0 +1,231 @@
+"""What a guide contains, in which order: as the project writes it, or like a given file."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from evmperf.guides.published.declared import AGAIN, BOARD, Table, tables
+from evmperf.guides.published.dialect import Dialect
+from evmperf.guides.reading.importer import ImportedGuide
+from evmperf.guides.reading.match import MatchedColumn
+from evmperf.model.figures import Figure, Key
+
+Figures = Mapping[str, Mapping[Key, Figure]]
+"""Figures by board."""
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LayoutLine:
+    """One row: its case, its printed key cells, and how many cells it has at least."""
+
+    case: str
+    label: tuple[str, ...]
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One table: its columns, its rows, and how its caption is set."""
+
+    table: Table
+    columns: tuple[MatchedColumn, ...]
+    rows: tuple[LayoutLine, ...]
+    caption: str
+    caption_style: str = "argument"
+    rubric: str = ""
+    keys: tuple[str, ...] = ()
+    """Headers of its key columns, where they are not the declared ones."""
+
+    @property
+    def boards(self) -> tuple[str, ...]:
+        """The boards of its columns, in order."""
+        return tuple(dict.fromkeys(column.board for column in self.columns))
+
+    def filled(self, figures: Figures) -> Iterator[tuple[LayoutLine, MatchedColumn, Figure]]:
+        """Every figure of the table, with its row and column."""
+        for line, column in itertools.product(self.rows, self.columns):
+            yield from ((line, column, f) for f in figures_of(self.table, column, line.case, figures))
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A table that is not known, to be copied as it was, marked as such."""
+
+    text: str
+    origin: str
+
+
+@dataclass
+class Layout:
+    """Tables by section path, sections in order."""
+
+    dialect: Dialect
+    sections: dict[Path, list[Slot | Unread]] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+    """Tables of the guide to be like that are not known, in words."""
+    unmeasured: list[str] = field(default_factory=list)
+    """Known ones that there are no figures for."""
+
+    def add(self, path: Path, entry: Slot | Unread) -> None:
+        """Put a table at the end of its section; a new section goes behind its relatives."""
+        if path not in self.sections:
+            paths = list(self.sections)
+            depths = [shared(known, path) for known in paths]
+            nearest = max(depths, default=0)
+            place = 1 + max((n for n, depth in enumerate(depths) if depth == nearest > 0), default=len(paths))
+            paths.insert(place, path)
+            self.sections = {known: self.sections.get(known, []) for known in paths}
+        self.sections[path].append(entry)
+
+    def slots(self) -> Iterator[tuple[Path, Slot]]:
+        """Every known table with its section."""
+        for path, entries in self.sections.items():
+            for entry in entries:
+                if isinstance(entry, Slot):
+                    yield path, entry
+
+
+def shared(one: Path, other: Path) -> int:
+    """How many headings two sections have in common."""
+    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return len(list(alike))
+
+
+def own(figures: Figures, dialect: Dialect) -> Layout:
+    """The project's own layout for these figures."""
+    layout = Layout(dialect)
+    for table in tables().values():
+        boards = sorted(board for board in figures if _cases(table, figures[board]))
+        together = table.board_in_header and BOARD not in table.section
+        for group in filter(None, [boards] if together else [[board] for board in boards]):
+            _add_own(layout, table, group, figures)
+    return layout
+
+
+def like(imported: ImportedGuide, figures: Figures, keep_unread: bool = False) -> Layout:
+    """The layout of a given guide, filled with these figures; what it has no place for follows. A table of it
+    that is not known is left out, as its figures would be another release's, unless `keep_unread`; either way
+    it is among the layout's `unread`.
+    """
+    layout = Layout(imported.dialect)
+    seen: set[tuple[str, str, str]] = set()
+    for source, found in zip(imported.source.tables, imported.matches, strict=True):
+        if found is None:
+            what = source.caption or " / ".join(source.section) or "no caption"
+            layout.unread.append(f"line {source.line} ({what})")
+            if keep_unread:
+                origin = f"{imported.os} {imported.release}"
+                layout.add(source.section, Unread(source.text, origin))
+            continue
+        rows = []
+        for r in found.rows:
+            whose = {(found.match.table.benchmark, r.case, board) for board in found.match.boards or ("",)}
+            case = r.case + AGAIN if whose & seen else r.case
+            seen |= whose
+            label = r.row.cells[: len(found.match.table.keys)]
+            rows.append(LayoutLine(case, label, len(r.row.cells)))
+        printed = (source.caption, source.caption_style, source.rubric)
+        keys = source.header[: len(found.match.table.keys)]
+        slot = Slot(found.match.table, found.match.columns, tuple(rows), *printed, keys)
+        if filled := _filled(slot, figures):
+            layout.add(source.section, filled)
+        else:
+            layout.unmeasured.append(found.match.table.benchmark)
+    _add_missing(layout, figures)
+    return layout
+
+
+def _filled(slot: Slot, figures: Figures) -> Slot | None:
+    """A slot without the columns and rows that there are no figures for; None if all are gone."""
+    boards = figures if any(slot.boards) else {""} if len(figures) == 1 else ()
+    columns = tuple(column for column in slot.columns if column.board in boards)
+    whole = len(columns) == len(slot.columns)
+    rows = tuple(
+        line if whole else replace(line, width=0)
+        for line in slot.rows
+        if any(figures_of(slot.table, column, line.case, figures) for column in columns)
+    )
+    return replace(slot, columns=columns, rows=rows) if rows else None
+
+
+def figures_of(table: Table, column: MatchedColumn, case: str, figures: Figures) -> list[Figure]:
+    """The figures of one cell: one, several of a column with one for each core, or none."""
+    known = figures.get(column.board or next(iter(figures), ""), {})
+    if case.endswith(AGAIN) and Key(table.benchmark, case, column.metric) not in known:
+        case = case.removesuffix(AGAIN)
+    if column.words:
+        there = (f for key, f in known.items() if key[:2] == (table.benchmark, case))
+        return [f for f in there if column.metric in f.conditions][:1]
+    if not column.listed:
+        found = known.get(Key(table.benchmark, case, column.metric))
+        return [found] if found else []
+    metrics = (column.metric.replace("{n}", str(number)) for number in itertools.count())
+    several = (known.get(Key(table.benchmark, case, metric)) for metric in metrics)
+    return [found for found in itertools.takewhile(bool, several) if found]
+
+
+def _add_missing(layout: Layout, figures: Figures) -> None:
+    """Rows and tables for the figures that have no place yet."""
+    lone = next(iter(figures), "")
+    placed: dict[tuple[str, str], set[str]] = {}
+    for _, slot in layout.slots():
+        for board in slot.boards:
+            cases = placed.setdefault((board or lone, slot.table.benchmark), set())
+            cases.update(line.case for line in slot.rows)
+    for entries in layout.sections.values():
+        for number, entry in enumerate(entries):
+            if isinstance(entry, Slot):
+                more: dict[str, None] = {}
+                for board in (board or lone for board in entry.boards):
+                    known = placed[board, entry.table.benchmark]
+                    cases = _cases(entry.table, figures.get(board, {})) - known
+                    more |= dict.fromkeys(sorted(cases, key=entry.table.place))
+                    known |= cases
+                lines = _lines(entry.table, more, layout.dialect)
+                entries[number] = replace(entry, rows=(*entry.rows, *lines))
+    rest = {
+        board: {key: f for key, f in known.items() if (board, key.benchmark) not in placed}
+        for board, known in figures.items()
+    }
+    for path, slot in own({b: f for b, f in rest.items() if f}, layout.dialect).slots():
+        layout.add(path, slot)
+
+
+def _lines(table: Table, cases: Iterable[str], dialect: Dialect) -> tuple[LayoutLine, ...]:
+    return tuple(LayoutLine(case, tuple(table.label_of(case, dialect).split("|"))) for case in cases)
+
+
+def _add_own(layout: Layout, table: Table, boards: Sequence[str], figures: Figures) -> None:
+    """One table of some boards; of one where its header or section names it."""
+    here = {board: figures[board] for board in boards}
+    path = tuple(boards[0].upper() if part == BOARD else part for part in table.section)
+    cases = sorted(set().union(*(_cases(table, known) for known in here.values())), key=table.place)
+    named = table.board_in_header or len(figures) > 1
+    if named and not table.board_in_header:
+        # Nobody could tell whose figures they are: put the board into the section.
+        path = (*path, boards[0].upper())
+    columns = tuple(
+        MatchedColumn(board if named else "", title, name, words=words)
+        for board in boards
+        for title, name, words in _titles(table, here)
+    )
+    caption = table.captions[0] if table.captions else ""
+    style = "argument" if caption else "none"
+    slot = Slot(table, columns, _lines(table, cases, layout.dialect), caption, style, table.rubric)
+    layout.add(path, slot)
+
+
+def _cases(table: Table, figures: Mapping[Key, Figure]) -> set[str]:
+    """The cases of a table that have a figure in a declared column."""
+    return {key.case for key in figures if key.benchmark == table.benchmark and table.header_of(key.metric)}
+
+
+def _titles(table: Table, figures: Figures) -> list[tuple[str, str, bool]]:
+    """Header, name and kind of a board's columns: metrics with a figure, as declared, and words."""
+    keys = {key for known in figures.values() for key in known if key.benchmark == table.benchmark}
+    there = {key.metric: header for key in keys if (header := table.header_of(key.metric))}
+    order = {texts[0]: number for number, texts in enumerate(table.columns.values())}
+    ordered = sorted(there, key=lambda name: (order.get(there[name], len(order)), name))
+    words = [(texts[0], name, True) for name, texts in table.text_columns.items()]
+    return [*((there[name], name, False) for name in ordered), *words]

@@ -1,0 +1,79 @@
+"""Plots as HTML, for a page with the look of this room (`look`).
+uPlot draws curves when the page is opened, from JSON in an element (`plots.js`); bars are a table. Each
+series has a colour of Okabe and Ito's palette, which the colour-blind can tell apart, and its own dash.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from evmperf.model.outlets import plain
+from evmperf.publish.pages import look
+
+
+@dataclass(frozen=True)
+class Series:
+    """A named line by x; thin, without markers, in the colour of series number `of`, if that is given."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    of: int | None = None
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row of stacked widths in one unit, and the text behind it; `low` and `high` bound the whole bar."""
+
+    label: str
+    widths: Sequence[float]
+    text: str
+    low: float | None = None
+    high: float | None = None
+
+
+def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], unit: str) -> Markup:
+    """Horizontal bars, each of the same parts; `label` says what they show."""
+    longest = max((max(sum(row.widths), row.high or 0.0) for row in rows), default=0.0) or 1.0
+    text = look.render(
+        "publish/pages/bars.html.j2",
+        label=label,
+        parts=parts,
+        bars=rows,
+        unit=unit,
+        share=lambda width: f"{max(0.0, width) / longest:.2%}",
+    )
+    return Markup(text)
+
+
+def lines(
+    label: str, series: Sequence[Series], axes: tuple[str, str], *, sizes: bool = False, zero: bool = True
+) -> Markup:
+    """Lines with markers; `axes` are titles. `sizes`: x is bytes. Without `zero`, y begins at the values."""
+    return _drawn(label, "lines", series, axes, sizes=sizes, zero=zero)
+
+
+def histogram(label: str, series: Sequence[Series], axis: str) -> Markup:
+    """Counts on a logarithmic scale over values; "" where nothing was counted."""
+    counted = [Series(s.name, [p for p in s.points if p[1] > 0]) for s in series]
+    if not any(s.points for s in counted):
+        return Markup("")
+    return _drawn(label, "histogram", counted, (axis, "count"))
+
+
+def spark(values: Sequence[float | None]) -> Markup:
+    """A series as a word-sized line, for a cell of a table."""
+    text = json.dumps([None if v is None else float(f"{v:.4g}") for v in values])
+    return Markup('<div class="spark" aria-hidden="true" data-spark="{}"></div>').format(text)
+
+
+def _drawn(label: str, kind: str, series: Sequence[Series], axes: tuple[str, str], **more: Any) -> Markup:
+    lines = [
+        {"name": one.name, "points": one.points} | ({} if one.of is None else {"of": one.of})
+        for one in series
+    ]
+    data = {"kind": kind, "axes": axes, "series": lines, **more}
+    element = Markup('<div class="plot" role="img" aria-label="{}" data-plot="{}"></div>')
+    return element.format(plain(label), plain(json.dumps(data, separators=(",", ":"))))

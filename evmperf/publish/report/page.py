@@ -1,0 +1,286 @@
+"""Putting a run's report together, from what is on the disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import quote
+
+from evmperf.benchmarks import control, wording
+from evmperf.guides.published import source
+from evmperf.measure.runs import spool
+from evmperf.measure.runs.differences import flattened
+from evmperf.measure.runs.history import GUIDE
+from evmperf.measure.state.answers import Answer
+from evmperf.model.errors import LabError
+from evmperf.model.exits import SIGNS
+from evmperf.model.figures import Baseline, Key
+from evmperf.model.records import BootRecord, VerdictRecord
+from evmperf.model.results import Failure, Result, Status
+from evmperf.model.run import Run
+from evmperf.model.stats import percent, share_text
+from evmperf.model.verdict import NO_COUNTERPART, GoalWord, Outcome
+from evmperf.publish.pages import look
+from evmperf.publish.report import plots
+from evmperf.publish.report.excerpt import excerpts
+from evmperf.publish.report.table import MOST, Beside, Row, beside, result_rows
+
+NAME = "report.html"
+CHANGED = "changed.txt"
+"""In a run's folder: what else changed, where `evmperf check` found something worse."""
+
+_MOST_CASES = 300
+"""Cases of one benchmark on the page; the longest published table has 70."""
+_MOST_ROWS = 4000
+_MOST_FAILED = 40
+_MOST_ANSWERS = 40
+"""Figures whose causes are on the page, the worst first."""
+_TEXT = 4000
+"""Characters of a message or excerpt on the page; the raw file has all of it."""
+
+
+@dataclass
+class _Benchmark:
+    name: str
+    title: str
+    results: list[Result] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    left_out: int = 0
+    plots: list[plots.Plot] = field(default_factory=list)
+
+
+@dataclass
+class _Trouble:
+    """A case or boot that did not go well, with what the console showed."""
+
+    where: str
+    status: str
+    failures: list[Failure]
+    excerpt: str
+
+
+@dataclass
+class _Page:
+    run: Run
+    drivers: dict[str, dict[str, _Benchmark]] = field(default_factory=dict)
+    statuses: dict[str, int] = field(default_factory=dict)
+    troubles: list[_Trouble] = field(default_factory=list)
+    more_troubles: int = 0
+    boots: int = 0
+    failed_boots: int = 0
+    rows: int = 0
+    published: Baseline | None = None
+    """The published figures of the board, of the nearest release."""
+    releases: list[Baseline] = field(default_factory=list)
+    beside: list[Beside] = field(default_factory=list)
+    failed: list[Result] = field(default_factory=list)
+    verdicts: dict[Key, VerdictRecord] = field(default_factory=dict)
+    """Records of verdicts, the last of each figure."""
+
+    @property
+    def state(self) -> str:
+        """`good` where all there is was measured, the run came to its end, and nothing is worse;
+        `unsure` where that is so but for verdicts that could not be told, "" where nobody compared.
+        """
+        whole = set(self.statuses) <= {Status.MEASURED}
+        if not whole or self.run.exit_status or not self.run.ended_ns or self._of(Outcome.WORSE):
+            return "bad"
+        if any(record.reached == GoalWord.MISSED for record in self.goals):
+            return "bad"
+        if not self.verdicts:
+            return ""
+        return "unsure" if self._untold or not self._compared else "good"
+
+    @property
+    def sign(self) -> str:
+        return SIGNS.get(self.state, "")
+
+    @property
+    def headline(self) -> str:
+        """What comparing came to, in sentences that need nothing beside them."""
+        if not self.verdicts:
+            return "Not compared with earlier runs."
+        worse, untold, compared = self._of(Outcome.WORSE), self._untold, self._compared
+        against = " and ".join(dict.fromkeys(_against(one.baseline) for one in self.verdicts.values()))
+        if worse:
+            few = "; ".join(f"{wording.figure(one.key)} {_percent(one)}" for one in worse[:_NAMED])
+            more = f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
+            count = "1 figure is" if len(worse) == 1 else f"{len(worse)} figures are"
+            text = f"{count} worse than {against}: {few}{more}."
+        elif compared:
+            text = f"Decided figures: {compared}, none worse than {against}."
+        else:
+            text = f"No figure could be decided against {against}."
+        if missed := [one for one in self.goals if one.reached == GoalWord.MISSED]:
+            names = "; ".join(f"{wording.figure(one.key)} (owner {one.owner})" for one in missed)
+            text = f"Goal{'s' * (len(missed) != 1)} missed: {names}. {text}"
+        if untold:
+            noise = "noise: a change within the range of each would not show"
+            reasons = (one.why or one.reason for one in untold)
+            whys = Counter(noise if "would not show" in reason else reason for reason in reasons)
+            (why, _), *_ = whys.most_common(1)
+            text += f" {len(untold)} of {len(self.verdicts)} figures are undecided ({why})."
+        return text
+
+    @property
+    def goals(self) -> list[VerdictRecord]:
+        return [record for record in self.verdicts.values() if record.goal]
+
+    def trouble(self, trouble: _Trouble) -> None:
+        if len(self.troubles) >= _MOST_FAILED:
+            self.more_troubles += 1
+        else:
+            self.troubles.append(trouble)
+
+    def _of(self, *outcomes: Outcome) -> list[VerdictRecord]:
+        return [record for record in self.verdicts.values() if record.verdict in outcomes]
+
+    @property
+    def _untold(self) -> list[VerdictRecord]:
+        """The figures that could have had an answer, and have none."""
+        open_ones = self._of(Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
+        return [record for record in open_ones if record.why != NO_COUNTERPART]
+
+    @property
+    def _compared(self) -> int:
+        return len(self._of(Outcome.WORSE, Outcome.BETTER, Outcome.SAME))
+
+
+_NAMED = 3
+"""Worse figures that the sentence names."""
+
+
+def _against(given: str) -> str:
+    """What a run was compared with, in words."""
+    kind, _, name = given.partition(":")
+    known = {"last": f"its earlier runs (at most {name})", "guide": f"the guide {name}"}
+    return known.get(kind, f"{kind} {name}").strip()
+
+
+def _percent(record: VerdictRecord) -> str:
+    return "" if record.change is None else percent(record.change)
+
+
+def _range(record: VerdictRecord) -> str:
+    """The tolerance of a change, as `±3.1 %`; "" if a smaller change was decided by several nights."""
+    if not record.was or record.tolerance is None:
+        return ""
+    share = abs(record.tolerance / record.was)
+    moved = record.verdict in (Outcome.WORSE, Outcome.BETTER)
+    return "" if moved and share > abs(record.change or 0.0) else f"±{share_text(share)}"
+
+
+def write(folder: Path, answers: Sequence[Answer] = ()) -> Path:
+    """Write the report of the run in `folder`, with what `evmperf why` answers of it, and return its path.
+    Raises UsageError for a folder without a run, LabError when the file cannot be written.
+    """
+    target = folder / NAME
+    text = render(folder, answers)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LabError(f"{target}: cannot be written: {error.strerror}") from error
+    return target
+
+
+def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
+    """The page's HTML."""
+    page = _gather(folder)
+    run = page.run
+    began = datetime.fromtimestamp(run.started_ns / 1e9, UTC)
+    length = timedelta(seconds=round((run.ended_ns - run.started_ns) / 1e9))
+    return look.render(
+        "publish/report/report.html.j2",
+        look=look.inline(plots=any(b.plots for there in page.drivers.values() for b in there.values())),
+        page=page,
+        run=run,
+        judged=_judged(page.verdicts),
+        changed=changed.read_text("utf-8") if (changed := folder / CHANGED).is_file() else "",
+        answers=sorted(answers, key=lambda answer: -answer.times)[:_MOST_ANSWERS],
+        unanswered=max(0, len(answers) - _MOST_ANSWERS),
+        key=Key,
+        facts=list(_facts(page.run)),
+        files=[name for name in _FILES if (folder / name).exists()],
+        wording=wording,
+        percent=_percent,
+        range=_range,
+        against=_against,
+        href=quote,
+        when=f"{began:%Y-%m-%d %H:%M} UTC" if run.started_ns else "-",
+        duration=f"{length} long" if run.ended_ns else "not ended",
+    )
+
+
+_FILES = ("console.log", "results.jsonl", "run.json", "junit.xml")
+
+
+def _gather(folder: Path) -> _Page:
+    """Go through the records once, keeping no more than the page can show."""
+    page = _Page(spool.read_run(folder))
+    if page.run.kind != GUIDE:
+        page.releases = source.baselines(page.run)
+        page.published = source.nearest(page.run, page.releases)
+    for record in spool.read_records(folder):
+        if isinstance(record, Result):
+            _take(page, record)
+        elif isinstance(record, VerdictRecord):
+            page.verdicts[record.key] = record
+        elif isinstance(record, BootRecord):
+            page.boots += 1
+            if failure := record.failure:
+                page.failed_boots += 1
+                where = f"boot {page.boots} ({record.goal}), got to {failure.phase or 'nothing'}"
+                said = [Failure(failure.kind, failure.message)]
+                page.trouble(_Trouble(where, "failed", said, record.post_mortem[-_TEXT:]))
+    before = {key: one.was for key, one in page.verdicts.items() if one.was is not None}
+    for benchmark in (b for benchmarks in page.drivers.values() for b in benchmarks.values()):
+        benchmark.rows.sort(key=lambda row: look.natural(row.case))
+        benchmark.results.sort(key=lambda result: look.natural(result.case))
+        benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder, before))
+    texts = excerpts(folder / "console.log", page.failed)
+    for result, text in zip(page.failed, texts, strict=True):
+        where = f"{wording.title(result.benchmark)}, {wording.case(result.benchmark, result.case)}"
+        page.troubles.append(_Trouble(where, str(result.status), list(result.failures[:10]), text[-_TEXT:]))
+    return page
+
+
+def _take(page: _Page, result: Result) -> None:
+    if result.benchmark != control.NAME:
+        page.statuses[result.status] = page.statuses.get(result.status, 0) + 1
+    if result.failures or result.status is not Status.MEASURED:
+        if len(page.failed) < _MOST_FAILED:
+            page.failed.append(result)
+        else:
+            page.more_troubles += 1
+    new = _Benchmark(result.benchmark, wording.title(result.benchmark))
+    benchmark = page.drivers.setdefault(result.driver, {}).setdefault(result.benchmark, new)
+    if len(benchmark.results) >= _MOST_CASES or page.rows >= _MOST_ROWS:
+        benchmark.left_out += 1
+        return
+    benchmark.results.append(result)
+    for row in result_rows(result):
+        benchmark.rows.append(row)
+        page.rows += 1
+        if row.required and page.published and len(page.beside) < MOST:
+            found = beside(page.published, page.releases, result, row)
+            page.beside += [found] if found else []
+
+
+def _judged(verdicts: Mapping[Key, VerdictRecord]) -> dict[str, list[VerdictRecord]]:
+    """Verdicts by their word, worse ones first."""
+    found: dict[str, list[VerdictRecord]] = {str(word): [] for word in Outcome}
+    for record in verdicts.values():
+        found.setdefault(str(record.verdict), []).append(record)
+    return {word: records for word, records in found.items() if records}
+
+
+def _facts(run: Run) -> Iterator[tuple[str, str]]:
+    """Everything known, one line a fact."""
+    yield from (("board", run.board), ("release", run.release), ("operating system", run.os))
+    yield from (("lab", run.lab), ("place", run.place), ("profile", run.profile))
+    yield "kind of run", run.kind
+    for name, fact in sorted(run.facts.to_dict().items()):
+        yield from flattened(name.replace("_", " "), fact) if fact is not False else ()

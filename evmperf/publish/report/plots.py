@@ -1,0 +1,132 @@
+"""Which plots a benchmark's results get."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from markupsafe import Markup
+
+from evmperf.benchmarks import wording
+from evmperf.benchmarks.families.boot import SPANS
+from evmperf.benchmarks.tables import latencies
+from evmperf.model.figures import Key
+from evmperf.model.results import ParamValue, Result
+from evmperf.model.units import Unit, size_bytes
+from evmperf.publish.pages import plots as drawing
+
+_MOST_POINTS = 2000
+_SIZES: Mapping[str, Callable[[ParamValue], int]] = {
+    "block_size": lambda value: size_bytes(str(value)),
+    "buffer_size": lambda value: size_bytes(str(value)),
+    "size_hex": lambda value: int(str(value), 16),
+}
+"""Parameters that are sizes, and their bytes: what figures are drawn against."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A caption, and what stands above it."""
+
+    caption: str
+    html: Markup
+
+
+def of_benchmark(
+    title: str, results: Sequence[Result], folder: Path, before: Mapping[Key, float]
+) -> Iterator[Plot]:
+    """All plots that one benchmark's results give, with the figures `before` where there are any."""
+    for result in results:
+        if result.driver == "boot":
+            yield from _boots(title, result, before)
+        yield from _trials(result)
+    yield from _over_sizes(title, results, before)
+    yield from _histograms(title, results, folder)
+
+
+def _boots(title: str, result: Result, before: Mapping[Key, float]) -> Iterator[Plot]:
+    """Every cycle as a bar of its phases; a cycle without figures says that it failed."""
+    cycles: dict[int, dict[str, float]] = {}
+    for sample in result.samples:
+        cycles.setdefault(sample.repetition, {})[sample.metric] = sample.value
+    failed = {
+        int(number) - 1: str(failure.kind)
+        for failure in result.failures
+        if (number := failure.step.removeprefix("cycle ")).isdigit()
+    }
+    whole, *parts = (name for name, *_ in SPANS)
+
+    def bar(name: str, phases: Mapping[str, float]) -> drawing.Bar:
+        return drawing.Bar(name, [phases.get(part, 0.0) for part in parts], f"{phases.get(whole, 0):.2f} s")
+
+    bars = [
+        bar(str(cycle + 1), cycles[cycle])
+        if cycle in cycles
+        else drawing.Bar(str(cycle + 1), [], f"failed ({failed[cycle]})")
+        for cycle in sorted({*cycles, *failed})
+    ]
+    level = {name: before.get(Key(result.benchmark, result.case, name), 0.0) for name in (whole, *parts)}
+    if bars and level[whole]:
+        bars.append(bar("before", level))
+    if bars:
+        what = "phases of every cycle in seconds since power-on; the figure is the boot time"
+        caption = f"{title}, {result.case}: {what}"
+        yield Plot(caption, drawing.bars(caption, [label for *_, label, _ in SPANS[1:]], bars, "s"))
+
+
+def _over_sizes(title: str, results: Sequence[Result], before: Mapping[Key, float]) -> Iterator[Plot]:
+    """Figures against the cases' size, a plot for each unit; earlier levels as thin lines."""
+    sized = [(size, result) for result in results if (size := _size(result)) is not None]
+    sized.sort(key=lambda pair: pair[0])
+    if not sized or sized[0][0] == sized[-1][0]:
+        return
+    units: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    levels: dict[str, list[tuple[float, float]]] = {}
+    for size, result in sized:
+        for metric, unit in sorted({(s.metric, s.unit) for s in result.samples}):
+            line = units.setdefault(unit, {}).setdefault(metric, [])
+            line.append((size, fmean(result.values(metric))))
+            if (level := before.get(Key(result.benchmark, result.case, metric))) is not None:
+                levels.setdefault(metric, []).append((size, level))
+    for unit, metrics in units.items():
+        what = "CPU load" if unit == Unit.PERCENT else unit
+        caption = f"{title}: {what} against size"
+        series = [drawing.Series(wording.metric(name), points) for name, points in metrics.items()]
+        series += [
+            drawing.Series(f"{wording.metric(name)} before", levels[name], of=number)
+            for number, name in enumerate(metrics)
+            if name in levels
+        ]
+        yield Plot(caption, drawing.lines(caption, series, ("bytes", unit), sizes=True))
+
+
+def _size(result: Result) -> int | None:
+    name = next((name for name in _SIZES if name in result.params), "")
+    try:
+        return _SIZES[name](result.params[name]) if name else None
+    except ValueError:
+        return None
+
+
+def _trials(result: Result) -> Iterator[Plot]:
+    """What a search tried, in the order of trying, a plot for each quantity."""
+    trials = result.conditions.get("trials", [])[:_MOST_POINTS]
+    quantities: dict[str, list[tuple[float, float]]] = {}
+    for number, trial in enumerate(trials, 1):
+        for name, value in trial.items():
+            if isinstance(value, int | float):
+                quantities.setdefault(name, []).append((number, value))
+    for name, points in quantities.items():
+        caption = f"{result.case}: {name} in each trial of the search"
+        yield Plot(caption, drawing.lines(caption, [drawing.Series(name, points)], ("trial", name)))
+
+
+def _histograms(title: str, results: Sequence[Result], folder: Path) -> Iterator[Plot]:
+    """Latency histograms of cyclictest; one that cannot be read has its link to the raw file."""
+    for _, cpus in latencies.histograms(results, folder):
+        steps = [sorted((float(took), float(seen)) for took, seen in counts.items()) for counts in cpus]
+        shown = [points[:: len(points) // _MOST_POINTS + 1] for points in steps]
+        series = [drawing.Series(f"CPU {number}", points) for number, points in enumerate(shown)]
+        caption = f"{title}: how often each latency was seen"
+        if drawn := drawing.histogram(caption, series, "latency in microseconds"):
+            yield Plot(caption, drawn)

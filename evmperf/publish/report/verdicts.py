@@ -1,0 +1,176 @@
+"""Verdicts for people and for machines."""
+
+import json
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from evmperf.benchmarks import wording
+from evmperf.measure.runs.differences import Difference
+from evmperf.model.outlets import markdown, plain
+from evmperf.model.verdict import NO_COUNTERPART, Judgement, Outcome, Verdict, change_text, explained, number
+from evmperf.publish.report import differences as differing
+from evmperf.publish.report.columns import Column, markdown_table, sparkline, table
+from evmperf.publish.report.table import shortened
+
+_ALARMS = (Outcome.WORSE, Outcome.BETTER)
+
+
+def shown(judgement: Judgement, everything: bool = False) -> list[Verdict]:
+    """The verdicts that people look at: those that changed or are suspected, or all."""
+    return [v for v in judgement.verdicts if everything or v.outcome in _ALARMS or v.suspect]
+
+
+_COLUMNS = (
+    Column("verdict"),
+    *(Column(heading, wrap=True) for heading in ("benchmark", "case", "metric")),
+    Column("value", right=True, drop=1),
+    Column("baseline", right=True, drop=4),
+    Column("change", right=True),
+    Column("tolerance", right=True, drop=2),
+    Column("history", drop=3),
+    Column("why", wrap=True),
+)
+_MARKDOWN = (
+    *(Column(heading) for heading in ("verdict", "metric")),
+    *(Column(heading, right=True) for heading in ("value", "baseline", "change")),
+    *(Column(heading) for heading in ("since", "why")),
+)
+
+
+def text(judgement: Judgement, everything: bool = False, width: int | None = None) -> str:
+    """A table for the terminal, the worst first, and a sentence; `width` in characters (None: its own)."""
+    rows = shown(judgement, everything)
+    found = table(_COLUMNS, [_cells(verdict) for verdict in rows], width) if rows else ""
+    return found + "".join(f"{line}\n" for line in [*_told(judgement), judgement.sentence()])
+
+
+def _told(judgement: Judgement) -> Iterator[str]:
+    """Goals, causes and the most frequent reasons without a verdict, of which noise counts as one."""
+    for goal in judgement.goals:
+        said = f"{number(goal.value)} {goal.unit}, {goal.goal} (owner {goal.owner})"
+        yield f"goal {goal.word}: {wording.figure(goal.key)} {said}"
+    yield from (f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes, 1))
+    noise = "noise: a change of up to the tolerance would not show"
+    whys = Counter(
+        noise if "would not show" in v.why else f"{v.outcome}: {v.why}"
+        for v in judgement.verdicts
+        if v.outcome in (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE) and v.why != NO_COUNTERPART
+    )
+    yield from (f"{count} without an answer: {why}" for why, count in whys.most_common(_REASONS))
+    yield from judgement.gaps()
+
+
+_REASONS = 5
+"""Reasons that are told on a terminal."""
+
+
+def _cells(verdict: Verdict) -> list[str]:
+    latest = [] if verdict.value is None else [verdict.value]
+    spark = sparkline([*verdict.history, *latest])
+    why = verdict.why or (f"since {verdict.since}" if verdict.since else "")
+    key = (verdict.key.benchmark, shortened(verdict.key.case), verdict.key.metric)
+    tolerance = "-"
+    if verdict.tolerance is not None and verdict.baseline:
+        tolerance = f"±{abs(verdict.tolerance / verdict.baseline) * 100:.1f} %"
+    return [str(verdict.outcome), *key, *_figures(verdict), tolerance, spark, why]
+
+
+def as_json(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
+    """Everything, as one object."""
+    data = {
+        "run": judgement.run,
+        "board": judgement.board,
+        "against": judgement.against,
+        "exit_status": judgement.exit_status,
+        "gone": dict(judgement.gone),
+        "new": judgement.new,
+        "unread_tables": dict(judgement.unread),
+        "checked_again": judgement.again,
+        "goals": [asdict(goal) for goal in judgement.goals],
+        "causes": [asdict(cause) for cause in judgement.causes],
+        "counts": {outcome: judgement.count(outcome) for outcome in Outcome},
+        "changed": [vars(entry) for entry in changed],
+        "verdicts": [
+            {**v.key._asdict(), "verdict": v.outcome, **{name: getattr(v, name) for name in _OBJECT}}
+            for v in judgement.verdicts
+        ],
+    }
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+_OBJECT = (*("unit", "better", "value", "baseline", "change"), *("tolerance", "p", "since", "why", "suspect"))
+"""What an object of the JSON has of a verdict beside its key and word."""
+
+
+def as_junit(judgement: Judgement) -> str:
+    """JUnit: a test a metric; worse ones fail, those without a verdict are skipped."""
+    count, worse = len(judgement.verdicts), judgement.count(Outcome.WORSE)
+    suite = suite_of(f"evmperf check {judgement.board}", count, worse, count - judgement.compared)
+    skipped = (Outcome.NOT_COMPARABLE, Outcome.NOT_JUDGED, Outcome.UNKNOWN)
+    for verdict in judgement.verdicts:
+        case = case_of(suite, verdict.key.benchmark, f"{verdict.key.case} {verdict.key.metric}")
+        message = plain(f"{verdict.outcome}: {explained(verdict)}")
+        if verdict.outcome is Outcome.WORSE or verdict.outcome in skipped:
+            ET.SubElement(case, "skipped" if verdict.outcome in skipped else "failure", message=message)
+        else:
+            ET.SubElement(case, "system-out").text = message
+    return xml(suite)
+
+
+def suite_of(name: str, tests: int, failures: int, skipped: int = 0) -> ET.Element:
+    """A suite of JUnit with its counts."""
+    counts = {"tests": tests, "failures": failures, "errors": 0, "skipped": skipped}
+    return ET.Element("testsuite", {"name": plain(name), **{word: str(n) for word, n in counts.items()}})
+
+
+def case_of(suite: ET.Element, group: str, name: str) -> ET.Element:
+    """A test of a suite of JUnit."""
+    return ET.SubElement(suite, "testcase", classname=plain(group), name=plain(name))
+
+
+def xml(root: ET.Element) -> str:
+    """The text of a file."""
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
+    """For a merge request: changes in a table, the rest in a sentence, other differences folded."""
+    head = f"### {markdown(judgement.board)}: {judgement.headline}"
+    rows = [(str(v.outcome), wording.figure(v.key), *_figures(v), v.since, v.why) for v in shown(judgement)]
+    table = markdown_table(_MARKDOWN, rows, Outcome.WORSE)
+    told = [f"* {markdown(one)}" for one in _told(judgement)]
+    folded = differing.folded(changed, "What else changed") if changed else []
+    return "\n".join([head, "", markdown(judgement.sentence()), "", *table, *told, *folded])
+
+
+def _figures(verdict: Verdict) -> tuple[str, str, str]:
+    value = f"{number(verdict.value)} {verdict.unit}"
+    return value, number(verdict.baseline), change_text(verdict.change)
+
+
+def as_openmetrics(judgement: Judgement) -> str:
+    """OpenMetrics text (GitLab's metrics reports): values, changes, and counts of verdicts."""
+    lines = []
+    for name, field in (("evmperf_value", "value"), ("evmperf_change_ratio", "change")):
+        lines.append(f"# TYPE {name} gauge")
+        for verdict in judgement.verdicts:
+            told = labels(board=judgement.board, **verdict.key._asdict(), unit=verdict.unit)
+            value = getattr(verdict, field)
+            lines += [] if value is None else [f"{name}{told} {value:g}"]
+    lines.append("# TYPE evmperf_verdicts gauge")
+    for outcome in Outcome:
+        told = labels(board=judgement.board, verdict=outcome)
+        lines.append(f"evmperf_verdicts{told} {judgement.count(outcome)}")
+    return "\n".join([*lines, "# EOF", ""])
+
+
+_LABEL = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+def labels(**labels: str) -> str:
+    """Labels of a metric, escaped."""
+    escaped = (f'{name}="{plain(value).translate(_LABEL)}"' for name, value in labels.items())
+    return "{" + ",".join(escaped) + "}"

@@ -1,0 +1,318 @@
+"""The pages of one board."""
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evmperf.benchmarks import catalogue, wording
+from evmperf.judge import goals
+from evmperf.judge import trends as regress
+from evmperf.judge.accepted import Accepted
+from evmperf.judge.causes import causes
+from evmperf.judge.nights import nights
+from evmperf.judge.trends import Trend, Trends
+from evmperf.measure.runs import differences
+from evmperf.measure.runs.history import StoredRun
+from evmperf.model import outlets
+from evmperf.model.errors import EvmperfError
+from evmperf.model.figures import Key
+from evmperf.model.run import Run
+from evmperf.model.verdict import GoalWord, Outcome, Reached
+from evmperf.publish.pages import look, plots
+from evmperf.publish.site import case
+from evmperf.publish.site.pages import Folder, is_published, month, slug
+
+_SPARKED = 60
+"""Nights of the small histories."""
+_MOST_DIFFERENCES = 12
+"""Differences of one area on a month's page: a new kernel changes thousands of options."""
+RECENT_DAYS = 30
+"""What began within so many days before a board's newest run is news."""
+
+
+Reader = Callable[[], Sequence[StoredRun]]
+
+
+@dataclass(frozen=True)
+class SiteJob:
+    """What writing a board's pages needs; of a run in several `parts`, the first one's counts."""
+
+    out: Path
+    reports: str
+    board: str
+    parts: Sequence[Reader]
+    marks: Sequence[Accepted]
+
+
+@dataclass(frozen=True)
+class BoardChange:
+    """A change of level, or a newest figure that is off, for the lists of pages."""
+
+    board: str
+    key: Key
+    unit: str
+    run: Run
+    before: float
+    after: float
+    relative: float | None
+    outcome: Outcome
+    why: str = ""
+    """Why it was accepted."""
+
+    @property
+    def state(self) -> str:
+        """In a word; `changed` where there is no better or worse."""
+        if self.why:
+            return "accepted"
+        return "changed" if self.outcome is Outcome.NOT_JUDGED else str(self.outcome)
+
+    @property
+    def alarming(self) -> bool:
+        """Whether somebody should look at it."""
+        return self.state == Outcome.WORSE
+
+    @property
+    def href(self) -> str:
+        """The place of its page."""
+        return "/".join(map(slug, (self.board, self.key.benchmark, self.key.case))) + ".html"
+
+
+@dataclass
+class BoardSummary:
+    """What the fleet's page says of a board, and what can be searched for."""
+
+    board: str
+    run: Run
+    given: int
+    """Its runs."""
+    runs: int = 0
+    """Those that could be read; a board without has no pages."""
+    figures: int = 0
+    period: str = ""
+    """What `news` is of, in words."""
+    news: Counter[str] = field(default_factory=Counter)
+    """How many figures came to a new level, or are off, within RECENT_DAYS, by `Change.state`."""
+    words: Counter[str] = field(default_factory=Counter)
+    """How many figures have which verdict now."""
+    goals: Sequence[Reached] = ()
+    changes: list[BoardChange] = field(default_factory=list)
+    cases: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """Metrics by benchmark and case."""
+    pages: list[int] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def untold(self) -> int:
+        """Of how many figures the newest is neither the same nor shown to have changed."""
+        return sum(self.words[word] for word in _UNTOLD)
+
+
+_UNTOLD = (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
+
+
+def write(job: SiteJob, given: Sequence[StoredRun]) -> BoardSummary:
+    """Write a board's pages from its runs, oldest first; raises OSError when the disk does not take them."""
+    problems: list[str] = []
+    found = regress.of_nights(nights(given, problems.append), job.marks)
+    if not found.runs:
+        return BoardSummary(job.board, given[-1].run, len(given), problems=problems)
+    by_id = {entry.run.id: entry for entry in given}
+    entries = [by_id[run.id] for run in found.runs]
+    folder = Folder(job.out, job.reports)
+    name, period = job.board, _period(found.runs)
+    changes = sorted(_changes(name, found), key=lambda one: one.run.started_ns, reverse=True)
+    since = found.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9
+    # A figure counts once, with its newest change.
+    recent = {one.key: one.state for one in reversed(changes) if one.run.started_ns >= since}
+    news = Counter(recent.values())
+    reached = _goals(found, problems)
+    place = slug(name)
+    folder.file(f"{place}/runs.js", f"evmperf_runs = {_runs(folder, entries)};\n")
+    benchmarks = _by_benchmark(found)
+    words = Counter(str(case.outcome(trend)) for trend in found.trends.values())
+    for benchmark, cases in benchmarks.items():
+        _write_benchmark(folder, name, benchmark, cases, found)
+    wrote = _write_months(folder, name, entries)
+    folder.page(
+        f"{place}/index.html",
+        "board.html.j2",
+        board=name,
+        runs=found.runs,
+        changes=changes,
+        state=state(news, words, reached),
+        headline=headline(len(found.trends), news, words, period, reached),
+        goals=reached,
+        causes=causes([one.verdict for one in found.trends.values() if one.verdict], found.runs),
+        months=wrote,
+        benchmarks=[_row(*one) for one in benchmarks.items()],
+    )
+    metrics = {
+        (benchmark, label): [trend.key.metric for trend in trends]
+        for benchmark, labels in benchmarks.items()
+        for label, trends in labels.items()
+    }
+    counts = (len(given), len(found.runs), len(found.trends), period, news, words)
+    return BoardSummary(name, given[-1].run, *counts, reached, changes, metrics, folder.sizes, problems)
+
+
+def state(news: Counter[str], words: Counter[str], reached: Sequence[Reached] = ()) -> str:
+    """The state of a board or fleet: `good` only where every figure with a direction was told."""
+    if news[Outcome.WORSE] or words[Outcome.WORSE] or any(one.word == GoalWord.MISSED for one in reached):
+        return "bad"
+    return "unsure" if any(words[word] for word in _UNTOLD) or not _told(words) else "good"
+
+
+def headline(
+    figures: int, news: Counter[str], words: Counter[str], period: str, reached: Sequence[Reached] = ()
+) -> str:
+    """What became of the figures, in one sentence that says what is not known, too."""
+    worse, better, told = news[Outcome.WORSE], news[Outcome.BETTER], _told(words)
+    if worse:
+        text = f"{worse} of {figures} figures became worse {period}"
+    elif told:
+        text = f"Decided figures: {told}, none worse {period}"
+    else:
+        text = f"None of {figures} figures is decided yet"
+    text += f", {better} became better" if better else ""
+    rest = [(words[word], said) for word, said in _REST if word is not Outcome.WORSE or not worse]
+    missed = [one for one in reached if one.word == GoalWord.MISSED]
+    owners = ", ".join(dict.fromkeys(one.owner for one in missed))
+    first = [f"{len(missed)} goal{'s' * (len(missed) != 1)} missed (owner {owners})"] if missed else []
+    return "; ".join([*first, text, *(f"{count} {what}" for count, what in rest if count)]) + "."
+
+
+_REST = (
+    (Outcome.WORSE, "worse than before that"),
+    (Outcome.UNKNOWN, "undecided for noise"),
+    (Outcome.NOT_COMPARABLE, "not comparable (too few runs alike)"),
+    (Outcome.NOT_JUDGED, "shown only"),
+)
+"""What a headline says of the words that are not its subject."""
+
+
+def _goals(found: Trends, problems: list[str]) -> list[Reached]:
+    """What the newest figures say of the board's goals."""
+    try:
+        wanted = goals.of_run(found.runs[-1])
+    except EvmperfError as error:
+        problems.append(str(error))
+        return []
+    newest = {key: (trend.points[-1].value, trend.unit) for key, trend in found.trends.items()}
+    return [one.reached(*newest.get(one.key, (None, ""))) for one in wanted]
+
+
+def _told(words: Counter[str]) -> int:
+    return sum(words[word] for word in (Outcome.SAME, Outcome.BETTER, Outcome.WORSE))
+
+
+def _period(runs: Sequence[Run]) -> str:
+    recent_ns = RECENT_DAYS * 86400 * 10**9
+    if is_published(runs[-1]):
+        return "in the newest release"
+    long = runs[-1].started_ns - runs[0].started_ns >= recent_ns
+    return f"within {RECENT_DAYS} days" if long else "since the first run"
+
+
+def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
+    """Of each run time (s), id, release, kernel, month, report, place and CI job, for site.js."""
+    rows = []
+    for entry in entries:
+        run, job = entry.run, outlets.address(entry.run.addresses.get("job", ""))
+        where = (month(run), folder.report(entry), slug(run.id), job)
+        rows.append((run.started_ns // 10**9, run.id, run.release, run.facts.kernel, *where))
+    return outlets.script(json.dumps(rows, separators=(",", ":")))
+
+
+def _by_benchmark(found: Trends) -> dict[str, dict[str, list[Trend]]]:
+    """Trends by benchmark and case: both in the catalogue's order, cases in natural order."""
+    known = catalogue.benchmarks()
+    order = {name: number for number, name in enumerate(known)}
+    places = {
+        (name, metric.name): number
+        for name, benchmark in known.items()
+        for number, metric in enumerate(benchmark.metrics)
+    }
+
+    def place(trend: Trend) -> tuple[object, ...]:
+        benchmark, case, metric = trend.key
+        return (
+            order.get(benchmark, len(order)),
+            benchmark,
+            look.natural(case),
+            places.get((benchmark, metric), len(places)),
+            metric,
+        )
+
+    grouped: dict[str, dict[str, list[Trend]]] = {}
+    for trend in sorted(found.trends.values(), key=place):
+        grouped.setdefault(trend.key.benchmark, {}).setdefault(trend.key.case, []).append(trend)
+    return grouped
+
+
+def _changes(board: str, found: Trends) -> Iterator[BoardChange]:
+    """Every change of level, and every newest figure that is off and not one of these."""
+    for key, trend in found.trends.items():
+        for move in trend.moves:
+            change = (found.runs[move.at], move.before, move.after, move.change, move.outcome)
+            yield BoardChange(board, key, trend.unit, *change, move.accepted.why if move.accepted else "")
+        verdict, at = trend.verdict, trend.off_since(found.runs)
+        if verdict and at is not None and verdict.outcome in (Outcome.WORSE, Outcome.BETTER):
+            levels = (verdict.baseline or 0.0, verdict.value or 0.0, verdict.change)
+            yield BoardChange(board, key, trend.unit, found.runs[at], *levels, verdict.outcome)
+
+
+def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, str | int]:
+    """A benchmark in the list of a board's."""
+    trends = [trend for found in cases.values() for trend in found]
+    known = catalogue.benchmarks().get(benchmark)
+    said = {"name": benchmark, "title": wording.title(benchmark), "driver": known.driver if known else ""}
+    words = Counter(trend.outcome for trend in trends)
+    counts = {"cases": len(cases), "figures": len(trends)}
+    counts |= {"worse": words[Outcome.WORSE], "better": words[Outcome.BETTER]}
+    untold = sum(case.outcome(trend) in _UNTOLD for trend in trends)
+    return said | counts | {"untold": untold, "changes": sum(len(trend.moves) for trend in trends)}
+
+
+def _write_benchmark(
+    folder: Folder, board: str, benchmark: str, cases: dict[str, list[Trend]], found: Trends
+) -> None:
+    title = wording.title(benchmark)
+    for before, label, after in zip(["", *cases], cases, [*list(cases)[1:], ""], strict=False):
+        page = case.SiteCase(board, benchmark, title, label, before, after)
+        case.write(folder, page, cases[label], found.runs)
+    folder.page(
+        f"{slug(board)}/{slug(benchmark)}/index.html",
+        "benchmark.html.j2",
+        board=board,
+        benchmark=benchmark,
+        title=title,
+        cases=cases,
+        runs=found.runs,
+        spark=lambda trend: plots.spark([point.value for point in trend.alike[-_SPARKED:]]),
+        outcome=case.outcome,
+        reason=case.reason,
+    )
+
+
+def _write_months(folder: Folder, board: str, entries: Sequence[StoredRun]) -> list[tuple[str, int]]:
+    """Write a page a month; returns the months, newest first, with their number of runs."""
+    before = {entry.run.id: earlier for earlier, entry in itertools.pairwise(entries)}
+    wrote = []
+    for name, group in itertools.groupby(reversed(entries), key=lambda entry: month(entry.run)):
+        there = list(group)
+        folder.page(
+            f"{slug(board)}/{name}.html",
+            "month.html.j2",
+            board=board,
+            month_=name,
+            entries=there,
+            report=folder.report,
+            before=lambda entry: before.get(entry.run.id),
+            between=differences.between_runs,
+            most=_MOST_DIFFERENCES,
+        )
+        wrote.append((name, len(there)))
+    return wrote

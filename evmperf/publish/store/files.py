@@ -1,0 +1,263 @@
+"""Writing the store: a file a run, joined into one a board and year, by any number of writers.
+
+There is no list of what counts: the files say it themselves.
+
+* A run's file is written aside and put in place when it is whole. It never changes; a run that is
+  kept again is a further file.
+* Of a run in several files, the one that was kept last counts (`Counting`).
+* A file of which nothing counts any more is removed an hour after what took its place came: who
+  reads has it for so long. Whoever is killed in the middle leaves at most such a file.
+"""
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+import duckdb
+
+from evmperf.measure.runs.folders import cache_dir
+from evmperf.measure.runs.spool import leave_out
+from evmperf.model.errors import LabError, UsageError
+from evmperf.publish.store import rows
+from evmperf.publish.store.places import StorePlace, partition
+
+_FEW = 8
+"""Files of one board and year that are read as they are."""
+_READ_S = 3600.0
+"""For how long somebody may read what he has found."""
+_MEMORY = "256MB"
+_COPY = "(FORMAT parquet, USE_TMP_FILE false, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 20480)"
+_ORDER = 'ORDER BY record, benchmark, "case", began_ns, run, number'
+"""Runs come first for who lists them, then what is asked for together lies together."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What counts: files, and of these the runs of which another file has a later version."""
+
+    files: Sequence[str]
+    passed: Sequence[tuple[str, str]] = ()
+    """Pairs of a file and a run."""
+    removable: Sequence[str] = ()
+    """Files of which nothing counts, and nobody reads any more."""
+
+
+@contextlib.contextmanager
+def connection(memory: str = _MEMORY, spill: str = "4GB") -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB without network, whose spilled data goes to `spill`."""
+    options: dict[str, Any] = {
+        "memory_limit": memory,
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        # Made only when something is spilled, and removed; /tmp may be memory.
+        "temp_directory": str(cache_dir() / f"spilled-{secrets.token_hex(8)}"),
+        "max_temp_directory_size": spill,
+    }
+    with duckdb.connect(config=options) as con:
+        yield con
+
+
+def content(con: duckdb.DuckDBPyConnection, place: StorePlace, files: Iterable[str]) -> Counting:
+    """What counts of some whole partitions; raises duckdb.Error for a file that is torn."""
+    counting: list[str] = []
+    passed: list[tuple[str, str]] = []
+    removable: list[str] = []
+    for _, group in itertools.groupby(sorted(files), key=lambda name: name.rpartition("/")[0]):
+        there = list(group)
+        if len(there) == 1:
+            counting += there
+            continue
+        held = {name: dict(_held(con, place, name)) for name in there}
+        last: dict[str, tuple[int, str]] = {}
+        for name, runs in held.items():
+            for run, kept_ns in runs.items():
+                last[run] = max(last.get(run, (0, "")), (kept_ns, name))
+        since_ns = time.time_ns() - int(_READ_S * 1e9)
+        for name, runs in held.items():
+            lost = [run for run in runs if last[run][1] != name]
+            if len(lost) < len(runs):
+                counting.append(name)
+                passed += [(name, run) for run in lost]
+            elif all(_made_ns(last[run][1]) < since_ns for run in runs):
+                removable.append(name)
+    return Counting(counting, passed, removable)
+
+
+def _held(con: duckdb.DuckDBPyConnection, place: StorePlace, name: str) -> Iterable[tuple[str, int]]:
+    """The runs of a file (of a single one a stand-in for its id), and when they were kept."""
+    kind, made, what = PurePosixPath(name).stem.split("-", 2)
+    if kind == "one":
+        return [(what, int(made))]
+    found = con.execute(f"SELECT run, kept_ns FROM {scan(place, [name])} WHERE record = 'run'").fetchall()
+    return [(stand_in(run), kept_ns) for run, kept_ns in found]
+
+
+def _made_ns(name: str) -> int:
+    return int(PurePosixPath(name).stem.split("-", 2)[1])
+
+
+def stand_in(run: str) -> str:
+    """What a file's name has instead of a run's id."""
+    return hashlib.sha256(run.encode()).hexdigest()[:32]
+
+
+def scan(place: StorePlace, names: Sequence[str]) -> str:
+    """What to select from for some files."""
+    quoted = ", ".join(text(glob_free(place.address(name))) for name in names)
+    return (
+        f"read_parquet([{quoted}], hive_partitioning=true, filename=true, "
+        "hive_types={'lab': VARCHAR, 'board': VARCHAR, 'year': INTEGER})"
+    )
+
+
+def text(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def reading(
+    con: duckdb.DuckDBPyConnection, place: StorePlace, pattern: str, work: Callable[[Counting], T]
+) -> T:
+    """Do something with what counts of the files that match. Files that are torn are named and left
+    out, and looked for anew where others have joined them meanwhile.
+
+    Raises LabError when they cannot be read, and what `work` raises.
+    """
+    torn: set[str] = set()
+    while True:
+        names = [name for name in place.files(pattern) if name not in torn]
+        try:
+            return work(content(con, place, names))
+        except (duckdb.Error, FileNotFoundError) as error:
+            found = {name for name in names if _is_torn(con, place, name)}
+            if not found and set(names) <= set(place.files(pattern)):
+                raise LabError(f"{place}: cannot be read: {first(error)}") from error
+            torn |= found
+
+
+def _is_torn(con: duckdb.DuckDBPyConnection, place: StorePlace, name: str) -> bool:
+    try:
+        con.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM {scan(place, [name])}").fetchall()
+    except duckdb.Error as error:
+        if name not in place.files(glob_free(name)):
+            return False
+        leave_out(
+            f"{place.address(name)}: is damaged ({first(error)}); remove it, and keep its runs "
+            "again from their folders with `evmperf store`"
+        )
+        return True
+    return False
+
+
+def add(place: StorePlace, folder: Path) -> bool:
+    """Keep the run in a folder; False when it is there as it is. A kill at any time leaves what was
+    there before, or that and the run.
+
+    Raises UsageError for no run or one that does not fit, LabError when it cannot be written.
+    """
+    run, found = rows.of_run(folder)
+    where = partition(run)
+    with connection() as con, tempfile.NamedTemporaryFile(suffix=".json") as said:
+        own = next(found)
+        (line,) = rows.lines([own])
+        hashed, longest = hashlib.sha256(line), len(line)
+        for line in rows.lines(found):
+            hashed.update(line)
+            longest = max(longest, len(line))
+            said.write(line)
+        digest = hashed.hexdigest()
+        place.prepare(con)
+        known, files = reading(
+            con, place, f"{where}/*.parquet", functools.partial(_known, con, place, run.id)
+        )
+        if digest == known:
+            return False
+        kept_ns = time.time_ns()
+        said.writelines(rows.lines([own | {"kept_ns": kept_ns, "digest": digest}]))
+        said.flush()
+        name = f"{where}/one-{kept_ns:020}-{stand_in(run.id)}.parquet"
+        with place.scratch() as scratch:
+            columns = ", ".join(f'"{k}": {text(v)}' for k, v in rows.COLUMNS.items())
+            source = (
+                f"read_json({text(glob_free(said.name))}, format='newline_delimited', "
+                f"columns={{{columns}}}, maximum_object_size={max(longest + 1000, 1 << 20)})"
+            )
+            try:
+                _copy(con, f"SELECT * FROM {source} {_ORDER}", scratch)
+            except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
+                raise UsageError(f"{folder}: cannot be kept: {first(error)}") from error
+            except duckdb.Error as error:
+                raise LabError(f"{place}: takes no run: {first(error)}") from error
+            place.put(scratch, name)
+        if files >= _FEW:
+            tidy(con, place, where)
+    return True
+
+
+def glob_free(name: str) -> str:
+    """A name in which DuckDB sees no pattern."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+
+
+def _known(con: duckdb.DuckDBPyConnection, place: StorePlace, run: str, there: Counting) -> tuple[str, int]:
+    """The digest of a run as it is in the store ("": it is not), and the number of files there."""
+    if not there.files:
+        return "", 0
+    found = con.execute(
+        f"SELECT digest FROM {counting(place, there)} WHERE record = 'run' AND run = $1", [run]
+    ).fetchall()
+    return (found[0][0] if found else ""), len(there.files)
+
+
+def counting(place: StorePlace, there: Counting) -> str:
+    """What to select from for the rows that count."""
+    source = scan(place, there.files)
+    if not there.passed:
+        return source
+    runs: dict[str, list[str]] = {}
+    for name, run in there.passed:
+        runs.setdefault(name, []).append(text(run))
+    gone = " OR ".join(
+        f"(filename = {text(place.address(name))} AND left(sha256(run), 32) IN ({', '.join(of)}))"
+        for name, of in runs.items()
+    )
+    return f"(SELECT * FROM {source} WHERE NOT ({gone}))"
+
+
+def tidy(con: duckdb.DuckDBPyConnection, place: StorePlace, where: str) -> None:
+    """Join the files of a partition into one, and remove what nobody reads any more."""
+
+    def join(there: Counting) -> None:
+        for name in there.removable:
+            place.remove(name)
+        if len(there.files) < 2:
+            return
+        names = ", ".join(f'"{name}"' for name in rows.COLUMNS)
+        with place.scratch() as scratch:
+            _copy(con, f"SELECT {names} FROM {counting(place, there)} {_ORDER}", scratch)
+            made = f"{time.time_ns():020}-{len(there.files):06}-{secrets.token_hex(8)}"
+            place.put(scratch, f"{where}/some-{made}.parquet")
+
+    reading(con, place, f"{where}/*.parquet", join)
+
+
+def _copy(con: duckdb.DuckDBPyConnection, select: str, scratch: Path) -> None:
+    """Write what a query selects, and read it back: what was joined is removed one day."""
+    con.execute(f"COPY ({select}) TO {text(str(scratch))} {_COPY}")
+    con.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM read_parquet({text(glob_free(str(scratch)))})")
+
+
+def first(error: Exception) -> str:
+    """The first line of what DuckDB says."""
+    return str(error).splitlines()[0][:300]

@@ -1,0 +1,179 @@
+"""The store as a source of earlier runs."""
+
+import contextlib
+import functools
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evmperf.measure.runs import spool
+from evmperf.measure.runs.history import GUIDE, StoredRun, Taken, by_age
+from evmperf.model import comparable
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import Key
+from evmperf.model.results import Result
+from evmperf.model.run import Run
+from evmperf.publish.store import files, rows
+from evmperf.publish.store.places import Bucket, StoreFolder, StorePlace, pattern
+
+VARIABLE = "EVMPERF_HISTORY"
+
+
+def place(environment: Mapping[str, str]) -> StorePlace:
+    """Where the lab's store is: EVMPERF_HISTORY, a folder or a URL, or in the user's own data."""
+    own = environment.get(VARIABLE, "")
+    if "://" in own:
+        return Bucket(own)
+    base = environment.get("XDG_DATA_HOME")
+    data = Path(base) if base else Path.home() / ".local" / "share"
+    return _converted(StoreFolder(Path(own).absolute() if own else data / "evmperf" / "history"))
+
+
+def _converted(folder: StoreFolder) -> StoreFolder:
+    """The folder, with runs from before there was a store taken in; their files go to `converted/`."""
+    for path in folder.root.glob("*/run.json"):
+        old = path.parent
+        try:
+            files.add(folder, old)
+        except UsageError as error:
+            spool.leave_out(str(error))
+            continue
+        target = folder.root / "converted" / old.name
+        with folder.errors():
+            target.parent.mkdir(exist_ok=True)
+            if not target.exists():
+                with contextlib.suppress(FileNotFoundError):  # another process was first
+                    old.rename(target)
+    return folder
+
+
+@dataclass(frozen=True)
+class StoredRuns:
+    """The runs of a store, of all labs or of one; a RunSource."""
+
+    place: StorePlace
+    lab: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.place)
+
+    def runs(self, board: str | None = None) -> list[StoredRun]:
+        """See RunSource. Raw files are not in the store."""
+        wanted = "SELECT * EXCLUDE (samples, published, marks) FROM {rows} WHERE record = 'run'"
+        runs = sorted((rows.to_run(row) for row in self.asked(board, wanted)), key=by_age)
+        figures = {
+            (run.lab, run.board): BoardFigures(StoredRuns(self.place, run.lab), run.board) for run in runs
+        }
+        return [
+            StoredRun(
+                run,
+                functools.partial(self.results, run),
+                brief=None if run.kind == GUIDE else functools.partial(figures[run.lab, run.board].of, run),
+            )
+            for run in runs
+            if board is None or run.kind != GUIDE
+        ]
+
+    def results(self, run: Run) -> list[Result]:
+        """The results of a run."""
+        found = StoredRuns(self.place, run.lab).asked(
+            run.board,
+            "SELECT * FROM {rows} WHERE record = 'result' AND run = $run ORDER BY number",
+            run=run.id,
+        )
+        records = (rows.to_record(row) for row in found)
+        return [record for record in records if isinstance(record, Result)]
+
+    def boards(self) -> list[tuple[str, str, int]]:
+        """Each board as its lab, its name, and the number of its runs without guides and variations."""
+        found = self.asked(
+            None,
+            "SELECT lab, board, count(*) AS runs FROM {rows} WHERE record = 'run' AND "
+            f"kind IS DISTINCT FROM '{GUIDE}' AND coalesce(facts->>'variation', '[]') = '[]' GROUP BY ALL",
+        )
+        return sorted((row["lab"], row["board"], row["runs"]) for row in found)
+
+    def asked(self, board: str | None, question: str, **values: Any) -> list[dict[str, Any]]:
+        """The rows that answer a question to {rows}, of one board or all, by name; raises LabError."""
+        with files.connection() as con:
+            self.place.prepare(con)
+            # One thread keeps the order of lists, and a site has a process for each core.
+            con.execute("SET threads = 1")
+
+            def work(there: files.Counting) -> list[dict[str, Any]]:
+                if not there.files:
+                    return []
+                con.execute(question.replace("{rows}", files.counting(self.place, there)), values or None)
+                names = [column[0] for column in con.description]
+                return [dict(zip(names, row, strict=True)) for row in con.fetchall()]
+
+            return files.reading(con, self.place, pattern(self.lab, board), work)
+
+
+class _Told(msgspec.Struct):
+    """What judging needs of the rest of a result's row."""
+
+    tools: dict[str, msgspec.Raw] = {}
+    conditions: dict[str, msgspec.Raw] = {}
+
+
+_Figure = tuple[Key, str, list[tuple[float, ...]], comparable.ComparableCase]
+"""One metric of a case: its samples in each run that has it."""
+_FIGURES = Path(__file__).with_name("figures.sql").read_text("utf-8")
+
+
+class BoardFigures:
+    """The figures of one board's runs; asked from the oldest on, they are read in one go."""
+
+    def __init__(self, source: StoredRuns, board: str) -> None:
+        self._source = source
+        self._board = board
+        self._since_ns: int | None = None
+        self._runs: dict[str, list[tuple[int, int, Sequence[_Figure]]]] = {}
+        """By run: the place of each case in the run, and in the lists of its figures."""
+
+    def of(self, run: Run) -> Iterator[Taken]:
+        """The figures of a run; raises LabError."""
+        if self._since_ns is None or run.started_ns < self._since_ns:
+            self._read(run.started_ns)
+        for _, at, figures in self._runs.get(run.id, ()):
+            for key, unit, samples, case in figures:
+                yield Taken(key, unit, samples[at], case)
+
+    def _read(self, since_ns: int) -> None:
+        self._runs = {}
+        cases: dict[tuple[Any, ...], comparable.ComparableCase] = {}
+        for row in self._source.asked(self._board, _FIGURES, since=since_ns):
+            case = _case(row, cases)
+            width = len(row["names"])
+            columns = [row["numbers"][place::width] for place in range(width)]
+            metrics: dict[str, list[list[float]]] = {}
+            for (metric, _), column in zip(row["names"], columns, strict=True):
+                metrics.setdefault(metric, []).append(column)
+            units = dict(row["names"])
+            figures = [
+                (Key(row["benchmark"], row["case"], m), units[m], list(zip(*of, strict=True)), case)
+                for m, of in metrics.items()
+            ]
+            for at, (run, place) in enumerate(zip(row["runs"], row["places"], strict=True)):
+                self._runs.setdefault(run, []).append((place, at, figures))
+        for found in self._runs.values():
+            found.sort(key=operator.itemgetter(0))
+        self._since_ns = since_ns
+
+
+def _case(
+    row: Mapping[str, Any], known: dict[tuple[Any, ...], comparable.ComparableCase]
+) -> comparable.ComparableCase:
+    """What a row's figures were measured under; the same object for what is alike."""
+    told = msgspec.json.decode(row["rest"], type=_Told)
+    deciding = {n: bytes(told.conditions[n]) for n in comparable.DECIDING if n in told.conditions}
+    alike = (row["driver"], row["profile"], row["version"], tuple(told.tools), tuple(deciding.items()))
+    if alike not in known:
+        conditions = {name: msgspec.json.decode(text) for name, text in deciding.items()}
+        known[alike] = comparable.ComparableCase(*alike[:4], conditions)
+    return known[alike]
