@@ -29,6 +29,7 @@ from evmperf.model.places import project
 from evmperf.model.replies import Failed, Reply, SessionEnded, WantedSession
 from evmperf.model.results import Case, Status
 from evmperf.publish.influx.config import variable
+from pytest_evmperf.options import OPTIONS
 from pytest_evmperf.ticker import aside, teller
 
 TESTS = project("tests")
@@ -44,8 +45,8 @@ _SIGNALS: pytest.StashKey[contextlib.ExitStack] = pytest.StashKey()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add evmperf's options."""
     group = parser.getgroup("evmperf", "measuring boards")
-    for names, words in arguments.of_file("pytest"):
-        group.addoption(*names, **words)
+    for option in OPTIONS:
+        group.addoption(*option.names, **option.words)
 
 
 @pytest.hookimpl(wrapper=True)

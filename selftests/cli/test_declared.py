@@ -1,14 +1,13 @@
-"""What the commands' YAML files declare is what the commands are."""
+"""Each command that a module declares is in the table of commands, and describes itself."""
 
 import importlib
-from pathlib import Path
 
 import pytest
 
-from evmperf.boards import yamlfile
 from evmperf.commands.cli import arguments, main
 
-MODULES = {module for group in main._COMMANDS.values() for module, _ in group.values()}
+for name in {module for group in main._COMMANDS.values() for module, _ in group.values()}:
+    importlib.import_module(f"evmperf.commands.cli.{name}")
 
 
 @pytest.mark.parametrize("command", [name for group in main._COMMANDS.values() for name in group])
@@ -19,17 +18,22 @@ def test_a_command_describes_itself(command, capsys):
     assert f"usage: evmperf {command}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_a_file_declares_the_commands_of_its_module(module):
-    loaded = importlib.import_module(f"evmperf.commands.cli.{module}")
-    done = {name for name, run in arguments._RUNS.items() if run.__module__ == loaded.__name__}
-    declared = yamlfile.own(f"commands/cli/{module}.yaml")
-    shared = declared.pop("shared", {})
-    assert {name for name, said in declared.items() if "group" not in said} == done
-    text = (Path(main.__file__).parent / f"{module}.yaml").read_text()
-    assert [name for name in shared if f"- {name}\n" not in text] == []
+@pytest.mark.parametrize("command", sorted(arguments._COMMANDS))
+def test_a_command_has_a_description(command):
+    assert arguments._COMMANDS[command].run.__doc__
 
 
-def test_the_files_are_of_modules():
-    files = {file.stem for file in Path(main.__file__).parent.glob("*.yaml")}
-    assert files == MODULES | {"pytest", "shared"}
+def test_every_declared_command_is_in_the_table():
+    table = {(name, module) for group in main._COMMANDS.values() for name, (module, _) in group.items()}
+    declared = {
+        (name.partition(" ")[0], one.run.__module__.rpartition(".")[2])
+        for name, one in arguments._COMMANDS.items()
+    }
+    assert declared == table
+
+
+@pytest.mark.parametrize("value", ["", "lava-native"])
+def test_an_option_has_the_value_of_its_variable(monkeypatch, value):
+    monkeypatch.setenv("EVMPERF_OVER", value)
+    parser = main._parser("nightly")
+    assert parser.parse_args(["nightly"]).over == (value or "labgrid")

@@ -1,13 +1,8 @@
-"""How commands get their arguments, which a YAML file beside each module declares, and their news.
-
-An argument is `NAMES=METAVAR` and its help, or the words of argparse's add_argument: `flag` and `several`
-are the help of an option without a value, or with several; `variable` has an option's value if nobody
-gives it. A positional one may end in `?`, `*` or `+`, as argparse's nargs; a text that is not given is "".
-"""
+"""How commands declare their arguments, in argparse's words; arguments that several have; their news."""
 
 import argparse
 import contextlib
-import functools
+import inspect
 import os
 import re
 import sys
@@ -18,8 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from evmperf.boards import board as boards
-from evmperf.boards import yamlfile
-from evmperf.boards.vocabulary import FEATURES
 from evmperf.lab.keeping.wanted import coordinator_address
 from evmperf.model.errors import UsageError
 from evmperf.model.replies import Remark, Reply
@@ -27,115 +20,103 @@ from evmperf.model.units import seconds
 
 _Request = TypeVar("_Request", bound=msgspec.Struct)
 _Run = TypeVar("_Run", bound=Callable[[argparse.Namespace], int | None])
-_Entry = str | dict[str, Any]
-"""A name of shared arguments, an argument, or `either`: options that exclude each other."""
 
 
 class Argument(NamedTuple):
-    """An argument: its names, and the other words of argparse's add_argument."""
+    """An argument: its names, and the other words of argparse's add_argument.
 
-    names: list[str]
-    words: dict[str, Any]
-
-
-class _Declared(msgspec.Struct, forbid_unknown_fields=True):
-    """A command, or the `group` of those whose names begin with its own.
-
-    Texts with line breaks are shown as they are, other texts are filled. `help` is a command's line in the
-    list of its group.
+    `variable` names the environment variable that has an option's value if nobody gives it.
     """
 
-    group: str = ""
-    about: str = ""
-    help: str | None = None
-    epilog: str | None = None
-    arguments: list[_Entry] = []
+    names: tuple[str, ...]
+    words: dict[str, Any]
+    variable: str = ""
+
+    def add(self, parser: Any) -> None:
+        """Give it to a parser, or to a group of one."""
+        words = self.words
+        if self.variable:
+            value = os.environ.get(self.variable) or words["default"]
+            words = {**words, "default": value, "help": f"{words['help']} [{self.variable}]"}
+        parser.add_argument(*self.names, **words)
 
 
-_RUNS: dict[str, Callable[[argparse.Namespace], int | None]] = {}
+class Either(NamedTuple):
+    """Options that exclude each other."""
+
+    arguments: tuple[Argument, ...]
+    required: bool
+
+    def add(self, parser: Any) -> None:
+        """Give them to a parser."""
+        group = parser.add_mutually_exclusive_group(required=self.required)
+        for one in self.arguments:
+            one.add(group)
 
 
-def command(name: str) -> Callable[[_Run], _Run]:
-    """Declare what a command does, whose None is the exit status 0."""
+def argument(*names: str, variable: str = "", **words: Any) -> Argument:
+    """An argument of a command, in the words of argparse's add_argument."""
+    return Argument(names, words, variable)
+
+
+def either(*arguments: Argument, required: bool = False) -> Either:
+    """Options that exclude each other."""
+    return Either(arguments, required)
+
+
+class _Command(NamedTuple):
+    run: Callable[[argparse.Namespace], int | None]
+    arguments: tuple[Argument | Either, ...]
+    line: str | None
+    epilog: str
+
+
+_COMMANDS: dict[str, _Command] = {}
+_GROUPS: dict[str, str] = {}
+
+
+def command(
+    name: str, *arguments: Argument | Either, listed: str | None = None, epilog: str = ""
+) -> Callable[[_Run], _Run]:
+    """Declare a command, described by its function's docstring, which returns the exit status (None: 0).
+
+    `listed` is its line in the list of its group (default: the description).
+    """
 
     def declared(run: _Run) -> _Run:
-        _RUNS[name] = run
+        _COMMANDS[name] = _Command(run, arguments, listed, epilog)
         return run
 
     return declared
 
 
+def group(name: str, description: str) -> None:
+    """Declare the group of the commands whose names begin with its own."""
+    _GROUPS[name] = description
+
+
 def add(commands: Any, module: str) -> None:
     """Add the commands of a module, which is loaded."""
     groups: dict[str, Any] = {}
-    declared = yamlfile.own(f"commands/cli/{module}.yaml")
-    shared = _shared() | declared.pop("shared", {})
-    for name, said in msgspec.convert(declared, dict[str, _Declared]).items():
-        first, _, last = name.rpartition(" ")
-        if said.group:
-            parser = commands.add_parser(name, description=said.group, formatter_class=_Format)
-            groups[name] = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, one in _COMMANDS.items():
+        if one.run.__module__ != module:
             continue
-        words = {"help": said.help} if first else {}
+        first, _, last = name.rpartition(" ")
+        if first and first not in groups:
+            about = inspect.cleandoc(_GROUPS[first])
+            parser = commands.add_parser(first, description=about, formatter_class=_Format)
+            groups[first] = parser.add_subparsers(metavar="COMMAND", required=True)
+        about = inspect.getdoc(one.run) or ""
+        words = {"help": one.line or about} if first else {}
         parser = groups.get(first, commands).add_parser(
-            last, description=said.about or said.help, epilog=said.epilog, formatter_class=_Format, **words
+            last, description=about, epilog=inspect.cleandoc(one.epilog), formatter_class=_Format, **words
         )
-        parser.set_defaults(func=_RUNS[name])
-        _fill(parser, said.arguments, shared)
+        parser.set_defaults(func=one.run)
+        for each in one.arguments:
+            each.add(parser)
 
 
-def _fill(parser: Any, entries: list[_Entry], shared: dict[str, list[_Entry]]) -> None:
-    for entry in entries:
-        if isinstance(entry, str):
-            _fill(parser, shared[entry], shared)
-        elif options := entry.get("either"):
-            required = entry.get("required", False)
-            _fill(parser.add_mutually_exclusive_group(required=required), options, shared)
-        else:
-            argument = _argument(entry)
-            parser.add_argument(*argument.names, **argument.words)
-
-
-@functools.cache
-def _shared() -> dict[str, list[_Entry]]:
-    return yamlfile.own("commands/cli/shared.yaml")  # type: ignore[no-any-return]  # a file of ours
-
-
-def of_file(name: str) -> list[Argument]:
-    """The arguments of a file of nothing else, for a parser that is not argparse's own."""
-    return [_argument(entry) for entry in yamlfile.own(f"commands/cli/{name}.yaml")]
-
-
-def _argument(entry: dict[str, Any]) -> Argument:
-    ((names, said),) = entry.items()
-    words: dict[str, Any] = {"help": said} if isinstance(said, str | None) else dict(said)
-    if "flag" in words:
-        words |= {"action": "store_true", "help": words.pop("flag")}
-    if "several" in words:
-        words = {"action": "append", "default": [], "help": words.pop("several"), **words}
-    names, _, metavar = names.partition("=")
-    name, many = names.rstrip("?*+"), names[-1]
-    if name != names:
-        words["nargs"] = many
-    if (names.startswith("-") or many == "?") and not words.keys() & {"type", "action", "required"}:
-        words = {"default": "", **words}
-    if variable := words.pop("variable", ""):
-        words["default"] = os.environ.get(variable) or words["default"]
-        words["help"] += f" [{variable}]"
-    if metavar:
-        words["metavar"] = metavar
-    if "type" in words:
-        words["type"] = _TYPES[words["type"]]
-    if words.get("choices") == "drivers":
-        words["choices"] = sorted(FEATURES)
-    return Argument(name.split(), words)
-
-
-class _Format(argparse.RawDescriptionHelpFormatter):
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        if "\n" in text.strip():
-            return super()._fill_text(text, width, indent)
-        return argparse.HelpFormatter._fill_text(self, text, width, indent)
+_Format = argparse.RawDescriptionHelpFormatter
 
 
 def requested(kind: type[_Request], options: argparse.Namespace, **more: Any) -> _Request:
@@ -199,7 +180,39 @@ def share(text: str) -> float:
     return value
 
 
-_TYPES: dict[str, Callable[[str], Any]] = {
-    **{"int": int, "float": float, "path": Path, "duration": duration, "count": count, "share": share},
-    **{"board": board_name, "words": lambda text: [word.strip() for word in text.split(",")]},
-}
+def comma_separated(text: str) -> list[str]:
+    """The words between commas; for argparse."""
+    return [word.strip() for word in text.split(",")]
+
+
+BOARD = argument("board", metavar="BOARD", help="a board file, as for pytest --lg-env")
+BOARD_OPTION = argument("--board", default="", help="a board file, as for pytest --lg-env")
+COORDINATOR = argument(
+    "--coordinator", default="", help="Labgrid's coordinator, HOST[:PORT] [LG_COORDINATOR]"
+)
+IDENTITY = argument("--identity", default="", help="a LAVA server by its name in lavacli's configuration")
+JSON = argument("--json", action="store_true", help="print JSON for programs")
+PROFILE = argument("--profile", default="", choices=["full", "quick"], help="default: the board's")
+RESULTS = argument("--results", type=Path, default="results", help="folder of runs (default: results)")
+RUN = argument(
+    "run", help="a run's folder, its name below --results or the beginning of it, `last`, or `last~1`"
+)
+RUNS = argument(
+    "run",
+    nargs="*",
+    help="a run's folder, its name below --results or the beginning of it, `last`, or `last~1`",
+)
+SOURCE = argument(
+    "--from",
+    default="",
+    dest="source",
+    metavar="DIR|history|influx|published",
+    help="where earlier runs are (default: the folder of --results and the lab's store)",
+)
+WAIT = argument(
+    "--wait",
+    type=duration,
+    default=0.0,
+    metavar="TIME",
+    help="time to wait for a board in use: 90s, 30m (default: none)",
+)

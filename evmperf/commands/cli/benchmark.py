@@ -9,15 +9,30 @@ from typing import Any
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
-from evmperf.commands.cli.arguments import command
+from evmperf.boards.vocabulary import FEATURES
+from evmperf.commands.cli.arguments import BOARD_OPTION, JSON, PROFILE, argument, command, group
 from evmperf.guides.published import declared
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 
+group(
+    "benchmark",
+    """Benchmarks of your own (docs/add-a-benchmark.md). Put them into benchmarks/ of the folder that you
+measure in; they run like evmperf's own.
 
-@command("list")
+  evmperf benchmark new copy_speed                     writes a benchmark that runs, and its test
+  pytest benchmarks/_copy_speed_test.py                tests it without a board
+  pytest --lg-env BOARD.yaml -k copy_speed             measures
+""",
+)
+
+
+@command("list", BOARD_OPTION, PROFILE, JSON)
 def _list(options: argparse.Namespace) -> None:
+    """Lists the benchmarks of the catalogue; with a board, also the reason for each one it skips. Tables
+    of published guides without a benchmark follow, with the reason.
+    """
     board = boardfile.named(options.board) if options.board else None
     profile = options.profile or (board.options.board.profile if board else "full")
     rows = [_entry(benchmark, profile, board) for benchmark in catalogue.benchmarks().values()]
@@ -55,8 +70,13 @@ def _entry(benchmark: Benchmark, profile: str, board: Board | None) -> dict[str,
     return entry
 
 
-@command("benchmark new")
+@command(
+    "benchmark new",
+    argument("name", help="lower-case letters, digits and _"),
+    argument("--driver", default="system", choices=sorted(FEATURES), help="default: system"),
+)
 def _new(options: argparse.Namespace) -> None:
+    """write a benchmark that runs, and its test"""
     name = options.name
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
         raise UsageError(f"{name!r}: a name has lower-case letters, digits and _, e.g. copy_speed")

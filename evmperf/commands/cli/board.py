@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evmperf.boards import board as boards
 from evmperf.boards import copying, reference
-from evmperf.commands.cli.arguments import command, tell
+from evmperf.commands.cli.arguments import BOARD, COORDINATOR, JSON, argument, command, either, group, tell
 from evmperf.commands.cli.terminal import note
 from evmperf.lab import boardcheck
 from evmperf.lab.desk import boardfile as foundfile
@@ -21,8 +21,28 @@ from evmperf.publish.pages import look
 _WIDTH = 14
 
 
-@command("board check")
+group(
+    "board",
+    """Board files (docs/add-a-board.md).
+
+  evmperf board new mine                      an empty file, to be filled in
+  evmperf board new am69-sk --like am64x      a copy, to be edited
+  evmperf board new mine --from desk          the board that `evmperf desk` found
+  evmperf board check am69-sk                 every word of it, without a board
+  evmperf board schema > board.schema.json    for an editor's completion
+""",
+)
+
+
+@command(
+    "board check",
+    argument("boards", nargs="+", metavar="BOARD", help="a board file, as for pytest --lg-env"),
+    listed="check board files, without a board",
+)
 def _check(options: argparse.Namespace) -> int:
+    """Checks features, options and absent drivers; imports, templates, Labgrid's classes with their
+    attributes and bindings, and the strategy. Exit status 4: something is wrong.
+    """
     bad = 0
     for given in options.boards:
         try:
@@ -41,16 +61,34 @@ def _check(options: argparse.Namespace) -> int:
 
 @command("board schema")
 def _schema(_: argparse.Namespace) -> None:
+    """print a JSON Schema of board files, for editors"""
     print(json.dumps(reference.schema(), indent=1))
 
 
 @command("board options")
 def _options(_: argparse.Namespace) -> None:
+    """print the table of all options (Markdown)"""
     print(reference.table(), end="")
 
 
-@command("board new")
+@command(
+    "board new",
+    argument("name", help="of the file, without .yaml, and of the board, as in the guides"),
+    either(
+        argument("--like", default="", metavar="BOARD", help="the most similar board"),
+        argument(
+            "--from",
+            default="",
+            dest="found",
+            metavar="desk|FILE",
+            help="the board that `evmperf desk` found last, or the file that it wrote",
+        ),
+    ),
+    argument("--title", default="", help="as in the guides' table of modules"),
+    argument("-o", "--into", type=Path, metavar="FOLDER", help="default: env/, or here without one"),
+)
 def _new(options: argparse.Namespace) -> None:
+    """begin a board file"""
     folder = options.into or (Path("env") if Path("env").is_dir() else Path())
     if options.found:
         newest = options.found == "desk"
@@ -66,8 +104,28 @@ def _new(options: argparse.Namespace) -> None:
     print(f"{file}: {first}, then run evmperf board check {file}")
 
 
-@command("doctor")
+@command(
+    "doctor",
+    BOARD,
+    COORDINATOR,
+    JSON,
+    argument("--console", type=Path, metavar="FILE", help="record the console here, for evmperf replay"),
+    epilog="""Exit status: 0 nothing is bad; else that of the first bad step: 1 the board or its software,
+    3 the lab, 4 the call, the board file, or a board in use.
+    """,
+)
 def _doctor(options: argparse.Namespace) -> int:
+    """Checks a board and its lab, one line per step: board file, coordinator, place, console, power switch,
+    U-Boot, its environment, Linux, kernel command line, root medium, uEnv.txt, scratch partitions,
+    tools, tester, meter, this machine's clock and real-time priority, InfluxDB.
+
+    The board is held, power-cycled once, booted, and switched off again. The doctor
+    writes only a script to its /tmp, nothing to its disks or U-Boot's environment. It skips steps that
+    depend on a failed one. docs/day-one.md leads through all of this with a new board.
+
+      evmperf doctor virtual                              try it without a board
+      LG_PLACE=my-am64x evmperf doctor am64x --console console.log
+    """
     board = boardfile.named(options.board)
     examination = Examination(
         board, options.coordinator, options.console, (lambda _: None) if options.json else note

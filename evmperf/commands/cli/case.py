@@ -2,10 +2,11 @@
 
 import argparse
 import socket
+from pathlib import Path
 
 from evmperf.commands.app import judging, why
 from evmperf.commands.app.requests import Reproduce, Why
-from evmperf.commands.cli.arguments import command, requested
+from evmperf.commands.cli.arguments import RESULTS, RUN, argument, command, requested
 from evmperf.measure.runs import casefile, history, spool
 from evmperf.model.errors import LabError
 from evmperf.model.outlets import line
@@ -13,8 +14,18 @@ from evmperf.model.stats import rounded
 from evmperf.publish.pages import look
 
 
-@command("case")
+@command(
+    "case",
+    RUN,
+    RESULTS,
+    argument("case", help="BENCHMARK CASE, as one word in quotes"),
+    argument("-o", type=Path, dest="output", metavar="FILE.evmperf", required=True),
+)
 def _case(options: argparse.Namespace) -> None:
+    """Pack one case of a run into a file to post: samples, raw outputs, facts, state, console. Host names,
+    addresses, MACs, serial numbers and keys are replaced; the file's content is listed. `evmperf show`,
+    `why`, `compare` and `reproduce` read the file.
+    """
     folder = history.run_folder(options.run, options.results)
     benchmark, _, case = options.case.partition(" ")
     packed, listed = casefile.pack(folder, benchmark, case, [socket.gethostname()])
@@ -30,8 +41,15 @@ def _case(options: argparse.Namespace) -> None:
     print(look.render("commands/cli/case.txt.j2", name=options.output.name, **words))
 
 
-@command("reproduce")
+@command(
+    "reproduce",
+    argument("file", type=Path, metavar="FILE.evmperf"),
+    argument("--lg-env", dest="board", metavar="BOARD.yaml", required=True),
+    RESULTS,
+    epilog="""Exit status: that of the measurement, else that of `evmperf compare`.""",
+)
 def _reproduce(options: argparse.Namespace) -> int:
+    """Measure the case of a case file on a board in the same way, and compare."""
     done = judging.reproduce(requested(Reproduce, options))
     for verdict in done.judgement.verdicts:
         both = (("there", verdict.baseline), ("here", verdict.value))

@@ -9,7 +9,7 @@ import msgspec
 
 from evmperf.commands.app import desk
 from evmperf.commands.app.requests import FindBoard, FoundBoard
-from evmperf.commands.cli.arguments import command, requested, show, tell
+from evmperf.commands.cli.arguments import argument, command, requested, show, tell
 from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.lab.doctor import host
 from evmperf.lab.doctor.finding import Noted
@@ -18,8 +18,56 @@ from evmperf.model.exits import ExitStatus
 from evmperf.publish.pages import look
 
 
-@command("desk")
+@command(
+    "desk",
+    argument("address", nargs="?", default="", metavar="root@HOST[:PORT]"),
+    argument("--lg-env", default="", metavar="FILE", help="an existing board file"),
+    argument(
+        "--port", action="append", default=[], dest="ports", metavar="DEVICE", help="only this serial port"
+    ),
+    argument("--key", default="", metavar="FILE", help="private key for SSH"),
+    argument(
+        "--user", default="root", help="who logs in on the console; another than root gets root by sudo"
+    ),
+    argument(
+        "--power",
+        default="none",
+        choices=["none", "hand", "reset"],
+        help="how the board boots: not at all, by your hand, by `reboot` (default: none)",
+    ),
+    argument(
+        "--tester",
+        default="",
+        metavar="local|HOST",
+        help=(
+            "the other end of the board's network cable: this machine (local, local:INTERFACE), "
+            "or one over SSH"
+        ),
+    ),
+    argument(
+        "--make-scratch",
+        action="store_true",
+        help=(
+            "make a partition for storage benchmarks in free space of the board's eMMC or card; "
+            "shows the command and asks, even with --yes"
+        ),
+    ),
+    argument("--boot", action="store_true", help="boot Linux on a board at U-Boot's prompt"),
+    argument("--yes", action="store_true", help="measure without asking"),
+    argument("--results", default="results", metavar="FOLDER", help="for runs and the board file"),
+    argument("-k", default="", dest="keyword", metavar="WORDS", help="as pytest's"),
+)
 def _desk(options: argparse.Namespace) -> int:
+    """Finds the board on this desk, shows its identity and possible measurements, asks, and runs
+    those that overwrite nothing, in minutes.
+
+      evmperf desk                        the board whose console is on a USB serial port
+      evmperf desk root@192.168.1.20      a board on the network; with --port its console, too
+      evmperf desk --lg-env my-board      a board that has a file already
+
+    evmperf types a newline on each serial port and logs in as root. It writes only to the board's
+    /tmp, and switches its power only with --power. Another user works through sudo.
+    """
     try:
         found = desk.named(options.lg_env) if options.lg_env else _find(options)
     except desk.NoBoard as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evmperf.commands.app import publishing
 from evmperf.commands.app.requests import WriteGuide
-from evmperf.commands.cli.arguments import command, requested, tell
+from evmperf.commands.cli.arguments import argument, comma_separated, command, requested, tell
 from evmperf.commands.cli.terminal import note
 from evmperf.guides.published import record
 from evmperf.guides.published import source as published
@@ -21,8 +21,32 @@ from evmperf.publish.guide.layout import Layout
 from evmperf.publish.guide.writer import Head
 
 
-@command("import-guide")
+@command(
+    "import-guide",
+    argument("files", nargs="+", type=Path, metavar="FILE"),
+    argument("--into", type=Path, help="write the runs below this folder"),
+    argument("--release", default="", help="if the title does not name it"),
+    argument(
+        "--os",
+        default="",
+        choices=["Linux", "RT-linux"],
+        help="if title, headings and file name do not name it",
+    ),
+    argument("--board", default="", help="for tables that name no board"),
+    argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="write the figures of all FILEs into one record (docs/performance-guide.md)",
+    ),
+    argument("--strict", action="store_true", help="exit with status 1 if anything is unknown"),
+    argument("--teach", action="store_true", help="draft a table file for each unknown table"),
+)
 def _import(options: argparse.Namespace) -> int:
+    """Read performance guides in reStructuredText; every csv-table becomes results of the catalogue's
+    benchmarks, one run per board. Unknown tables are not read: each is reported with its line and the
+    nearest known table, and kept as it is.
+    """
     unknown, entries = False, []
     said = (options.release, options.os, options.board)
     read = ((name, guide) for name in options.files for guide in importer.load_all(name, *said))
@@ -56,8 +80,40 @@ def _report(file: Path, imported: ImportedGuide) -> None:
             note(f"  {teach.advice(unread[problem.line])}")
 
 
-@command("guide")
+@command(
+    "guide",
+    argument("--release", required=True, help="SDK release, e.g. 11.00, or `newest`"),
+    argument("--os", default="", help="Linux or RT-linux, where a release has both"),
+    argument("--board", action="append", default=[], metavar="BOARD", help="only this board (repeatable)"),
+    argument(
+        "--from",
+        default="results",
+        dest="source",
+        metavar="DIR|influx|baselines|published",
+        help="where the runs are (default: results)",
+    ),
+    argument("--like", type=Path, metavar="FILE", help="in that guide's layout"),
+    argument(
+        "--keep-unread",
+        action="store_true",
+        help="copy unknown tables of --like, marked as another release's",
+    ),
+    argument(
+        "--with",
+        type=comma_separated,
+        default=[],
+        dest="extras",
+        metavar="WHAT,...",
+        help="beside the figures: counts, delta, outliers",
+    ),
+    argument("--plots", action="store_true", help="draw plots beside OUTPUT (needs -o)"),
+    argument("-o", "--output", type=Path, help="default: standard output"),
+    argument("--html", type=Path, metavar="DIR", help="build web pages there, with plots, by Sphinx"),
+    argument("--pdf", type=Path, metavar="DIR", help="print the page into a PDF there"),
+    epilog="""Exit status: 1 if the guide of --like has unknown tables.""",
+)
 def _guide(options: argparse.Namespace) -> int:
+    """Render results as a performance guide in reStructuredText."""
     built = options.html or options.pdf
     if built:
         options.plots = True

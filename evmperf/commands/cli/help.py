@@ -5,7 +5,7 @@ import difflib
 import pydoc
 import sys
 
-from evmperf.commands.cli.arguments import command
+from evmperf.commands.cli.arguments import argument, command
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 
@@ -15,8 +15,11 @@ def pages() -> list[str]:
     return sorted(file.stem for file in project("docs").glob("*.md"))
 
 
-@command("help")
+@command(
+    "help", argument("page", nargs="?", default="README", help="default: the list of all pages (README)")
+)
 def _help(options: argparse.Namespace) -> None:
+    """Shows a page of the documentation, on a terminal through $PAGER."""
     known = pages()
     name = options.page.removeprefix("docs/").removesuffix(".md")
     if name not in known:

@@ -4,7 +4,7 @@ import argparse
 import getpass
 import os
 
-from evmperf.commands.cli.arguments import command, coordinator
+from evmperf.commands.cli.arguments import COORDINATOR, RESULTS, argument, command, coordinator
 from evmperf.commands.cli.terminal import width
 from evmperf.commands.night.health import Health, Register
 from evmperf.lab.keeping.claim import ask_once, holders
@@ -13,8 +13,11 @@ from evmperf.model.errors import UsageError
 from evmperf.publish.report.columns import Column, table
 
 
-@command("who")
+@command("who", COORDINATOR)
 def _who(options: argparse.Namespace) -> None:
+    """Shows the boards that are held on this host and, with a coordinator, at all its places: holder, run,
+    since when, what is measured, expected end.
+    """
     records = holders(coordinator(options))
     if not records:
         print("no board is held here")
@@ -27,8 +30,16 @@ def _who(options: argparse.Namespace) -> None:
     print(table([Column(head, wrap=head == "measures") for head in heads], rows, width()), end="")
 
 
-@command("ask")
+@command(
+    "ask",
+    COORDINATOR,
+    argument("place", help="as `evmperf who` lists it"),
+    argument("message", nargs="*", help='default: "may I have it?"'),
+)
 def _ask(options: argparse.Namespace) -> None:
+    """Shows a message in the holder's session. A session started with --give-way (a night's session
+    may be) ends after the current case.
+    """
     who = os.environ.get("LG_USERNAME") or getpass.getuser()
     message = f"{who}: {' '.join(options.message) or 'may I have it?'}"
     local = any(r.place == options.place and not r.coordinator for r in holders(""))
@@ -39,8 +50,17 @@ def _ask(options: argparse.Namespace) -> None:
     print(f"asked {answer['told']}")
 
 
-@command("health")
+@command(
+    "health",
+    COORDINATOR,
+    RESULTS,
+    argument("do", nargs="?", default="list", choices=["list", "clear"]),
+    argument("place", nargs="?", default="", help="the board to clear"),
+)
 def _health(options: argparse.Namespace) -> None:
+    """Lists the boards with lab failures. A suspect board begins its next night with a health check; a bad
+    one is left out until it is cleared.
+    """
     register = Register(options.results)
     address = coordinator(options)
     known = register.all(address)

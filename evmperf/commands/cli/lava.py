@@ -1,10 +1,20 @@
 """The command `evmperf lava`: jobs made from the catalogue, submitted, followed, and read back."""
 
 import argparse
+from pathlib import Path
 
 from evmperf.commands.app import lavajobs
 from evmperf.commands.app.requests import Cancel, Follow, Import, JobState, Judged, Submit
-from evmperf.commands.cli.arguments import command, requested
+from evmperf.commands.cli.arguments import (
+    BOARD,
+    IDENTITY,
+    PROFILE,
+    RESULTS,
+    argument,
+    command,
+    group,
+    requested,
+)
 from evmperf.commands.cli.terminal import note
 from evmperf.commands.lava import devices
 from evmperf.commands.lava import lab as labs
@@ -13,14 +23,74 @@ from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.replies import Remark, Reply
 
+_JOB = (
+    argument("board", help="a board file, as for pytest --lg-env, or a job's file"),
+    argument("-k", default="", dest="keyword", metavar="EXPRESSION", help="as pytest's"),
+    argument(
+        "--kind",
+        default="native",
+        choices=["host", "native", "boot"],
+        help=(
+            "host: pytest on the lab's Labgrid host; native: LAVA boots the board and runs the "
+            "commands there; boot: cold boots only (default: %(default)s)"
+        ),
+    ),
+    PROFILE,
+    argument("--release", default="", help="SDK release, if the image does not name it"),
+    argument(
+        "--image",
+        action="append",
+        default=[],
+        dest="images",
+        metavar="[ROLE=]URL",
+        help=(
+            "image: install this and verify that it runs; kernel, dtb, ramdisk, nfsrootfs or "
+            "modules: boot these over the network; without ROLE= the name decides (default: boot "
+            "the installed system)"
+        ),
+    ),
+    argument("--device-type", default="", help="default: evm- and the board file's name"),
+    argument(
+        "--tag", action="append", default=[], dest="tags", metavar="TAG", help="a tag the device must have"
+    ),
+    argument("--priority", default="medium", choices=["low", "medium", "high"]),
+)
+_SERVER = (
+    IDENTITY,
+    argument("--timeout", type=float, default=86400.0, help="seconds to wait at most (default: a day)"),
+)
+_NUMBER = argument("job", help="its number or its page")
+_FILE = argument("--board", default="", help="the board file, unless it is in env/")
+group(
+    "lava",
+    """The same benchmarks as LAVA jobs, with the same results.
 
-@command("lava render")
+  evmperf lava render am64x -k emmc --kind native > job.yaml
+  evmperf lava submit am64x -k emmc --kind native --wait --import
+  evmperf lava verdict 1234
+
+The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN, else lavacli's default identity, else the
+lab that `make lava-lab` has started on this machine. docs/lava.md says more.
+""",
+)
+
+
+@command("lava render", *_JOB)
 def _render(options: argparse.Namespace) -> None:
+    """print a complete job"""
     print(lavajobs.definition(requested(Submit, options), _tell), end="")
 
 
-@command("lava submit")
+@command(
+    "lava submit",
+    *_SERVER,
+    RESULTS,
+    *_JOB,
+    argument("--wait", action="store_true", help="follow the job to its end"),
+    argument("--import", action="store_true", dest="read", help="read its results (with --wait)"),
+)
 def _submit(options: argparse.Namespace) -> int:
+    """submit a rendered job, or one of a file"""
     if options.read and not options.wait:
         raise UsageError("--import needs --wait: add --wait")
     status = 0
@@ -39,23 +109,40 @@ def _follow(options: argparse.Namespace) -> Follow:
     return requested(Follow, options, job=job_number(options.job), timeout_s=options.timeout)
 
 
-@command("lava wait")
+@command("lava wait", *_SERVER, _NUMBER, _FILE)
 def _wait(options: argparse.Namespace) -> int:
+    """follow a job to its end"""
     return _judge(lavajobs.follow(_follow(options), _tell))
 
 
-@command("lava verdict")
+@command("lava verdict", *_SERVER, _NUMBER, _FILE, listed="the outcome of a job")
 def _verdict(options: argparse.Namespace) -> int:
+    """Exit status: 0 complete, and every planned case passed; 1 something failed;
+    3 LAVA or the lab failed.
+    """
     return _judge(lavajobs.ended(_follow(options), _tell))
 
 
-@command("lava cancel")
+@command("lava cancel", *_SERVER, _NUMBER)
 def _cancel(options: argparse.Namespace) -> None:
+    """end a job that runs or waits"""
     lavajobs.cancel(Cancel(job=job_number(options.job), identity=options.identity), _tell)
 
 
-@command("lava import")
+@command(
+    "lava import",
+    *_SERVER,
+    RESULTS,
+    argument("--run-kind", default="lava", help="default: %(default)s"),
+    argument("--fact", action="append", default=[], metavar="NAME=VALUE", help="a further fact of the run"),
+    argument("job", help="its number, its page, or its log as a file (YAML)"),
+    _FILE,
+    listed="read a finished job into the spool",
+)
 def _import(options: argparse.Namespace) -> int:
+    """Reads the raw output in the log of a native or boot-time job with the parsers of a desk run. Lab-host
+    jobs keep their results themselves. A job that was read before is not read again.
+    """
     facts = dict(word.split("=", 1) for word in getattr(options, "fact", ()) if "=" in word)
     done = lavajobs.read(requested(Import, options, facts=facts), _tell)
     if not done.folder:
@@ -79,14 +166,32 @@ def _tell(news: Reply) -> None:
         note(news.sentence)
 
 
-@command("lava device")
+@command(
+    "lava device",
+    BOARD,
+    argument("-o", "--into", type=Path, default=".", metavar="FOLDER", help="where (default: here)"),
+    listed="write a board's device type and a device",
+)
 def _device(options: argparse.Namespace) -> None:
+    """Writes device-types/evm-BOARD.jinja2 and devices/BOARD-01.jinja2 below a folder, as in
+    /etc/lava-server/dispatcher-config on the server. An existing device is not changed.
+    """
     for path in devices.write(boardfile.named(options.board), options.into):
         print(path)
 
 
-@command("lava lab")
+@command(
+    "lava lab",
+    argument("action", choices=["up", "down", "status"]),
+    argument(
+        "--board",
+        default="virtual",
+        metavar="VARIANT",
+        help="the virtual EVM that LAVA boots itself (default: %(default)s)",
+    ),
+)
 def _lab(options: argparse.Namespace) -> int:
+    """a LAVA of your own on this machine (needs root)"""
     if options.action == "up":
         lab = labs.up(note, options.board)
         print(f"LAVA is running at {lab.url}; stop it with `evmperf lava lab down`")

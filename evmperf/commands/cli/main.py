@@ -103,8 +103,7 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
     commands: Any = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
     modules = {name: module for group in _COMMANDS.values() for name, (module, _) in group.items()}
     if command in modules:
-        _module(modules[command])
-        _module("arguments").add(commands, modules[command])
+        _module("arguments").add(commands, _module(modules[command]).__name__)
     else:
         for name in modules:
             commands.add_parser(name)

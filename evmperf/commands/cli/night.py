@@ -2,25 +2,99 @@
 
 import argparse
 import os
+from pathlib import Path
 from typing import Any
 
 from evmperf.boards import yamlfile
-from evmperf.commands.cli.arguments import command, requested, show
+from evmperf.commands.cli.arguments import IDENTITY, argument, command, requested, show
 from evmperf.commands.gitlab import pipeline
 from evmperf.commands.gitlab.note import MergeRequest
 from evmperf.commands.night import night, plan
 from evmperf.model.errors import UsageError
 
 
-@command("night")
+@command(
+    "night",
+    IDENTITY,
+    argument("plan", type=Path, metavar="PLAN.yaml"),
+    argument("--results", type=Path, help="default: the plan's"),
+    argument("--new", action="store_true", help="do not continue an interrupted night"),
+    argument(
+        "--over",
+        default="labgrid",
+        choices=["labgrid", "lava"],
+        help="who finds the boards: Labgrid's coordinator or LAVA's scheduler (default: %(default)s)",
+    ),
+    epilog="""Exit status: 0 all measured and nothing worse, 1 something failed, is worse or was not judged,
+    2 cut by Ctrl-C, 3 a board was not measured because of the lab, 4 a wrong plan.
+    """,
+)
 def _night(options: argparse.Namespace) -> int:
+    """Measures many boards side by side by a plan (docs/lab-at-scale.md), each in its own session on a
+    place that the night holds. Waits for boards in use, tries again once on another board of the kind
+    after a lab failure, and ends with verdicts, guide and one page. The same call resumes a killed night.
+    """
     ended = night.measure(requested(night.MeasureNight, options), show)
     print("\n".join(ended.sentences))
     return ended.status
 
 
-@command("nightly")
+@command(
+    "nightly",
+    argument("plan", nargs="?", type=Path, metavar="PLAN.yaml", help="default: the boards of the options"),
+    argument("--over", default="labgrid", variable="EVMPERF_OVER", help="labgrid, lava-host or lava-native"),
+    argument(
+        "--boards",
+        default="",
+        variable="EVMPERF_BOARDS",
+        help="board files (default: every real board in env/)",
+    ),
+    argument("--benchmarks", default="", variable="EVMPERF_BENCHMARKS", help="as pytest's -k (default: all)"),
+    argument(
+        "--profile", default="", variable="EVMPERF_PROFILE", help="full or quick (default: the board's)"
+    ),
+    argument(
+        "--release", default="", variable="EVMPERF_RELEASE", help="SDK release, if the images do not name it"
+    ),
+    argument(
+        "--images",
+        default="",
+        variable="EVMPERF_IMAGES",
+        help="over labgrid [BOARD=]IMAGE to put on the boards; over lava-native [ROLE=]URL to boot",
+    ),
+    argument(
+        "--repeat",
+        default="",
+        variable="EVMPERF_REPEAT",
+        help="as pytest's --repeat: 5 or until:2%% (over labgrid)",
+    ),
+    argument(
+        "--against",
+        default="",
+        variable="EVMPERF_AGAINST",
+        help="baseline of the verdict, as for `evmperf check` (default: last:30)",
+    ),
+    argument(
+        "--confirm",
+        default="",
+        variable="EVMPERF_CONFIRM",
+        help="time for measuring worse figures again (30m; default: none)",
+    ),
+    argument(
+        "--runner-tag",
+        default="evmperf",
+        variable="EVMPERF_RUNNER_TAG",
+        help="tag of the GitLab runners in the lab",
+    ),
+    argument("-o", "--output", type=Path, help="default: standard output"),
+)
 def _run_nightly(options: argparse.Namespace) -> None:
+    """Writes the child pipeline of a night: one job per board, then verdicts, guide and Pages. It measures
+    the plan of `evmperf night` (docs/lab-at-scale.md), or the boards of the options, which go before the
+    plan's words. Every option has a variable, so that a pipeline started by hand or by a trigger can set
+    it; lists are separated by blanks or commas. With EVMPERF_INFLUX_URL set, the night ends with
+    `evmperf push`.
+    """
     try:
         over = pipeline.Over(options.over)
     except ValueError:
@@ -51,8 +125,11 @@ def _plan(options: argparse.Namespace, over: pipeline.Over) -> plan.NightPlan:
     return plan.checked(data, where, stem, parts=over is pipeline.Over.LAVA_NATIVE)
 
 
-@command("note")
+@command("note", argument("files", nargs="+", type=Path, metavar="FILE"))
 def _run_note(options: argparse.Namespace) -> None:
+    """Puts Markdown files into notes of the pipeline's merge request, one note per file; the next
+    pipeline replaces them. Does nothing outside a merge request.
+    """
     request = MergeRequest.of_pipeline()
     if request is None:
         print("no merge request: no note")

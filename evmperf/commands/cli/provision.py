@@ -8,13 +8,36 @@ import time
 
 from evmperf.commands.app import provisioning
 from evmperf.commands.app.requests import Portion, Provision, ReadImage
-from evmperf.commands.cli.arguments import command, requested
+from evmperf.commands.cli.arguments import (
+    BOARD,
+    BOARD_OPTION,
+    COORDINATOR,
+    JSON,
+    argument,
+    command,
+    requested,
+)
 from evmperf.commands.cli.terminal import own
 from evmperf.model.replies import Remark, Reply
 
 
-@command("image")
+@command(
+    "image",
+    BOARD_OPTION,
+    JSON,
+    argument("image", metavar="IMAGE"),
+    argument(
+        "--write",
+        default="",
+        metavar="DEVICE",
+        help="write the image to this medium of this host (a card in a reader), and read it back",
+    ),
+)
 def _image(options: argparse.Namespace) -> None:
+    """Shows the release, machine, kernel, U-Boot and disk of an image, without mounting it and without
+    root. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2), a URL, or, with --board, a
+    release of the list that EVMPERF_RELEASES names.
+    """
     with contextlib.closing(ProgressBar()) as bar:
         read = provisioning.read(requested(ReadImage, options), bar.hear)
     if options.json:
@@ -29,8 +52,19 @@ def _image(options: argparse.Namespace) -> None:
         print(f"fit for {read.fits}", file=sys.stderr)
 
 
-@command("provision")
+@command(
+    "provision",
+    BOARD,
+    COORDINATOR,
+    argument("image", metavar="IMAGE"),
+    argument("--force", action="store_true", help="write the image even if the board runs it"),
+    argument("--keep-on", action="store_true", help="leave the board switched on"),
+)
 def _provision(options: argparse.Namespace) -> None:
+    """Writes an image to a board's boot medium, reads all of it back, boots it, and verifies the running
+    system. BOARD is a board file, as for pytest --lg-env. A board that already runs this image is not
+    written. `pytest --lg-env BOARD --image IMAGE` does the same before it measures.
+    """
     with contextlib.closing(ProgressBar()) as bar:
         done = provisioning.provision(requested(Provision, options), bar.hear)
     word = "was already running and is unchanged" if done.left_alone else "is installed and runs"

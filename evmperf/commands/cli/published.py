@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from evmperf.commands.cli.arguments import command
+from evmperf.commands.cli.arguments import argument, command, either
 from evmperf.guides.published import identity, meaning, record
 from evmperf.guides.published.record import Entry, Found
 from evmperf.measure.state import buses
@@ -16,8 +16,22 @@ from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 
 
-@command("published")
+@command(
+    "published",
+    argument("board", nargs="?", default="", help="a board of any name that guides use, or a file in env/"),
+    argument("--case", default="", metavar="WORDS", help='e.g. "emmc_ext4 100 KiB write"'),
+    argument("--os", default="", help="Linux or RT-linux (default: both)"),
+    argument("--impossible", action="store_true", help="figures above the hardware's limit, of all boards"),
+    argument("--releases", action="store_true", help="the board's releases and guides"),
+    either(
+        argument("--csv", action="store_true", help="one line per figure"),
+        argument("--json", action="store_true", help="one object per figure"),
+    ),
+)
 def _published(options: argparse.Namespace) -> None:
+    """Figures of TI's performance guides, from the record that comes with evmperf: without a board the
+    list of boards, with one its releases, with --case one figure over all releases.
+    """
     if not record.entries():
         raise UsageError(f"{record.FILE}: is missing: this evmperf was installed without a record")
     if options.case and not options.board:

@@ -11,7 +11,18 @@ from typing import Any
 
 from evmperf.commands.app import publishing, sources
 from evmperf.commands.app.requests import WriteSite
-from evmperf.commands.cli.arguments import command, requested, say, tell
+from evmperf.commands.cli.arguments import (
+    RESULTS,
+    RUNS,
+    SOURCE,
+    argument,
+    command,
+    duration,
+    either,
+    requested,
+    say,
+    tell,
+)
 from evmperf.commands.cli.terminal import width
 from evmperf.measure.runs.history import run_folder
 from evmperf.model.errors import UsageError
@@ -24,15 +35,46 @@ from evmperf.publish.store.source import place
 _FORMATS = ("parquet", "csv", *exports.FORMATS)
 
 
-@command("site")
+_FROM = argument(
+    "--from",
+    default="history",
+    dest="source",
+    metavar="DIR|history|baselines",
+    help="where the runs are (default: history, the lab's store)",
+)
+
+
+@command(
+    "site",
+    RESULTS,
+    argument("-o", "--output", type=Path, metavar="DIR", required=True),
+    SOURCE,
+    argument("--published", action="store_true", help="of TI's published figures instead of runs"),
+    argument(
+        "--reports",
+        default="",
+        metavar="ADDRESS|copied",
+        help=(
+            "where the runs' folders are served, e.g. https://lab/results, or `copied`: copy the "
+            "reports into the site (default: where they lie on this host)"
+        ),
+    ),
+)
 def _site(options: argparse.Namespace) -> None:
+    """Writes static pages of all runs: every board, benchmark and case over time, what changed when and
+    what became worse. They open from a file system, on a phone, and in GitLab Pages (docs/site.md).
+    """
     if options.published:
         options.source = sources.PUBLISHED
     print(publishing.site(requested(WriteSite, options), say).sentence)
 
 
-@command("push")
+@command("push", RUNS, RESULTS)
 def _push(options: argparse.Namespace) -> None:
+    """Sends runs to the InfluxDB that EVMPERF_INFLUX_URL, _TOKEN, _ORG and _BUCKET or
+    ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, sends what is not
+    there yet; a named run is sent as a whole.
+    """
     runs = [run_folder(run, options.results) for run in options.run]
     for said, problem in publishing.sent(options.results, runs):
         print(said)
@@ -40,8 +82,20 @@ def _push(options: argparse.Namespace) -> None:
             tell(problem)
 
 
-@command("query")
+@command(
+    "query",
+    argument("question", metavar="SQL", help="one SELECT"),
+    _FROM,
+    argument("--timeout", type=duration, default=60.0, metavar="TIME", help="default: 60s"),
+    either(
+        argument("--csv", action="store_true", help="print CSV instead of a table"),
+        argument("--json", action="store_true", help="print a list of objects"),
+    ),
+)
 def _query(options: argparse.Namespace) -> int:
+    """Ask all runs a question in SQL (DuckDB's). Tables: runs, results, samples, boots, marks, facts,
+    verdicts, published; `DESCRIBE samples` names a table's columns, docs/store.md has examples.
+    """
     with sources.opened(options.source) as source, tables.opened(source) as there:
         answer = tables.ask(there, options.question, options.timeout)
     if options.json:
@@ -67,8 +121,22 @@ def _cell(value: Any) -> str:
     return f"{value:%Y-%m-%d %H:%M}" if isinstance(value, datetime.datetime) else str(value)
 
 
-@command("export")
+@command(
+    "export",
+    argument("run", nargs="*", help="the ids of runs"),
+    _FROM,
+    either(
+        argument("--parquet", type=Path, metavar="FILE", help="one row per sample"),
+        argument("--csv", type=Path, metavar="FILE", help="the same as text"),
+        argument("--bmf", type=Path, metavar="FILE", help="one run for Bencher"),
+        argument("--kcidb", type=Path, metavar="FILE", help="for KernelCI's database"),
+        argument("--junit", type=Path, metavar="FILE", help="one test per case"),
+        argument("--openmetrics", type=Path, metavar="FILE", help="every figure, for Prometheus"),
+        required=True,
+    ),
+)
 def _export(options: argparse.Namespace) -> None:
+    """Write runs in the formats of other programs; all runs, or those named."""
     (name,) = [name for name in _FORMATS if getattr(options, name)]
     file: Path = getattr(options, name)
     with sources.opened(options.source) as source:
@@ -89,8 +157,11 @@ def _export(options: argparse.Namespace) -> None:
     print(f"{file}: {len(wanted)} runs")
 
 
-@command("store")
+@command("store", RUNS, RESULTS)
 def _store(options: argparse.Namespace) -> int:
+    """Keep runs in the lab's store [EVMPERF_HISTORY: a folder or a URL], as `check` does: those named, or
+    all below --results. Runs already there stay unchanged.
+    """
     folders = [run_folder(run, options.results) for run in options.run]
     folders = folders or sorted(path.parent for path in options.results.glob("*/run.json"))
     new, status = sources.keep(folders, tell)

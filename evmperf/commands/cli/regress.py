@@ -12,7 +12,18 @@ from pathlib import Path
 
 from evmperf.commands.app import judging
 from evmperf.commands.app.requests import Check, Compare
-from evmperf.commands.cli.arguments import command, requested, say, tell
+from evmperf.commands.cli.arguments import (
+    JSON,
+    RESULTS,
+    SOURCE,
+    WAIT,
+    argument,
+    command,
+    duration,
+    requested,
+    say,
+    tell,
+)
 from evmperf.commands.cli.terminal import width
 from evmperf.guides.published.declared import tables
 from evmperf.judge import accepted, against
@@ -24,9 +35,76 @@ from evmperf.model.verdict import Judgement
 from evmperf.publish.report import differences as differing
 from evmperf.publish.report import verdicts as formats
 
+_SIDES = (
+    argument(
+        "a",
+        nargs="?",
+        default="",
+        metavar="A",
+        help="a run's folder, its name below --results or the beginning of it, `last`, or `last~1`",
+    ),
+    argument("b", nargs="?", default="", metavar="B", help="the run to compare with A"),
+    argument("--a", default=[], dest="side_a", metavar="RUN", nargs="+", help="runs of side A"),
+    argument("--b", default=[], dest="side_b", metavar="RUN", nargs="+", help="runs of side B"),
+)
+_OUTPUT = (
+    argument("--all", action="store_true", help="list unchanged figures, too"),
+    argument(
+        "--level",
+        type=float,
+        help="false discovery rate to hold, default 0.14 against earlier runs, else 0.12",
+    ),
+    argument("--json", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
+    argument("--junit", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
+    argument("--markdown", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
+    argument("--openmetrics", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
+)
 
-@command("check")
+
+@command(
+    "check",
+    argument(
+        "run",
+        nargs="+",
+        help="a run's folder, its name below --results or the beginning of it, `last`, or `last~1`",
+    ),
+    RESULTS,
+    argument(
+        "--against",
+        metavar="WHAT",
+        required=True,
+        help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
+    ),
+    SOURCE,
+    argument(
+        "--calibrate",
+        action="store_true",
+        help="judge the past nights, each by those before it, and count the alarms; nothing is kept",
+    ),
+    argument("--dry-run", action="store_true", help="only print the verdicts"),
+    argument(
+        "--confirm",
+        type=duration,
+        default=0.0,
+        metavar="BUDGET",
+        help=(
+            "measure worse figures again before reporting them: an A/B with the image of the "
+            "last good run on the same board, within this time (30m, 2h)"
+        ),
+    ),
+    argument("--board", default="", metavar="FILE", help="the board for it (default: the run's own)"),
+    WAIT,
+    *_OUTPUT,
+    epilog="""Exit status: 0 no decided figure is worse, 1 a figure is worse or a goal missed, 5 nothing
+    comparable, 6 no figure decided, or a change suspected. Of several runs the worst counts.
+    """,
+)
 def _check(options: argparse.Namespace) -> int:
+    """Judge runs: same, better, worse, or not comparable, metric by metric. The verdicts go into the run
+    in place of earlier ones, its report is written again, and they go to InfluxDB if it is configured.
+    The run goes into the lab's store [EVMPERF_HISTORY: a folder or a URL]. Published figures are left
+    as they are.
+    """
     if len(options.run) > 1 and any((options.json, options.junit, options.markdown, options.openmetrics)):
         raise UsageError("a file of verdicts is for one run: check one at a time")
     times = {"confirm_s": options.confirm, "wait_s": options.wait}
@@ -45,8 +123,17 @@ def _sides(options: argparse.Namespace) -> Compare:
     return requested(Compare, options, a=[*filter(None, a)], b=[*filter(None, b)])
 
 
-@command("compare")
+@command(
+    "compare",
+    *_SIDES,
+    RESULTS,
+    *_OUTPUT,
+    epilog="""Exit status: 0 no decided figure is worse, 1 a figure is worse or a goal missed, 5 nothing
+    comparable, 6 no figure decided, or a change suspected.
+    """,
+)
 def _compare(options: argparse.Namespace) -> int:
+    """Judge run B by run A."""
     found = judging.compare(_sides(options))
     _write(options, found)
     return found.judgement.exit_status
@@ -68,8 +155,15 @@ def _write(options: argparse.Namespace, found: judging.Conclusion) -> None:
     sys.stdout.write(here(found.judgement) if here else text)
 
 
-@command("explain")
+@command(
+    "explain", JSON, RESULTS, *_SIDES, argument("--all", action="store_true", help="every line, however many")
+)
 def _explain(options: argparse.Namespace) -> None:
+    """Lists the differences between two runs in everything known about them: options, image, kernel, command
+    line, device tree by node, kernel configuration, modules, kernel messages, U-Boot, CPU frequency,
+    mitigations, tools, media; likely causes come first. With several runs per side, it lists only
+    differences that all runs of a side share. The exit status is 0 whether anything differs or not.
+    """
     found = differences.between(*judging.sides(_sides(options)))
     if options.json:
         print(json.dumps([dataclasses.asdict(entry) for entry in found], indent=1))
@@ -77,8 +171,17 @@ def _explain(options: argparse.Namespace) -> None:
         print(differing.text(found, everything=options.all), end="")
 
 
-@command("accept")
+@command(
+    "accept",
+    argument("metric", help="benchmark, or benchmark/case/metric; * stands for anything"),
+    argument("--since", metavar="RUN", required=True, help="first run with the change"),
+    argument("--why", required=True, help="one sentence"),
+    RESULTS,
+)
 def _accept(options: argparse.Namespace) -> None:
+    """Mark an intended change: from that run on, the metric is not compared with older figures. Kept in
+    baselines/accepted.yaml, for git.
+    """
     run = read_run(against.run_folder(options.since, options.results))
     pattern = accepted.pattern(options.metric)
     mark = accepted.Accepted(pattern, run.board, run.id, run.started_ns, options.why)

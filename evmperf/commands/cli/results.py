@@ -15,7 +15,7 @@ from evmperf.boards.console import record, review
 from evmperf.boards.console.review import Reviewed
 from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
 from evmperf.commands.app import sources
-from evmperf.commands.cli.arguments import command
+from evmperf.commands.cli.arguments import JSON, RESULTS, RUN, SOURCE, argument, board_name, command, count
 from evmperf.commands.cli.terminal import width
 from evmperf.guides.published import source as published
 from evmperf.measure.runs import spool
@@ -31,8 +31,17 @@ _MOST = 5
 """Parts of a boot's phase that are shown."""
 
 
-@command("runs")
+@command(
+    "runs",
+    RESULTS,
+    SOURCE,
+    argument("--board", type=board_name, help="only runs of this board (name or file)"),
+    argument("--last", type=count, default=20, metavar="N", help="how many (default: 20)"),
+)
 def _runs(options: argparse.Namespace) -> None:
+    """Lists runs, the newest last: of the folder of results and the lab's store, or of a folder, InfluxDB
+    (--from influx), the store alone (--from history), or the published guides (--from baselines).
+    """
     named = ("", sources.INFLUX, sources.HISTORY, sources.PUBLISHED, "baselines")
     if options.source not in named and not Path(options.source).is_dir():
         raise UsageError(
@@ -70,8 +79,13 @@ def _row(entry: StoredRun) -> tuple[str, ...]:
     )
 
 
-@command("show")
+@command(
+    "show", RUN, RESULTS, argument("--facts", action="store_true", help="everything known about the board")
+)
 def _show(options: argparse.Namespace) -> None:
+    """Shows the results of a run, the facts they were measured under, and what failed. The run may still
+    be at work.
+    """
     folder = run_folder(options.run, options.results)
     run = spool.read_run(folder)
     results = spool.read_results(folder)
@@ -85,8 +99,21 @@ def _show(options: argparse.Namespace) -> None:
         print(json.dumps(run.facts.to_dict(), indent=1, sort_keys=True))
 
 
-@command("history")
+@command(
+    "history",
+    argument("board", help="the board's name, as in its file"),
+    argument(
+        "benchmark", nargs="?", default="", help="`evmperf list` names them (default: list what was measured)"
+    ),
+    argument("metric", nargs="?", default="", help="e.g. write_throughput (default: all of the benchmark)"),
+    argument("--case", default="", help="one row of the benchmark (default: all)"),
+    argument("--last", type=count, default=20, metavar="N", help="runs (default: 20)"),
+    RESULTS,
+    SOURCE,
+    argument("--published", action="store_true", help="of TI's published figures, over their releases"),
+)
 def _history(options: argparse.Namespace) -> None:
+    """Show one metric of one benchmark on one board over the last runs."""
     options.source = sources.PUBLISHED if options.published else options.source
     with sources.opened(options.source, options.results) as source:
         if not options.benchmark:
@@ -137,8 +164,23 @@ def _measured(source: RunSource, board: str, last: int) -> None:
         print(f"  {' '.join(key)}: {len(cases[key])} cases in {seen[key]} runs")
 
 
-@command("replay")
+@command(
+    "replay",
+    RESULTS,
+    JSON,
+    argument(
+        "file",
+        help=(
+            "a console.log, or a run's folder, its name below --results or the beginning of it, "
+            "`last`, or `last~1`"
+        ),
+    ),
+    argument("--prompt", default="", help="regular expression that ends a boot"),
+)
 def _replay(options: argparse.Namespace) -> None:
+    """Reads the console.log of an earlier run again with today's evmperf, and shows each boot and the
+    changes. It switches and writes nothing. Send this file with the report of a boot problem.
+    """
     path = Path(options.file)
     if not path.is_file():
         path = run_folder(options.file, options.results) / "console.log"

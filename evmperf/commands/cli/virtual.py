@@ -3,8 +3,9 @@
 import argparse
 import dataclasses
 import json
+from pathlib import Path
 
-from evmperf.commands.cli.arguments import command
+from evmperf.commands.cli.arguments import JSON, argument, command, group
 from evmperf.commands.cli.terminal import note
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf.virtual import envfile, image, recipe, release, server
@@ -14,21 +15,96 @@ from evmperf.virtual.client import LabClient, all_benches, terminal
 _NAME = "virtual"
 
 
-@command("virtual build")
+_BOARD = argument(
+    "name", nargs="?", default="virtual", metavar="NAME", help="the board (default: %(default)s)"
+)
+group(
+    "virtual",
+    """A virtual EVM is a QEMU guest that looks like a board in a lab: a serial console on a TCP port, a
+network power switch, and a tester (a network namespace) at the other end of its Ethernet cables.
+The bench process plays that lab; it runs in the background, one for each board.
+
+  evmperf virtual build            make the software of the virtual EVM (once, some minutes)
+  evmperf virtual start            start the bench: console on port 7001, power on port 7002
+  evmperf virtual console          watch it (Ctrl-] leaves), in another terminal
+  evmperf virtual on               switch the board on
+  pytest --lg-env env/virtual.yaml -k emmc
+  evmperf virtual stop             switch off and remove everything but the board's disks
+""",
+)
+
+
+@command(
+    "virtual build",
+    argument("variant", nargs="*", default=["virtual"], help="which virtual EVMs (default: virtual)"),
+    argument("--force", action="store_true", help="build it even if it is up to date"),
+)
 def _build(args: argparse.Namespace) -> None:
+    """make the software of a virtual EVM unless it is up to date"""
     for variant in args.variant:
         built = image.build(variant, force=args.force, progress=note)
         print(f"image {built.variant} {built.hash} is in {built.directory}")
 
 
-@command("virtual release")
+@command(
+    "virtual release",
+    argument("variant", help="a virtual EVM that boots from a card or disk of its own"),
+    argument("file", type=Path, help="file to write: NAME.wic.zst"),
+    argument("--number", type=int, default=1, help="from 1 to 9 (default: 1)"),
+    listed="make a release: an image for a virtual EVM's card",
+)
 def _release(args: argparse.Namespace) -> None:
+    """Makes the image of a release of a virtual EVM that boots from its card. Releases with different
+    numbers can be told apart on the running board.
+    """
     release.build(args.variant, args.number, args.file, note)
     print(f"{release.name(args.variant, args.number)} is in {args.file}")
 
 
-@command("virtual start")
+@command(
+    "virtual start",
+    _BOARD,
+    argument(
+        "--variant",
+        default="",
+        help="which virtual EVM the board is (default: virtual, or NAME if it is a variant's)",
+    ),
+    argument(
+        "--serial-port",
+        type=int,
+        metavar="PORT",
+        help="console's TCP port, 0 is any free one (default: that of env/NAME.yaml, else 0)",
+    ),
+    argument(
+        "--power-port",
+        type=int,
+        metavar="PORT",
+        help="power switch's port, 0 is any free one (default: that of env/NAME.yaml, else 0)",
+    ),
+    argument("--fresh", action="store_true", help="make new disks (otherwise they are kept)"),
+    argument(
+        "--write-env",
+        type=Path,
+        metavar="FILE",
+        help="write a copy of the variant's env/*.yaml with this board's ports",
+    ),
+    argument("--foreground", action="store_true", help="stay in the foreground; Ctrl-C stops it"),
+    argument(
+        "--qemu-option",
+        action="append",
+        metavar="OPTION",
+        help="one more word for QEMU's command line, for experiments; give it as --qemu-option=-d",
+    ),
+    listed="start the bench of a board",
+)
 def _start(args: argparse.Namespace) -> None:
+    """Starts the bench of a board, with the power off, and returns when it answers. A board that is
+    already running with these settings is left alone.
+
+    Several boards side by side: give each a name and its own environment file.
+      evmperf virtual start board-b --write-env board-b.yaml
+      pytest --lg-env board-b.yaml
+    """
     bench = LabClient(args.name)
     variant = args.variant or (args.name if recipe.exists(args.name) else _NAME)
 
@@ -62,26 +138,37 @@ def _start(args: argparse.Namespace) -> None:
         )
 
 
-@command("virtual stop")
+@command(
+    "virtual stop",
+    _BOARD,
+    argument("--all", action="store_true", help="all boards"),
+    listed="stop the bench of a board",
+)
 def _stop(args: argparse.Namespace) -> None:
+    """Cuts the power, ends the bench and removes the tester. The disks stay."""
     for bench in all_benches() if args.all else [LabClient(args.name)]:
         stopped = bench.stop()
         if stopped or not args.all:
             print(f"board {bench.name} {'stopped' if stopped else 'was not running'}")
 
 
-@command("virtual on")
+@command("virtual on", _BOARD)
 def _on(args: argparse.Namespace) -> None:
+    """switch the power of a board on; no effect if it is on"""
     LabClient(args.name).on()
 
 
-@command("virtual off")
+@command("virtual off", _BOARD)
 def _off(args: argparse.Namespace) -> None:
+    """switch the power of a board off; no effect if it is off"""
     LabClient(args.name).off()
 
 
-@command("virtual console")
+@command("virtual console", _BOARD, listed="the board's serial console in this terminal")
 def _console(args: argparse.Namespace) -> None:
+    """Connects this terminal to the board's serial console; Ctrl-] leaves. Others may use the console at
+    the same time: all see all output, and all may type.
+    """
     bench = LabClient(args.name)
     port = bench.record.serial_port
     power = "" if bench.status().power else f"; the power is off: `evmperf virtual on {args.name}`"
@@ -90,8 +177,9 @@ def _console(args: argparse.Namespace) -> None:
     print(f"\nleft the console of board {args.name}")
 
 
-@command("virtual status")
+@command("virtual status", JSON)
 def _status(args: argparse.Namespace) -> None:
+    """list all boards that were ever started here"""
     found: list[tuple[LabClient, BenchStatus | None, str]] = []
     for bench in all_benches():
         if not bench.running:

@@ -1,0 +1,110 @@
+"""The options that evmperf adds to pytest."""
+
+from pathlib import Path
+
+from evmperf.commands.cli.arguments import argument
+
+OPTIONS = [
+    argument(
+        "--profile",
+        default="",
+        choices=["full", "quick"],
+        help="full: the guides' parameters; quick: short ones for a first look (default: the board file's)",
+    ),
+    argument(
+        "--image",
+        default="",
+        metavar="IMAGE",
+        help=(
+            "install this on the board first, and verify that it runs; a file, a URL, or a "
+            "release of the lab's list (docs/provisioning.md)"
+        ),
+    ),
+    argument(
+        "--kernel",
+        default="",
+        metavar="FILE",
+        help="boot this kernel over the network; nothing is written (docs/provisioning.md)",
+    ),
+    argument(
+        "--dtb",
+        default="",
+        metavar="FILE",
+        help="boot this dtb over the network; nothing is written (docs/provisioning.md)",
+    ),
+    argument(
+        "--ramdisk",
+        default="",
+        metavar="FILE",
+        help="boot this ramdisk over the network; nothing is written (docs/provisioning.md)",
+    ),
+    argument("--release", default="", help="SDK release, if the image does not name it"),
+    argument(
+        "--results",
+        type=Path,
+        default="results",
+        metavar="FOLDER",
+        help="as --results=FOLDER: one folder per run (default: results)",
+    ),
+    argument("--run-kind", default="desk", help="kind of run: desk, nightly, lava, ..."),
+    argument(
+        "--wait",
+        default="",
+        metavar="TIME",
+        help="time to wait for a board in use: 90s, 30m, 2h (default: none)",
+    ),
+    argument(
+        "--grace",
+        default="10m",
+        metavar="TIME",
+        help=(
+            "while waiting, leave a kicked board for this time to the person who kicked its "
+            "holder, or until they release it (default: 10m)"
+        ),
+    ),
+    argument(
+        "--give-way",
+        action="store_true",
+        help="end after the current case when somebody asks for the board (`evmperf ask`)",
+    ),
+    argument(
+        "--repeat",
+        default="1",
+        metavar="HOW",
+        help=(
+            "repetitions of each case, or until:2%% (until the 95 %% confidence interval of its "
+            "means is within 2 %%, or 10 minutes are spent; until:2%%/1h: or an hour)"
+        ),
+    ),
+    argument(
+        "--boots",
+        type=int,
+        default=0,
+        metavar="N",
+        help="cold boots of each case of boot times (default: the profile's number)",
+    ),
+    argument("--run-id", default="", help="the run's id, for programs that start sessions"),
+    argument(
+        "--answer",
+        type=Path,
+        metavar="FILE",
+        help="write the session's end there as JSON, for programs that start sessions",
+    ),
+    argument("--keep-on", action="store_true", help="leave the board switched on at the end"),
+    argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help=(
+            "measure the board with this change: args:TEXT (kernel arguments), uboot:NAME=VALUE, "
+            "run:COMMAND (after each boot), image:FILE, or a YAML file of such words"
+        ),
+    ),
+    argument(
+        "--leave-out", action="append", default=[], metavar="BENCHMARK/CASE", help="do not measure this case"
+    ),
+    argument(
+        "--fact", action="append", default=[], metavar="NAME=VALUE", help="one more fact to keep with the run"
+    ),
+]
