@@ -85,7 +85,7 @@ docs: environment ## the documentation as pages with search, in build/docs
 
 lava-lab: virtual ## start a whole LAVA here, with two virtual EVMs (once 3 minutes; needs root)
 	@scripts/host-packages lava-jobs/lab/host-packages.txt
-	@$(BIN)/evmperf lava lab up
+	@$(BIN)/evmperf virtual lava up
 
 lava-test: lava-lab ## the tests on a real LAVA that are too long for `make test`
 	$(BIN)/pytest selftests/lava --all-lava-jobs

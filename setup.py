@@ -6,7 +6,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-FOLDERS = ["env", "strategies", "tests", "baselines", "virtual-evm", "lava-jobs", "dashboards"]
+FOLDERS = ["env", "strategies", "tests", "baselines", "lava-jobs", "dashboards"]
 FOLDERS += ["docs"]
 
 

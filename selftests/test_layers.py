@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("evmperf", "pytest_evmperf", "strategies", "tests", "selftests")
+PACKAGES = ("evmperf", "virtual-evm/evmperf_virtual", "pytest_evmperf", "strategies", "tests", "selftests")
 
 DISTRICTS = {
     # district: what it is | which districts it may import
@@ -19,7 +19,6 @@ DISTRICTS = {
         "what a benchmark may touch, the runner, the state around a case; runs on disk (the spool)",
         "benchmarks boards model",
     ),
-    "virtual": ("what virtual EVMs are made of, and the virtual lab", "measure boards model"),
     "guides": ("published figures, and the reading of published guides", "measure benchmarks boards model"),
     "judge": ("regressions and goals, A/B and bisection", "guides measure benchmarks boards model"),
     "publish": (
@@ -28,14 +27,15 @@ DISTRICTS = {
     ),
     "lab": (
         "Labgrid's side: drivers, holding a board, images, the desk, the doctor",
-        "publish virtual measure benchmarks boards model",
+        "publish measure benchmarks boards model",
     ),
     "commands": ("use cases, the command line, nights of many boards, LAVA, GitLab", "*"),
 }
 """docs/architecture.md shows this table. Lazy and type-only imports count."""
 
 DOORS = {
-    "boards": "board copying images options prompts reference variation vocabulary yamlfile console.attempt "
+    "boards": "board copying images labports options prompts reference variation vocabulary yamlfile "
+    "console.attempt "
     "console.booted console.marks console.powering console.record console.review console.signs console.tree "
     "console.watch",
     "benchmarks": "benchmark catalogue control step wording families.boot families.scratch tables.latencies "
@@ -43,7 +43,6 @@ DOORS = {
     "measure": "around bench boardfile provenance runner shellstep signals runs.casefile runs.differences "
     "runs.folders runs.history runs.spool runs.stamps state.answers state.buses state.contrast state.look "
     "state.rules",
-    "virtual": "board client debian envfile image recipe release server steps",
     "guides": "published.artefacts published.declared published.dialect published.identity published.meaning "
     "published.record published.releases published.source published.steady reading.conditions "
     "reading.importer reading.match reading.rows reading.source reading.teach",
@@ -52,12 +51,12 @@ DOORS = {
     "publish": "guide.layout guide.page guide.plots guide.writer influx.client influx.config influx.push "
     "influx.reader pages.look report.ab report.boots report.columns report.differences report.exports "
     "report.page report.table report.verdicts site store.files store.source store.tables",
-    "lab": "bench boardcheck desk.boardfile desk.identity desk.ports doctor.examination doctor.finding "
+    "lab": "bench boardcheck labs desk.boardfile desk.identity desk.ports doctor.examination doctor.finding "
     "doctor.host doctor.target keeping.claim keeping.locks keeping.wanted provision.cache provision.identity "
     "provision.installation provision.network provision.record provision.scratch provision.ways",
-    "commands": "cli.main",
+    "commands": "cli.arguments cli.main cli.terminal lava.devices lava.render",
 }
-"""The modules of a district that others may import; all of `model` may be."""
+"""Modules of a district that others, and the virtual boards' package, may import; all of `model` may be."""
 
 MEASURING = ("evmperf/model/replies.py",)
 """What names the process that measures, which is a pytest."""
@@ -127,8 +126,9 @@ def districts_imported(file):
 def module_graph():
     """Module to the modules of evmperf that it imports."""
     names = {
-        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
-        for file in modules("evmperf")
+        ".".join(file.relative_to(above).with_suffix("").parts).removesuffix(".__init__"): file
+        for above, name in ((ROOT, "evmperf"), (ROOT / "virtual-evm", "evmperf_virtual"))
+        for file in modules(above / name)
     }
     graph = {}
     for module, file in names.items():
@@ -181,7 +181,7 @@ def test_districts_are_entered_by_their_doors():
     for module, imported in module_graph().items():
         for other in imported:
             _, district, *rest = [*other.split("."), ""]
-            if district in DOORS and module.split(".")[1:2] != [district]:
+            if district in DOORS and not module.startswith(f"evmperf.{district}"):
                 entered[district].add(".".join(rest).rstrip("."))
     assert {name: " ".join(sorted(found)) for name, found in entered.items()} == {
         name: " ".join(sorted(doors.split())) for name, doors in DOORS.items()
@@ -261,8 +261,8 @@ def test_modules_are_loaded_by_name_in_one_place_only():
     assert found == ["evmperf/benchmarks/catalogue.py", "evmperf/commands/cli/main.py"]
 
 
-def test_nothing_in_the_package_knows_its_selftests():
-    assert offenders("evmperf", {"selftests", "tests"}) == []
+def test_nothing_in_the_package_knows_its_selftests_and_virtual_boards():
+    assert offenders("evmperf", {"selftests", "tests", "evmperf_virtual"}) == []
     assert offenders("pytest_evmperf", {"selftests", "tests"}) == []
 
 

@@ -9,7 +9,9 @@ from selftests.test_layers import nodes
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = [
-    file for package in ("evmperf", "pytest_evmperf", "strategies") for file in (ROOT / package).rglob("*.py")
+    file
+    for package in ("evmperf", "virtual-evm/evmperf_virtual", "pytest_evmperf", "strategies")
+    for file in (ROOT / package).rglob("*.py")
 ]
 _REGEX = {"compile", "search", "match", "fullmatch", "findall", "finditer", "sub", "split"}
 _TEXT = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition"}

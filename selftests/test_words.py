@@ -64,7 +64,8 @@ def test_the_glossary_has_the_docstrings():
 def test_no_class_has_the_name_of_another():
     found = collections.Counter(
         node.name
-        for file in (ROOT / "evmperf").rglob("*.py")
+        for folder in ("evmperf", "virtual-evm/evmperf_virtual")
+        for file in (ROOT / folder).rglob("*.py")
         for node in ast.parse(file.read_text()).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )

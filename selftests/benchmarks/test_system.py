@@ -9,6 +9,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from evmperf_virtual.recipe import Recipe
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.step import CleanUp
@@ -16,7 +17,6 @@ from evmperf.benchmarks.tools import cyclictest, programs
 from evmperf.boards import board as boards
 from evmperf.measure import provenance, shellstep
 from evmperf.model.errors import RefusedOutput
-from evmperf.virtual.recipe import Recipe
 from selftests.support.fakes import LocalShell
 from selftests.support.recordings import DATA
 

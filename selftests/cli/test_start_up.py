@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-_SLOW = {"dataclasses", "labgrid", "msgspec", "pytest", "secrets", "statistics", "tempfile", "yaml"}
+_SLOW = {"dataclasses", "labgrid", "msgspec", "pytest", "secrets", "statistics", "yaml"}
 
 
 def test_help_loads_nothing_slow():

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from evmperf_virtual import client, envfile, image
 
 from evmperf.commands.cli.main import main
 from evmperf.model.exits import ExitStatus
-from evmperf.virtual import client, envfile, image
 
 pytestmark = [
     pytest.mark.virtual_evm,

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from evmperf_virtual.steps import tool
 
 from evmperf.boards import board as boards
-from evmperf.virtual.steps import tool
 from selftests.support.handed import by_hand
 
 pytestmark = pytest.mark.virtual_evm

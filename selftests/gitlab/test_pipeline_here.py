@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from evmperf_virtual import envfile, image
+from evmperf_virtual.client import LabClient
 
 from evmperf.measure.runs import folders
-from evmperf.virtual import envfile, image
-from evmperf.virtual.client import LabClient
 from selftests.support.spools import cases_of
 
 pytestmark = pytest.mark.virtual_evm

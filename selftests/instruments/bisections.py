@@ -21,8 +21,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from evmperf_virtual import release
+
 from evmperf.judge import search
-from evmperf.virtual import release
 from selftests.instruments import command
 from selftests.instruments.virtuallab import board_file
 

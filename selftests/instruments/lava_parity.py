@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
-from evmperf.commands.lava import lab as labs
+from evmperf_virtual import lavalab as labs
+
 from evmperf.model.results import Result
 from selftests.instruments import command
 from selftests.support.spools import cases_of

@@ -3,11 +3,11 @@
 import os
 
 import pytest
+from evmperf_virtual import envfile
 
 from evmperf.lab.keeping.claim import JOIN, Claim, Holding
 from evmperf.lab.keeping.wanted import wanted
 from evmperf.model.errors import UsageError
-from evmperf.virtual import envfile
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from evmperf_virtual import client, image
 
 from evmperf.measure.runs import spool
-from evmperf.virtual import client, image
 from selftests.support import spools
 from selftests.support.ports import free_port
 

@@ -9,9 +9,9 @@ import threading
 
 import pytest
 import yaml
+from evmperf_virtual import lavalab as labs
 
 from evmperf.commands.cli import main as cli
-from evmperf.commands.lava import lab as labs
 from evmperf.commands.lava.render import resources
 from evmperf.commands.lava.selection import JobKind, case_name, figure_name, unit_name
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect, job_number

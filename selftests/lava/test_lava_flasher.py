@@ -7,12 +7,12 @@ import http.server
 import threading
 
 import pytest
+from evmperf_virtual import lavalab as labs
+from evmperf_virtual import release
 
 from evmperf.commands.cli import main as cli
-from evmperf.commands.lava import lab as labs
 from evmperf.measure.runs.spool import read_results, read_run
 from evmperf.model.exits import ExitStatus
-from evmperf.virtual import release
 from selftests.support.lava_labs import started
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_lava_job]

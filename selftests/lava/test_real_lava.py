@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from evmperf_virtual import lavalab as labs
 
 from evmperf.boards import board as boards
 from evmperf.commands.app import lavajobs
 from evmperf.commands.cli import main as cli
 from evmperf.commands.lava import joblog, render, selection
-from evmperf.commands.lava import lab as labs
 from evmperf.commands.lava.render import JOBS
 from evmperf.commands.lava.selection import JobKind
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer

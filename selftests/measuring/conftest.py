@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from evmperf_virtual import client, envfile
 from labgrid import Environment
 
 from evmperf.boards import board as boards
@@ -16,7 +17,6 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.run import Run
-from evmperf.virtual import client, envfile
 from selftests.measuring.session import Pytest
 from selftests.support import on_request, virtualbench
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from evmperf_virtual import client, image
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import network
@@ -22,7 +23,6 @@ from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.errors import Kind
 from evmperf.model.results import Case, Result, Status
 from evmperf.model.run import Run
-from evmperf.virtual import client, image
 from selftests.support.sshd import Sshd
 
 pytestmark = pytest.mark.virtual_evm

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from evmperf_virtual import client
 from labgrid import Environment
 
 from evmperf.benchmarks import catalogue
@@ -16,7 +17,6 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Shell
 from evmperf.measure.runs import spool
-from evmperf.virtual import client
 from selftests.measuring.session import Pytest
 from selftests.support import virtualbench
 

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from evmperf_virtual import client
 
 from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Result
-from evmperf.virtual import client
 from selftests.measuring.session import REPOSITORY, Pytest
 
 pytestmark = pytest.mark.virtual_evm

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import requests
+from evmperf_virtual import client
+from evmperf_virtual.board import TesterInfo
 
 from evmperf.lab.tester import SshTester
 from evmperf.model.errors import LabError
-from evmperf.virtual import client
-from evmperf.virtual.board import TesterInfo
 from selftests.measuring.session import Pytest
 from selftests.support import virtualbench
 

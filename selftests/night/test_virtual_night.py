@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from evmperf_virtual import client, image
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import yamlfile
 from evmperf.boards.board import ENV_DIR
 from evmperf.measure.runs import spool
-from evmperf.virtual import client, image
 from selftests.support import spools
 from selftests.support.placelab import REPOSITORY, PlaceLab
 

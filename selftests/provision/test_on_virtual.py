@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from evmperf_virtual import envfile, release
+from evmperf_virtual.client import LabClient
 from labgrid import Environment
 
 from evmperf.benchmarks import catalogue as benchmarks
@@ -18,8 +20,6 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.lab.provision.cache import Cache
 from evmperf.lab.provision.installation import Installation
 from evmperf.model.errors import BoardError, LabError, UsageError
-from evmperf.virtual import envfile, release
-from evmperf.virtual.client import LabClient
 from selftests.provision import cards, imagelab
 from selftests.provision.sessions import measure_in_turn
 

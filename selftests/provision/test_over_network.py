@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from evmperf_virtual import envfile, image, release, rootfs
+from evmperf_virtual.client import LabClient
 from labgrid import Environment
 
 from evmperf.benchmarks import catalogue as benchmarks
@@ -22,8 +24,6 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.lab.provision import network
 from evmperf.lab.provision.installation import Installation
 from evmperf.model.errors import LabError
-from evmperf.virtual import envfile, image, release, rootfs
-from evmperf.virtual.client import LabClient
 from selftests.provision import cards, imagelab
 from selftests.provision.imagelab import Spec
 from selftests.provision.sessions import measure, measure_in_turn

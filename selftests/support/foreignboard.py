@@ -24,14 +24,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from evmperf_virtual import image
+from evmperf_virtual.debian import DebianArchive
+from evmperf_virtual.image import partition
+from evmperf_virtual.rootfs import cpio
+from evmperf_virtual.steps import BuildSteps, make_ext4, tool
 
 from evmperf.measure.runs import folders
 from evmperf.model.errors import LabError
-from evmperf.virtual import image
-from evmperf.virtual.debian import DebianArchive
-from evmperf.virtual.image import partition
-from evmperf.virtual.rootfs import cpio
-from evmperf.virtual.steps import BuildSteps, make_ext4, tool
 from selftests.support.ports import free_port
 
 SUITE = "trixie"

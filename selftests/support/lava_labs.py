@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from evmperf_virtual import lavalab as labs
+from evmperf_virtual.lavalab import Lab
 
-from evmperf.commands.lava import lab as labs
-from evmperf.commands.lava.lab import Lab
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Self
 
 import pytest
+from evmperf_virtual.debian import DebianArchive
+from evmperf_virtual.lavalab import SUITE
+from evmperf_virtual.steps import BuildSteps
 
 from evmperf.commands.lava.devices import DEVICE_TYPES
-from evmperf.commands.lava.lab import SUITE
 from evmperf.measure.runs import folders
-from evmperf.virtual.debian import DebianArchive
-from evmperf.virtual.steps import BuildSteps
 
 PACKAGES = ("lava-common", "lava-server", "lava-dispatcher")
 

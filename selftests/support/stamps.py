@@ -1,8 +1,8 @@
-"""Reading a bench's file `console.stamps`, whose form is in `evmperf.virtual.console`."""
+"""Reading a bench's file `console.stamps`, whose form is in `evmperf_virtual.console`."""
 
 from pathlib import Path
 
-from evmperf.virtual.console import BASE, MAGIC, RECORD
+from evmperf_virtual.console import BASE, MAGIC, RECORD
 
 
 def read_stamps(path: Path) -> list[tuple[int, int, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from evmperf.virtual import client, envfile, image
+from evmperf_virtual import client, envfile, image
 
 
 @contextmanager

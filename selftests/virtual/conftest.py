@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from benchlab import SerialClient, processes
-
-from evmperf.virtual import image
-from evmperf.virtual.client import LabClient, all_benches
+from evmperf_virtual import image
+from evmperf_virtual.client import LabClient, all_benches
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from evmperf_virtual import console as console_module
+from evmperf_virtual import console as consoles
+from evmperf_virtual.console import ConsoleServer
 
-from evmperf.virtual import console as console_module
-from evmperf.virtual import console as consoles
-from evmperf.virtual.console import ConsoleServer
 from selftests.support.stamps import read_stamps
 
 MIB = 1 << 20

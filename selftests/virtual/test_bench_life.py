@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from benchlab import SerialClient, processes, wait_for_end, wait_until
+from evmperf_virtual import board as boards
+from evmperf_virtual.client import LabClient, all_benches
 
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.virtual import board as boards
-from evmperf.virtual.client import LabClient, all_benches
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -193,8 +193,8 @@ def test_the_record_of_a_killed_bench_is_not_taken_for_that_of_the_next(
 def test_bench_that_hangs_is_ended(
     make_bench: Callable[..., LabClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evmperf.virtual.client.STOP_TIMEOUT", 1.0)
-    monkeypatch.setattr("evmperf.virtual.client._ANSWER_TIMEOUT", 1.0)
+    monkeypatch.setattr("evmperf_virtual.client.STOP_TIMEOUT", 1.0)
+    monkeypatch.setattr("evmperf_virtual.client._ANSWER_TIMEOUT", 1.0)
     bench = make_bench("hung")
     bench.on()
     status = bench.status()
@@ -247,7 +247,7 @@ def test_foreground(state: Path, built_image: object) -> None:
 def test_help_is_quick_and_light() -> None:
     code = "import sys; from evmperf.commands.cli import main; main._parser(); print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    assert not {"asyncio", "yaml", "requests", "http.client", "evmperf.commands.cli.virtual"} & set(loaded)
+    assert not {"asyncio", "yaml", "requests", "http.client", "evmperf_virtual.commands"} & set(loaded)
 
 
 def test_names_of_boards(make_bench: Callable[..., LabClient]) -> None:

@@ -8,14 +8,14 @@ import threading
 
 import pytest
 import yaml
+from evmperf_virtual import envfile
+from evmperf_virtual.power import RAILS as CHANNELS
+from evmperf_virtual.power import PowerServer, SimulatedMeter
 from labgrid import Target
 
 from evmperf.benchmarks.tables.low_power import RAILS
 from evmperf.lab.meter import RailMeterDriver, ScpiMeter, ScpiMeterDriver
 from evmperf.model.errors import LabError
-from evmperf.virtual import envfile
-from evmperf.virtual.power import RAILS as CHANNELS
-from evmperf.virtual.power import PowerServer, SimulatedMeter
 
 VIRTUAL = yaml.safe_load(envfile.source("virtual").read_text())["targets"]["main"]
 
@@ -107,7 +107,7 @@ def test_what_it_does_not_know_is_not_answered():
 
 
 def test_cpu_time_is_that_of_the_process():
-    from evmperf.virtual.power import _cpu_s
+    from evmperf_virtual.power import _cpu_s
 
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:

@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import pytest
 from benchlab import SerialClient, processes, wait_until
+from evmperf_virtual import disks
+from evmperf_virtual.client import LabClient
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import disks
-from evmperf.virtual.client import LabClient
 from selftests.support.stamps import read_stamps
 
 pytestmark = pytest.mark.virtual_evm

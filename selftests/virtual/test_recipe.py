@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from evmperf_virtual import compiled, envfile, image
+from evmperf_virtual.recipe import Recipe
 
 from evmperf.boards import board as boards
+from evmperf.boards.labports import lab_ports
 from evmperf.model.errors import UsageError
-from evmperf.virtual import compiled, envfile, image
-from evmperf.virtual.recipe import Recipe
 
 ROOT = Path(__file__).parents[2]
 VARIANTS = sorted(path.parent.name for path in (ROOT / "virtual-evm").glob("*/variant.yaml"))
@@ -143,7 +144,7 @@ def test_variants_share_the_parts_that_are_the_same() -> None:
 
 
 def test_each_variant_has_a_board_file_with_ports_of_its_own() -> None:
-    ports = [port for name in VARIANTS for port in envfile.ports(boards.load(envfile.source(name)))]
+    ports = [port for name in VARIANTS for port in lab_ports(boards.load(envfile.source(name)))]
     assert len(set(ports)) == 2 * len(VARIANTS)
     assert envfile.usual_ports("virtual") == (7001, 7002)
     assert envfile.usual_ports("board-b") == (0, 0)

@@ -18,6 +18,7 @@ from evmperf.boards.board import Board
 from evmperf.boards.console.powering import Person
 from evmperf.boards.vocabulary import CABLED
 from evmperf.commands.app.forecast import Forecast
+from evmperf.lab import labs
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import wanted as wanted_place
 from evmperf.measure import provenance
@@ -340,9 +341,7 @@ class MeasuringSession:
         return ExitStatus.USAGE if self.wrong_call else None
 
     def _start_virtual(self, progress: Callable[[str], None]) -> None:
-        from evmperf.virtual import client  # noqa: PLC0415  # not needed to collect tests
-
         try:
-            self._started_bench = client.for_board(self.board, progress)
+            self._started_bench = labs.started(self.board, progress)
         except UsageError as error:
             raise LabError(str(error)) from None

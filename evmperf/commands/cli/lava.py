@@ -17,7 +17,6 @@ from evmperf.commands.cli.arguments import (
 )
 from evmperf.commands.cli.terminal import note
 from evmperf.commands.lava import devices
-from evmperf.commands.lava import lab as labs
 from evmperf.commands.lava.server import job_number
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
@@ -178,29 +177,3 @@ def _device(options: argparse.Namespace) -> None:
     """
     for path in devices.write(boardfile.named(options.board), options.into):
         print(path)
-
-
-@command(
-    "lava lab",
-    argument("action", choices=["up", "down", "status"]),
-    argument(
-        "--board",
-        default="virtual",
-        metavar="VARIANT",
-        help="the virtual EVM that LAVA boots itself (default: %(default)s)",
-    ),
-)
-def _lab(options: argparse.Namespace) -> int:
-    """a LAVA of your own on this machine (needs root)"""
-    if options.action == "up":
-        lab = labs.up(note, options.board)
-        print(f"LAVA is running at {lab.url}; stop it with `evmperf lava lab down`")
-        return 0
-    if options.action == "down":
-        print("LAVA stopped" if labs.down() else "LAVA was not running")
-        return 0
-    found = labs.running()
-    print(
-        f"LAVA is running at {found.url}" if found else "LAVA is not running; start it with `make lava-lab`"
-    )
-    return 0 if found else 1

@@ -22,6 +22,8 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = json.loads(
 )
 """Each command's module in this room and its line in the help, grouped by what a user wants."""
 
+_ROOM = "evmperf.commands.cli"
+
 _EXTRAS = {"docutils": "guide", "matplotlib": "guide", "sphinx": "guide", "weasyprint": "guide"}
 """Modules that not every host needs, and the extra of pyproject.toml that brings them."""
 
@@ -80,18 +82,32 @@ def _unforeseen(error: Exception) -> ExitStatus:
     return ExitStatus.INTERNAL
 
 
-def _module(name: str) -> Any:
-    return importlib.import_module(f"evmperf.commands.cli.{name}")
+def _module(name: str, room: str = f"{_ROOM}.") -> Any:
+    return importlib.import_module(room + name)
+
+
+def _of_plugins() -> dict[str, str]:
+    """The commands of other packages, and the module of each."""
+    from evmperf.model.plugins import plugins  # noqa: PLC0415  # slow to import
+
+    return {name: point.value for name, point in plugins("commands").items()}
 
 
 def _parser(command: str = "") -> argparse.ArgumentParser:
     """The parser of one command; without one, that of the help and of errors."""
+    modules = {
+        name: f"{_ROOM}.{module}" for group in _COMMANDS.values() for name, (module, _) in group.items()
+    }
+    groups = {title: {name: line for name, (_, line) in group.items()} for title, group in _COMMANDS.items()}
+    if command not in modules and (added := _of_plugins()):
+        modules |= added
+        groups["Of other packages"] = dict.fromkeys(added, "")
     parser = _Parser(
         prog="evmperf",
         description="The hardware-in-the-loop performance lab for TI evaluation modules.\n\n"
         + "\n\n".join(
-            f"{title}:\n" + "\n".join(f"  {name:13} {line}" for name, (_, line) in group.items())
-            for title, group in _COMMANDS.items()
+            f"{title}:\n" + "\n".join(f"  {name:13} {line}".rstrip() for name, line in group.items())
+            for title, group in groups.items()
         ),
         epilog="Exit status, also of pytest: 0 done, 1 something failed or is worse,\n"
         "2 interrupted, 3 the lab is broken, 4 a wrong call, 5 nothing to do,\n"
@@ -101,9 +117,9 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"evmperf {__version__}")
     commands: Any = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
-    modules = {name: module for group in _COMMANDS.values() for name, (module, _) in group.items()}
     if command in modules:
-        _module("arguments").add(commands, _module(modules[command]).__name__)
+        _module(modules[command], "")
+        _module("arguments").add(commands, modules[command])
     else:
         for name in modules:
             commands.add_parser(name)

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.boards.board import Board
+from evmperf.boards.labports import HOST, lab_ports
 from evmperf.commands.lava.render import JOBS, default_device_type
 from evmperf.commands.lava.selection import JobKind
 from evmperf.model.errors import LabError
-from evmperf.virtual import envfile
-from evmperf.virtual.board import HOST
 
 DEVICE_TYPES = JOBS / "device-types"
 
@@ -32,7 +31,7 @@ def write(board: Board, folder: Path) -> list[Path]:
     title, name = board.options.board.title, default_device_type(board, JobKind.NATIVE)
     own = folder / "devices" / f"{board.file.stem}-01.jinja2"
     if board.is_virtual:
-        serial, power = envfile.ports(board)
+        serial, power = lab_ports(board)
         about = f"The {title} that `evmperf virtual start` serves on the ports of {board.file_name}."
         values = {"serial_port": serial, "power_url": f"http://{HOST}:{power}/power/0"}
         texts = {own: template(about, name, values)}

@@ -16,9 +16,9 @@ import yaml
 from requests.adapters import HTTPAdapter
 from urllib3 import Retry
 
-from evmperf.commands.lava import lab as labs
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.plugins import plugins
 
 URL_VARIABLE, TOKEN_VARIABLE = "EVMPERF_LAVA_URL", "EVMPERF_LAVA_TOKEN"
 _ANSWER_S = 30.0
@@ -169,8 +169,9 @@ def connect(identity: str = "") -> LavaServer:
         return LavaServer(_without_secrets(url), os.environ.get(TOKEN_VARIABLE, ""))
     if configured := _lavacli(identity):
         return configured
-    if (lab := labs.running()) and not identity:
-        return LavaServer(lab.url, lab.token)
+    for local in plugins("lava").values() if not identity else ():
+        if address := local.load()():
+            return LavaServer(*address)
     raise UsageError(
         f"no LAVA server: set {URL_VARIABLE} and {TOKEN_VARIABLE}, make an identity with "
         f"`lavacli identities add`, or start a lab on this machine with `make lava-lab`"

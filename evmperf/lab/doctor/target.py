@@ -7,9 +7,9 @@ from typing import Any
 from labgrid import Environment
 
 from evmperf.boards.board import Board
+from evmperf.lab import labs
 from evmperf.lab.keeping.claim import Claim, variables
 from evmperf.model.errors import EvmperfError, LabError
-from evmperf.virtual import client
 
 
 @contextlib.contextmanager
@@ -23,7 +23,7 @@ def opened(
     """
     place = claim.wanted.place if claim.wanted.coordinator else ""
     with contextlib.ExitStack() as stack:
-        lab = client.for_board(board, tell)
+        lab = labs.started(board, tell)
         if lab and not keep_lab:
             stack.callback(lab.stop)
         if place:

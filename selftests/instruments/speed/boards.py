@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
+from evmperf_virtual import client, envfile, image
 from labgrid import Environment
 
 from evmperf.boards import board as board_files
 from evmperf.lab.bench import LabgridBench
-from evmperf.virtual import client, envfile, image
 
 _BURN = "import os\np = os.getppid()\nwhile os.getppid() == p:\n    for _ in range(10**6): pass"
 

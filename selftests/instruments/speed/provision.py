@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from evmperf_virtual import envfile, release
+from evmperf_virtual.client import LabClient
 from labgrid import Environment
 
 from evmperf.benchmarks import catalogue
@@ -20,8 +22,6 @@ from evmperf.lab.provision.cache import Cache
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.installation import Installation
 from evmperf.lab.provision.ways import CardWay
-from evmperf.virtual import envfile, release
-from evmperf.virtual.client import LabClient
 from selftests.instruments.speed.figures import Row, ratio
 
 _VARIANT = "virtual-sd"

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import compiled
-from evmperf.virtual.debian import DebianArchive, Package
-from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import BuildSteps, tool
+from evmperf_virtual import compiled
+from evmperf_virtual.debian import DebianArchive, Package
+from evmperf_virtual.recipe import Recipe
+from evmperf_virtual.steps import BuildSteps, tool
 
 
 def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:

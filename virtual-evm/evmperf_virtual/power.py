@@ -23,9 +23,9 @@ from pathlib import Path
 from socketserver import ThreadingTCPServer
 from typing import Any
 
+from evmperf.boards.labports import HOST
 from evmperf.model.errors import EvmperfError
-from evmperf.virtual.board import HOST
-from evmperf.virtual.console import cannot_open
+from evmperf_virtual.console import cannot_open
 
 _BODY_LIMIT = 1024
 _TIMEOUT = 10.0

@@ -18,7 +18,7 @@ from typing import Self
 from urllib.parse import unquote, urlparse
 
 from evmperf.model.errors import LabError
-from evmperf.virtual.steps import BuildSteps
+from evmperf_virtual.steps import BuildSteps
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 

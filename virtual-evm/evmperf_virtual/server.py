@@ -2,7 +2,7 @@
 
 One process a board: the serial console (`console`), the power switch (`power`), the board itself
 (`machine`) and the tester beside it (`tester`), until it is told to stop. `client` starts it in the
-background; `python -m evmperf.virtual.server` is not meant for people.
+background; `python -m evmperf_virtual.server` is not meant for people.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from pathlib import Path
 import msgspec
 
 from evmperf.model.errors import EvmperfError, LabError
-from evmperf.virtual import board as boards
-from evmperf.virtual import disks, tester
-from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
-from evmperf.virtual.console import ConsoleServer, ConsoleStamps
-from evmperf.virtual.image import EvmImage, load
-from evmperf.virtual.machine import Machine, nic_count
-from evmperf.virtual.power import PowerServer, Refused, SimulatedMeter
-from evmperf.virtual.testermachine import DISK, TesterMachine
+from evmperf_virtual import board as boards
+from evmperf_virtual import disks, tester
+from evmperf_virtual.board import BenchStatus, LabOptions, LabRecord
+from evmperf_virtual.console import ConsoleServer, ConsoleStamps
+from evmperf_virtual.image import EvmImage, load
+from evmperf_virtual.machine import Machine, nic_count
+from evmperf_virtual.power import PowerServer, Refused, SimulatedMeter
+from evmperf_virtual.testermachine import DISK, TesterMachine
 
 _LOG_LIMIT = 4 << 20
 _log = logging.getLogger(__name__)

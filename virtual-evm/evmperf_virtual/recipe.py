@@ -12,7 +12,6 @@ from typing import Any
 import yaml
 
 from evmperf.model.errors import UsageError
-from evmperf.model.places import project
 
 RECIPE_VERSION = 1
 """Raise it when the builder modules make something else of the same recipe."""
@@ -79,7 +78,7 @@ class Recipe:
 def recipes_dir() -> Path:
     """Return the folder with one sub-folder a variant: $EVMPERF_RECIPES or the checkout's."""
     own = os.environ.get("EVMPERF_RECIPES")
-    return Path(own).absolute() if own else project("virtual-evm")
+    return Path(own).absolute() if own else Path(__file__).parents[1]
 
 
 def exists(variant: str) -> bool:

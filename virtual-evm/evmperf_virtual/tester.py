@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import steps
-from evmperf.virtual.board import Nic, TesterInfo
+from evmperf_virtual import steps
+from evmperf_virtual.board import Nic, TesterInfo
 
 _NAMESPACES = Path("/run/netns")
 _FIRST_SUBNET = 100

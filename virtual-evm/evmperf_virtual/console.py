@@ -22,8 +22,8 @@ import struct
 import time
 from pathlib import Path
 
+from evmperf.boards.labports import HOST
 from evmperf.model.errors import LabError
-from evmperf.virtual.board import HOST
 
 OUTPUT_LIMIT = 16 << 20
 """Bytes kept for a client that does not read; a client with more is disconnected."""

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import msgspec
 
+from evmperf.boards.labports import HOST
 from evmperf.model.errors import LabError
-from evmperf.virtual import steps
-from evmperf.virtual.board import HOST, TesterInfo
-from evmperf.virtual.console import ConsoleServer, ConsoleStamps
-from evmperf.virtual.image import EvmImage
-from evmperf.virtual.machine import Machine, escaped
-from evmperf.virtual.tester import NetDevices, nics_of
+from evmperf_virtual import steps
+from evmperf_virtual.board import TesterInfo
+from evmperf_virtual.console import ConsoleServer, ConsoleStamps
+from evmperf_virtual.image import EvmImage
+from evmperf_virtual.machine import Machine, escaped
+from evmperf_virtual.tester import NetDevices, nics_of
 
 READY_TIMEOUT = 240.0
 """Seconds from its start within which its sshd must answer."""

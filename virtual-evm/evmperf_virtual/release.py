@@ -16,9 +16,9 @@ from typing import Any
 import zstandard
 
 from evmperf.model.errors import LabError, UsageError
-from evmperf.virtual import image, rootfs
-from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import BuildSteps, Progress, make_ext4, tool
+from evmperf_virtual import image, rootfs
+from evmperf_virtual.recipe import Recipe
+from evmperf_virtual.steps import BuildSteps, Progress, make_ext4, tool
 
 _MIB = 1 << 20
 _SECTOR = 512

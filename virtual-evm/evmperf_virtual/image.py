@@ -15,9 +15,9 @@ import msgspec
 
 from evmperf.measure.runs import folders
 from evmperf.model.errors import LabError
-from evmperf.virtual import compiled, host_programs, rootfs
-from evmperf.virtual.recipe import Recipe, recipes_dir
-from evmperf.virtual.steps import BuildSteps, Progress, check_host, make_ext4, tool
+from evmperf_virtual import compiled, host_programs, rootfs
+from evmperf_virtual.recipe import Recipe, recipes_dir
+from evmperf_virtual.steps import BuildSteps, Progress, check_host, make_ext4, tool
 
 SCHEMA = 1
 KEPT = 2

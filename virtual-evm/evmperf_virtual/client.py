@@ -19,11 +19,12 @@ from pathlib import Path
 import msgspec
 
 from evmperf.boards.board import Board
+from evmperf.boards.labports import HOST, lab_ports
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.places import for_children
-from evmperf.virtual import board as boards
-from evmperf.virtual import envfile, image, tester
-from evmperf.virtual.board import BenchStatus, LabOptions, LabRecord
+from evmperf_virtual import board as boards
+from evmperf_virtual import envfile, image, tester
+from evmperf_virtual.board import BenchStatus, LabOptions, LabRecord
 
 START_TIMEOUT = 60.0
 """Seconds for a bench to become ready; most of it for a slow disk on which disks are made."""
@@ -160,7 +161,7 @@ class LabClient:
         """Start the process and wait for its word that it is ready."""
         # -P: not the evmperf that may lie in the current folder.
         said = msgspec.json.encode(options).decode()
-        command = [sys.executable, "-P", "-m", "evmperf.virtual.server", said]
+        command = [sys.executable, "-P", "-m", "evmperf_virtual.server", said]
         try:
             with (self.folder / "bench.log").open("ab") as log:
                 process = subprocess.Popen(
@@ -192,14 +193,14 @@ class LabClient:
 
     def _request(self, method: str, path: str, body: bytes = b"", timeout: float = _ANSWER_TIMEOUT) -> bytes:
         who, port = f"the bench of board {self.name}", self.record.power_port
-        link = http.client.HTTPConnection(boards.HOST, port, timeout=timeout)
+        link = http.client.HTTPConnection(HOST, port, timeout=timeout)
         try:
             link.request(method, path, body)
             response = link.getresponse()
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:
             why = error or type(error).__name__
-            raise LabError(f"{who} does not answer on {boards.HOST}:{port}: {why}") from None
+            raise LabError(f"{who} does not answer on {HOST}:{port}: {why}") from None
         finally:
             link.close()
         if response.status != http.HTTPStatus.OK:
@@ -234,10 +235,10 @@ def for_board(board: Board, progress: Callable[[str], None]) -> LabClient | None
     variant = board.options.board.virtual
     if not variant:
         return None
-    serial_port, power_port = envfile.ports(board)
+    serial_port, power_port = lab_ports(board)
     with socket.socket() as probe:
         probe.settimeout(_PROBE_S)
-        if probe.connect_ex((boards.HOST, serial_port)) == 0:
+        if probe.connect_ex((HOST, serial_port)) == 0:
             return None
     image.build(variant, progress=progress)
     bench = LabClient(variant)
@@ -255,5 +256,5 @@ def terminal(port: int) -> None:
     if not sys.stdin.isatty():
         raise UsageError("standard input is not a terminal: run the console in one")
     # At the end of the bench it prints a stack trace; the caller says it in a sentence.
-    command = [sys.executable, *_MINITERM, f"socket://{boards.HOST}:{port}"]
+    command = [sys.executable, *_MINITERM, f"socket://{HOST}:{port}"]
     subprocess.run(command, stderr=subprocess.DEVNULL, check=False)

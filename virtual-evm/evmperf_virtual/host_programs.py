@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import LabError
-from evmperf.virtual.debian import DebianArchive
-from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import BuildSteps, output
+from evmperf_virtual.debian import DebianArchive
+from evmperf_virtual.recipe import Recipe
+from evmperf_virtual.steps import BuildSteps, output
 
 _START_S = 60.0
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}

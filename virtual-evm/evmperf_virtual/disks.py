@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import steps
-from evmperf.virtual.image import Disk, EvmImage
-from evmperf.virtual.steps import tool
+from evmperf_virtual import steps
+from evmperf_virtual.image import Disk, EvmImage
+from evmperf_virtual.steps import tool
 
 _TIMEOUT = 120
 _FETCH_S = 30.0

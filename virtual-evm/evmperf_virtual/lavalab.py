@@ -26,11 +26,11 @@ from evmperf.commands.lava.render import JOBS
 from evmperf.measure.runs import folders
 from evmperf.model.errors import LabError
 from evmperf.model.places import for_children
-from evmperf.virtual import board as boards
-from evmperf.virtual import envfile, image
-from evmperf.virtual.client import LabClient
-from evmperf.virtual.debian import mirror
-from evmperf.virtual.steps import BuildSteps
+from evmperf_virtual import board as boards
+from evmperf_virtual import envfile, image
+from evmperf_virtual.client import LabClient
+from evmperf_virtual.debian import mirror
+from evmperf_virtual.steps import BuildSteps
 
 NATIVE, HOST = "lava-native", "lava-host"
 """The lab's two virtual boards, LAVA's own and the lab host's: two jobs must not meet on one."""
@@ -58,7 +58,7 @@ class Lab:
         except OSError as error:
             raise LabError(
                 f"the LAVA lab's token cannot be read: {error.strerror}: restart the lab with "
-                f"`evmperf lava lab down` and `evmperf lava lab up`"
+                f"`evmperf virtual lava down` and `evmperf virtual lava up`"
             ) from None
 
 
@@ -74,6 +74,12 @@ def running() -> Lab | None:
     except (OSError, ValueError, TypeError):
         return None
     return lab if boards.pid_started(lab.pid) == lab.pid_started else None
+
+
+def address() -> tuple[str, str] | None:
+    """Address and token of the running lab; raises LabError when the token is gone."""
+    lab = running()
+    return (lab.url, lab.token) if lab else None
 
 
 def up(progress: Callable[[str], None], variant: str = boards.DEFAULT_NAME) -> Lab:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import UsageError
-from evmperf.virtual.debian import DebianArchive
-from evmperf.virtual.recipe import Recipe
-from evmperf.virtual.steps import BuildSteps
+from evmperf_virtual.debian import DebianArchive
+from evmperf_virtual.recipe import Recipe
+from evmperf_virtual.steps import BuildSteps
 
 
 def uboot_inputs(recipe: Recipe) -> list[str]:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.model.errors import LabError
-from evmperf.virtual import disks
-from evmperf.virtual.board import Exit, now
-from evmperf.virtual.console import ConsoleServer
-from evmperf.virtual.image import EvmImage
-from evmperf.virtual.tester import NetDevices
+from evmperf_virtual import disks
+from evmperf_virtual.board import Exit, now
+from evmperf_virtual.console import ConsoleServer
+from evmperf_virtual.image import EvmImage
+from evmperf_virtual.tester import NetDevices
 
 START_TIMEOUT = 10.0
 """Seconds within which a QEMU that does not die must run its guest."""

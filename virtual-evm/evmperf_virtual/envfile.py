@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 from evmperf.boards import board as boards
-from evmperf.boards.board import Board
+from evmperf.boards.labports import HOST, lab_ports
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
-from evmperf.virtual.board import HOST
 
 
 def source(variant: str) -> Path:
@@ -18,25 +17,13 @@ def source(variant: str) -> Path:
 def usual_ports(name: str, serial: int | None = None, power: int | None = None) -> tuple[int, int]:
     """Serial and power port of a board: as given, else those of its file, else 0 (any free one)."""
     file = source(name)
-    usual = ports(boards.load(file)) if file.exists() else (0, 0)
+    usual = lab_ports(boards.load(file)) if file.exists() else (0, 0)
     return usual[0] if serial is None else serial, usual[1] if power is None else power
-
-
-def ports(board: Board) -> tuple[int, int]:
-    """The lab's serial and power port in a board file; raises UsageError for one without them."""
-    serial, power = (board.resources.get(f"Network{kind}Port", {}) for kind in ("Serial", "Power"))
-    found = re.fullmatch(rf"http://{re.escape(HOST)}:(\d+)/power/\{{index\}}", str(power.get("host", "")))
-    if not isinstance(serial.get("port"), int) or not found:
-        raise UsageError(
-            f"{board.file} does not name the ports of its virtual EVM: set NetworkSerialPort.port, and "
-            f"NetworkPowerPort.host to http://{HOST}:PORT/power/{{index}}"
-        )
-    return serial["port"], int(found[1])
 
 
 def write(original: Path, copy: Path, *, serial_port: int, power_port: int) -> None:
     """Write a copy of a board file with these ports; raises UsageError."""
-    serial, power = ports(boards.load(original))
+    serial, power = lab_ports(boards.load(original))
     text = re.sub(rf"\b(port: ){serial}\b", rf"\g<1>{serial_port}", original.read_text())
     # The simulated meter is behind the power switch.
     text = re.sub(rf"(?<={re.escape(HOST)})(::?){power}\b", rf"\g<1>{power_port}", text)

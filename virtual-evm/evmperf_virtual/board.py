@@ -19,7 +19,6 @@ import msgspec
 from evmperf.measure.runs import folders
 from evmperf.model.errors import LabError, UsageError
 
-HOST = "127.0.0.1"
 DEFAULT_NAME = "virtual"
 CARD = ("dut", "host", "off")
 """Where a card switch can have the card: in the board, at the host, or nowhere."""

@@ -1,0 +1,25 @@
+"""Labs that a plugin plays, as that of a virtual EVM."""
+
+from collections.abc import Callable
+from typing import Any
+
+from evmperf.boards.board import Board
+from evmperf.model.errors import UsageError
+from evmperf.model.plugins import plugins
+
+
+def started(board: Board, tell: Callable[[str], None]) -> Any:
+    """The lab of a board that is no hardware, with `stop()`; None if there is none to start.
+
+    Raises UsageError when the plugin for it is not installed or the board file is wrong, LabError when the
+    lab does not start.
+    """
+    if not board.options.board.virtual:
+        return None
+    labs = plugins("labs")
+    if "virtual" not in labs:
+        raise UsageError(
+            f"{board.file_name}: virtual EVMs need a clone of evmperf and its package evmperf_virtual: "
+            f"run `make setup` there"
+        )
+    return labs["virtual"].load()(board, tell)
