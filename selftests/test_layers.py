@@ -34,10 +34,9 @@ DISTRICTS = {
 """docs/architecture.md shows this table. Lazy and type-only imports count."""
 
 DOORS = {
-    "boards": "board copying images labports options prompts reference variation vocabulary yamlfile "
-    "console.attempt "
-    "console.booted console.marks console.powering console.record console.review console.signs console.tree "
-    "console.watch",
+    "boards": "board copying images labports modes options prompts reference variation vocabulary yamlfile "
+    "console.attempt console.booted console.marks console.powering console.record console.review "
+    "console.signs console.tree console.watch",
     "benchmarks": "benchmark catalogue control step wording families.boot families.scratch tables.latencies "
     "tools.control tools.meter tools.systemd_analyze",
     "measure": "around bench boardfile provenance runner shellstep signals runs.casefile runs.differences "

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import msgspec
 
+from evmperf.boards import modes
 from evmperf.measure.state.rules import Finding, leading, least
 from evmperf.model.results import Result
 from evmperf.model.state import State, Value
@@ -98,12 +99,38 @@ def findings(result: Result, board: str = "") -> list[Finding]:
     bus = of_result(result, board)
     if bus is None:
         return []
+    if lesser := _expected(result, board):
+        bus = msgspec.structs.replace(bus, better=str(lesser), times=lesser.times)
     found = [
         Finding("impossible", f"{metric} is {share:.0%} of what {bus.mode} can carry", refuses=True)
         for metric, share in shares(result, board).items()
         if share > 1 + bus.margin
     ]
+    if lanes := _lanes(result, board):
+        bus = msgspec.structs.replace(bus, better=lanes[0], times=lanes[1])
     return [*found, Finding("mode", bus.better, size=bus.times)] if bus.better else found
+
+
+def _expected(result: Result, board: str) -> modes.LesserMode | None:
+    """The mode below TI's expectation that a result was measured in, whatever card and host say of
+    themselves: a wrong device tree hides a better mode from the host.
+    """
+    shown = result.state.shown if result.state else {}
+    timing, silicon = (str(shown.get(name, "")) for name in ("mmc.ios.timing_spec", "soc.revision"))
+    return modes.lesser(board, result.driver, timing, silicon)
+
+
+def _lanes(result: Result, board: str) -> tuple[str, float] | None:
+    """A link with fewer lanes than board and device could have, where the host's end says that it has no
+    more: `num-lanes` of a device tree.
+    """
+    shown = result.state.shown if result.state else {}
+    ends = [leading(shown[name]) or 0 for name in shown if name.endswith(".max_link_width")]
+    now, could = least(shown, "current_link_width"), min(max(ends, default=0), modes.lanes(board))
+    if result.driver != "pcie" or not now or now >= could or min(ends) > now:
+        return None
+    allowed = f"TI's own check of this board allows {modes.lanes(board)} lanes of PCIe"
+    return f"{allowed}; one end says that it has {now:g}", could / now
 
 
 def impossible(benchmark: str, case: str, metric: str, *, unit: str, mean: float, board: str = "") -> str:
