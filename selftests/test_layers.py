@@ -43,8 +43,9 @@ DOORS = {
     "runs.folders runs.history runs.spool runs.stamps state.answers state.buses state.contrast state.look "
     "state.rules",
     "guides": "published.artefacts published.declared published.dialect published.identity published.meaning "
-    "published.record published.releases published.source published.steady reading.conditions "
-    "reading.importer reading.match reading.rows reading.source reading.teach",
+    "published.record published.releases published.sheets published.source published.steady "
+    "reading.conditions reading.importer reading.match reading.rows reading.sheet reading.source "
+    "reading.teach",
     "judge": "ab accepted against causes confirm experiment gitrange goals judge nights rounds search shift "
     "trends",
     "publish": "guide.layout guide.page guide.plots guide.writer influx.client influx.config influx.push "

@@ -13,7 +13,7 @@ from evmperf.commands.cli.arguments import argument, comma_separated, command, r
 from evmperf.commands.cli.terminal import note
 from evmperf.guides.published import record
 from evmperf.guides.published import source as published
-from evmperf.guides.reading import importer, teach
+from evmperf.guides.reading import importer, sheet, teach
 from evmperf.guides.reading.importer import ImportedGuide
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
@@ -45,11 +45,21 @@ from evmperf.publish.guide.writer import Head
 def _import(options: argparse.Namespace) -> int:
     """Read performance guides in reStructuredText; every csv-table becomes results of the catalogue's
     benchmarks, one run per board. Unknown tables are not read: each is reported with its line and the
-    nearest known table, and kept as it is.
+    nearest known table, and kept as it is. A file .md is a data sheet of the MCU+ SDK, for --record.
     """
     unknown, entries = False, []
+    for read_sheet in map(sheet.load, filter(sheet.is_sheet, options.files)):
+        for problem in read_sheet.problems:
+            what = "remark" if problem.kept else "not read"
+            note(f"{read_sheet.file} line {problem.line}: {what}: {problem.reason}")
+            unknown |= not problem.kept
+        mine = read_sheet.entries(options.release)
+        counts = ", ".join(f"{entry.board} {entry.count} figures" for entry in mine)
+        print(f"{read_sheet.file}: {sheet.OS}, {counts}")
+        entries += mine
     said = (options.release, options.os, options.board)
-    read = ((name, guide) for name in options.files for guide in importer.load_all(name, *said))
+    guides = [name for name in options.files if not sheet.is_sheet(name)]
+    read = ((name, guide) for name in guides for guide in importer.load_all(name, *said))
     for file, imported in read:
         _report(file, imported)
         unknown |= bool(imported.unknown)

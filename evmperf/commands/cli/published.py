@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from evmperf.commands.cli.arguments import argument, command, either
-from evmperf.guides.published import identity, meaning, record
+from evmperf.guides.published import identity, meaning, record, sheets
 from evmperf.guides.published.record import Entry, Found
 from evmperf.measure.state import buses
 from evmperf.model.errors import UsageError
@@ -20,7 +20,7 @@ from evmperf.model.places import project
     "published",
     argument("board", nargs="?", default="", help="a board of any name that guides use, or a file in env/"),
     argument("--case", default="", metavar="WORDS", help='e.g. "emmc_ext4 100 KiB write"'),
-    argument("--os", default="", help="Linux or RT-linux (default: both)"),
+    argument("--os", default="", help="Linux, RT-linux or `bare metal` (default: all)"),
     argument("--impossible", action="store_true", help="figures above the hardware's limit, of all boards"),
     argument("--releases", action="store_true", help="the board's releases and guides"),
     either(
@@ -29,14 +29,15 @@ from evmperf.model.places import project
     ),
 )
 def _published(options: argparse.Namespace) -> None:
-    """Figures of TI's performance guides, from the record that comes with evmperf: without a board the
-    list of boards, with one its releases, with --case one figure over all releases.
+    """Figures of TI's performance guides and of the data sheets of its MCU+ SDK (bare metal), from the
+    records that come with evmperf: without a board the list of boards, with one its releases, with --case
+    one figure over all releases.
     """
     if not record.entries():
         raise UsageError(f"{record.FILE}: is missing: this evmperf was installed without a record")
     if options.case and not options.board:
         raise UsageError("--case needs a board: evmperf published BOARD --case WORDS")
-    mine = record.of_board(_named(options.board), options.os) if options.board else record.entries()
+    mine = _of(_named(options.board), options.os) if options.board else record.entries()
     if not mine:
         raise _no_board(options.board, options.os)
     if options.impossible:
@@ -69,8 +70,13 @@ def _named(given: str) -> str:
     return identity.of_module(given) or given
 
 
+def _of(board: str, os: str = "") -> list[Entry]:
+    """What the guides have of a board, then what the data sheets have."""
+    return [*record.of_board(board, os), *record.of_board(board, os, sheets.FILE)]
+
+
 def _no_board(given: str, os: str) -> UsageError:
-    if there := {entry.os for entry in record.of_board(_named(given))}:
+    if there := {entry.os for entry in _of(_named(given))}:
         return UsageError(f"no published figures of {given} on {os!r}, only on {' and '.join(sorted(there))}")
     known = sorted({entry.board for entry in record.entries()})
     near = [board for board in known if meaning.plain(board).startswith(meaning.plain(given) or "-")]
