@@ -14,7 +14,7 @@ from evmperf.judge.causes import causes
 from evmperf.judge.nights import nights
 from evmperf.measure.runs import history
 from evmperf.measure.runs.history import RunSource, SpoolFolder, StoredRun, WithHistory
-from evmperf.measure.runs.spool import append_records, read_records, read_results, read_run
+from evmperf.measure.runs.spool import append_verdicts, read_records, read_results, read_run
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.records import VerdictRecord
@@ -246,7 +246,7 @@ def _named(given: str, source: RunSource) -> StoredRun:
 
 
 def keep(folder: Path, judgement: Judgement) -> int:
-    """Append new verdicts to the run that was judged, from which report and database have them; returns
+    """Append new verdicts beside the run that was judged, from where report and database have them; returns
     their number. A later record about the same figure replaces the earlier one. Raises LabError.
     """
     drivers: dict[str, str] = {}
@@ -265,7 +265,7 @@ def keep(folder: Path, judgement: Judgement) -> int:
         if told != known.get(verdict.key):
             new.append(told)
     if new:
-        append_records(folder, new)
+        append_verdicts(folder, new)
     return len(new)
 
 

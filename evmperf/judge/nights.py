@@ -20,7 +20,7 @@ from evmperf.judge import accepted
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.spread import FEWEST
 from evmperf.measure.runs.history import StoredRun, Taken
-from evmperf.measure.runs.spool import RECORDS, leave_out
+from evmperf.measure.runs.spool import RECORDS, VERDICTS, leave_out
 from evmperf.model import comparable as facets
 from evmperf.model.comparable import Facets
 from evmperf.model.figures import Figure, Key, figures
@@ -92,11 +92,11 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
         if entry.folder is None:
             yield EarlierNight(entry.run, _of_results(entry.run, entry.results(), shared))
             continue
-        file = entry.folder / RECORDS
+        files = [entry.folder / name for name in (RECORDS, VERDICTS)]
         try:
             # A run that measured nothing has no file; a last line cut by a crash is left out.
-            whole = file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
-            lines = decoder.decode_lines(whole)
+            wholes = [file.read_bytes().rpartition(b"\n")[0] for file in files if file.exists()]
+            lines = [line for whole in wholes for line in decoder.decode_lines(whole)]
             told = {
                 Key(line.benchmark, line.case, line.metric): (
                     (line.change or 0.0) if line.verdict in _MOVED else 0.0,

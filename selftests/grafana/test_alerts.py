@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.measure.runs.spool import append_records
+from evmperf.measure.runs.spool import append_verdicts
 from evmperf.publish.grafana.query import FLUX, SQL
 from evmperf.publish.grafana.write import ALERTS, FOLDER, files
 from evmperf.publish.influx.client import Store
@@ -45,7 +45,7 @@ def three_boards(influxd, tmp_path_factory):
                 "baseline": "last:20",
                 **(spools.GOAL if kind == "nightly" and not number else {}),
             }
-            append_records(folder, [verdict])
+            append_verdicts(folder, [verdict])
         with Store(config) as store:
             RunPush.of(store, folder).send()
     return config

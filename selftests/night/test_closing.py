@@ -14,7 +14,7 @@ from evmperf.commands.night.conductor import NightConductor, Progress
 from evmperf.commands.night.journal import Journal
 from evmperf.commands.night.plan import Job, read
 from evmperf.commands.night.status import render
-from evmperf.measure.runs.spool import append_records
+from evmperf.measure.runs.spool import append_verdicts
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
 from evmperf.publish.store.places import StoreFolder
@@ -37,7 +37,7 @@ def closing(tmp_path):
         ]
     ):
         folder = runs.write(tmp_path, [], number=number)
-        append_records(folder, verdicts)
+        append_verdicts(folder, verdicts)
         job = Job("am64x.yaml", name=f"am64x-{number}")
         boards.append(NightBoard(Progress(job, "measured", runs=[folder.name, "killed-early"])))
         _describe(boards[-1], tmp_path)

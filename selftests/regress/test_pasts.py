@@ -26,7 +26,10 @@ def test_an_alarm_that_the_next_night_does_not_bear_out_goes_away(tmp_path):
     generator = runs.history(tmp_path, nights=20)
     there, judgement, verdict = night(tmp_path, generator, 20, 0.6)
     assert verdict.outcome is Outcome.WORSE
+    measured = (there / "results.jsonl").read_bytes()
     assert against.keep(there, judgement)
+    assert (there / "results.jsonl").read_bytes() == measured
+    assert len((there / "verdicts.jsonl").read_bytes().splitlines()) == len(judgement.verdicts)
     there, judgement, verdict = night(tmp_path, generator, 21)
     assert (verdict.outcome, verdict.closed) == (Outcome.SAME, "am64xx-hsevm-0020")
     assert "went away" in verdict.why

@@ -16,7 +16,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.verdict import Outcome
 from evmperf.publish.report.columns import sparkline
 from selftests.instruments.speed import verdicts as quality
-from selftests.support import runs
+from selftests.support import runs, seeds
 
 LOST = ("emmc_ext4", "102400", "write_throughput")
 
@@ -255,6 +255,16 @@ def test_a_release_without_this_board_is_status_4_and_an_unknown_one_is_an_error
     assert cli.main(["check", run, "--against", "release:09.01", *results]) == ExitStatus.NOTHING
     assert cli.main(["check", run, "--against", "release:3.1", *results]) == ExitStatus.USAGE
     assert "11.01.16.13 Linux" in capsys.readouterr().err
+
+
+@seeds.needs("seeds")
+def test_a_guide_is_read_for_the_command_line(nights, capsys):
+    results = ["--results", str(nights["quiet"])]
+    guide = next(file for file in seeds.files() if "am64xx" in file.read_text(encoding="utf-8"))
+    against = f"guide:{guide}"
+    status = cli.main(["check", str(nights["repeat"]), "--against", against, "--dry-run", *results])
+    assert status in (ExitStatus.OK, ExitStatus.FAILED, ExitStatus.UNDECIDED, ExitStatus.NOTHING)
+    assert f"against {against}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", ["", "last:x", "last:0", "night:3", "release:"])

@@ -23,7 +23,7 @@ from evmperf.commands.night.plan import Job
 from evmperf.commands.night.status import render
 from evmperf.measure.runs import differences
 from evmperf.measure.runs.history import SpoolFolder
-from evmperf.measure.runs.spool import append_records
+from evmperf.measure.runs.spool import append_verdicts
 from evmperf.model import outlets
 from evmperf.model.change import Change, Comparison, Decision, Quantity
 from evmperf.model.ended import cause
@@ -145,7 +145,7 @@ def results(tmp_path):
         (made / "console.log").write_bytes(HOSTILE.encode("utf-8", "replace") * 20)
         (made / page.CHANGED).write_text(HOSTILE)
         record = VerdictRecord(HOSTILE, HOSTILE, HOSTILE, "emmc", Outcome.WORSE, HOSTILE, HOSTILE)
-        append_records(made, [record])
+        append_verdicts(made, [record])
     return folder
 
 

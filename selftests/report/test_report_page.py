@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from evmperf.boards.console.record import HEADER, ConsoleRecord
 from evmperf.commands.app import why
-from evmperf.measure.runs.spool import Spool, append_records
+from evmperf.measure.runs.spool import Spool, append_verdicts
 from evmperf.model.errors import Kind
 from evmperf.model.records import VerdictRecord
 from evmperf.model.results import Failure, Sample, Status
@@ -264,7 +264,7 @@ def verdict(case="102400", word="worse", **more):
 )
 def test_one_sentence_on_top_says_what_is_known(tmp_path, verdicts, state, said):
     folder = spools.write(tmp_path, spools.a_run(exit_status=0), [spools.a_result(spools.a_run())])
-    append_records(folder, verdicts)
+    append_verdicts(folder, verdicts)
     text = page.render(folder)
     assert f'class="verdict {state}"' in text
     assert said in text
@@ -274,7 +274,7 @@ def test_a_figure_has_its_change_its_range_and_the_reason_for_no_verdict(opened,
     run = spools.a_run(facts={"virtual": True, "tuned": False})
     figures = [spools.a_result(run, n, case=case) for n, case in enumerate(("102400", "262144", "524288"))]
     folder = spools.write(tmp_path, run, figures)
-    append_records(
+    append_verdicts(
         folder,
         [
             verdict(word="same", change=0.01, was=50.0, tolerance=2.0),
@@ -305,7 +305,7 @@ def test_the_level_before_is_in_the_plots(tmp_path):
     metric = figures[0].samples[0].metric
     folder = spools.write(tmp_path, run, figures)
     records = [verdict(word="same", was=50.0), verdict("262144", "same", was=60.0)]
-    append_records(folder, [replace(record, metric=metric) for record in records])
+    append_verdicts(folder, [replace(record, metric=metric) for record in records])
     (drawn,) = re.findall(r'data-plot="([^"]*)"', page.render(folder))
     *_, before = json.loads(unescape(drawn))["series"]
     assert before["of"] == 0

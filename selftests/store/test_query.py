@@ -30,8 +30,8 @@ def store(tmp_path_factory):
     whole = spools.of_catalogue(base / "results")
     worse = VerdictRecord("emmc_ext4", "4k", "write_throughput", "emmc", "worse", change=-0.2)
     better = VerdictRecord("emmc_ext4", "4k", "read_throughput", "emmc", "worse")
-    spool.append_records(whole, [better, worse])
-    spool.append_records(whole, [VerdictRecord(*better.key, "emmc", "same")])
+    spool.append_verdicts(whole, [better, worse])
+    spool.append_verdicts(whole, [VerdictRecord(*better.key, "emmc", "same")])
     place = StoreFolder(base / "store")
     for folder in [*(base / "results").iterdir(), *(ROOT / "baselines").glob("guide-*")]:
         files.add(place, folder)

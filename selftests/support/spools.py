@@ -11,7 +11,7 @@ import msgspec
 
 from evmperf.benchmarks import catalogue, control
 from evmperf.measure.runs import spool
-from evmperf.measure.runs.spool import Spool, append_records
+from evmperf.measure.runs.spool import Spool, append_verdicts
 from evmperf.model.errors import Kind
 from evmperf.model.records import BootFailure, BootMark, BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Metric, Published, Result, Sample, Status
@@ -146,7 +146,7 @@ def judge(folder: Path, verdict: str, reason: str = "", change: float | None = N
         change=change,
         **goal,
     )
-    append_records(folder, [record])
+    append_verdicts(folder, [record])
 
 
 def _plausible(metric: Metric, repetition: int) -> float:

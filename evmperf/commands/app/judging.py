@@ -157,8 +157,9 @@ def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: 
 
 def read_guide(file: Path, board: str) -> StoredRun:
     """The figures that a guide has of a board; raises UsageError when it has none."""
+    from evmperf.guides.reading import importer  # noqa: PLC0415  # docutils comes with the extra `guide`
 
-    return read_guide(file, board)
+    return importer.stored(file, board)
 
 
 def level(given: float | None) -> float | None:

@@ -267,9 +267,7 @@ def _describe(board: NightBoard, results: Path) -> None:
         page = f"../{name}/{'report.html' if (folder / 'report.html').exists() else ''}"
         count = len(measured_in(folder))
         board.runs.append(MeasuredBoard(board.progress.job.name, name, page, count, took_s))
-        for entry in spool.read_records(folder):
-            if isinstance(entry, VerdictRecord):
-                board.verdicts[name, entry.key] = entry
+        board.verdicts |= {(name, key): entry for key, entry in spool.read_verdicts(folder).items()}
 
 
 def _ask(closing: Closing, calls: Calls, what: str, request: Request, longer_s: float = 0.0) -> None:

@@ -2,6 +2,7 @@
 
     results/<run>/run.json       the run and its facts, replaced atomically
     results/<run>/results.jsonl  one record a line, appended and fsynced: results and boots
+    results/<run>/verdicts.jsonl what judging said of them
     results/<run>/raw/...        raw outputs
     results/<run>/console.log    every byte of the console and its time: evmperf.boards.console.record
 
@@ -29,12 +30,15 @@ import msgspec
 
 from evmperf.measure.runs import stamps
 from evmperf.model.errors import LabError, RefusedOutput, UsageError
+from evmperf.model.figures import Key
 from evmperf.model.places import is_plain
-from evmperf.model.records import KINDS, BootRecord
+from evmperf.model.records import KINDS, BootRecord, VerdictRecord
 from evmperf.model.results import SCHEMA, Header, Result, SpoolRecord
 from evmperf.model.run import Run
 
 RECORDS = "results.jsonl"
+VERDICTS = "verdicts.jsonl"
+"""What judging said after the run. Runs until 0.2 have it among their records."""
 """The file of a run's records."""
 
 _NAMED = 5
@@ -138,8 +142,17 @@ def append_records(folder: Path, records: Iterable[SpoolRecord]) -> None:
     All or nothing: raises LabError when the disk does not take them. What a crash has left of a
     last line goes.
     """
+    _append(folder / RECORDS, records)
+
+
+def append_verdicts(folder: Path, verdicts: Iterable[VerdictRecord]) -> None:
+    """The same of verdicts, into a file of their own: what was measured stays as it is."""
+    _append(folder / VERDICTS, verdicts)
+
+
+def _append(path: Path, records: Iterable[SpoolRecord]) -> None:
     lines = b"".join(map(line, records))
-    with _writing(folder, _FREE), _alone(folder), (folder / RECORDS).open("a+b", buffering=0) as file:
+    with _writing(path.parent, _FREE), _alone(path.parent), path.open("a+b", buffering=0) as file:
         append_lines(file, lines)
 
 
@@ -291,16 +304,23 @@ def leave_out(reason: str) -> None:
 
 
 def read_records(folder: Path) -> Iterator[SpoolRecord]:
-    """All whole records of a run; damaged lines are named. Raises UsageError for a later evmperf's."""
-    return (record for _, record in records_from(folder, 0))
+    """All whole records of a run, the verdicts last; damaged lines are named. Raises UsageError for a later
+    evmperf's.
+    """
+    return (record for name in (RECORDS, VERDICTS) for _, record in records_from(folder, 0, name))
 
 
-def records_from(folder: Path, offset: int) -> Iterator[tuple[int, SpoolRecord]]:
-    """The whole records from a byte of results.jsonl on, each with the byte that follows it; those
+def read_verdicts(folder: Path) -> dict[Key, VerdictRecord]:
+    """The last verdict on each figure."""
+    return {record.key: record for record in read_records(folder) if isinstance(record, VerdictRecord)}
+
+
+def records_from(folder: Path, offset: int, name: str = RECORDS) -> Iterator[tuple[int, SpoolRecord]]:
+    """The whole records from a byte of one of a run's files on, each with the byte that follows it; those
     of an old run with the errors of their times (`evmperf.measure.runs.stamps`).
     """
     amend: Callable[[SpoolRecord], SpoolRecord] | None = None
-    for end, schema, record in _decoded(folder / RECORDS, offset):
+    for end, schema, record in _decoded(folder / name, offset):
         if schema < stamps.MEASURED_SINCE and amend is None:
             records = (one for _, _, one in _decoded(folder / RECORDS, 0))
             amend = stamps.amending(folder, [one for one in records if isinstance(one, BootRecord)])
@@ -337,7 +357,7 @@ def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, SpoolRecord]]:
 
 def results_in(folder: Path) -> Iterator[Result]:
     """The results of a run one by one: there may be more than memory holds."""
-    return (record for record in read_records(folder) if isinstance(record, Result))
+    return (record for _, record in records_from(folder, 0) if isinstance(record, Result))
 
 
 def read_results(folder: Path) -> list[Result]:

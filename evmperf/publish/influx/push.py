@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from evmperf.measure.runs import spool
 from evmperf.model.errors import EvmperfError, LabError, UsageError
@@ -36,9 +37,12 @@ REFUSED = "influx-refused.txt"
 
 
 class PushProgress(msgspec.Struct):
-    """How far a run is in a bucket: bytes of results.jsonl, and whether its own point is there."""
+    """How far a run is in a bucket: bytes of results.jsonl and of verdicts.jsonl, and whether its own point
+    is there.
+    """
 
     offset: Annotated[int, msgspec.Meta(ge=0)] = msgspec.field(default=0, name="bytes")
+    verdicts: Annotated[int, msgspec.Meta(ge=0)] = 0
     complete: bool = False
 
     def save(self, folder: Path, key: str) -> None:
@@ -68,11 +72,17 @@ def waiting(results: Path, key: str, *, begun: bool) -> list[Path]:
     found = []
     for path in results.glob("*/run.json"):
         sent = progress(path.parent).get(key)
-        records = path.parent / spool.RECORDS
-        size = records.stat().st_size if records.exists() else 0
-        if (not begun) if sent is None else (not sent.complete or sent.offset < size):
+        behind = sent is not None and (
+            sent.offset < _size(path.parent / spool.RECORDS)
+            or sent.verdicts < _size(path.parent / spool.VERDICTS)
+        )
+        if (not begun) if sent is None else (not sent.complete or behind):
             found.append(path.parent)
     return sorted(found, key=lambda folder: (folder / "run.json").stat().st_mtime)
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
 
 
 def send_if_named(folder: Path) -> str:
@@ -98,7 +108,7 @@ class RunPush:
     refused: int = 0
     complete: bool = False
     _totals: Totals = field(default_factory=Totals)
-    _counted: int = 0
+    _counted: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, store: Store, folder: Path, *, again: bool = False) -> RunPush:
@@ -126,10 +136,10 @@ class RunPush:
         with ThreadPoolExecutor(1) as poster:
             posted = None
             # While one batch is on its way, the next is made.
-            for batch, offset in itertools.chain(self._batches(lines), [([], -1)]):
+            for batch, reached in itertools.chain(self._batches(lines), [([], PushProgress())]):
                 if posted:
                     self._done(*posted)
-                posted = (poster.submit(self.store.write, batch), batch, offset) if batch else None
+                posted = (poster.submit(self.store.write, batch), batch, reached) if batch else None
         if ended:
             # Who finds the run finds its figures.
             own = [lines.run(self._totals)]
@@ -138,30 +148,31 @@ class RunPush:
             self.progress.save(self.folder, self.store.config.key)
         return self
 
-    def _done(self, future: Any, batch: list[str], offset: int) -> None:
+    def _done(self, future: Any, batch: list[str], reached: PushProgress) -> None:
         self._count(batch, future.result())
-        self.progress.offset = max(self.progress.offset, offset)
+        self.progress.offset, self.progress.verdicts = reached.offset, reached.verdicts
         self.progress.save(self.folder, self.store.config.key)
 
-    def _batches(self, lines: Lines) -> Iterator[tuple[list[str], int]]:
-        """Batches of lines, each with the byte of results.jsonl that is reached with it."""
+    def _batches(self, lines: Lines) -> Iterator[tuple[list[str], PushProgress]]:
+        """Batches of lines, each with how far the run is with it."""
         batch: list[str] = []
-        reached = self.progress.offset
-        # What was read but not taken by the server is read again, and counted once.
-        begin = min(self._counted, self.progress.offset)
-        for offset, record in spool.records_from(self.folder, begin):
-            if offset > self._counted:
-                self._totals.add(record)
-                self._counted = offset
-            if offset <= self.progress.offset:
-                continue
-            # A record of many points may fill several batches; it is through with its last.
-            for line in lines.of(record):
-                batch.append(line)
-                if len(batch) >= _BATCH_LINES:
-                    yield batch, reached
-                    batch = []
-            reached = offset
+        reached = replace(self.progress)
+        for name, at in ((spool.RECORDS, "offset"), (spool.VERDICTS, "verdicts")):
+            sent, counted = getattr(self.progress, at), self._counted.get(name, 0)
+            # What was read but not taken by the server is read again, and counted once.
+            for offset, record in spool.records_from(self.folder, min(counted, sent), name):
+                if offset > counted:
+                    self._totals.add(record)
+                    self._counted[name] = offset
+                if offset <= sent:
+                    continue
+                # A record of many points may fill several batches; it is through with its last.
+                for line in lines.of(record):
+                    batch.append(line)
+                    if len(batch) >= _BATCH_LINES:
+                        yield batch, replace(reached)
+                        batch = []
+                setattr(reached, at, offset)
         if batch:
             yield batch, reached
 

@@ -24,6 +24,7 @@ from selftests.instruments.speed import (
     media,
     provision,
     quality,
+    recorded,
     scale,
     sessions,
     sites,
@@ -43,7 +44,9 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "collect": sessions.collect,
     "help": sessions.command_line,
     "guides": guides.speed,
-    "verdicts": quality.quality,
+    "verdicts": recorded.judging,
+    "verdicts-quick": recorded.quick,
+    "verdicts-made": quality.quality,
     "year": verdicts.speed,
     "spool": store.append,
     "lines": store.lines,
@@ -62,8 +65,8 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
 }
 
 
-_ON_REQUEST = ("verdicts", "scale")
-"""How good verdicts are is no speed; both take many minutes: `... selftests.speed verdicts`."""
+_ON_REQUEST = ("verdicts", "verdicts-quick", "verdicts-made", "scale")
+"""How good verdicts are is no speed; these take minutes: `... selftests.speed verdicts`."""
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -1,5 +1,4 @@
-"""How often verdicts are wrong, and how soon they are right: on noise that is made, in which every
-change is known, and on series of machines that measured.
+"""How often verdicts are wrong, and how soon they are right, on noise that is made.
 
 A night is judged by the code of `evmperf check`. Alarms are counted by cause, as a notice does.
 """
@@ -17,8 +16,7 @@ from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome, Verdict, VerdictCause
 from selftests.instruments.speed.figures import Row
-from selftests.instruments.speed.noises import CV, KINDS, Matrix, machine, made
-from selftests.support import seeds
+from selftests.instruments.speed.noises import CV, KINDS, Matrix, made
 
 METRICS = 300
 HISTORY = 30
@@ -30,8 +28,6 @@ _STEPS = 15
 _DRIFT = 0.0005
 """Loss a night, as a share."""
 _MOST_ALARMS = 0.15
-_WINDOW = 120
-_REAL_NIGHTS = 30
 _SPREADS = 5.0
 
 
@@ -67,9 +63,6 @@ def alone(values: Matrix, rows: Sequence[int]) -> list[bool]:
 def quality() -> list[Row]:
     rows = [row for kind in KINDS for row in _of_kind(kind)]
     rows += [_drifting(), *_odd()]
-    for file in seeds.real("series", "*.jsonl.gz"):
-        for setup, values in machine(file):
-            rows += _of_machine(f"{file.name.partition('.')[0]} {setup}", values)
     return rows
 
 
@@ -154,37 +147,4 @@ def _odd() -> list[Row]:
             rows.append(_share(what, found, 0.95 if after > 1 else None, note))
             if any(same):
                 rows[-1] = Row(what, "called the same", met="NO")
-    return rows
-
-
-def _of_machine(name: str, values: Matrix) -> list[Row]:
-    """A night is judged by those before; and with a step that is put in."""
-    random = np.random.default_rng(3)
-    last = values.shape[1]
-    chosen = np.sort(random.choice(np.arange(min(60, last // 2), last), _REAL_NIGHTS))
-    nights = [judged(values[:, max(0, at - _WINDOW) : at + 1]) for at in chosen]
-    counts = [len(found) for _, found in nights]
-    moved = np.mean([v.outcome in (Outcome.WORSE, Outcome.BETTER) for f, _ in nights for v in f])
-    unnamed = sum(not cause.suspects for _, found in nights for cause in found)
-    median = float(np.median(counts))
-    rows = [
-        Row(
-            f"{name}, {len(values)} series: causes a night, median (most)",
-            f"{median:g} ({max(counts)})",
-            f"{np.mean(np.array(counts) > 0):.0%} of nights",
-            f"{moved:.2%} of metrics",
-            "<= 3, each named",
-            _met(median <= 3 and not unnamed),
-        )
-    ]
-    for after in (3, 10):
-        hits: list[bool] = []
-        for at in chosen[:: _REAL_NIGHTS // 5]:
-            there = values[:, max(0, at - _WINDOW) : at + 1].copy()
-            steps = np.abs(np.diff(np.log(there), axis=1))
-            spread = np.median(steps, axis=1) * 1.48 / np.sqrt(2)
-            mine = _chosen(len(there))
-            there[mine, -after:] *= np.exp(-_SPREADS * spread[mine])[:, None]
-            hits += alone(there, mine)
-        rows.append(_share(f"{name}: step of 5 spreads found after {after} nights", hits, None))
     return rows

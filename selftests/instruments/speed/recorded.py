@@ -1,0 +1,338 @@
+"""How often verdicts are wrong and how soon they are right on recorded series, beside Otava and asv.
+
+Nights are judged one after the other, as `evmperf check` does, and the life of each alarm goes on. A lab is
+some series of one machine whose runs are put in a random order: then nothing changes but what is put in, and
+what a tool reports besides is false. Series with an even number serve for tuning, the others for judging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
+from evmperf.model.verdict import Judgement, Outcome
+from evmperf.publish.report import verdicts as report
+from selftests.instruments.speed import peers
+from selftests.instruments.speed.figures import Row, met
+from selftests.instruments.speed.noises import Matrix, machine
+from selftests.instruments.speed.replay import Replay
+from selftests.support import seeds
+
+HISTORY = 40
+_AFTER = 40
+_METRICS = 331
+_SHARE = 20
+"""Every so many metrics have a change."""
+_NEAR = 2
+"""Nights by which a change may be dated wrong."""
+_QUIET = 0.03
+"""Relative spread of a quiet series."""
+_DRIFT = 0.0005
+"""Loss a night, as a share."""
+ENDS = (1, 2, 3, 10)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Series of a machine: a row a metric, seconds."""
+
+    name: str
+    values: Matrix
+
+    def shuffled(self, random: np.random.Generator, nights: int) -> Matrix:
+        """Some nights in a random order, the same of each metric."""
+        first = int(random.integers(0, self.values.shape[1] - nights + 1))
+        return self.values[:, first + random.permutation(nights)].copy()
+
+
+def labs(half: int, most: int = _METRICS) -> Iterator[Lab]:
+    """Those of the even (0) or odd (1) series of each recorded machine."""
+    random = np.random.default_rng(20261124)
+    for file in seeds.real("series", "*.jsonl.gz"):
+        for setup, values in machine(file):
+            mine = values[half::2]
+            yield Lab(f"{file.name.partition('.')[0]} {setup[-5:-2]}", mine[_some(random, len(mine), most)])
+    for file in seeds.real("series-2", "*.npz"):
+        values = np.load(file)["X"].astype(float)
+        # A tool that must have each value gets the one before.
+        gaps = np.isnan(values)
+        values = values[gaps.mean(axis=1) < 0.05]
+        for row in values:
+            known = np.flatnonzero(np.isfinite(row))
+            row[:] = row[known[np.maximum(np.searchsorted(known, np.arange(len(row)), "right") - 1, 0)]]
+        mine = values[half::2]
+        yield Lab(file.stem, mine[_some(random, len(mine), most)])
+
+
+def _some(random: np.random.Generator, count: int, most: int) -> np.ndarray:
+    return np.sort(random.permutation(count)[:most])
+
+
+def spread(values: Matrix) -> Matrix:
+    """Relative spread from run to run, a row each."""
+    return np.asarray(np.median(np.abs(np.diff(np.log(values), axis=1)), axis=1) * 1.48 / np.sqrt(2))
+
+
+@dataclass
+class Tally:
+    """Hits of a row by judge: evmperf first, then the peers."""
+
+    hits: list[list[bool]]
+
+    @classmethod
+    def empty(cls) -> Tally:
+        return cls([[] for _ in range(1 + len(peers.NAMES))])
+
+    def row(self, what: str, goal: str = "", least: float | None = None, most: float | None = None) -> Row:
+        ours, *theirs = (float(np.mean(h)) if h else float("nan") for h in self.hits)
+        kept = (least is None or ours >= least) and (most is None or ours <= most)
+        named = zip(peers.NAMES, theirs, strict=True)
+        beside = ", ".join(f"{name} {share:.0%}" for name, share in named if not np.isnan(share))
+        said = f"{sum(self.hits[0])} of {len(self.hits[0])}"
+        return Row(what, said, beside, f"{ours:.1%}", goal, ("yes" if kept else "NO") if goal else "")
+
+
+def judging() -> list[Row]:
+    """All rows on the half of the series that no constant was chosen by."""
+    return _rows(1)
+
+
+def quick() -> list[Row]:
+    """The same on a sample of the half that serves for tuning."""
+    return _rows(0, most=100, rounds=1)
+
+
+def _rows(half: int, most: int = _METRICS, rounds: int = 3) -> list[Row]:
+    known = list(labs(half, most))
+    found: list[Row] = []
+    for part in (_unchanged, _steps, _mended, _lasting, _wide, _young, _drifting):
+        found += part(known, rounds)
+    return found
+
+
+def _unchanged(known: Sequence[Lab], rounds: int) -> list[Row]:
+    found = []
+    for lab in known:
+        random = np.random.default_rng(1)
+        alarmed, new, undecided, red = (Tally.empty() for _ in range(4))
+        opened = metric_nights = false_peers = peer_nights = 0
+        for _ in range(rounds):
+            values = lab.shuffled(random, HISTORY + _AFTER)
+            before: set[Key] = set()
+            for night in Replay(values).nights(HISTORY):
+                moved = {v.key for v in night.verdicts if v.outcome in (Outcome.WORSE, Outcome.BETTER)}
+                alarmed.hits[0].append(bool(moved))
+                new.hits[0].append(bool(moved - before))
+                undecided.hits[0].append(night.status is ExitStatus.UNDECIDED)
+                red.hits[0].append(night.status is ExitStatus.FAILED)
+                opened += len(moved - before)
+                metric_nights += len(values)
+                before = moved
+            some = values[:: max(1, len(values) // 40)]
+            ends = range(HISTORY + 1, values.shape[1] + 1)
+            for row in peers.change_points(some, ends):
+                for place, _ in enumerate(peers.NAMES[:1]):
+                    seen: set[int] = set()
+                    for points in row:
+                        for point in points[place]:
+                            fresh = all(abs(point - other) > _NEAR for other in seen)
+                            false_peers += fresh and point > HISTORY - 10
+                            seen |= {point}
+                peer_nights += len(ends)
+        found.append(alarmed.row(f"{lab.name}: unchanged nights with an alarm", "<= 12 %", most=0.12))
+        found.append(new.row(f"{lab.name}: unchanged nights with a new alarm"))
+        found.append(red.row(f"{lab.name}: unchanged nights with exit status 1"))
+        found.append(undecided.row(f"{lab.name}: unchanged nights with exit status 6", "<= 10 %", most=0.10))
+        rate = 1000 * opened / metric_nights
+        theirs = 1000 * false_peers / peer_nights
+        found.append(
+            Row(f"{lab.name}: new alarms in 1000 metric-nights", f"{rate:.2f}", f"Otava {theirs:.2f}")
+        )
+    return found
+
+
+def _chosen(random: np.random.Generator, metrics: int) -> np.ndarray:
+    share = min(_SHARE, max(metrics // 2, 1))
+    return np.arange(int(random.integers(share)), metrics, share)
+
+
+def _steps(known: Sequence[Lab], rounds: int) -> list[Row]:
+    found = []
+    for size in (0.03, 0.05, 0.10, 0.30):
+        tallies = {after: Tally.empty() for after in (1, 3, 10)}
+        first_quiet, first_noted = Tally.empty(), Tally.empty()
+        for lab in known:
+            random = np.random.default_rng(int(size * 1000))
+            for _ in range(rounds):
+                values = lab.shuffled(random, HISTORY + max(ENDS))
+                mine = _chosen(random, len(values))
+                quiet = spread(values[:, :HISTORY])[mine] < _QUIET
+                values[mine, HISTORY:] *= 1 + size
+                worse: set[int] = set()
+                noted: set[int] = set()
+                by_night: dict[int, set[int]] = {}
+                for after, night in enumerate(Replay(values).nights(HISTORY), 1):
+                    worse |= {int(v.key.case) for v in night.verdicts if v.outcome is Outcome.WORSE}
+                    noted |= {int(v.key.case) for v in night.verdicts if v.suspect}
+                    by_night[after] = set(worse)
+                    if after == 1:
+                        first_noted.hits[0] += [row in worse | noted for row in mine[quiet]]
+                told = peers.change_points(values[mine], [HISTORY + after for after in ENDS])
+                for after, tally in tallies.items():
+                    tally.hits[0] += [row in by_night[after] for row in mine]
+                    for place in range(len(peers.NAMES)):
+                        hits = [_told(row, place, after) for row in told]
+                        tally.hits[1 + place] += hits
+                        if after == 1:
+                            first_quiet.hits[1 + place] += np.array(hits)[quiet].tolist()
+                first_quiet.hits[0] += [row in by_night[1] for row in mine[quiet]]
+        goals = {(0.05, 3): 0.72, (0.10, 3): 0.87}
+        for after, tally in tallies.items():
+            least = goals.get((size, after))
+            goal = f">= {least:.0%}" if least else ""
+            found.append(tally.row(f"-{size:.0%} found within {after} nights", goal, least=least))
+        goal, least = (">= 80 %", 0.80) if size == 0.30 else ("", None)
+        found.append(
+            first_quiet.row(f"-{size:.0%} in quiet series worse on the first night", goal, least=least)
+        )
+        found.append(first_noted.row(f"-{size:.0%} in quiet series worse or suspected on the first night"))
+    return found
+
+
+def _told(row: list[list[list[int]]], place: int, after: int) -> bool:
+    ends = [n for n, end in enumerate(ENDS) if end <= after]
+    return any(abs(point - HISTORY) <= _NEAR for n in ends for point in row[n][place])
+
+
+def _mended(known: Sequence[Lab], rounds: int) -> list[Row]:
+    red, first, later = (Tally.empty() for _ in range(3))
+    for lab in known:
+        random = np.random.default_rng(4)
+        for _ in range(rounds):
+            values = lab.shuffled(random, HISTORY + 12)
+            mine = _chosen(random, len(values))
+            values[mine, HISTORY : HISTORY + 5] *= 1.10
+            worse: dict[int, list[bool]] = {int(row): [] for row in mine}
+            better: dict[int, list[bool]] = {int(row): [] for row in mine}
+            for night in Replay(values).nights(HISTORY):
+                outcomes = {int(v.key.case): v.outcome for v in night.verdicts}
+                for row, words in worse.items():
+                    words.append(outcomes[row] is Outcome.WORSE)
+                    better[row].append(outcomes[row] is Outcome.BETTER)
+            for row, nights in worse.items():
+                if any(nights[:5]):
+                    red.hits[0] += nights[5:]
+                    first.hits[0].append(nights[5])
+                    later.hits[0] += better[row][5:]
+    return [
+        red.row("-10 % for five nights, mended: red among the next seven nights", "<= 1 %", most=0.01),
+        first.row("  the first night back red"),
+        later.row("  nights then called better"),
+    ]
+
+
+def _lasting(known: Sequence[Lab], rounds: int) -> list[Row]:
+    constant, red, same = (Tally.empty() for _ in range(3))
+    for lab in known:
+        random = np.random.default_rng(5)
+        values = lab.shuffled(random, HISTORY + 40)
+        mine = _chosen(random, len(values))
+        values[mine, HISTORY:] *= 1.10
+        since: dict[int, list[str]] = {int(row): [] for row in mine}
+        words: dict[int, list[Outcome]] = {int(row): [] for row in mine}
+        for after, night in enumerate(Replay(values).nights(HISTORY), 1):
+            for verdict in night.verdicts:
+                row = int(verdict.key.case)
+                if row in since and after > 3:
+                    if verdict.outcome is Outcome.WORSE:
+                        since[row].append(verdict.since)
+                    words[row].append(verdict.outcome)
+        for row, runs in since.items():
+            if runs and words[row].index(Outcome.WORSE) <= 7:
+                constant.hits[0].append(len(set(runs)) == 1)
+                red.hits[0] += [word is Outcome.WORSE for word in words[row][7:]]
+                same.hits[0] += [word in (Outcome.SAME, Outcome.BETTER) for word in words[row][7:]]
+    return [
+        constant.row("-10 % for 40 nights: one date on all nights", ">= 95 %", least=0.95),
+        red.row("  red on nights 11 to 40"),
+        same.row("  called the same or better on nights 11 to 40", "<= 1 %", most=0.01),
+    ]
+
+
+def _wide(known: Sequence[Lab], rounds: int) -> list[Row]:
+    named, dated, lines = Tally.empty(), Tally.empty(), []
+    members: list[float] = []
+    for lab in known:
+        if len(lab.values) < 100:
+            continue
+        random = np.random.default_rng(6)
+        values = lab.shuffled(random, HISTORY + 12)
+        values[:, HISTORY:] *= 1 + np.clip(random.normal(0.06, 0.03, (len(values), 1)), 0, None)
+        for night in Replay(values, kernel_from=HISTORY).nights(HISTORY):
+            wide = night.causes[:1]
+            named.hits[0].append(any("kernel" in one.sentence() for one in wide))
+            dated.hits[0].append(any(one.since == f"night-{HISTORY:03}" for one in wide))
+            members.append(len(wide[0].members) / len(values) if wide else 0.0)
+            judgement = Judgement("r", "b", "last:30", night.verdicts, causes=night.causes)
+            lines.append(report.text(judgement, width=120).count("\n"))
+    return [
+        named.row("a new kernel and -6 ± 3 % everywhere: nights that name it", ">= 11 of 12", least=11 / 12),
+        dated.row("  nights with its date"),
+        Row("  metrics in the first cause, median", f"{np.median(members):.0%}"),
+        Row("  lines printed, at most", str(max(lines)), goal="<= 25", met=met(max(lines), 25)),
+    ]
+
+
+def _young(known: Sequence[Lab], rounds: int) -> list[Row]:
+    found = []
+    for history, goal in ((5, 0.07), (8, 0.07), (16, 0.12), (25, 0.12)):
+        false, told = Tally.empty(), []
+        for lab in known:
+            random = np.random.default_rng(7)
+            for _ in range(10 * rounds):
+                values = lab.shuffled(random, history + 1)
+                (night,) = Replay(values).nights(history)
+                false.hits[0].append(any(v.outcome is Outcome.WORSE for v in night.verdicts))
+                told.append(np.mean([v.outcome is not Outcome.UNKNOWN for v in night.verdicts]))
+        row = false.row(
+            f"{history} nights of history, unchanged: nights with a worse", f"<= {goal:.0%}", most=goal
+        )
+        found += [row, Row("  decided", f"{np.mean(told):.0%}")]
+    return found
+
+
+def _drifting(known: Sequence[Lab], rounds: int) -> list[Row]:
+    by_80, by_140, false_80, false_140 = (Tally.empty() for _ in range(4))
+    for lab in known:
+        if lab.values.shape[1] < 30 + 140:
+            continue
+        random = np.random.default_rng(8)
+        values = lab.shuffled(random, 30 + 140)
+        quiet = np.flatnonzero(spread(values) < _QUIET)
+        mine = random.permutation(quiet)[: max(len(quiet) // 10, 2)]
+        still = values[np.setdiff1d(quiet, mine)[:60]]
+        values[mine, 30:] *= 1 + _DRIFT * np.arange(1, 141)
+        slow: set[int] = set()
+        for after, night in enumerate(Replay(values).nights(30, stride=5), 0):
+            slow |= {int(v.key.case) for v in night.verdicts if v.outcome is Outcome.WORSE}
+            if after * 5 == 80:
+                by_80.hits[0] += [row in slow for row in mine]
+                false_80.hits[0] += [row in slow for row in np.setdiff1d(quiet, mine)]
+        by_140.hits[0] += [row in slow for row in mine]
+        false_140.hits[0] += [row in slow for row in np.setdiff1d(quiet, mine)]
+        ends = [30 + 80, 30 + 140]
+        for rows, at_80, at_140 in ((values[mine], by_80, by_140), (still, false_80, false_140)):
+            for points in peers.change_points(rows, ends):
+                for place in range(len(peers.NAMES)):
+                    at_80.hits[1 + place].append(bool(points[0][place]))
+                    at_140.hits[1 + place].append(bool(points[0][place] or points[1][place]))
+    return [
+        by_80.row(f"drift of {_DRIFT:.2%} a night, quiet series: found by night 80", ">= 85 %", least=0.85),
+        by_140.row("  by night 140"),
+        false_80.row("no drift, quiet series: called worse by night 80"),
+        false_140.row("  by night 140", "<= 3 %", most=0.03),
+    ]

@@ -1,0 +1,55 @@
+"""Nights of a lab judged one after the other by the code of `evmperf check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from evmperf.judge import judge
+from evmperf.judge.causes import causes
+from evmperf.model.exits import ExitStatus
+from evmperf.model.facts import Facts
+from evmperf.model.figures import Key
+from evmperf.model.results import Direction
+from evmperf.model.run import Run
+from evmperf.model.verdict import Judgement, Outcome, Verdict, VerdictCause
+from selftests.instruments.speed.noises import Matrix
+
+
+@dataclass(frozen=True)
+class Night:
+    verdicts: Sequence[Verdict]
+    causes: Sequence[VerdictCause]
+
+    @property
+    def status(self) -> ExitStatus:
+        return Judgement("", "", "", self.verdicts, causes=self.causes).exit_status
+
+
+class Replay:
+    """Rows are metrics of which lower is better; the kernel is another from the night `kernel_from` on."""
+
+    def __init__(self, values: Matrix, kernel_from: int | None = None) -> None:
+        self.values = values
+        count = values.shape[1]
+        kernels = ["A" if kernel_from is None or n < kernel_from else "B" for n in range(count)]
+        self.runs = [
+            Run(f"night-{n:03}", "board", "full", started_ns=n, facts=Facts(kernel=kernels[n]))
+            for n in range(count)
+        ]
+        self.keys = [Key(f"table-{n % 40}", str(n), "time") for n in range(len(values))]
+
+    def nights(self, first: int, stride: int = 1) -> Iterator[Night]:
+        """Each night from `first` on, judged with what was known then."""
+        ids = [run.id for run in self.runs]
+        for at in range(first, self.values.shape[1], stride):
+            series = [
+                judge.JudgedSeries(
+                    Verdict(key, Outcome.SAME, "s", Direction.LOWER, float(row[at])),
+                    [float(value) for value in row[:at]],
+                    ids[: at + 1],
+                )
+                for key, row in zip(self.keys, self.values, strict=True)
+            ]
+            found = judge.latest(series)
+            yield Night(found, causes(found, self.runs[: at + 1]))
