@@ -1,4 +1,4 @@
-"""Changes that people meant: `baselines/accepted.yaml`."""
+"""Changes that people meant: `baselines/accepted.yaml` in the lab's folder, where evmperf is called."""
 
 import fnmatch
 from collections.abc import Sequence
@@ -8,11 +8,10 @@ from pathlib import Path
 import yaml
 
 from evmperf.boards import yamlfile
-from evmperf.guides.published.releases import BASELINES
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 
-FILE = BASELINES / "accepted.yaml"
+FILE = Path("baselines") / "accepted.yaml"
 _HEAD = "# Intended changes; `evmperf accept` adds to this, git shows who and when.\n"
 
 

@@ -1,6 +1,6 @@
 """What a run is compared with: `release:11.00`, `run:ID`, `guide:FILE`, `last:N`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from msgspec import structs
 from evmperf.guides.published import identity
 from evmperf.guides.published import releases as gather
 from evmperf.guides.published import source as record
+from evmperf.guides.reading import importer
 from evmperf.judge import accepted, beside, judge, shift
 from evmperf.judge.causes import causes
 from evmperf.judge.nights import nights
@@ -25,10 +26,6 @@ from evmperf.model.verdict import Judgement, Outcome, Verdict, explained
 _ENOUGH = 30
 """Earlier runs that tell a metric's spread."""
 HELP = "release:11.00, run:ID, last:N, or guide:FILE"
-
-
-GuideReader = Callable[[Path, str], StoredRun]
-"""The figures that a guide has of a board; raises UsageError when it has none."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +54,7 @@ def run_folder(given: str, results: Path) -> Path:
     return history.run_folder(given, results, gather.BASELINES)
 
 
-def judged(
-    folder: Path,
-    against: WantedBaseline,
-    source: RunSource,
-    level: float | None = None,
-    read_guide: GuideReader | None = None,
-) -> Judgement:
+def judged(folder: Path, against: WantedBaseline, source: RunSource, level: float | None = None) -> Judgement:
     """Judge the run in a folder by what a source has, or a guide; raises UsageError when there is
     nothing of that name.
     """
@@ -76,7 +67,7 @@ def judged(
         gone = judge.gone(subject, (key for night in nights(earlier[-1:]) for key in night.figures))
         found = causes(verdicts, runs)
         return Judgement(run.id, run.board, str(against), verdicts, gone, _unread(runs[-2:]), found)
-    known = _figures(run, against, source, read_guide)
+    known = _figures(run, against, source)
     sides = [run, *{other.id: other for other, _ in known.values()}.values()]
     own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
     needed = own if against.kind == "run" else None
@@ -206,13 +197,12 @@ def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
 Sourced = Mapping[Key, tuple[Run, Figure]]
 
 
-def _figures(run: Run, against: WantedBaseline, source: RunSource, read_guide: GuideReader | None) -> Sourced:
+def _figures(run: Run, against: WantedBaseline, source: RunSource) -> Sourced:
     """Figures with their run; of a metric in several runs, the newest."""
     if against.kind == "run":
         mine = [_named(against.value, source)]
     elif against.kind == "guide":
-        assert read_guide, "who lets people name a guide reads it"
-        mine = [read_guide(Path(against.value), run.board)]
+        mine = [importer.stored(Path(against.value), run.board)]
     else:
         known = {entry.run.id: entry for entry in _all(source)}
         there = [entry for entry in known.values() if entry.run.id != run.id]

@@ -6,6 +6,25 @@ import sys
 _SLOW = {"dataclasses", "labgrid", "msgspec", "pytest", "secrets", "statistics", "yaml"}
 
 
+_EXTRA = {"docutils", "sphinx", "matplotlib", "weasyprint", "fsspec"}
+"""What the base wheel does not bring."""
+
+
+def test_no_command_needs_an_extra_to_describe_itself():
+    program = (
+        "import sys\n"
+        "from evmperf.commands.cli import main\n"
+        "for group in main._COMMANDS.values():\n"
+        "    for module, _ in group.values():\n"
+        "        main._module(module)\n"
+        "print(*sys.modules)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    loaded = ended.stdout.split()
+    assert "evmperf.commands.cli.guide" in loaded
+    assert not _EXTRA & set(loaded)
+
+
 def test_help_loads_nothing_slow():
     program = (
         "import contextlib, sys\n"

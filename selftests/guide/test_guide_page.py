@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import source
+from evmperf.guides.reading import rst
 from evmperf.model.exits import ExitStatus
 from evmperf.publish.guide import page as guide_page
 from evmperf.publish.guide import writer
@@ -122,7 +122,7 @@ def tables_of(pdf):
 
 
 def test_the_pdf_has_the_guides_tables_cell_for_cell(built):
-    guide = source.read((built / "html/source/guide.rst").read_text())
+    guide = rst.read((built / "html/source/guide.rst").read_text())
     wanted = [
         [
             [plain(cell.replace("\\", "")) for cell in row]

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evmperf.guides.reading import importer, source
+from evmperf.guides.reading import importer, rst, source
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
 from evmperf.publish.guide import layout, writer
@@ -61,7 +61,7 @@ def counted(file, said=("", "")):
 
 
 def _cells(text):
-    return (cell for t in source.read(text).tables for row in t.rows for cell in row.cells[1:])
+    return (cell for t in rst.read(text).tables for row in t.rows for cell in row.cells[1:])
 
 
 def _is_figure(cell):
@@ -105,7 +105,7 @@ def _rendered(imported, text):
     known = {board: figures(results) for board, results in imported.results.items()}
     written = writer.render(layout.like(empty, known), known, writer.Head(imported.release, imported.os))
     found = {}
-    for table in source.read(written).tables:
+    for table in rst.read(written).tables:
         cells = {}
         for row in table.rows:
             for keys in (1, 2, 3):

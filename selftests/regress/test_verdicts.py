@@ -8,8 +8,6 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.main import main
-from evmperf.guides.reading import importer
-from evmperf.judge import accepted
 from evmperf.judge.against import judged, wanted
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.exits import ExitStatus
@@ -36,12 +34,13 @@ def nights(tmp_path_factory):
 
 @pytest.fixture
 def marks(tmp_path, monkeypatch):
-    monkeypatch.setattr(accepted, "FILE", tmp_path / "accepted.yaml")
-    return tmp_path / "accepted.yaml"
+    """The accepted changes of a lab's folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "baselines" / "accepted.yaml"
 
 
 def check(folder, against, results):
-    return judged(folder, wanted(against), SpoolFolder(results), read_guide=importer.stored)
+    return judged(folder, wanted(against), SpoolFolder(results))
 
 
 def worse(judgement):
@@ -155,6 +154,16 @@ def test_published_artefacts_are_shown_and_not_judged():
     assert "decimal point" in tenth.why
 
 
+def test_a_guide_is_a_baseline_of_the_command(nights, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder = str(nights["later"])
+    assert cli.main(["guide", "--release", "12.00", "--from", folder, "-o", "guide.rst"]) == 0
+    command = ["check", str(nights["lost"]), "--against", "guide:guide.rst", "--dry-run", "--results", folder]
+    assert cli.main(command) == ExitStatus.OK
+    assert "guide:guide.rst" in capsys.readouterr().out
+    assert cli.main([*command[:3], "guide:none.rst", *command[4:]]) == ExitStatus.USAGE
+
+
 def test_published_files_of_another_program_are_not_compared(tmp_path):
     generator = runs.history(tmp_path, nights=0)
     found = runs.results(generator, ["emmc_ext4"])
@@ -169,6 +178,7 @@ def test_an_accepted_change_is_not_worse(nights, marks, capsys):
     arguments = ["--results", str(nights["later"])]
     command = ["accept", "emmc_ext4/102400/*", "--since", since, "--why", "new driver"]
     assert cli.main([*command, *arguments]) == 0
+    assert "since: am64xx-hsevm-0020" in marks.read_text()
     judgement = check(nights["lost"], "last:40", nights["later"])
     assert worse(judgement) == []
     assert judgement.exit_status == 0

@@ -12,7 +12,7 @@ from evmperf.judge import against, confirm, experiment, goals
 from evmperf.judge.rounds import LOG, Sessions
 from evmperf.measure.runs import differences, spool
 from evmperf.measure.runs.differences import Difference
-from evmperf.measure.runs.history import GUIDE, StoredRun, run_folder
+from evmperf.measure.runs.history import GUIDE, run_folder
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.figures import figures
@@ -85,7 +85,7 @@ def compare(request: Compare) -> Conclusion:
     else:
         what = against.WantedBaseline("run", request.a[0])
         with sources.opened(request.results) as source:
-            judgement = against.judged(b[0], what, source, level(request.level), read_guide)
+            judgement = against.judged(b[0], what, source, level(request.level))
     changed = differences.between(a, b)
     return Conclusion(judgement, changed, named([a, b], changed, "What differs besides"))
 
@@ -135,7 +135,7 @@ def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: 
     # A goal that cannot be understood is said before anything is judged.
     wanted = goals.of_run(run)
     with sources.opened(request.source, Path(request.results), run.lab) as source:
-        judgement = against.judged(folder, what, source, level(request.level), read_guide)
+        judgement = against.judged(folder, what, source, level(request.level))
         around = against.sides(folder, what, source, judgement)
     found = figures(spool.read_results(folder))
     reached = [
@@ -153,13 +153,6 @@ def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: 
     if request.keep:
         _keep(folder, judgement, told, hear)
     return Conclusion(judgement, changed, told)
-
-
-def read_guide(file: Path, board: str) -> StoredRun:
-    """The figures that a guide has of a board; raises UsageError when it has none."""
-    from evmperf.guides.reading import importer  # noqa: PLC0415  # docutils comes with the extra `guide`
-
-    return importer.stored(file, board)
 
 
 def level(given: float | None) -> float | None:

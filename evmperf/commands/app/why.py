@@ -12,6 +12,7 @@ from msgspec import structs
 from evmperf.benchmarks import catalogue
 from evmperf.commands.app.requests import Explained, Hear, Why
 from evmperf.guides.published import releases, source
+from evmperf.guides.reading import importer
 from evmperf.measure.runs.history import in_folder
 from evmperf.measure.runs.spool import results_in
 from evmperf.measure.state import buses, contrast, rules
@@ -98,8 +99,6 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     history = {one.published.release: one.figures for one in every}
     other = _Other(published, history, module="".join(said))
     if request.against:
-        from evmperf.guides.reading import importer  # noqa: PLC0415  # docutils comes with the extra `guide`
-
         guide = request.against.removeprefix(GUIDE_FILE)
         named = guide != request.against
         there = importer.stored(Path(guide), run.board) if named else in_folder(Path(guide))

@@ -20,7 +20,6 @@ from evmperf.guides.reading.source import (
     Source,
     SourceTable,
     guides,
-    read,
     system_of,
 )
 from evmperf.measure.runs.history import GUIDE, StoredRun
@@ -120,7 +119,9 @@ def interpret(
 
 
 def _interpret(text: str, name: str, release: str, os: str, board: str) -> ImportedGuide:
-    source = read(text, name)
+    from evmperf.guides.reading import rst  # noqa: PLC0415  # docutils comes with the extra `guide`
+
+    source = rst.read(text, name)
     file, by_name = Path(name).name, system_of(Path(name).stem)
     by_date = "" if source.release or release else record.of_date(file)
     release = source.release or release or by_date
