@@ -190,7 +190,6 @@ class Provisioning(Section, frozen=True):
 
     machine: Text = ""
     silicon: Literal["", "gp", "hs-fs", "hs-se"] = ""
-    scratch_mib: Number = 0
     device: Text = ""
     command: Text = ""
 

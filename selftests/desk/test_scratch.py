@@ -1,4 +1,4 @@
-"""A partition for benchmarks in free space: real tables, made and changed by a real sfdisk."""
+"""A partition for benchmarks in free space: real tables, read by a real sfdisk, and changed by its person."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from evmperf.commands.app import desk
 from evmperf.commands.app.requests import FindBoard
 from evmperf.lab.provision import scratch
 from evmperf.measure.bench import ShellReply
-from evmperf.model.errors import BoardError, UsageError
+from evmperf.model.errors import UsageError
 from selftests.support.deskboard import Disks
 
 GPT, MBR = "label: gpt\n", "label: dos\n"
@@ -36,29 +36,79 @@ TABLES = {  # sfdisk's table, MiB of its disk then and now, the number that a pa
 def test_a_scratch_partition_takes_free_space_only(tmp_path, table, tells):
     *made_of, number = TABLES[table]
     disks = Disks(tmp_path, *made_of, tells=tells)
-    before = disks.table
+    before, image = disks.table, disks.image.read_bytes()
+    survey = disks.run(scratch.SURVEY)
+    assert scratch.present(survey) is None
     if number is None:
         with pytest.raises(UsageError, match="free behind its partitions"):
-            scratch.plan(disks.run(scratch.SURVEY))
+            scratch.plan(survey)
         return
+    plan = scratch.plan(survey)
+    assert plan.extent.number == number
+    assert plan.command in plan.proposal
+    assert ("copy of the table" in plan.proposal) == (table == "gpt of a smaller disk")
+    assert disks.image.read_bytes() == image  # nothing was written
+    disks.run(f"{{ {plan.command}; }} 2>&1")
+    after = before | {(number, plan.extent.start, plan.extent.sectors)}
+    assert disks.table == after
+    disks.run(f"{{ {plan.command}; }} 2>&1")  # it is free no more
+    assert disks.table == after
+    if not tells:
+        with pytest.raises(UsageError, match=rf"the table has p{number} .*reboot the board"):
+            scratch.present(disks.run(scratch.SURVEY))
+        disks.boot()
+    assert scratch.present(disks.run(scratch.SURVEY)).device == plan.device == f"/dev/mmcblk0p{number}"
+
+
+UNLIKE = {  # the table that the kernel uses, and the one that is on the disk since
+    "one is no longer in the table": (f"{GPT}size=64M\nsize=200M\n", f"{GPT}size=64M\n"),
+    "one is shorter": (f"{MBR}size=64M\nsize=200M\n", f"{MBR}size=64M\nsize=100M\n"),
+    "one has another number": (f"{GPT}1: size=64M\n2: size=32M\n", f"{GPT}1: size=64M\n3: size=32M\n"),
+    "one more is in the table": (f"{MBR}size=64M\n", f"{MBR}size=64M\nsize=32M\n"),
+    "another kind of table": (f"{GPT}size=64M\nsize=32M\n", f"{MBR}size=64M\n"),
+    "the last of the logical ones": (
+        f"{MBR}start=2048,size=20480\nstart=22528,size=300000,type=5\nstart=24576,size=20480\n"
+        "start=47104,size=20480\n",
+        f"{MBR}start=2048,size=20480\nstart=22528,size=20480,type=5\nstart=24576,size=2048\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", UNLIKE)
+def test_no_command_where_table_and_kernel_do_not_agree(tmp_path, change):
+    used, now = UNLIKE[change]
+    disks = Disks(tmp_path, used, 400, 400, tells=False)
+    scratch.plan(disks.run(scratch.SURVEY))  # while they agree there is one
+    disks.rewrite(now)
+    with pytest.raises(UsageError, match=r"do not agree: .*may hold data"):
+        scratch.plan(disks.run(scratch.SURVEY))
+
+
+def test_the_command_checks_what_the_kernel_uses_when_it_is_typed(tmp_path):
+    """Between the survey and the command somebody takes a partition out of the table."""
+    disks = Disks(tmp_path, *TABLES["gpt"][:3], tells=False)
     plan = scratch.plan(disks.run(scratch.SURVEY))
-    assert plan.number == number
-    assert ("copy of the table" in str(plan)) == (table == "gpt of a smaller disk")
-    printed = disks.run(f"{{ {plan.command}; }} 2>&1")
-    assert ("reboot" in scratch.check(plan, disks.run(scratch.SURVEY), printed)) == (not tells)
-    assert disks.table == before | {(number, plan.start, plan.sectors)}
-    again = disks.run(f"{{ {plan.command}; }} 2>&1")  # it is free no more
-    assert disks.table == before | {(number, plan.start, plan.sectors)}, again
-
-
-def test_a_disk_that_sfdisk_refuses_is_told_by_its_words(tmp_path):
-    disks = Disks(tmp_path, *TABLES["gpt"][:3])
-    plan = replace(scratch.plan(disks.run(scratch.SURVEY)), start=2048)
+    disks.rewrite(f"{GPT}1: size=64M\n2: size=32M\n3: size=200M\n")
+    disks.boot()
+    disks.rewrite(f"{GPT}size=64M\n")
     before = disks.table
-    printed = disks.run(f"{{ {plan.command}; }} 2>&1")
+    disks.run(f"{{ {plan.command}; }} 2>&1")
     assert disks.table == before
-    with pytest.raises(BoardError, match=r"planned: .*Failed to add #3"):
-        scratch.check(plan, disks.run(scratch.SURVEY), printed)
+
+
+def test_a_disk_that_others_are_built_on_is_left_alone(tmp_path):
+    disks = Disks(tmp_path, *TABLES["gpt"][:3])
+    (tmp_path / "sys/block/mmcblk0/holders/dm-0").touch()
+    with pytest.raises(UsageError, match="free behind its partitions"):
+        scratch.plan(disks.run(scratch.SURVEY))
+
+
+@pytest.mark.parametrize(
+    "table", [f'{GPT}size=64M,name="data"\n', f"{MBR}size=64M\n", f"{MBR}size=64M,type=da\nsize=32M\n"]
+)
+def test_a_partition_of_others_is_not_taken(tmp_path, table):
+    disks = Disks(tmp_path, table, 400, 400)
+    assert scratch.present(disks.run(scratch.SURVEY)) is None
 
 
 class DiskShell:
@@ -72,34 +122,33 @@ class DiskShell:
 
 
 @pytest.mark.parametrize("label", [GPT, MBR])
-def test_a_scratch_partition_comes_back_behind_an_image(tmp_path, label):
+def test_a_scratch_partition_that_an_image_removed_is_told_with_the_command(tmp_path, label):
     disks = Disks(tmp_path, f"{label}size=64M\nsize=32M\n", 400, 400)
     shell, before = DiskShell(disks), disks.table
-    assert scratch.made(shell, "/dev/mmcblk0p2", 100) == "/dev/mmcblk0p3"
-    (new,) = disks.table - before
-    assert new[2] == 100 << 11
-    # It is there: nothing is written.
-    assert scratch.made(shell, "/dev/mmcblk0p2", 80) == "/dev/mmcblk0p3"
-    assert disks.table == before | {new}
-    with pytest.raises(BoardError, match="scratch partition of 300 MiB"):
-        scratch.made(shell, "/dev/mmcblk0p2", 300)
+    board = boards.load(boards.ENV_DIR / "virtual.yaml")
+    scratches = {"mmcsd": {"scratch": "/dev/mmcblk0p3"}, "emmc": {"scratch": "/dev/mmcblk1p1"}}
+    board = replace(board, said={**board.said, **scratches})
+    sentence = scratch.removed(shell, board, "/dev/mmcblk0p2")
+    assert sentence.startswith("/dev/mmcblk0p3, ")
+    assert disks.table == before
+    disks.run(f"{{ {sentence.splitlines()[1]}; }} 2>&1")
+    assert len(disks.table - before) == 1
+    assert scratch.removed(shell, board, "/dev/mmcblk0p2") == ""
 
 
-def test_a_kernel_that_does_not_see_the_partition_is_told(tmp_path):
-    disks = Disks(tmp_path, *TABLES["gpt"][:3], tells=False)
-    with pytest.raises(BoardError, match="after its next boot"):
-        scratch.made(DiskShell(disks), "/dev/mmcblk0p2", 100)
-
-
-def test_a_scratch_partition_is_made_once_a_person_agreed(make_board, tmp_path):
+def test_a_scratch_partition_is_measured_on_once_a_person_agreed(make_board, tmp_path):
     board = make_board("xunlong,orangepi-pc")
     board.disks = Disks(tmp_path, *TABLES["gpt"][:3])
-    before, shown = board.disks.table, []
+    before, image, remarks, asked = board.disks.table, board.disks.image.read_bytes(), [], []
     request = FindBoard(folder=str(tmp_path / "found"), ports=(board.path,), make_scratch=True)
-    desk.find(request, lambda reply: None, lambda plan: bool(shown.append(plan)))
-    assert "sfdisk" in shown[0]
-    assert board.disks.table == before
-    found = desk.find(request, lambda reply: None, lambda plan: True)
-    assert board.disks.table != before
+    found = desk.find(request, remarks.append, lambda sentence: pytest.fail("there is nothing to agree to"))
+    assert board.disks.image.read_bytes() == image
+    assert "evmperf writes no partition table" in remarks[-1].sentence
+    assert not boards.load(boards.Path(found.file)).options.emmc.scratch
+    board.disks.run(remarks[-1].sentence.splitlines()[1])  # the person
+    assert len(board.disks.table - before) == 1
+    desk.find(request, remarks.append, lambda sentence: bool(asked.append(sentence)))
+    assert asked == ["Benchmarks overwrite /dev/mmcblk0p3 (302 MiB)."]
+    found = desk.find(request, remarks.append, lambda sentence: True)
     assert boards.load(boards.Path(found.file)).options.emmc.scratch == "/dev/mmcblk0p3"
     assert "/dev/mmcblk0p3 is overwritten" in found.changes

@@ -10,6 +10,8 @@ import pytest
 from evmperf_virtual.steps import tool
 
 from evmperf.boards import board as boards
+from evmperf.lab.desk import identity
+from evmperf.lab.desk.ports import Port, Voice
 from selftests.support.handed import by_hand
 
 pytestmark = pytest.mark.virtual_evm
@@ -127,19 +129,21 @@ def test_a_person_switches_it_and_says_that_it_is_enough(board, tmp_path):
 
 
 @asked
-def test_a_partition_is_made_in_free_space_by_who_types_yes(board, tmp_path):
+def test_a_partition_made_by_its_person_is_overwritten_by_who_types_yes(board, tmp_path):
     board.switch(True)
     until_it_answers(board)
     before = partitions(board)
     words_ = ["--port", board.path, "--results", str(tmp_path), "--make-scratch"]
-    alone = evmperf(*words_, "--yes", "-k", "no_such_benchmark")
-    assert "No partition was made" in alone.stdout
+    first_call = evmperf(*words_, "--yes", "-k", "no_such_benchmark")
+    assert "evmperf writes no partition table" in first_call.stdout
     assert partitions(board) == before
-    status, said = by_hand(words(*words_), answers, 200)
-    assert status == 0, said
+    command = next(line for line in first_call.stdout.splitlines() if "sfdisk --append" in line)
+    identity.ask(Voice(Port(board.path), "Linux", "", 115200), command.strip())
     first, made = partitions(board)
     assert [first] == before
     assert made["start"] >= first["start"] + first["size"]
+    status, said = by_hand(words(*words_), answers, 200)
+    assert status == 0, said
     (file,) = (tmp_path / "desk").glob("*.yaml")
     assert boards.load(file).options.mmcsd.scratch == "/dev/mmcblk0p2"
     assert "/dev/mmcblk0p2 is overwritten" in said

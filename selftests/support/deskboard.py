@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -23,13 +24,16 @@ def here(command):
 
 
 class Disks:
-    """An eMMC that is a file, with a table that sfdisk made; `tells` whether its kernel sees changes."""
+    """An eMMC that is a file, with a table that sfdisk made; `tells` whether its kernel sees changes made by
+    commands, as it does when it boots.
+    """
 
     def __init__(self, folder, table, mib, grown_mib, tells=True):
         self._folder = folder
         self._tells = tells
         self._sys = folder / "sys/block/mmcblk0"
         (self._sys / "device").mkdir(parents=True)
+        (self._sys / "holders").mkdir()
         (folder / "dev").mkdir()
         self.image = folder / "dev/mmcblk0"
         self.image.touch()
@@ -38,7 +42,7 @@ class Disks:
         os.truncate(self.image, grown_mib << 20)
         for name, text in {"device/type": "MMC", "size": (grown_mib << 20) // 512, "ro": 0}.items():
             (self._sys / name).write_text(f"{text}\n")
-        self._look()
+        self.boot()
 
     @property
     def table(self):
@@ -49,20 +53,31 @@ class Disks:
 
     def run(self, command):
         """What a command on the board prints."""
+        command = command.replace("/sys/class/block/", "/sys/block/mmcblk0/")
         for root in ("/sys/block", "/dev/mmcblk", "/dev/$n"):
             command = command.replace(root, f"{self._folder}{root}")
         # Of a file partx would make a loop device.
         said = here(command.replace("partx --add", "true"))
         if self._tells:
-            self._look()
+            self.boot()
         return said.replace(str(self._folder), "")
 
-    def _look(self):
-        for number, start, size in self.table:
-            folder = self._sys / f"mmcblk0p{number}"
-            folder.mkdir(exist_ok=True)
-            (folder / "start").write_text(f"{start}\n")
-            (folder / "size").write_text(f"{size}\n")
+    def rewrite(self, table):
+        """Another table on the disk, that the kernel knows nothing of."""
+        subprocess.run(["sfdisk", "-q", "-f", self.image], input=table, text=True, check=True)
+
+    def boot(self):
+        """The kernel reads the table; it shows two sectors of an extended partition."""
+        done = subprocess.run(["sfdisk", "-J", self.image], capture_output=True, check=True)
+        entries = json.loads(done.stdout)["partitiontable"].get("partitions", [])
+        extended = {e["node"] for e in entries if e["type"] in ("5", "f", "85")}
+        for folder in self._sys.glob("mmcblk0p*"):
+            shutil.rmtree(folder)
+        for entry in entries:
+            folder = self._sys / entry["node"].rpartition("/")[2]
+            folder.mkdir()
+            (folder / "start").write_text(f"{entry['start']}\n")
+            (folder / "size").write_text(f"{2 if entry['node'] in extended else entry['size']}\n")
 
 
 class DeskBoard(FakeBoard):

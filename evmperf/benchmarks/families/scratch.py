@@ -40,11 +40,11 @@ def fits(partition: str, driver: str, text: str = "fits") -> str:
     """Shell text that fails unless `partition` may be overwritten and is the driver's kind of disk."""
     what, holds = _KIND.get(driver, ("", ""))
     kind = f"{_SHELL('kind', partition=partition, what=what, holds=holds)};" if what else ""
-    return _SHELL(text, partition=partition, kind=kind)
+    return _SHELL(text, partition=partition, kind=kind, mount_point=MOUNT_POINT)
 
 
 def guard(partition: str, driver: str) -> str:
-    """Shell text that fails like `fits`, and unmounts the partition."""
+    """Shell text that fails like `fits`; it unmounts what is at MOUNT_POINT, and nothing else."""
     return fits(partition, driver, "guard")
 
 
@@ -82,9 +82,8 @@ def prepare(command: str) -> Prepare:
 
 
 def clean_up(more: str = "") -> CleanUp:
-    """The step that unmounts the scratch partition, whatever happened."""
-    unmount = f"! mountpoint -q {MOUNT_POINT} || umount {MOUNT_POINT}"
-    return CleanUp("clean-up", f"{{ {unmount}; }}{more}", 120, 0.5)
+    """The step that unmounts the scratch partition, whatever happened, and leaves no file system on it."""
+    return CleanUp("clean-up", f"{{ {_SHELL('unmount', mount_point=MOUNT_POINT)}; }}{more}", 120, 0.5)
 
 
 def find_flash(name: str, size: int, where: str) -> str:

@@ -3,9 +3,36 @@
 k=$s; [ ! -e $k/partition ] || k=${k%/*};
 { @holds; } 2>/dev/null || no "@partition (${k##*/}) is not on @what";
 
+#: extent
+# Fails unless the table on the disk has the partition `$s` where the kernel has it: after a change of a table in
+# use they differ, and either may hold data. MBR with its logical partitions, or GPT, as the disk says it.
+k=${s%/*}; t=/dev/${k##*/}; b=$(cat $k/queue/logical_block_size); i=$(cat $s/partition);
+u() { od -An -v -tu$2 -j$1 -N$(($2*$3)) $t 2>/dev/null; };
+x=; g=;
+for o in 450 466 482 498; do
+  case $(u $o 1 1) in
+    *" 238") g=1;;
+    *" 5"|*" 15"|*" 133") x=$(($(u $((o+4)) 4 1)));;
+  esac;
+done;
+if [ "$(u 510 2 1)" -ne 43605 ]; then set --;
+elif [ $g ]; then
+  set -- $(u $((b+72)) 8 1) $(u $((b+80)) 4 2);
+  [ $i -le ${2:-0} ] && set -- $(u $(($1*b+(i-1)*$3+32)) 8 2) && set -- $1 $(($2-$1+1));
+elif [ $i -le 4 ]; then set -- $(u $((438+16*i)) 4 2);
+else
+  e=${x:-0};
+  while [ $i -gt 5 ]; do set -- $(u $((e*b+470)) 4 1); e=$((x+${1:-0})); i=$((i-1)); done;
+  set -- $(u $((e*b+454)) 4 2); [ -z "$x" ] || set -- $((e+$1)) $2;
+fi 2>/dev/null;
+[ "$((${1:-0}*b/512)) $((${2:-0}*b/512))" = "$(cat $s/start) $(cat $s/size)" ] ||
+  no "the table of $t has @partition elsewhere, or not, than the kernel uses (sectors $(cat $s/start)+$(cat $s/size))"
+    "put the table right and reboot the board";
+
 #: fits
-# Fails unless a partition may be overwritten; `kind` is the text above, or nothing.
-no() { echo "$*: name another scratch partition in the board file"; exit 3; };
+# Fails unless a partition may be overwritten; `kind` is the text above, or nothing. A mount is looked for in all
+# name spaces, by device number; ours is no hindrance.
+no() { echo "$1: ${2:+$2, or }name another scratch partition in the board file"; exit 3; };
 d=$(readlink -f @partition); [ -b "$d" ] || no "@partition does not exist";
 s=$(readlink -f /sys/class/block/${d##*/}); @{kind}
 r=$(readlink -f /sys/dev/block/$(mountpoint -d /));
@@ -14,11 +41,26 @@ p="${d##*/} $(cd "$s" && ls -d */partition 2>/dev/null | cut -d/ -f1)";
 # A device that others are built on (LVM, RAID, encryption) may hold the root indirectly.
 for n in $p; do
   [ -z "$(ls /sys/class/block/$n/holders)" ] || no "@partition is in use by another";
-done
+  v=$(cat /sys/class/block/$n/dev);
+  m=$(cat /proc/[0-9]*/mountinfo 2>/dev/null | grep -E "^[0-9]+ [0-9]+ $v | - [^ ]+ /dev/$n " |
+    cut -d" " -f5 | grep -vxF @mount_point | head -n 1);
+  [ -z "$m" ] || no "@partition is mounted at $m, not by evmperf" "unmount it";
+  ! grep -q "^/dev/$n[[:blank:]]" /proc/swaps || no "@partition is swap space in use";
+done;
+[ ! -e $s/partition ] || { @extent; }
 
 #: guard
-# Like `fits`, and unmounts the partition.
-@fits; for n in $p; do while grep -q "^/dev/$n " /proc/mounts; do umount /dev/$n || exit 3; done; done
+# Like `fits`, after unmounting what a killed session of ours left.
+! mountpoint -q @mount_point || umount @mount_point || exit 3; @fits
+
+#: unmount
+# Unmounts our file system, and wipes its beginning: a system that mounts what it knows by itself at its next
+# boot leaves it alone.
+! mountpoint -q @mount_point ||
+{ n=$(grep " @mount_point " /proc/mounts | tail -n 1 | cut -d" " -f1); umount @mount_point &&
+  case $n in
+    /dev/*) dd if=/dev/zero of=$n bs=64k count=1 conv=fsync 2>/dev/null;;
+  esac; }
 
 #: find_flash
 # Sets `$n`, `$m` and `$e` to number, device and erase block (bytes) of the MTD partition `name`; fails unless

@@ -44,12 +44,11 @@ class NoBoard(UsageError):
 
 
 def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda plan: False) -> FoundBoard:
-    """Find the board, ask it what it is, and write its file; `agree` says whether a partition is made
-    as that sentence says.
+    """Find the board, ask it what it is, and write its file; `agree` says whether benchmarks may overwrite a
+    partition as that sentence says.
 
     Raises UsageError where there is no board, it does not log in (PasswordWanted where a password
-    would help) or has no free space, LabError for a way that is broken, BoardError for a partition
-    that was not made as planned.
+    would help) or has no free space, LabError for a way that is broken.
     """
     drivers = {*boardfile.SAFE, *CABLED, *boardfile.STORAGE}
     known = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
@@ -112,15 +111,16 @@ def _needs(benchmark: Benchmark) -> set[str]:
 def _scratch(
     way: Voice | SshAddress, password: str | None, hear: Hear, agree: Callable[[str], bool]
 ) -> dict[str, Mapping[str, str]]:
-    """Make a partition that may be overwritten, and return its section; {} where nobody agreed."""
-    plan = scratch.plan(identity.ask(way, scratch.SURVEY, password)[0])
-    if not agree(str(plan)):
-        hear(Remark(sentence="No partition was made."))
-        return {}
-    printed = identity.ask(way, f"{{ {plan.command}; }} 2>&1", password)[0]
-    if remark := scratch.check(plan, identity.ask(way, scratch.SURVEY, password)[0], printed):
-        hear(Remark(sentence=remark))
-    return {plan.driver: plan.section}
+    """The section of a partition that may be overwritten; {} after the command for one was said, or where
+    nobody agreed.
+    """
+    survey = identity.ask(way, scratch.SURVEY, password)[0]
+    partition = scratch.present(survey)
+    if partition is None:
+        hear(Remark(sentence=scratch.plan(survey).proposal))
+    elif agree(f"Benchmarks overwrite {partition.device} ({partition.mib} MiB)."):
+        return {partition.driver: partition.section}
+    return {}
 
 
 def named(given: str) -> FoundBoard:

@@ -124,7 +124,8 @@ class FindBoard(Request, frozen=True):
 
     `user` logs in on a console; `power` is how its power is worked, as options.boot.power says it;
     `tester` is what stands at the other end of its network cable, `local` for this machine. With
-    `make_scratch` a partition is made in free space, if whoever asks agrees.
+    `make_scratch` the scratch partition is measured on if whoever asks agrees; without one the command that
+    makes it is said.
     """
 
     folder: str

@@ -48,8 +48,8 @@ from evmperf.publish.pages import look
         "--make-scratch",
         action="store_true",
         help=(
-            "make a partition for storage benchmarks in free space of the board's eMMC or card; "
-            "shows the command and asks, even with --yes"
+            "print the command that makes a partition for storage benchmarks in free space of the board's "
+            "eMMC or card; once it is there, ask (even with --yes) and measure on it"
         ),
     ),
     argument("--boot", action="store_true", help="boot Linux on a board at U-Boot's prompt"),
@@ -91,16 +91,16 @@ def _desk(options: argparse.Namespace) -> int:
 def _find(options: argparse.Namespace) -> FoundBoard:
     request = requested(FindBoard, options, folder=Path(options.results) / "desk")
     try:
-        return desk.find(request, show, _may_make)
+        return desk.find(request, show, _may_overwrite)
     except PasswordWanted as error:
         if not sys.stdin.isatty():
             raise
         print(f"{error}.")
         password = getpass.getpass(f"Password of {options.user}: ")
-        return desk.find(msgspec.structs.replace(request, password=password), show, _may_make)
+        return desk.find(msgspec.structs.replace(request, password=password), show, _may_overwrite)
 
 
-def _may_make(plan: str) -> bool:
-    """Whether the person at the terminal wants a partition: only a word does."""
-    print(plan)
-    return sys.stdin.isatty() and input("Make it? Type yes: ").strip().lower() == "yes"
+def _may_overwrite(sentence: str) -> bool:
+    """Whether the person at the terminal gives a partition to benchmarks: only a word does."""
+    print(sentence)
+    return sys.stdin.isatty() and input("Overwrite it? Type yes: ").strip().lower() == "yes"

@@ -192,8 +192,8 @@ class Installation:
             **{name: getattr(runs, name) for name in ("kernel_version", "uboot", "root")},
             "write": self._done,
         }
-        if mib := self.board.options.image.scratch_mib:
-            facts["scratch"] = scratch.made(self.bench.shell(), runs.device, mib)
+        if remedy := scratch.removed(self.bench.shell(), self.board, runs.device):
+            self._tell(f"note: {remedy}")
         return Installed(image, facts, "left_alone" in self._done, runs)
 
     def _recovered(self, image: DiskImage, error: EvmperfError) -> EvmperfError:

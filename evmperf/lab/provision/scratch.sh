@@ -5,6 +5,7 @@ for b in /sys/block/mmcblk* /sys/block/nvme*; do
     n=${b##*/};
     case $n in *boot*|*rpmb*) continue;; esac;
     echo disk: $n $(cat $b/device/type $b/size $b/ro);
+    [ -z "$(ls $b/holders)" ] || echo held: $n;
     for p in $b/$n*p*; do
         echo part: $n /dev/${p##*/} : start=$(cat $p/start), size=$(cat $p/size);
     done;

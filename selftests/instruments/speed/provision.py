@@ -85,8 +85,6 @@ class _Measure:
         self._way.put(image, lambda *_: None)
 
     def _parts(self, image: DiskImage) -> list[Callable[[], object]]:
-        options = self._board.options.image
-
         def identify() -> None:
             found = running.ask(self._bench.shell(), self._bench.console_lines())
             running.check(image.identity, found)
@@ -95,7 +93,7 @@ class _Measure:
             lambda: self._way.put(image, lambda *_: None),
             self._boot,
             identify,
-            lambda: scratch.made(self._bench.shell(), "/dev/mmcblk1p2", options.scratch_mib),
+            lambda: scratch.removed(self._bench.shell(), self._board, "/dev/mmcblk1p2"),
         ]
 
     def _boot(self) -> None:
