@@ -14,11 +14,10 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from scipy import special
-
 from evmperf.guides.published import artefacts
 from evmperf.guides.published.declared import tables
 from evmperf.judge.nights import EarlierNight
+from evmperf.model import distributions as special
 from evmperf.model.figures import Figure, Key
 from evmperf.model.units import Unit
 

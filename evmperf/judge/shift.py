@@ -26,10 +26,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from evmperf.judge import spread, steps
 from evmperf.judge.spread import FEWEST, REFERENCE, Before, Flags, Floats, Numbers
+from evmperf.model import distributions as special
 
 __all__ = ["FEWEST", "LEVEL", "Shift", "judge"]
 

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from evmperf.model import distributions as special
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
