@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import zstandard
+from backports import zstd
 
 MIB = 1 << 20
 BANNER = "U-Boot 2025.01-00253-g0123456789ab (Nov 03 2025 - 07:11:12 +0000)"
@@ -93,7 +93,7 @@ def build(file: Path, spec: Spec | None = None) -> Path:
 
 PACKERS = {
     "xz": lambda data: lzma.compress(data, preset=0),
-    "zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+    "zst": lambda data: zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1}),
     "gz": lambda data: gzip.compress(data, 1),
     "bz2": bz2.compress,
 }

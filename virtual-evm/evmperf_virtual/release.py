@@ -6,6 +6,7 @@ and U-Boot are not built anew for that: the numbers are written into them in pla
 """
 
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import zstandard
+from backports import zstd
 
 from evmperf.model.errors import LabError, UsageError
 from evmperf_virtual import image, rootfs
@@ -71,9 +72,13 @@ def build(
             raw = _make(recipe, steps, paths, Path(work), number=number, change=change, spec=spec)
             target.parent.mkdir(parents=True, exist_ok=True)
             new = target.with_name(f".{target.name}.new")
-            packer = zstandard.ZstdCompressor(level=_LEVEL, threads=-1, write_checksum=True)
-            with raw.open("rb") as source, new.open("wb") as file:
-                packer.copy_stream(source, file, size=raw.stat().st_size)
+            options: dict[int, int] = {
+                zstd.CompressionParameter.compression_level: _LEVEL,
+                zstd.CompressionParameter.checksum_flag: 1,
+                zstd.CompressionParameter.nb_workers: os.cpu_count() or 1,
+            }
+            with raw.open("rb") as source, zstd.open(new, "wb", options=options) as file:
+                shutil.copyfileobj(source, file, 1 << 20)
             shutil.move(new, target)
         except OSError as error:
             raise LabError(f"the release {target} cannot be written: {error}") from None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
-import zstandard
+from backports import zstd
 
 from evmperf.boards import yamlfile
 from evmperf.model.errors import UsageError
@@ -117,18 +117,18 @@ def date_in(text: str) -> str:
 def write(file: Path, entries: Iterable[Entry]) -> None:
     """Write a record; of the same entries always the same file."""
     ordered = sorted(entries, key=lambda e: (e.board, e.os, e.place, e.guide))
-    file.write_bytes(zstandard.compress(msgspec.msgpack.encode(ordered), 19))
+    file.write_bytes(zstd.compress(msgspec.msgpack.encode(ordered), 19))
 
 
 @functools.cache
 def entries(file: Path = FILE) -> tuple[Entry, ...]:
     """The record; () where the project's folder is not there. Raises UsageError for another file."""
     try:
-        data = zstandard.ZstdDecompressor().decompress(file.read_bytes(), max_output_size=_MOST)
+        data = zstd.ZstdDecompressor().decompress(file.read_bytes(), _MOST)
         return msgspec.msgpack.decode(data, type=tuple[Entry, ...])
     except FileNotFoundError:
         return ()
-    except (OSError, zstandard.ZstdError, msgspec.MsgspecError) as error:
+    except (OSError, zstd.ZstdError, msgspec.MsgspecError) as error:
         raise UsageError(f"{file}: is not a record of published figures: {error}") from error
 
 

@@ -7,12 +7,12 @@ import hashlib
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
-import zstandard
+from backports import zstd
 
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
@@ -20,13 +20,13 @@ from evmperf.model.errors import LabError, UsageError
 _READ = 1 << 20
 _PIECE = 1 << 24
 """Bytes that a step unpacks at most: a packed megabyte may say gigabytes."""
-_ZSTD_READ = 1 << 11
-"""Of zstd, which knows no such limit, bytes a step takes: each four of them may say 128 KiB."""
+
+# The limit of memory is that of `zstd --ultra --long=31`; the window of usual files is 8 MiB.
+_LONG: Mapping[int, int] = {zstd.DecompressionParameter.window_log_max: 31}
 
 _FORMATS: dict[str, tuple[bytes, Callable[[], Any]]] = {
     "xz": (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
-    # The limit of memory is that of `zstd --ultra --long=31`; the window of usual files is 8 MiB.
-    "zst": (b"\x28\xb5\x2f\xfd", lambda: zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()),
+    "zst": (b"\x28\xb5\x2f\xfd", lambda: zstd.ZstdDecompressor(options=_LONG)),
     "gz": (b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31)),
     "bz2": (b"BZh", bz2.BZ2Decompressor),
 }
@@ -79,8 +79,8 @@ def stream(
             if fresh and not (data := bytes(data).lstrip(b"\0")):
                 break  # xz pads between streams, and tapes and block devices behind the last one
             try:
-                piece, data, more = _step(decoder, compression, data)
-            except (lzma.LZMAError, zlib.error, zstandard.ZstdError, OSError) as error:
+                piece, data, more = _step(decoder, data)
+            except (lzma.LZMAError, zlib.error, zstd.ZstdError, OSError) as error:
                 raise UsageError(
                     f"{name} is damaged: {' '.join(str(error).split())}; fetch it again"
                 ) from None
@@ -91,12 +91,8 @@ def stream(
         raise UsageError(f"{name} is cut short: its {compression} stream does not end; fetch it again")
 
 
-def _step(decoder: Any, compression: str, data: Any) -> tuple[bytes, Any, bool]:
+def _step(decoder: Any, data: Any) -> tuple[bytes, Any, bool]:
     """The decoded piece, the bytes that are left, and whether the decoder has more."""
-    if compression == "zst":
-        view = memoryview(data)
-        piece, rest = decoder.decompress(view[:_ZSTD_READ]), view[_ZSTD_READ:]
-        return piece, decoder.unused_data + bytes(rest) if decoder.eof else rest, False
     piece = decoder.decompress(data, _PIECE)
     left = decoder.unused_data if decoder.eof else getattr(decoder, "unconsumed_tail", b"")
     return piece, left, len(piece) == _PIECE
