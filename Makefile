@@ -15,17 +15,26 @@ SELFTESTS = $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-setup: $(VENV)/.ready ## install what is missing: host packages and the Python environment
+setup: $(VENV)/.base ## install what is missing: host packages and the Python environment
 	@scripts/host-packages virtual-evm/host-packages.txt
 
-environment: $(VENV)/.ready ## the Python environment alone: what jobs of a night need
+environment: $(VENV)/.extras ## the Python environment alone, with all extras: what jobs of a night need
 
 host-packages: ## every host package that a target here may need, as root: for a runner's host or image
 	@scripts/host-packages virtual-evm/host-packages.txt selftests/host-packages.txt \
 	  selftests/browser-packages.txt scripts/pdf-packages.txt lava-jobs/lab/host-packages.txt
 
-$(VENV)/.ready: requirements.txt pyproject.toml scripts/venv
+$(VENV)/.base: requirements.txt pyproject.toml virtual-evm/pyproject.toml scripts/venv
 	@scripts/venv $(PYTHON) $(VENV)
+	@touch $@
+
+$(VENV)/.extras: $(VENV)/.base
+	@scripts/venv $(PYTHON) $(VENV) requirements.txt
+	@touch $@
+
+$(VENV)/.tests: $(VENV)/.base selftests/requirements.txt
+	@scripts/venv $(PYTHON) $(VENV) selftests/requirements.txt
+	@touch $(VENV)/.extras $@
 
 virtual: setup ## build the virtual EVMs that the tests use (once; cached in ~/.cache/evmperf)
 	@$(BIN)/evmperf virtual build virtual virtual-ospi virtual-ipsec virtual-media
@@ -40,7 +49,7 @@ selftests/npm/node_modules/.ready: selftests/npm/package-lock.json
 	@scripts/alive "Node packages of the tests" npm ci --prefix selftests/npm
 	@touch $@
 
-programs: setup
+programs: setup $(VENV)/.tests
 	@scripts/host-packages selftests/host-packages.txt scripts/pdf-packages.txt
 
 dashboards: setup ## write the Grafana dashboards anew, after a change of the catalogue
@@ -64,30 +73,30 @@ evmtest: virtual influxd browser programs ## the tests on virtual EVMs alone: wh
 fasttest: programs ## the tests that need no virtual EVM, database or browser
 	$(SELFTESTS) -m "not (virtual_evm or many_sessions or influxd or browser)"
 
-lint: environment ## style and types
+lint: $(VENV)/.tests ## style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: virtual influxd ## how fast evmperf itself is: ratios measured side by side
+bench: virtual influxd $(VENV)/.tests ## how fast evmperf itself is: ratios measured side by side
 	$(BIN)/python -m selftests.speed
 
 RELEASE ?= 11.01
 FROM ?= baselines
 
-guide-html: setup ## the performance guide as a page and PDF: RELEASE=11.01 FROM=baselines
+guide-html: setup $(VENV)/.extras ## the performance guide as a page and PDF: RELEASE=11.01 FROM=baselines
 	@scripts/host-packages scripts/pdf-packages.txt
 	$(BIN)/evmperf guide --release $(RELEASE) --from $(FROM) --with delta,counts,outliers \
 	  --html build/guide --pdf build/guide
 
-docs: environment ## the documentation as pages with search, in build/docs
+docs: $(VENV)/.tests ## the documentation as pages with search, in build/docs
 	$(BIN)/python -m sphinx --quiet --fail-on-warning docs build/docs
 
 lava-lab: virtual ## start a whole LAVA here, with two virtual EVMs (once 3 minutes; needs root)
 	@scripts/host-packages lava-jobs/lab/host-packages.txt
 	@$(BIN)/evmperf virtual lava up
 
-lava-test: lava-lab ## the tests on a real LAVA that are too long for `make test`
+lava-test: lava-lab $(VENV)/.tests ## the tests on a real LAVA that are too long for `make test`
 	$(BIN)/pytest selftests/lava --all-lava-jobs
 
 clean: ## remove results and the Python environment, keep the virtual EVM's cache

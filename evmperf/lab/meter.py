@@ -202,7 +202,12 @@ class ScpiMeterDriver(RailMeterDriver):
 
     def on_activate(self) -> None:
         """Begin a conversation with the instrument."""
-        import pyvisa  # noqa: PLC0415  # slow to import, and only boards with a meter need it
+        try:
+            import pyvisa  # noqa: PLC0415  # slow to import, and only boards with a meter need it
+        except ModuleNotFoundError:
+            raise LabError(
+                f"the meter {self.meter.visa} needs PyVISA: pip install 'evmperf[meter]'"
+            ) from None
 
         meter = self.meter
         self._queries = {

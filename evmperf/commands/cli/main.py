@@ -24,7 +24,12 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = json.loads(
 
 _ROOM = "evmperf.commands.cli"
 
-_EXTRAS = {"docutils": "guide", "matplotlib": "guide", "sphinx": "guide", "weasyprint": "guide"}
+_EXTRAS = {
+    **dict.fromkeys(("docutils", "matplotlib", "sphinx", "weasyprint"), "guide"),
+    "duckdb": "store",
+    "pyvisa": "meter",
+    "fsspec": "objects",
+}
 """Modules that not every host needs, and the extra of pyproject.toml that brings them."""
 
 
