@@ -9,6 +9,7 @@ import enum
 import functools
 import itertools
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,8 @@ _GARBLED = 0.08
 comes as UTF-8, which is text."""
 _ENOUGH = 40
 """Bytes from which that share says something."""
+_PIECE, _GARBLED_PIECE = 128, 0.3
+"""Characters, and the share of them that are no text where one of several programs has another baud rate."""
 _MUTE = 3
 """Lines from "Starting kernel" on in which no kernel speaks."""
 _FLOOD = 5
@@ -31,7 +34,7 @@ _FLOOD = 5
 
 
 _CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07?|[@-Z\\^_c])|[\x00\x07]")
-_NO_REASON = re.compile(r"(?i)\W*resetting\b|U-Boot (?:SPL )?\d{4}")
+_NO_REASON = re.compile(r"(?i)\W*resetting\b|U-Boot (?:SPL )?\d{4}|=> ")
 _FIRST = r"(?=[\x00-\x1f\x80-\xff\[\"#ABCELPS])"
 """What any event begins with; without it each byte is held against all events, at 3 us a byte."""
 
@@ -88,16 +91,19 @@ class Sign(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     twice: bool = False
     """Whether it happens once in a healthy boot, too."""
     explained: str = ""
-    """Which sign of trouble before it is its reason, `first` or `last`; "" for none."""
+    """Which line before is its reason: the `first` or `last` sign of trouble, the `cause`, or "" for none."""
     within: int = 0
     """The number of last lines that may show it, 0 for all."""
     over: str = ""
     """A line that shows that it was overcome."""
+    unless: str = ""
+    """A line with which it is the cause of nothing, wherever that line stands."""
 
     def seen(self, text: str, after: str = "", count: object = "") -> Alarm:
         """The alarm of this sign in a line."""
         name = self.name.replace("@count@", str(count))
-        return Alarm(name, text, self.kind, self.remedy, self.permanent, after)
+        remedy = self.remedy.replace("@prompt@", re.escape(text))
+        return Alarm(name, text, self.kind, remedy, self.permanent, after)
 
 
 class Patterns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -154,12 +160,15 @@ def last_line(said: str) -> str:
 
 def reason(said: str, *, first: bool = False) -> str:
     """The line before a reset or a crash that says best why: the last sign of trouble among the
-    last lines (the `first` where what followed is its consequence), else the last line.
+    last lines, else the last line; with `first` the first sign, of which what followed is the
+    consequence, else "".
     """
     lines = [line for line in plain(said[-4096:]).split("\n") if line.strip()]
     lines = [line for line in lines if not _NO_REASON.match(line)][-12:]
-    shown = [line for line in lines if _is_trouble(line)]
-    return _short((shown or lines or [""])[0 if first and shown else -1])
+    if first:
+        units = [line for line in lines if telling("unit").search(line)]
+        return _short((units or _troubles(lines) or [""])[0])
+    return _short((_troubles(lines) or lines or [""])[-1])
 
 
 def phase(said: str) -> str:
@@ -179,21 +188,38 @@ def garbled(said: str) -> float:
     return odd / max(len(said), 1)
 
 
+def garbled_piece(said: str) -> bool:
+    """Whether a part of what was said is no text, though what came before and after may be."""
+    pieces = (said[at : at + _PIECE] for at in range(0, len(said), _PIECE // 2))
+    return any(len(piece) >= _ENOUGH and garbled(piece) >= _GARBLED_PIECE for piece in pieces)
+
+
 def diagnose(said: str) -> Alarm | None:
     """The cause that what a console said since power-on shows best, None where nothing does."""
-    text, ends = plain(said), patterns().ends
+    text = plain(said)
     start = telling("start").search(text)
     # A kernel may set another baud rate than the boot loader.
     recent = text[start.start() if start else 0 :][-4096:]
-    if len(recent) >= _ENOUGH and (share := garbled(recent)) >= _GARBLED:
-        return ends["garbled"].seen(last_line(said), count=f"{share:.0%}")
-    if start is None:
-        got_over = telling("got_over").sub("", text)
-        return _first(got_over, "waiting", "loader", "shell") or _trouble(text)
-    loader, linux = text[: start.start()], text[start.start() :]
-    failed = telling("disk").findall(linux)
-    flood = ends["flood"].seen(_short(failed[-1]), count=len(failed)) if len(failed) >= _FLOOD else None
-    if found := flood or _first(linux, "waiting", "linux", "shell"):
+    share = garbled(recent)
+    if len(recent) >= _ENOUGH and (share >= _GARBLED or (start is None and garbled_piece(recent))):
+        return patterns().ends["garbled"].seen(last_line(said), count=f"{share:.0%}")
+    if start:
+        return _of_linux(text[: start.start()], text[start.start() :])
+    running = telling("got_over").sub("", text)
+    if found := _first(running, "waiting", "loader", "shell"):
+        return found
+    trouble = _trouble(running)
+    if _comes_again(running):
+        return patterns().ends["loop"].seen(trouble.text if trouble else "")
+    return trouble
+
+
+def _of_linux(loader: str, linux: str) -> Alarm:
+    """The cause where the kernel has started."""
+    ends, failed = patterns().ends, telling("disk").findall(linux)
+    if len(failed) >= _FLOOD:
+        return ends["flood"].seen(_short(failed[-1]), count=len(failed))
+    if found := _first(linux, "waiting", "linux", "shell"):
         return found
     trouble = _trouble(linux)
     if telling("userland").search(linux):
@@ -209,6 +235,8 @@ def _first(text: str, *groups: str) -> Alarm | None:
     """The first rule that holds, with the last line that shows it."""
     lines = [line for line in text.split("\n") if line.strip()]
     for rule in itertools.chain(*(patterns().rules[group] for group in groups)):
+        if rule.unless and re.search(rule.unless, text, re.MULTILINE):
+            continue
         among = lines[-rule.within :]
         if rule.over:
             over = [number for number, line in enumerate(among) if re.search(rule.over, line)]
@@ -220,13 +248,22 @@ def _first(text: str, *groups: str) -> Alarm | None:
     return None
 
 
+def _comes_again(text: str) -> bool:
+    """Whether a console begins anew with what it began with."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return len({*lines[:2]}) == 2 and lines[:2] in (lines[at : at + 2] for at in range(2, len(lines)))
+
+
 def _trouble(text: str) -> Alarm | None:
-    shown = [line for line in text.split("\n") if _is_trouble(line)]
+    shown = _troubles(text.split("\n"))
     return patterns().ends["trouble"].seen(_short(shown[-1])) if shown else None
 
 
-def _is_trouble(line: str) -> bool:
-    return bool(telling("trouble").search(line) and not telling("benign").search(line))
+def _troubles(lines: Iterable[str]) -> list[str]:
+    """The lines that are signs of trouble: those that say why where there are any."""
+    signs, benign, conclusion = map(telling, ("trouble", "benign", "conclusion"))
+    shown = [line for line in lines if signs.search(line) and not benign.search(line)]
+    return [line for line in shown if not conclusion.search(line)] or shown
 
 
 def _short(line: str) -> str:

@@ -115,11 +115,13 @@ class Watch:
     def _index(self, at: int) -> int:
         return len(self._said) - (self._offset - at)
 
-    def _reason(self, text: str, at: int, *, first: bool = False) -> str:
+    def _reason(self, text: str, at: int, explained: str = "last") -> str:
         """Why an event came that ends at a byte."""
-        before = self._between(at - _REASON, at).rstrip().removesuffix(text)
-        lines, end, _ = before.rpartition("\n")
-        return signs.reason(lines + end, first=first)
+        before = self._between(0, at).rstrip().removesuffix(text)
+        if explained == "cause" and (cause := signs.diagnose(before)):
+            return cause.text
+        lines, end, _ = before[-_REASON:].rpartition("\n")
+        return signs.reason(lines + end, first=explained == "first")
 
     def _judge(self, event: str, text: str, at: int) -> Alarm | None:
         """Take note of an event that ends at a byte; returns its alarm."""
@@ -129,10 +131,7 @@ class Watch:
             if sign.twice and event not in self._seen:
                 self._seen.add(event)
                 return None
-            after = self._reason(text, at, first=sign.explained == "first") if sign.explained else ""
-            if event == "no_bootflow" and (cause := signs.diagnose(self._between(0, at))):
-                after = cause.text
-            return sign.seen(text, after)
+            return sign.seen(text, self._reason(text, at, sign.explained) if sign.explained else "")
         if event in ("asleep", "awake"):
             self._asleep = event == "asleep"
         elif event in _TURNS:
@@ -176,6 +175,8 @@ class Watch:
                 after = self._reason(text, at)
                 return Alarm(_RESET, f"a second kernel starts: {text}", after=after)
             return None
+        if not self._uboots and signs.garbled_piece(self.said):
+            return patterns().ends["garbled"].seen(text, count="part")
         which = "autoboot" if self._uboots else "falcon" if self._spls else "no_uboot"
         return patterns().ends[which].seen(text)
 
