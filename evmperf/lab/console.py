@@ -21,6 +21,7 @@ from evmperf.boards.console.signs import Alarm, last_line
 from evmperf.boards.console.watch import Watch
 from evmperf.lab.stamper import StampedPort
 from evmperf.model import limits
+from evmperf.model.concealing import Typed
 from evmperf.model.errors import BoardError, EvmperfError, LabError
 
 _RETRY_S = 0.1
@@ -83,6 +84,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         self._closing = threading.Event()
         self._heard = time.monotonic()
         self._silence_s = 0.0
+        self._typed = Typed(b"")
 
     def on_activate(self) -> None:
         """Open the console and start reading."""
@@ -235,7 +237,22 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         where = f" in {self._watch.phase}" if self._watch.phase else ""
         return NotReached(f"the boot hangs{where}: no output for {seconds}", said)
 
+    def send_secret(self, secret: str) -> None:
+        """Type a line of which every record has the length only, also where the board repeats it; raises what
+        writing raises. Labgrid's steps, which are logged with their arguments, do not get it.
+        """
+        self._typed = Typed(secret.encode())
+        line, kept = f"{secret}\n".encode(), self._typed.asterisks + b"\n"
+        size = self.txchunk if self.txdelay else len(line)
+        for at in range(0, len(line), size):
+            time.sleep(self.txdelay)
+            self._send(line[at : at + size], kept[at : at + size])
+
     def _write(self, data: bytes) -> int:
+        self._send(data, data)
+        return len(data)
+
+    def _send(self, data: bytes, kept: bytes) -> None:
         with self._news:
             self._news.wait_for(lambda: self._transport or self._error or self._forbidden, self.reconnect)
         transport = self._transport
@@ -249,8 +266,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             transport.write(data)
         except OSError as error:
             raise ConsoleLost(f"the console did not take input ({error})") from error
-        self.history.feed(data, sent_ns, kind=">")
-        return len(data)
+        self.history.feed(kept, sent_ns, kind=">")
 
     def _connect(self) -> StampedPort:
         if isinstance(self.port, SerialPort):
@@ -271,6 +287,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         if not data:
             self._flooded(bound_ns, mono_ns)
             return
+        data = self._typed.without(data)
         self.history.feed(data, mono_ns, bound_ns)
         if self.history.is_old(mono_ns):
             return

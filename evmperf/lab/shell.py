@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import attr
-from attr.validators import instance_of
+from attr.validators import instance_of, optional
 from labgrid.driver import ShellDriver, UBootDriver
 from labgrid.factory import target_factory
 from labgrid.util import gen_marker, re_vt100
@@ -56,6 +56,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
     prompt: str = attr.ib(default=prompts.SHELL_PROMPT, validator=instance_of(str))
     login_prompt: str = attr.ib(default=prompts.LOGIN_PROMPT, validator=instance_of(str))
     username: str = attr.ib(default=prompts.USERNAME, validator=instance_of(str))
+    password: str | None = attr.ib(default=None, validator=optional(instance_of(str)), repr=False)
 
     def execute(self, command: str, timeout_s: float) -> tuple[int, str]:
         """Run a command; exit status and output (stdout and stderr as the terminal shows them).
@@ -152,7 +153,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
                         f"the board asks for a password of user {self.username}: "
                         f"set `password` of EvmShellDriver in the board file"
                     )
-                self.console.sendline(self.password)
+                self.console.send_secret(self.password)
             elif index == 3:
                 raise LoginFailed(
                     f"the board refused the login of user {self.username}: check `username` and "

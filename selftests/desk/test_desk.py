@@ -78,6 +78,16 @@ def test_a_password_is_asked_for_and_kept_to_the_owner(make_board, find):
     assert file.stat().st_mode & 0o077 == 0
 
 
+def test_an_error_does_not_repeat_a_password_that_the_board_does(make_board, find, monkeypatch):
+    monkeypatch.setattr(identity, "_LOGIN_S", 2.0)
+    board = make_board("ti,am642-evm")
+    board.password, board.echoes = "Tr0ub4dor", True
+    board._log_in = lambda: board.say("\r\nno prompt that anybody knows")
+    with pytest.raises(UsageError, match=r"no answer .*\*{9}") as error:
+        find(ports=(board.path,), password=board.password)
+    assert board.password not in str(error.value)
+
+
 def test_ports_that_are_silent_or_gone_are_named(find, tmp_path):
     leader, follower = pty.openpty()
     gone = str(tmp_path / "ttyUSB7")

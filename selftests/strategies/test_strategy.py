@@ -1,8 +1,10 @@
 """Strategy, console and shells against a scripted board: each fault by its name and kind."""
 
+import logging
 import re
 import subprocess
 import time
+import traceback
 
 import pytest
 from labgrid.driver.powerdriver import NetworkPowerDriver
@@ -227,6 +229,33 @@ def test_a_right_password_logs_in(open_bench, fake):
     fake.password = "right"
     bench = open_bench(EvmShellDriver={"password": "right"})
     assert bench.shell().run("echo hello", 5).text == "hello\n"
+
+
+@pytest.mark.parametrize("login", ["right", "wrong", "right, echoed", "wrong, echoed"])
+def test_of_a_password_only_its_length_is_kept(open_bench, fake, tmp_path, caplog, login):
+    secret, echoes = "roroot-Tr0ub4dor", "echoed" in login
+    fake.password, fake.echoes = secret if "right" in login else "another", echoes
+    bench = open_bench(EvmShellDriver={"password": secret}, StampedSerialDriver={"txdelay": 0.001})
+    log = tmp_path / "console.log"
+    bench.record_console(log)
+    said = ""
+    with caplog.at_level(logging.DEBUG):
+        try:
+            bench.shell().run("echo hello", 5)
+        except BoardError as error:
+            said = f"{error!r} {traceback.format_exception(error)}"
+    assert "> root" in caplog.text  # Labgrid's own log of its steps
+    assert fake.typed.count(secret) == 1
+    records = list(console.read(log))
+    typed = b"".join(r.data for r in records if r.kind == ">")
+    board = b"".join(r.data for r in records if r.kind == "<")
+    asterisks = b"*" * len(secret)
+    assert b"\n" + asterisks + b"\n" in typed
+    assert (asterisks in board) == echoes
+    shell = bench._target.get_driver("EvmShellDriver", activate=False)
+    kept = (log.read_text(), said, caplog.text, repr(shell), repr(bench.boots()), *bench.console_lines())
+    assert [text for text in kept if secret[2:] in text] == []
+    assert log.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_password_that_the_board_file_lacks_is_named(open_bench, fake):

@@ -32,6 +32,7 @@ class FakeBoard:
     def __init__(self):
         self.boots = []
         self.password = None
+        self.echoes = False  # what is typed as a password, as a terminal that does not hide it yet
         self.prompt = "root@virtual-evm:~# "
         self.uboot_prompt = "=> "
         self.typed = []
@@ -203,6 +204,8 @@ class FakeBoard:
             self.say("Password: ")
 
     def _in_password(self, line):
+        for character in f"{line}\r\n" if self.echoes else "":
+            self.say(character)
         if line == self.password:
             self._log_in()
         else:

@@ -162,8 +162,9 @@ class History:
         self._error: OSError | None = None
 
     def open(self, path: Path) -> None:
-        """Write everything from now on to `path` as well."""
+        """Write everything from now on to `path` as well, which this user alone may read: it has logins."""
         with self._lock:
+            path.touch(0o600)
             self._file = path.open("ab", buffering=0)
             self._written = self._file.tell()
             if self._written == 0:

@@ -179,7 +179,8 @@ def _measured(source: RunSource, board: str, last: int) -> None:
 )
 def _replay(options: argparse.Namespace) -> None:
     """Reads the console.log of an earlier run again with today's evmperf, and shows each boot and the
-    changes. It switches and writes nothing. Send this file with the report of a boot problem.
+    changes. It switches and writes nothing. Send this file with the report of a boot problem: of
+    a password it has the length only.
     """
     path = Path(options.file)
     if not path.is_file():

@@ -118,7 +118,8 @@ def _over_serial(voice: Voice, command: str, password: str | None, user: str) ->
             if typed[-1] is None:
                 line.send("\x03")
                 raise PasswordWanted(f"{voice.port.path}: the board asks for a password")
-            said = line.ask(f"{typed[-1]}\n", _PROMPT, _LOGIN_S)
+            secret = typed[-1] if talks == "password" else ""
+            said = line.ask(f"{typed[-1]}\n", _PROMPT, _LOGIN_S, secret=secret)
         else:
             raise UsageError(
                 f"{voice.port.path}: the board refused the login of {user}: --user names another one"

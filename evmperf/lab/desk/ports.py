@@ -13,6 +13,7 @@ import serial
 from serial.tools import list_ports
 
 from evmperf.boards import prompts
+from evmperf.model.concealing import Typed
 from evmperf.model.errors import LabError, UsageError
 
 RATES = (115200, 1_500_000, 921_600, 57_600, 9_600)
@@ -130,15 +131,18 @@ class PortLine:
         with self._named():
             self._serial.write(text.encode())
 
-    def ask(self, text: str, until: re.Pattern[str], within_s: float) -> str:
-        """Type something and return what is said, until that shows; raises UsageError."""
-        self.send(text)
+    def ask(self, text: str, until: re.Pattern[str], within_s: float, *, secret: str = "") -> str:
+        """Type something or a `secret` line; returns what is said until that shows, or raises UsageError."""
+        typed = Typed(secret.encode())
+        self.send(f"{secret}\n" if secret else text)
         said, deadline = "", time.monotonic() + within_s
         while not until.search(_VT100.sub("", said).replace("\r", "")):
             if time.monotonic() > deadline:
                 raise UsageError(f"{self.path}: no answer within {within_s:g} s; last output {said[-120:]!r}")
             time.sleep(0.02)
-            said = (said + self.read())[-16 * _KEEP :]
+            with self._named():
+                news = typed.without(self._serial.read(_KEEP))
+            said = (said + news.decode("utf-8", "replace"))[-16 * _KEEP :]
         return _VT100.sub("", said).replace("\r", "")
 
     @contextlib.contextmanager
