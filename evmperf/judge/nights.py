@@ -22,6 +22,7 @@ from evmperf.judge.spread import FEWEST
 from evmperf.measure.runs.history import StoredRun, Taken
 from evmperf.measure.runs.spool import RECORDS, VERDICTS, leave_out
 from evmperf.model import comparable as facets
+from evmperf.model import limits
 from evmperf.model.comparable import Facets
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.results import Result
@@ -56,7 +57,7 @@ class EarlierNight:
 
 class _Sample(msgspec.Struct, gc=False):
     metric: str
-    value: float
+    value: limits.Real
     unit: str
 
 
@@ -66,7 +67,7 @@ class _Line(msgspec.Struct, gc=False):
     record: str
     benchmark: str = ""
     case: str = ""
-    version: int = 0
+    version: limits.Ordinal = 0
     driver: str = ""
     profile: str = ""
     samples: list[_Sample] = []
@@ -74,7 +75,7 @@ class _Line(msgspec.Struct, gc=False):
     conditions: msgspec.Raw = msgspec.Raw(b"{}")
     metric: str = ""
     verdict: str = ""
-    change: float | None = None
+    change: limits.Real | None = None
     level_since: str = ""
 
 

@@ -1,6 +1,24 @@
 """Size limits for the output of boards, logs, servers and images (docs/error-kinds.md). Excess is cut, and
 the record or the message says so. A serial line of 115200 baud carries 40 MiB an hour.
+
+What a record of a run states beyond the limits of its numbers is damaged: it is named and left out.
 """
+
+from typing import Annotated
+
+import msgspec
+
+REAL = 1e18
+"""Of a measured number in its unit: sums and squares of such numbers do not overflow."""
+_COUNT = 1 << 62
+"""Of whole numbers, and of nanoseconds since the epoch (the year 2116); databases have 63 bits."""
+
+Real = Annotated[float, msgspec.Meta(ge=-REAL, le=REAL)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=_COUNT)]
+Ordinal = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
+"""A version, a repetition, a line."""
+Status = Annotated[int, msgspec.Meta(ge=-1000, le=1000)]
+"""The exit status of a process, negative for a signal."""
 
 MIB = 1 << 20
 

@@ -5,6 +5,7 @@ docs/data-model.md describes them; `evmperf.model.results` has their history.
 
 import msgspec
 
+from evmperf.model import limits
 from evmperf.model.errors import Kind
 from evmperf.model.figures import Key
 from evmperf.model.results import Result, SpoolRecord
@@ -18,9 +19,9 @@ class BootMark(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     phase: str
-    mono_ns: int
-    wall_ns: int
-    error_s: float
+    mono_ns: limits.Count
+    wall_ns: limits.Count
+    error_s: limits.Real
     text: str = ""
 
 
@@ -37,8 +38,8 @@ class BootRecord(SpoolRecord, frozen=True, kw_only=True, tag="boot"):
 
     goal: str
     kernel_arguments: str = ""
-    started_ns: int
-    duration_s: float
+    started_ns: limits.Count
+    duration_s: limits.Real
     marks: tuple[BootMark, ...]
     failure: BootFailure | None = None
     post_mortem: str = ""
@@ -61,10 +62,10 @@ class VerdictRecord(SpoolRecord, frozen=True, tag="verdict"):
     verdict: str
     reason: str = ""
     baseline: str = ""
-    change: float | None = None
+    change: limits.Real | None = None
     level_since: str = ""
-    was: float | None = None
-    tolerance: float | None = None
+    was: limits.Real | None = None
+    tolerance: limits.Real | None = None
     why: str = ""
     goal: str = ""
     reached: str = ""
@@ -79,7 +80,7 @@ class VerdictRecord(SpoolRecord, frozen=True, tag="verdict"):
 class UnknownRecord(SpoolRecord, frozen=True, tag="unknown"):
     """What an imported guide held beyond its figures: where, why it was not read, and its text."""
 
-    line: int
+    line: limits.Ordinal
     reason: str
     text: str
 

@@ -68,7 +68,7 @@ class Metric:
 
     def check(self, value: float, raw: str = "") -> None:
         """Raise RefusedOutput unless `value` (in this metric's unit) is plausible."""
-        if not math.isfinite(value) or not self.low <= value <= self.high:
+        if not abs(value) <= limits.REAL or not self.low <= value <= self.high:
             raise RefusedOutput(
                 f"{self.name} of {value:g} {self.unit} is not plausible "
                 f"(expected {self.low:g} to {self.high:g})",
@@ -122,11 +122,11 @@ class Sample(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """
 
     metric: str
-    value: float
+    value: limits.Real
     unit: str
-    repetition: int
-    time_ns: int
-    error: float | None = None
+    repetition: limits.Ordinal
+    time_ns: limits.Count
+    error: limits.Real | None = None
 
 
 class Status(enum.StrEnum):
@@ -165,11 +165,11 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
 
     metric: str
     unit: str
-    mean: float
-    low: float | None = None
-    high: float | None = None
+    mean: limits.Real
+    low: limits.Real | None = None
+    high: limits.Real | None = None
     text: str = ""
-    line: int = 0
+    line: limits.Ordinal = 0
 
 
 class Result(SpoolRecord, frozen=True, tag="result"):
@@ -178,7 +178,7 @@ class Result(SpoolRecord, frozen=True, tag="result"):
     """
 
     benchmark: str
-    version: int
+    version: limits.Ordinal
     driver: str
     case: str
     params: Mapping[str, ParamValue]
@@ -190,9 +190,9 @@ class Result(SpoolRecord, frozen=True, tag="result"):
     conditions: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Conditions of this case beyond the run's facts (device, medium, ...)."""
     raw: tuple[str, ...] = ()
-    started_ns: int = 0
-    duration_s: float = 0.0
-    tool_s: float = 0.0
+    started_ns: limits.Count = 0
+    duration_s: limits.Real = 0.0
+    tool_s: limits.Real = 0.0
     published: tuple[Published, ...] = ()
     """Figures of an imported guide, without samples."""
     state: State | None = None

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import msgspec
 
+from evmperf.model import limits
 from evmperf.model.ended import Ending
 from evmperf.model.facts import Facts
 from evmperf.model.results import SCHEMA
@@ -25,11 +26,11 @@ class Run(msgspec.Struct):
     kind: str = "desk"
     lab: str = ""
     place: str = ""
-    started_ns: int = 0
-    ended_ns: int = 0
+    started_ns: limits.Count = 0
+    ended_ns: limits.Count = 0
     release: str = ""
     os: str = ""
-    exit_status: int | None = None
+    exit_status: limits.Status | None = None
     outcome: str = ""
     ending: Ending | None = None
     facts: Facts = msgspec.field(default_factory=Facts)

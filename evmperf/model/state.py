@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from evmperf.model.limits import Count, Real
+
 Value = str | int | float
 
 
@@ -16,17 +18,17 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """Before the case."""
     changed: Mapping[str, Value | None] = {}
     """Changed values after the case; None for a value that was gone."""
-    counted: Mapping[str, int] = {}
+    counted: Mapping[str, Count] = {}
     """Increments of counters during the case, without zeros."""
-    beside: Mapping[str, float] = {}
+    beside: Mapping[str, Real] = {}
     """CPU time (s) during the case of each process that ran after it."""
-    seconds: float | None = None
+    seconds: Real | None = None
     """From the state before to the state after, on the board's clock."""
-    clock: tuple[float, float] | None = None
+    clock: tuple[Real, Real] | None = None
     """Seconds of the board in one second of the lab: at least, at most. None while unknown."""
     bus: str = ""
     """The bus in its mode, in words; "" where that is not known."""
-    shares: Mapping[str, float] = {}
+    shares: Mapping[str, Real] = {}
     """By metric: its best sample's share of what the bus can carry at most."""
     missing: str = ""
     """Why a part is unknown."""

@@ -97,7 +97,7 @@ words = st.text(min_size=1, max_size=12)
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.tuples(words, words, words), st.floats(allow_nan=False, allow_infinity=False))
+@given(st.tuples(words, words, words), st.floats(-1e18, 1e18))
 @example(("case", "release", "two\nlines"), 1.0)
 def test_no_text_breaks_a_line(store, tmp_path_factory, texts, value):
     """Whatever stands in a name, the server takes the lines and gives the same number back."""
@@ -224,7 +224,7 @@ def test_one_bad_point_costs_only_itself(bucket, store, tmp_path):
     assert (pushed.refused, pushed.complete) == (1, True)
     assert points(bucket, "sample") == 4 * 50 + 2
     kept = (folder / REFUSED).read_text()
-    assert str(1 << 63) in kept
+    assert "m" * 70_000 in kept
     assert "unable to parse" in kept
 
 

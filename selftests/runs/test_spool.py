@@ -21,6 +21,7 @@ from evmperf.measure.runs.spool import (
     read_results,
     read_run,
 )
+from evmperf.model import limits
 from evmperf.model.errors import Kind, LabError, UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.records import BootMark, BootRecord
@@ -30,15 +31,12 @@ from selftests.support.spools import RECORDED
 
 words = st.text(max_size=30)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
+real = st.floats(-limits.REAL, limits.REAL)
+count = st.integers(0, 1 << 62)
 whole = st.integers(-(1 << 63), (1 << 64) - 1)
 params = st.dictionaries(words, st.one_of(words, whole, numbers), max_size=4)
 samples = st.builds(
-    Sample,
-    metric=words,
-    value=numbers,
-    unit=words,
-    repetition=st.integers(0, 20),
-    time_ns=st.integers(0, 1 << 63),
+    Sample, metric=words, value=real, unit=words, repetition=st.integers(0, 20), time_ns=count
 )
 failures = st.builds(
     Failure, kind=st.sampled_from(Kind), message=words, step=words, refused=st.booleans(), raw=words
@@ -57,9 +55,9 @@ results = st.builds(
     tools=st.dictionaries(words, words, max_size=2),
     conditions=params,
     raw=st.lists(words, max_size=2).map(tuple),
-    started_ns=st.integers(0, 1 << 63),
-    duration_s=numbers,
-    tool_s=numbers,
+    started_ns=count,
+    duration_s=real,
+    tool_s=real,
 )
 
 

@@ -69,9 +69,9 @@ def a_result(run: Run, number: int = 0, values: Sequence[float] = (1.5, 2.5), **
 
 
 def with_a_bad_point(run: Run, number: int = 0) -> Result:
-    """A case of three samples, the second with a number that InfluxDB cannot hold."""
+    """A case of three samples, the second with a name that InfluxDB does not take."""
     good, bad, last = (*a_result(run, number, (1.0, 2.0, 3.0)).samples,)
-    bad = msgspec.structs.replace(bad, repetition=1 << 63, time_ns=run.started_ns - (1 << 63))
+    bad = msgspec.structs.replace(bad, metric="m" * 70_000)
     return a_result(run, number, samples=(good, bad, last))
 
 

@@ -1,15 +1,17 @@
 """Earlier runs out of InfluxDB, as they went in."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from evmperf.measure.runs.history import GUIDE, RESULT, RUN, SAMPLE, UNKNOWN, KeySamples, StoredRun, by_age
+from evmperf.measure.runs.spool import leave_out
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Key
+from evmperf.model.limits import REAL
 from evmperf.model.results import Failure, Published, Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.publish.influx.client import Store
@@ -40,14 +42,22 @@ class InfluxRuns:
         """See evmperf.measure.runs.history.RunSource; raw files and very long facts are not stored."""
         mine = f' and r.board == params.board and r.kind != "{GUIDE}"' if board is not None else ""
         rows = self._points("start: 0", f'r._measurement == "{RUN}"{mine}', "|> group()", board=board or "")
-        runs = sorted(map(_run, rows), key=by_age)
+        runs = sorted(self._sound(rows), key=by_age)
         return [
             StoredRun(run, partial(self._results, run), narrow=partial(self._samples, run)) for run in runs
         ]
 
+    def _sound(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Run]:
+        """The runs of points; those beyond the limits are named and left out."""
+        for row in rows:
+            try:
+                yield Run.from_dict(_run(row).to_dict())
+            except msgspec.ValidationError as error:
+                leave_out(f"{self}: {row['run']}: is damaged: {error}")
+
     def _samples(self, run: Run, benchmark: str, case: str) -> Iterator[KeySamples]:
         which = "and r.benchmark == params.benchmark" + (" and r.case == params.case" if case else "")
-        for row in self._rows(SAMPLE, run, which, benchmark=benchmark, case=case):
+        for row in self._numbers(run, which, benchmark=benchmark, case=case):
             key = Key(row["benchmark"], row.get("case") or "", row["metric"])
             yield key, row.get("unit") or "", (row["value"],)
 
@@ -55,7 +65,7 @@ class InfluxRuns:
         rows = {_key(row, row["time_ns"]): row for row in self._rows(RESULT, run)}
         samples: dict[_Key, list[Sample]] = {}
         published: dict[_Key, list[Published]] = {}
-        for row in self._rows(SAMPLE, run):
+        for row in self._numbers(run):
             key = _key(row, row["started_ns"])
             if row["kind"] == GUIDE:
                 published.setdefault(key, []).append(_published(row))
@@ -69,6 +79,15 @@ class InfluxRuns:
             )
             for key, row in sorted(rows.items(), key=lambda item: item[0][-1])
         ]
+
+    def _numbers(self, run: Run, which: str = "", **values: str) -> Iterator[Mapping[str, Any]]:
+        """The samples of a run; those beyond the limits are named and left out."""
+        for row in self._rows(SAMPLE, run, which, **values):
+            if abs(row["value"]) <= REAL:
+                yield row
+            else:
+                key = Key(row["benchmark"], row.get("case") or "", row["metric"])
+                leave_out(f"{self}: {run.id}: {key}: is beyond {REAL:g}")
 
     def _rows(
         self, measurement: str, run: Run, which: str = "", **values: str

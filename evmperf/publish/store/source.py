@@ -1,18 +1,17 @@
 """The store as a source of earlier runs."""
 
-import contextlib
 import functools
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import GUIDE, StoredRun, Taken, by_age
-from evmperf.model import comparable
+from evmperf.model import comparable, limits
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.results import Result
@@ -20,35 +19,18 @@ from evmperf.model.run import Run
 from evmperf.publish.store import files, rows
 from evmperf.publish.store.places import Bucket, StoreFolder, StorePlace, pattern
 
+T = TypeVar("T")
+
 VARIABLE = "EVMPERF_HISTORY"
 
 
 def place(environment: Mapping[str, str]) -> StorePlace:
-    """Where the lab's store is: EVMPERF_HISTORY, a folder or a URL, or in the user's own data."""
-    own = environment.get(VARIABLE, "")
-    if "://" in own:
-        return Bucket(own)
-    base = environment.get("XDG_DATA_HOME")
-    data = Path(base) if base else Path.home() / ".local" / "share"
-    return _converted(StoreFolder(Path(own).absolute() if own else data / "evmperf" / "history"))
-
-
-def _converted(folder: StoreFolder) -> StoreFolder:
-    """The folder, with runs from before there was a store taken in; their files go to `converted/`."""
-    for path in folder.root.glob("*/run.json"):
-        old = path.parent
-        try:
-            files.add(folder, old)
-        except UsageError as error:
-            spool.leave_out(str(error))
-            continue
-        target = folder.root / "converted" / old.name
-        with folder.errors():
-            target.parent.mkdir(exist_ok=True)
-            if not target.exists():
-                with contextlib.suppress(FileNotFoundError):  # another process was first
-                    old.rename(target)
-    return folder
+    """Where the lab's store is: EVMPERF_HISTORY, a folder or a URL; raises UsageError where none is named."""
+    named = environment.get(VARIABLE, "")
+    if not named:
+        raise UsageError(f"no store is named: set {VARIABLE} to a folder or a URL, or name a folder of runs")
+    local = named.removeprefix("file://")
+    return Bucket(named) if "://" in local else StoreFolder(Path(local).absolute())
 
 
 @dataclass(frozen=True)
@@ -64,7 +46,7 @@ class StoredRuns:
     def runs(self, board: str | None = None) -> list[StoredRun]:
         """See RunSource. Raw files are not in the store."""
         wanted = "SELECT * EXCLUDE (samples, published, marks) FROM {rows} WHERE record = 'run'"
-        runs = sorted((rows.to_run(row) for row in self.asked(board, wanted)), key=by_age)
+        runs = sorted(self._sound(rows.to_run, self.asked(board, wanted)), key=by_age)
         figures = {
             (run.lab, run.board): BoardFigures(StoredRuns(self.place, run.lab), run.board) for run in runs
         }
@@ -85,8 +67,16 @@ class StoredRuns:
             "SELECT * FROM {rows} WHERE record = 'result' AND run = $run ORDER BY number",
             run=run.id,
         )
-        records = (rows.to_record(row) for row in found)
-        return [record for record in records if isinstance(record, Result)]
+        return [record for record in self._sound(rows.to_record, found) if isinstance(record, Result)]
+
+    def _sound(self, read: Callable[[dict[str, Any]], T], found: Iterable[dict[str, Any]]) -> Iterator[T]:
+        """What rows hold; those beyond the limits, or of another evmperf, are named and left out."""
+        for row in found:
+            try:
+                yield read(row)
+            except msgspec.ValidationError as error:
+                what = f"{row['run']} {row['record']} {row['number']}"
+                spool.leave_out(f"{self}: {what}: is damaged: {error}")
 
     def boards(self) -> list[tuple[str, str, int]]:
         """Each board as its lab, its name, and the number of its runs without guides and variations."""
@@ -142,7 +132,10 @@ class BoardFigures:
             self._read(run.started_ns)
         for _, at, figures in self._runs.get(run.id, ()):
             for key, unit, samples, case in figures:
-                yield Taken(key, unit, samples[at], case)
+                if None in samples[at]:
+                    spool.leave_out(f"{self._source}: {run.id}: {key}: is beyond {limits.REAL:g}")
+                else:
+                    yield Taken(key, unit, samples[at], case)
 
     def _read(self, since_ns: int) -> None:
         self._runs = {}

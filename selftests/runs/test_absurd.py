@@ -1,0 +1,101 @@
+"""A run of absurd numbers is named and left out; commands on its folder do the rest."""
+
+import json
+
+import pytest
+
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs import spool
+from evmperf.model.exits import ExitStatus
+from selftests.support import runs, spools
+
+ABSURD = {
+    "when": ("run.json", ["started_ns"], 10**30),
+    "before": ("run.json", ["started_ns"], -(10**18)),
+    "after": ("run.json", ["ended_ns"], 9 * 10**18),
+    "value": ("results.jsonl", ["samples", 0, "value"], 1e308),
+    "tiny": ("results.jsonl", ["samples", 0, "value"], 5e-324),
+    "time": ("results.jsonl", ["samples", 0, "time_ns"], 10**30),
+    "error": ("results.jsonl", ["samples", 0, "error"], -1e308),
+    "took": ("results.jsonl", ["duration_s"], 1e308),
+}
+COMMANDS = """
+runs --results {results}
+history am64xx-hsevm --results {results}
+history am64xx-hsevm emmc_ext4 --results {results}
+check am64xx-hsevm-0003 --against last:3 --results {results}
+compare am64xx-hsevm-0001 am64xx-hsevm-0003 --results {results}
+site -o {out}/site --results {results}
+guide --release newest --from {results} -o {out}/guide.rst
+query --from {results} FROM_runs
+query --from {results} SELECT_sum(value)_FROM_samples
+export --from {results} --parquet {out}/x
+export --from {results} --openmetrics {out}/x
+export --from {results} --kcidb {out}/x
+store --results {results}
+runs --from history
+"""
+READERS = ("guide", "query", "export", "store", "history am64xx-hsevm emmc_ext4")
+"""Commands that read the records of every run."""
+
+
+@pytest.fixture(params=ABSURD)
+def absurd(request, tmp_path):
+    """A folder of four nights, the second with one absurd number; and the file that has it."""
+    runs.history(tmp_path / "results", nights=4)
+    name, way, value = ABSURD[request.param]
+    file = tmp_path / "results/am64xx-hsevm-0001" / name
+    first, _, rest = (file.read_text(), "", "") if name == "run.json" else file.read_text().partition("\n")
+    said = json.loads(first)
+    part = said
+    for key in way[:-1]:
+        part = part[key]
+    part[way[-1]] = value
+    file.write_text(f"{json.dumps(said)}\n{rest}")
+    return request.param, file
+
+
+def test_every_command_does_the_rest(absurd, tmp_path, capsys, caplog, monkeypatch):
+    what, file = absurd
+    monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "store"))
+    for line in COMMANDS.strip().splitlines():
+        if what in ("when", "before", "after") and line.startswith("compare"):
+            continue  # it is the run that is compared
+        spool.leave_out.cache_clear()
+        caplog.clear()
+        words = [w.replace("_", " ") if w[0] in "FS" else w for w in line.split()]
+        status = main([word.format(results=tmp_path / "results", out=tmp_path) for word in words])
+        said = capsys.readouterr()
+        whole = file.name == "run.json" or (what == "value" and line.startswith("site"))
+        left_out = ExitStatus.USAGE if whole and line.startswith("store") else ExitStatus.OK
+        assert status in (left_out, ExitStatus.UNDECIDED, ExitStatus.NOTHING, ExitStatus.FAILED), said
+        if what != "tiny" and (whole or line.startswith(READERS)) and "--from history" not in line:
+            assert str(file.parent) in caplog.text + said.err, line
+
+
+def test_a_night_that_was_kept_before_there_were_limits_is_left_out(tmp_path, monkeypatch, caplog):
+    """The store keeps what an earlier evmperf put there."""
+    monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "store"))
+    runs.history(tmp_path / "results", nights=4)
+    with monkeypatch.context() as patch:
+        patch.setattr(spool, "_DECODERS", {"result": _Unlimited()})
+        folder = tmp_path / "results/am64xx-hsevm-0001"
+        lines = (folder / spool.RECORDS).read_text().splitlines()
+        said = json.loads(lines[0])
+        said["samples"][0]["value"] = 1e308
+        (folder / spool.RECORDS).write_text("\n".join([json.dumps(said), *lines[1:]]) + "\n")
+        assert main(["store", "--results", str(tmp_path / "results")]) == ExitStatus.OK
+    last = tmp_path / "results/am64xx-hsevm-0003"
+    words = ["check", str(last), "--against", "last:3", "--from", "history", "--dry-run"]
+    assert main(words) == ExitStatus.NOTHING  # two sound nights are too few to judge by
+    assert "am64xx-hsevm-0001" in caplog.text
+    assert "beyond 1e+18" in caplog.text
+
+
+class _Unlimited:
+    def decode(self, text):
+        """A record whose first sample may have any value."""
+        value = json.loads(text)["samples"][0]["value"]
+        result = spools.msgspec.json.decode(text.replace("1e+308", "1.0"), type=spools.Result)
+        first = spools.msgspec.structs.replace(result.samples[0], value=value)
+        return spools.msgspec.structs.replace(result, samples=(first, *result.samples[1:]))
