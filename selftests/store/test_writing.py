@@ -9,14 +9,16 @@ import sys
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import duckdb
 import fsspec
 import pytest
 from moto.server import ThreadedMotoServer
 
 from evmperf.measure.runs import spool
 from evmperf.model.errors import LabError, UsageError
-from evmperf.publish.store import files, rows
+from evmperf.publish.store import files, rows, tables
 from evmperf.publish.store.places import Bucket, StoreFolder
 from evmperf.publish.store.source import StoredRuns, place
 from selftests.support import spools
@@ -249,13 +251,69 @@ def test_a_store_of_an_object_store_is_the_same(request, tmp_path, results, url)
     exactly(store, results)
 
 
-def test_a_history_of_before_is_taken_in_once(tmp_path, results):
-    history = tmp_path / "history"
-    shutil.copytree(results, history)
-    for _ in range(2):
-        exactly(place({"EVMPERF_HISTORY": str(history)}), results)
-        assert sorted(p.name for p in history.iterdir()) == ["converted", "v1"]
-    assert spooled(history / "converted") == spooled(results)
+def test_a_url_of_a_folder_is_that_folder(tmp_path, results):
+    store = place({"EVMPERF_HISTORY": f"file://{tmp_path}/store"})
+    for folder in results.iterdir():
+        files.add(store, folder)
+    exactly(StoreFolder(tmp_path / "store"), results)
+
+
+def test_what_is_kept_after_a_clock_went_ahead_counts(tmp_path, results, monkeypatch):
+    store, folder = StoreFolder(tmp_path / "store"), min(results.iterdir())
+    with monkeypatch.context() as patch:
+        ahead_ns = time.time_ns() + 3 * 86_400 * 10**9
+        patch.setattr(time, "time_ns", lambda: ahead_ns)
+        files.add(store, folder)
+    run = spool.read_run(folder)
+    spool.append_records(folder, [spools.a_result(run, 99)])
+    assert files.add(store, folder)
+    assert StoredRuns(store).runs()[0].results() == spool.read_results(folder)
+
+
+def test_each_flipped_bit_is_named(tmp_path, results, caplog):
+    store = StoreFolder(tmp_path / "store")
+    files.add(store, min(results.iterdir()))
+    (name,) = store.files("v1/*/*/*/*.parquet")
+    file = store.root / name
+    whole, generator = file.read_bytes(), random.Random(3)
+    for _ in range(40):
+        bit = generator.randrange(len(whole) * 8)
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(flipped)
+        caplog.clear()
+        spool.leave_out.cache_clear()
+        assert StoredRuns(store).runs() == []
+        assert file.name in caplog.text
+
+
+def _of_other_columns(file, target):
+    with duckdb.connect() as con:
+        target = target.with_name(f"one-{1:020}-{'0' * 32}.parquet")
+        con.execute(f"COPY (SELECT 1 AS run, 'x' AS record) TO '{target}' (FORMAT parquet)")
+    return target
+
+
+def _copied(file, target):
+    return shutil.copy(file, target.with_name(f"{file.stem} (copy).parquet"))
+
+
+def _moved(file, target):
+    other = target.parents[1] / "year=1999"
+    other.mkdir()
+    return shutil.copy(file, other / file.name)
+
+
+@pytest.mark.parametrize("alien", [_of_other_columns, _copied, _moved])
+def test_an_alien_file_is_named_and_costs_nothing(tmp_path, results, alien, caplog):
+    store = StoreFolder(tmp_path / "store")
+    for folder in results.iterdir():
+        files.add(store, folder)
+    file = store.root / store.files("v1/*/*/*/*.parquet")[-1]
+    other = alien(file, file)
+    exactly(store, results)
+    assert Path(other).name in caplog.text
+    assert tables.ask(store, "SELECT count(*) FROM runs").rows == [(RUNS,)]
 
 
 def test_a_folder_that_cannot_be_written_is_named_with_the_remedy(tmp_path, results):
@@ -268,13 +326,6 @@ def test_a_later_layout_is_not_read(tmp_path):
     (tmp_path / "v2").mkdir()
     with pytest.raises(UsageError, match="update evmperf"):
         StoredRuns(StoreFolder(tmp_path)).runs()
-
-
-def test_a_number_that_fits_no_column_is_refused_by_name(tmp_path):
-    run = spools.a_run()
-    folder = spools.write(tmp_path / "results", run, [spools.with_a_bad_point(run)])
-    with pytest.raises(UsageError, match=f"{run.id}: cannot be kept"):
-        files.add(StoreFolder(tmp_path / "store"), folder)
 
 
 def test_a_hostile_run_json_is_data(tmp_path):

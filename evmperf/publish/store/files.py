@@ -27,7 +27,7 @@ from evmperf.measure.runs.folders import cache_dir
 from evmperf.measure.runs.spool import leave_out
 from evmperf.model.errors import LabError, UsageError
 from evmperf.publish.store import rows
-from evmperf.publish.store.places import StorePlace, partition
+from evmperf.publish.store.places import StorePlace, named, partition
 
 _FEW = 8
 """Files of one board and year that are read as they are."""
@@ -35,6 +35,7 @@ _READ_S = 3600.0
 """For how long somebody may read what he has found."""
 _MEMORY = "256MB"
 _COPY = "(FORMAT parquet, USE_TMP_FILE false, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 20480)"
+NOTHING = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in rows.COLUMNS.items())
 _ORDER = 'ORDER BY record, benchmark, "case", began_ns, run, number'
 """Runs come first for who lists them, then what is asked for together lies together."""
 
@@ -98,7 +99,7 @@ def _held(con: duckdb.DuckDBPyConnection, place: StorePlace, name: str) -> Itera
     """The runs of a file (of a single one a stand-in for its id), and when they were kept."""
     kind, made, what = PurePosixPath(name).stem.split("-", 2)
     if kind == "one":
-        return [(what, int(made))]
+        return [(what[:32], int(made))]
     found = con.execute(f"SELECT run, kept_ns FROM {scan(place, [name])} WHERE record = 'run'").fetchall()
     return [(stand_in(run), kept_ns) for run, kept_ns in found]
 
@@ -138,6 +139,9 @@ def reading(
     while True:
         names = [name for name in place.files(pattern) if name not in torn]
         try:
+            if flawed := {name for name in names if _is_flawed(place, name)}:
+                torn |= flawed
+                continue
             return work(content(con, place, names))
         except (duckdb.Error, FileNotFoundError) as error:
             found = {name for name in names if _is_torn(con, place, name)}
@@ -146,18 +150,31 @@ def reading(
             torn |= found
 
 
+def _is_flawed(place: StorePlace, name: str) -> bool:
+    if flaw := place.flaw(name):
+        leave_out(f"{place.address(name)}: {flaw}; {_AGAIN}")
+    return bool(flaw)
+
+
 def _is_torn(con: duckdb.DuckDBPyConnection, place: StorePlace, name: str) -> bool:
     try:
         con.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM {scan(place, [name])}").fetchall()
+        columns, ours = (
+            dict(row[:2] for row in con.execute(f"DESCRIBE {what}").fetchall())
+            for what in (f"FROM {scan(place, [name])}", f"SELECT {NOTHING}")
+        )
+        other = [column for column, kind in ours.items() if columns.get(column) != kind]
+        why = f"its column {other[0]} is none of ours" if other else ""
     except duckdb.Error as error:
         if name not in place.files(glob_free(name)):
             return False
-        leave_out(
-            f"{place.address(name)}: is damaged ({first(error)}); remove it, and keep its runs "
-            "again from their folders with `evmperf store`"
-        )
-        return True
-    return False
+        why = first(error)
+    if why:
+        leave_out(f"{place.address(name)}: is damaged ({why}); {_AGAIN}")
+    return bool(why)
+
+
+_AGAIN = "remove it, and keep its runs again from their folders with `evmperf store`"
 
 
 def add(place: StorePlace, folder: Path) -> bool:
@@ -178,31 +195,66 @@ def add(place: StorePlace, folder: Path) -> bool:
             said.write(line)
         digest = hashed.hexdigest()
         place.prepare(con)
-        known, files = reading(
+        known, last_ns, files = reading(
             con, place, f"{where}/*.parquet", functools.partial(_known, con, place, run.id)
         )
         if digest == known:
             return False
-        kept_ns = time.time_ns()
+        # The clock that the last version was kept by may have been ahead.
+        kept_ns = max(time.time_ns(), last_ns + 1)
         said.writelines(rows.lines([own | {"kept_ns": kept_ns, "digest": digest}]))
         said.flush()
-        name = f"{where}/one-{kept_ns:020}-{stand_in(run.id)}.parquet"
         with place.scratch() as scratch:
-            columns = ", ".join(f'"{k}": {text(v)}' for k, v in rows.COLUMNS.items())
-            source = (
-                f"read_json({text(glob_free(said.name))}, format='newline_delimited', "
-                f"columns={{{columns}}}, maximum_object_size={max(longest + 1000, 1 << 20)})"
-            )
-            try:
-                _copy(con, f"SELECT * FROM {source} {_ORDER}", scratch)
-            except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
-                raise UsageError(f"{folder}: cannot be kept: {first(error)}") from error
-            except duckdb.Error as error:
-                raise LabError(f"{place}: takes no run: {first(error)}") from error
-            place.put(scratch, name)
+            _pack(con, place, said.name, longest, scratch)
+            place.put(scratch, named(f"one-{kept_ns:020}-{stand_in(run.id)}", where, scratch))
         if files >= _FEW:
             tidy(con, place, where)
     return True
+
+
+def gather(place: StorePlace, folders: Sequence[Path], tell: Callable[[int], None]) -> None:
+    """Keep the runs of many folders in an empty store at once, a file a partition, and `tell` how many are
+    read. What holds no run is named and left out; raises LabError when it cannot be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="evmperf-store-") as aside, connection() as con:
+        parts: dict[str, tuple[Path, int]] = {}
+        for number, folder in enumerate(folders):
+            tell(number)
+            try:
+                run, found = rows.of_run(folder)
+                where = partition(run)
+                file, longest = parts.get(where, (Path(aside, str(len(parts))), 0))
+                with file.open("ab") as said:
+                    before = said.tell()
+                    try:
+                        for line in rows.lines(found):
+                            longest = max(longest, len(line))
+                            said.write(line)
+                    except UsageError:
+                        said.truncate(before)
+                        raise
+            except UsageError as error:
+                leave_out(str(error))
+            else:
+                parts[where] = file, longest
+        for where, (file, longest) in parts.items():
+            with place.scratch() as scratch:
+                _pack(con, place, str(file), longest, scratch)
+                file.unlink()
+                place.put(scratch, named(_some(1), where, scratch))
+
+
+def _pack(con: duckdb.DuckDBPyConnection, place: StorePlace, said: str, longest: int, scratch: Path) -> None:
+    """Write lines of JSON, of at most `longest` bytes, as a file of the store; raises LabError."""
+    columns = ", ".join(f'"{k}": {text(v)}' for k, v in rows.COLUMNS.items())
+    source = (
+        f"read_json({text(glob_free(said))}, format='newline_delimited', "
+        f"columns={{{columns}}}, maximum_object_size={max(longest + 1000, 1 << 20)})"
+    )
+    try:
+        _copy(con, f"SELECT * FROM {source} {_ORDER}", scratch)
+    except duckdb.Error as error:
+        raise LabError(f"{place}: takes no run: {first(error)}") from error
 
 
 def glob_free(name: str) -> str:
@@ -210,14 +262,18 @@ def glob_free(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
-def _known(con: duckdb.DuckDBPyConnection, place: StorePlace, run: str, there: Counting) -> tuple[str, int]:
-    """The digest of a run as it is in the store ("": it is not), and the number of files there."""
+def _known(
+    con: duckdb.DuckDBPyConnection, place: StorePlace, run: str, there: Counting
+) -> tuple[str, int, int]:
+    """The digest of a run as it is in the store ("": it is not), when it was kept, and the number of files
+    there.
+    """
     if not there.files:
-        return "", 0
+        return "", 0, 0
     found = con.execute(
-        f"SELECT digest FROM {counting(place, there)} WHERE record = 'run' AND run = $1", [run]
+        f"SELECT digest, kept_ns FROM {counting(place, there)} WHERE record = 'run' AND run = $1", [run]
     ).fetchall()
-    return (found[0][0] if found else ""), len(there.files)
+    return *(found[0] if found else ("", 0)), len(there.files)
 
 
 def counting(place: StorePlace, there: Counting) -> str:
@@ -246,10 +302,13 @@ def tidy(con: duckdb.DuckDBPyConnection, place: StorePlace, where: str) -> None:
         names = ", ".join(f'"{name}"' for name in rows.COLUMNS)
         with place.scratch() as scratch:
             _copy(con, f"SELECT {names} FROM {counting(place, there)} {_ORDER}", scratch)
-            made = f"{time.time_ns():020}-{len(there.files):06}-{secrets.token_hex(8)}"
-            place.put(scratch, f"{where}/some-{made}.parquet")
+            place.put(scratch, named(_some(len(there.files)), where, scratch))
 
     reading(con, place, f"{where}/*.parquet", join)
+
+
+def _some(files: int) -> str:
+    return f"some-{time.time_ns():020}-{files:06}-{secrets.token_hex(8)}"
 
 
 def _copy(con: duckdb.DuckDBPyConnection, select: str, scratch: Path) -> None:

@@ -5,9 +5,11 @@ all, and are never changed.
 """
 
 import contextlib
+import re
 import secrets
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +42,25 @@ def pattern(lab: str | None, board: str | None) -> str:
     return f"v{LAYOUT}/{'/'.join(parts)}/year=*/*.parquet"
 
 
+_NAME = re.compile(r"(?:one-\d{20}-[0-9a-f]{32}|some-\d{20}-\d{6}-[0-9a-f]{16})(?:-([0-9a-f]{8}))?\.parquet")
+"""The kind of a file, when it was made (ns since the epoch), which one, and its sum (see `named`)."""
+
+
+def named(stem: str, where: str, scratch: Path) -> str:
+    """The name of a file of that kind in a partition, with the CRC-32 of partition and content: of a
+    flipped bit, and of a file that was put elsewhere.
+    """
+    return f"{where}/{stem}-{_sum(where, scratch):08x}.parquet"
+
+
+def _sum(where: str, file: Path) -> int:
+    found = zlib.crc32(where.encode())
+    with file.open("rb") as content:
+        while block := content.read(1 << 20):
+            found = zlib.crc32(block, found)
+    return found
+
+
 def _part(name: str, value: str) -> str:
     part = f"{name}={quote(value, safe='')}"
     if len(part) > _NAME_BYTES:
@@ -68,6 +89,16 @@ class StoreFolder:
     def address(self, name: str) -> str:
         """What DuckDB reads a file by."""
         return str(self.root / name)
+
+    def flaw(self, name: str) -> str:
+        """Why a file is none of the store's, as far as its name tells; "" for a good one."""
+        where, _, file = name.rpartition("/")
+        if not (form := _NAME.fullmatch(file)):
+            return "is no file of the store"
+        with self.errors():
+            if form[1] and int(form[1], 16) != _sum(where, self.root / name):
+                return "is damaged, or belongs to another folder"
+        return ""
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -138,6 +169,10 @@ class Bucket:
     def address(self, name: str) -> str:
         """See StoreFolder."""
         return f"{self.url}/{name}"
+
+    def flaw(self, name: str) -> str:
+        """See StoreFolder. Object stores keep sums of their own."""
+        return "" if _NAME.fullmatch(name.rpartition("/")[2]) else "is no file of the store"
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:

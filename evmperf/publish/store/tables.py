@@ -13,7 +13,7 @@ import duckdb
 
 from evmperf.measure.runs.history import RunSource, SpoolFolder
 from evmperf.model.errors import UsageError
-from evmperf.publish.store import files, rows
+from evmperf.publish.store import files
 from evmperf.publish.store.files import text
 from evmperf.publish.store.places import StoreFolder, StorePlace, pattern
 from evmperf.publish.store.source import StoredRuns
@@ -120,8 +120,7 @@ def _working(place: StorePlace, work: Callable[[duckdb.DuckDBPyConnection], T], 
 def _define(
     con: duckdb.DuckDBPyConnection, place: StorePlace, there: files.Counting, more: Iterable[Path]
 ) -> None:
-    columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in rows.COLUMNS.items())
-    nothing = f"(SELECT {columns}, '' AS lab, '' AS board, 0 AS year LIMIT 0)"
+    nothing = f"(SELECT {files.NOTHING}, '' AS lab, '' AS board, 0 AS year LIMIT 0)"
     source = files.counting(place, there) if there.files else nothing
     con.execute(f"CREATE VIEW records AS SELECT * FROM {source}")
     con.execute(_SQL)
