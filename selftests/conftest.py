@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import uuid
 
 import hypothesis
 import pytest
@@ -32,24 +31,16 @@ hypothesis.settings.load_profile("selftests")
 
 
 @pytest.fixture(autouse=True)
-def _environment_as_it_was(tmp_path_factory):
-    """A command that is called in this process may leave Labgrid's name of the user behind. Each
-    test has a store of its own, as commands keep runs there.
+def _environment_as_it_was():
+    """A command that is called in this process may leave Labgrid's name of the user behind. No test adds
+    to the store of whoever runs it.
     """
     before = dict(os.environ)
-    os.environ["EVMPERF_HISTORY"] = str(tmp_path_factory.getbasetemp() / f"store-{uuid.uuid4().hex}")
+    os.environ.pop("EVMPERF_HISTORY", None)
     yield
     if dict(os.environ) != before:
         os.environ.clear()
         os.environ.update(before)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _own_history(tmp_path_factory):
-    """No test adds to the history of whoever runs it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVMPERF_HISTORY", str(tmp_path_factory.mktemp("history")))
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,12 @@ def nights(tmp_path):
     return sorted((tmp_path / "results").iterdir())
 
 
+@pytest.fixture(autouse=True)
+def named(tmp_path, monkeypatch):
+    """The lab's store is named."""
+    monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "store"))
+
+
 def store():
     return StoredRuns(StoreFolder(Path(os.environ["EVMPERF_HISTORY"])))
 
@@ -49,12 +55,39 @@ def test_a_check_keeps_the_run_with_its_verdicts_and_later_ones_are_judged_by_it
     shutil.copytree(nights[-1], tonight)
     shutil.rmtree(tmp_path / "results")
     assert check(tonight) in (ExitStatus.OK, ExitStatus.UNDECIDED)
-    assert main(["runs", "--results", str(tonight.parent)]) == ExitStatus.OK
+    assert main(["runs", "--from", "history"]) == ExitStatus.OK
     shown = capsys.readouterr().out
     assert all(folder.name in shown for folder in nights)
     words = ["check", str(tonight), "--against", "last:10", "--results", str(tmp_path), "--calibrate"]
     assert main(words) == ExitStatus.OK
     assert "past nights" in capsys.readouterr().out
+
+
+def test_without_a_name_there_is_no_store(nights, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("EVMPERF_HISTORY")
+    home = tmp_path / "home"
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(home))
+    for folder in nights:
+        check(folder)
+    assert main(["runs", "--results", str(nights[0].parent)]) == ExitStatus.OK
+    listed = capsys.readouterr().out
+    assert all(folder.name in listed for folder in nights)
+    assert not list(home.rglob("*.parquet"))
+    for words in (["query", "FROM runs"], ["store", str(nights[0])], ["runs", "--from", "history"]):
+        assert main(words) == ExitStatus.USAGE
+        assert "no store is named: set EVMPERF_HISTORY" in capsys.readouterr().err
+
+
+def test_runs_lists_what_can_be_shown(nights, tmp_path, capsys):
+    assert main(["store", *map(str, nights)]) == ExitStatus.OK
+    shutil.rmtree(nights[0])
+    capsys.readouterr()
+    assert main(["runs", "--results", str(tmp_path / "results")]) == ExitStatus.OK
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert len(names) == NIGHTS - 1
+    for name in names:
+        assert main(["show", name, "--results", str(tmp_path / "results")]) == ExitStatus.OK
 
 
 def _query(question, capsys):

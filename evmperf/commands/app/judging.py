@@ -210,6 +210,7 @@ def _keep(folder: Path, judgement: Judgement, changed: str, hear: Hear) -> None:
     if changed:
         (folder / page.CHANGED).write_text(changed, encoding="utf-8")
     why.report(folder)
-    sources.keep([folder], lambda text: hear(Remark(sentence=text)))
+    if sources.has_store():
+        sources.keep([folder], lambda text: hear(Remark(sentence=text)))
     if problem := send_if_named(folder):
         hear(Remark(sentence=problem))

@@ -119,12 +119,8 @@ def sent(results: Path, runs: Sequence[Path] = ()) -> Iterator[tuple[str, str]]:
     with Store(config) as store:
         for folder in runs or waiting(results, config.key, begun=False):
             pushed = RunPush.of(store, folder, again=bool(runs)).send()
-            problems = [pushed.problem]
-            more = "; it is still being measured"
-            if pushed.complete:
-                more = ""
-                sources.keep([folder], problems.append)
-            yield f"{folder.name}: {pushed.points} points{more}", "; ".join(filter(None, problems))
+            more = "" if pushed.complete else "; it is still being measured"
+            yield f"{folder.name}: {pushed.points} points{more}", pushed.problem
 
 
 def site(request: WriteSite, hear: Hear) -> Produced:

@@ -21,9 +21,9 @@ INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
 def opened(
     named: str, results: Path = Path(), lab: str | None = None, *, samples: bool = True
 ) -> Iterator[RunSource]:
-    """The runs of that name, else those of `results` and of the lab's store. Boards of other labs may
-    have the same name, so who has a board names its `lab`. Published means are `samples` if wanted.
-    Raises UsageError for InfluxDB.
+    """The runs of that name, else those of `results` and of the lab's store, if one is named. Boards of
+    other labs may have the same name, so who has a board names its `lab`. Published means are `samples` if
+    wanted. Raises UsageError for InfluxDB or a store that is not named.
     """
     if named == INFLUX:
         with Store(config.required()) as store:
@@ -32,11 +32,18 @@ def opened(
         yield PublishedRuns(samples)
     elif named not in ("", HISTORY):
         yield SpoolFolder(BASELINES if named == "baselines" else Path(named))
+    elif not named and not has_store():
+        yield SpoolFolder(results)
     else:
         from evmperf.publish.store.source import StoredRuns, place  # noqa: PLC0415  # DuckDB is slow to import
 
         stored = StoredRuns(place(os.environ), lab)
         yield stored if named else WithHistory(SpoolFolder(results), stored)
+
+
+def has_store() -> bool:
+    """Whether the lab's store is named: a store is used where it was named, and nowhere else."""
+    return bool(os.environ.get("EVMPERF_HISTORY"))
 
 
 def keep(folders: Sequence[Path], complain: Callable[[str], None]) -> tuple[int, ExitStatus]:

@@ -39,8 +39,8 @@ _MOST = 5
     argument("--last", type=count, default=20, metavar="N", help="how many (default: 20)"),
 )
 def _runs(options: argparse.Namespace) -> None:
-    """Lists runs, the newest last: of the folder of results and the lab's store, or of a folder, InfluxDB
-    (--from influx), the store alone (--from history), or the published guides (--from baselines).
+    """Lists runs, the newest last: of the folder of results, or of another folder, the lab's store (--from
+    history), InfluxDB (--from influx), or the published guides (--from baselines).
     """
     named = ("", sources.INFLUX, sources.HISTORY, sources.PUBLISHED, "baselines")
     if options.source not in named and not Path(options.source).is_dir():
@@ -48,7 +48,7 @@ def _runs(options: argparse.Namespace) -> None:
             f"{options.source}: no such folder of runs; measure with "
             f"pytest --lg-env BOARD.yaml, or give --from FOLDER"
         )
-    with sources.opened(options.source, options.results) as source:
+    with sources.opened(options.source or str(options.results)) as source:
         runs = source.runs()
     mine = [entry for entry in runs if options.board in (None, entry.run.board)]
     if not mine:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from evmperf.commands.app import sources
 from evmperf.commands.app.calls import Calls
 from evmperf.commands.app.requests import Check, Checked, Keep, Push, Request, WriteGuide, WriteSite
 from evmperf.commands.night.child import measured_in
@@ -174,7 +175,8 @@ def close(night: NightConductor, began: float) -> Closing:
     if plan.confirm:
         _confirm(closing, night, check)
     wanted: list[tuple[str, Request]] = []
-    if unmeasured := tuple(r.id for b in closing.boards for r in b.runs if r.id not in measured):
+    unmeasured = tuple(r.id for b in closing.boards for r in b.runs if r.id not in measured)
+    if unmeasured and sources.has_store():
         # Judging keeps what it judges. The others tell of boots and of the lab.
         wanted.append(("store", Keep(runs=unmeasured, results=results)))
     if plan.guide and any(board.runs for board in closing.boards):
