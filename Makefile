@@ -9,7 +9,7 @@ export INFLUXD ?= 2.10
 WORKERS ?= 3
 SELFTESTS = $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
 
-.PHONY: help setup environment host-packages virtual influxd browser programs dashboards demo test check evmtest fasttest lint \
+.PHONY: help setup environment host-packages virtual influxd browser programs dashboards gauge demo test check evmtest fasttest lint \
 	bench docs guide-html lava-lab lava-test clean
 
 help: ## this list
@@ -54,6 +54,18 @@ programs: setup $(VENV)/.tests
 
 dashboards: setup ## write the Grafana dashboards anew, after a change of the catalogue
 	@$(BIN)/python -m evmperf.publish.grafana
+
+GAUGE := evmperf/benchmarks/tools/gauge
+gauge: ## compile the desk's own program for four machines (clang, lld)
+	@set -e; compile() { name=$$1; shift; clang --target=$$@ -O2 -Wall -Wextra -Werror -ffreestanding -fno-builtin \
+	  -fno-strict-aliasing -fno-pic -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-ident \
+	  -nostdlib -static -fuse-ld=lld -Wl,--strip-all,--build-id=none,-z,noseparate-code,-z,norelro \
+	  -DSOURCE="\"$$(sha256sum $(GAUGE)/gauge.c | cut -c1-16)\"" -o $(GAUGE)/$$name.bin $(GAUGE)/gauge.c; \
+	  chmod 644 $(GAUGE)/$$name.bin; }; \
+	compile x86_64 x86_64-linux-gnu; \
+	compile aarch64 aarch64-linux-gnu -mno-outline-atomics; \
+	compile armv7l armv7-linux-gnueabihf -mfpu=vfpv3-d16; \
+	compile riscv64 riscv64-linux-gnu -mno-relax -march=rv64gc -mabi=lp64d
 
 demo: setup ## boot the virtual EVM and measure boot time and eMMC: a first look
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot_time or uboot_emmc or emmc_raw_fio or (emmc_ext4 and not fio)"

@@ -110,6 +110,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     session = config.stash.get(SESSION, None)
     if session is None or config.option.collectonly or session.claim is None:
         return
+    if terminalreporter.verbosity < -1:  # the desk has an end of its own
+        return
     terminalreporter.section(f"measured on {session.board.name}, profile {session.run.profile}")
     if session.results:
         from evmperf.guides.published import source  # noqa: PLC0415  # slow to import, for the end only

@@ -38,7 +38,7 @@ DOORS = {
     "console.attempt console.booted console.marks console.powering console.record console.review "
     "console.signs console.tree console.watch",
     "benchmarks": "benchmark catalogue control step wording families.boot families.scratch tables.latencies "
-    "tools.control tools.meter tools.systemd_analyze",
+    "tools.control tools.gauge tools.meter tools.systemd_analyze",
     "measure": "around bench boardfile provenance runner shellstep signals runs.casefile runs.differences "
     "runs.folders runs.history runs.spool runs.stamps state.answers state.buses state.contrast state.look "
     "state.rules",
@@ -50,7 +50,7 @@ DOORS = {
     "trends",
     "publish": "guide.layout guide.page guide.plots guide.writer influx.client influx.config influx.push "
     "influx.reader pages.look report.ab report.boots report.columns report.differences report.exports "
-    "report.page report.table report.verdicts site store.files store.source store.tables",
+    "report.page report.summary report.table report.verdicts site store.files store.source store.tables",
     "lab": "bench boardcheck labs desk.boardfile desk.identity desk.ports doctor.examination doctor.finding "
     "doctor.host doctor.target keeping.claim keeping.locks keeping.wanted provision.cache provision.identity "
     "provision.installation provision.network provision.record provision.scratch provision.ways",

@@ -52,6 +52,13 @@ class System(Section, frozen=True):
     multibench: Text = "/opt/multibench"
 
 
+class Desk(Section, frozen=True):
+    """What `evmperf desk` found on the board."""
+
+    machine: Literal["", "aarch64", "armv7l", "riscv64", "x86_64"] = ""
+    disks: tuple[str, ...] = ()
+
+
 class Storage(Section, frozen=True):
     """A disk or card."""
 
@@ -200,6 +207,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     board: General
     boot: Booting
     system: System = System()
+    desk: Desk = Desk()
     emmc: Storage = Storage()
     mmcsd: Card = Card()
     ufs: Storage = Storage()

@@ -1,5 +1,6 @@
 """Statistics of the samples of one metric."""
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,3 +61,16 @@ def rounded(value: float, decimals: int = 2) -> str:
     """Decimal half-up rounding of the shortest decimal text of `value`, as the guides round."""
     step = Decimal(1).scaleb(-decimals)
     return str(Decimal(repr(value)).quantize(step, rounding=ROUND_HALF_UP))
+
+
+_DIGITS, _MOST_DIGITS = 3, 6
+
+
+def brief(value: float, low: float | None = None, high: float | None = None) -> str:
+    """A figure with three significant digits, with more where its range needs them, and never less than its
+    whole part: 709, 22.4, 12345, and 0.51234 of 0.51231 to 0.51237.
+    """
+    digits, size = _DIGITS, math.floor(math.log10(abs(value))) if value else 0
+    if low is not None and high is not None and high > low:
+        digits = min(max(digits, size - math.floor(math.log10(high - low)) + 1), _MOST_DIGITS)
+    return rounded(value, max(digits - 1 - size, 0))

@@ -42,6 +42,22 @@ class Unit(enum.StrEnum):
 MEGABYTE, KIBIBYTE, MEBIBYTE = 1_000_000, 1 << 10, 1 << 20
 """Bytes in a megabyte (SI), a kibibyte and a mebibyte (IEC)."""
 
+_LARGER: dict[str, str] = {
+    Unit.KILOBYTE_PER_SECOND: "MB/s",
+    Unit.KIBIBYTE_PER_SECOND: "MiB/s",
+    Unit.KILOFLOPS: "Mflop/s",
+    Unit.DHRYSTONES_PER_SECOND: "thousand dhrystones/s",
+}
+"""Units a thousand (of KiB/s 1024) times as large, for people."""
+
+
+def readable(unit: str, most: float) -> tuple[str, float]:
+    """The unit to show figures in of which `most` is the largest, and what divides them."""
+    larger = _LARGER.get(unit) if most >= 10_000 else None
+    divisor = 1024.0 if unit == Unit.KIBIBYTE_PER_SECOND else 1000.0
+    return (larger, divisor) if larger else (unit, 1.0)
+
+
 _SIZES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 

@@ -1,6 +1,8 @@
 """`evmperf desk` over a real sshd, and for users that become root by a real sudo."""
 
 import contextlib
+import json
+import re
 import tempfile
 import time
 
@@ -64,6 +66,31 @@ def test_another_user_than_root_measures_through_sudo_over_ssh(tmp_path):
                 time.sleep(0.1)
         finally:
             shell.close()
+
+
+def test_a_plain_debian_is_measured_without_anything_installed(tmp_path):
+    with ssh_board() as (sshd, key):
+        words = [f"root@127.0.0.1:{sshd.port}", *key, "--results", str(tmp_path / "r"), "--install"]
+        done = evmperf(*words, "--yes", "-k", "memory_bandwidth or processor or under_load")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^State: load .* of memory free", done.stdout, re.MULTILINE)
+    # Nobody typed yes.
+    assert "apt-get on the board: " in done.stdout
+    assert "No package was installed" in done.stdout
+    left = done.stdout.partition("Left out")[2].partition("What it changes")[0]
+    assert len(left.splitlines()) <= 5
+    assert "Storage writes: --make-scratch" in left
+    for noise in ("skipped", "xml", "session starts", "passed", "===="):
+        assert noise not in done.stdout
+    end = done.stdout.rpartition("[100%]")[2]
+    assert re.search(r"^Memory +\d+ MB/s ", end, re.MULTILINE)
+    assert re.search(r"^Processor +\d+ iterations/s ", end, re.MULTILINE)
+    page = re.search(r"^Page: (\S+)$", end, re.MULTILINE)[1]
+    assert boards.Path(page).is_file()
+    assert re.search(r"^Next: evmperf show ", end, re.MULTILINE)
+    (run,) = (tmp_path / "r").glob("*/results.jsonl")
+    (line,) = [json.loads(text) for text in run.read_text().splitlines() if '"under_load"' in text]
+    assert line["conditions"]["variant"].startswith("evmperf-gauge for ")
 
 
 @pytest.mark.parametrize("rule", ["", "ALL=(ALL) ALL"])

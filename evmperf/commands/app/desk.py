@@ -2,23 +2,33 @@
 
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, control
 from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.boards import board as boards
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED, FEATURES
-from evmperf.commands.app.requests import FindBoard, FoundBoard, Hear, LeftOut
+from evmperf.commands.app import why
+from evmperf.commands.app.requests import FindBoard, FoundBoard, Hear, LeftOut, Why
+from evmperf.guides.published import source
 from evmperf.lab.desk import boardfile, identity, ports
-from evmperf.lab.desk.identity import SshAddress
+from evmperf.lab.desk.identity import BoardIdentity, SshAddress
 from evmperf.lab.desk.ports import Port, Voice
 from evmperf.lab.provision import scratch
 from evmperf.measure import boardfile as boardfiles
+from evmperf.measure.runs import spool
+from evmperf.measure.state.answers import Answer
 from evmperf.model.errors import LabError, UsageError
-from evmperf.model.replies import Remark, WantedSession
+from evmperf.model.outlets import plain
+from evmperf.model.replies import Remark, SessionEnded, WantedSession, answer
+from evmperf.model.results import Result
+from evmperf.model.run import Run
+from evmperf.publish.report import page, summary
 
 _ADDRESS = re.compile(r"(?:([\w][\w.-]*)@)?(\[[0-9a-fA-F:.]+\]|[\w][\w.-]*)(?::(\d{1,5}))?")
 _POWER = {
@@ -26,6 +36,10 @@ _POWER = {
     "hand": "you are asked to switch the board off and on",
     "reset": "the board is reset or rebooted",
 }
+_PLAN_S, _INSTALL_S = 60.0, 1200.0
+"""After which apt-get counts as hung."""
+_LOOKS = 60
+"""How often a board that is busy is looked at."""
 _FOLDERS = {"multibench": "multibench", "coremarkpro": "coremark_pro", "coremarkpro_two_core": "coremark_pro"}
 """Benchmarks that lie in a folder of their own, each with its option of the section `system`."""
 _ANY = Board(
@@ -37,6 +51,18 @@ _ANY = Board(
     },
 )
 """A board whose file says nothing, for what benchmarks need on it."""
+
+
+class DeskEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a measurement at the desk: its few figures, that which is `furthest` from TI's, the cases
+    that failed, and the page with everything.
+    """
+
+    run: Run
+    lines: tuple[summary.Headline, ...]
+    furthest: Answer | None
+    page: Path
+    failed: tuple[Result, ...]
 
 
 class NoBoard(UsageError):
@@ -65,6 +91,8 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
             f"{name} is not root and gets no sudo without a password{why}, so no benchmark can run: add the "
             f"line `{name} ALL=(ALL) NOPASSWD: ALL` with visudo on the board, or log in as root"
         )
+    if request.install:
+        found = _installed(request, way, question, found, hear=hear, agree=agree)
     power = request.power if isinstance(way, Voice) or request.power != "hand" else "none"
     like = boardfile.fitting(found)
     sections: dict[str, Mapping[str, str]] = {}
@@ -79,6 +107,7 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
         for benchmark in known
         if benchmark.driver in measured and (missing := sorted(_needs(benchmark) - found.tools))
     }
+    absent = {**boardfile.TWICE, **absent}
     file = boardfile.write(
         Path(request.folder),
         found,
@@ -97,8 +126,54 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
         os=f"{found.os}, Linux {found.kernel}",
         like=like.name if like else "",
         file=str(file),
+        state=tuple(identity.state(way, request.password, request.user).words()),
+        steps=_steps(boards.load(file), sorted(set().union(*map(_needs, known)) - found.tools)),
     )
     return _with_benchmarks(about)
+
+
+def _steps(board: Board, missing: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """What is left out, by worth, with the step that brings it; `missing` are programs."""
+    steps = [
+        (what, step) for what, drivers, step in boardfile.WORTH if not board.features.intersection(drivers)
+    ]
+    if packages := sorted({boardfile.PACKAGES[tool] for tool in missing if tool in boardfile.PACKAGES}):
+        steps.append(("Benchmarks of further programs", f"--install brings {', '.join(packages)}"))
+    return tuple(steps)
+
+
+def _installed(
+    request: FindBoard,
+    way: Voice | SshAddress,
+    question: str,
+    found: BoardIdentity,
+    *,
+    hear: Hear,
+    agree: Callable[[str], bool],
+) -> BoardIdentity:
+    """The board's identity after its package manager has brought missing programs, if somebody agreed.
+
+    Raises UsageError where there is no apt-get, or it does not find them.
+    """
+    packages = sorted({package for tool, package in boardfile.PACKAGES.items() if tool not in found.tools})
+    install = f"LC_ALL=C apt-get install --no-install-recommends {{}} {' '.join(packages)} 2>&1"
+
+    def ask(command: str, within_s: float) -> str:
+        return identity.ask(way, command, request.password, request.user, within_s=within_s)[0]
+
+    planned = ask(install.format("--assume-no"), _PLAN_S)
+    sizes = [line.strip() for line in planned.splitlines() if re.match(r"(Need to get|After this) ", line)]
+    if not sizes:
+        *_, last = ["it printed nothing", *filter(None, map(str.strip, planned.splitlines()))]
+        raise UsageError(
+            f"the board's apt-get cannot install {', '.join(packages)}: {plain(last[:200])}; run `apt-get "
+            f"update` there, or install them by hand"
+        )
+    if not agree(f"apt-get on the board: {' '.join(packages)}. {plain(' '.join(sizes)[:300])}"):
+        hear(Remark(sentence="No package was installed."))
+        return found
+    ask(f"DEBIAN_FRONTEND=noninteractive {install.format('--yes')} >/dev/null", _INSTALL_S)
+    return identity.answer(*identity.ask(way, question, request.password, request.user))
 
 
 def _needs(benchmark: Benchmark) -> set[str]:
@@ -132,10 +207,46 @@ def named(given: str) -> FoundBoard:
     )
 
 
-def measure(file: str, results: str, select: str = "") -> int:
-    """Measure what the file can, on this terminal; returns pytest's exit status."""
-    command = WantedSession(board=file, results=results, select=select, profile="quick").command()
-    return subprocess.run(command, check=False).returncode
+def wait_until_idle(file: str, wait: Callable[[], None]) -> bool:
+    """Wait, some minutes at most, until nothing else runs on the board of a file over SSH; whether it is so.
+
+    `wait` is called between two looks.
+    """
+    way = boardfile.address(boards.load(Path(file)))
+    for _ in range(_LOOKS):
+        if not way or identity.state(way).is_idle:
+            return bool(way)
+        wait()
+    return False
+
+
+def measure(file: str, results: str, select: str = "") -> tuple[int, Path | None]:
+    """Measure what the file can, on this terminal; returns pytest's exit status and the run's folder, None
+    without one.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        said = Path(folder, "answer.json")
+        wanted = WantedSession(board=file, results=results, select=select, profile="quick", answer=str(said))
+        # Neither pytest's head nor its counts of what was skipped.
+        status = subprocess.run([*wanted.command(), "-qq", "--tb=no", "-rN"], check=False).returncode
+        reply = answer(said, status)
+    run = Path(results) / reply.run if isinstance(reply, SessionEnded) and reply.run else None
+    return status, run if run and run.is_dir() else None
+
+
+def ended(folder: Path) -> DeskEnd:
+    """What a person at the desk wants to see of a run first; raises UsageError for no run."""
+    run, results = spool.read_run(folder), spool.read_results(folder)
+    lines = tuple(summary.headlines(run, results, source.baseline(run)))
+    answers = why.explain(Why(folder=str(folder))).answers if results else ()
+    furthest = max(answers, key=lambda one: one.times, default=None)
+    return DeskEnd(
+        run=run,
+        lines=lines,
+        furthest=furthest,
+        page=folder / page.NAME,
+        failed=tuple(r for r in results if r.failures and r.benchmark != control.NAME),
+    )
 
 
 def _address(request: FindBoard) -> SshAddress:
@@ -193,7 +304,7 @@ def _with_benchmarks(about: FoundBoard) -> FoundBoard:
             left.setdefault(boardfile.why_not(benchmark.driver), []).append(benchmark.driver)
         elif reason:
             left.setdefault(reason, []).append(benchmark.name)
-        elif cases := benchmark.cases("quick"):
+        elif cases := [c for c in benchmark.cases("quick") if not benchmark.unsupported(board, c)]:
             can[benchmark.name] = len(cases)
     order = [*FEATURES, *catalogue.benchmarks()]
     reasons = tuple(

@@ -125,7 +125,7 @@ class FindBoard(Request, frozen=True):
     `user` logs in on a console; `power` is how its power is worked, as options.boot.power says it;
     `tester` is what stands at the other end of its network cable, `local` for this machine. With
     `make_scratch` the scratch partition is measured on if whoever asks agrees; without one the command that
-    makes it is said.
+    makes it is said. With `install` the board's package manager brings missing programs, if they agree.
     """
 
     folder: str
@@ -138,6 +138,7 @@ class FindBoard(Request, frozen=True):
     tester: str = ""
     boot: bool = False
     make_scratch: bool = False
+    install: bool = False
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -150,6 +151,9 @@ class LeftOut(msgspec.Struct, frozen=True):
 class FoundBoard(Reply, frozen=True):
     """What the board says that it is, its file (and which one it is like, "" for a board that was
     never seen), how many cases of which benchmarks can be measured now, and what that changes.
+
+    `state` is what it does at the moment, each in words and whether that spoils figures; `steps` are the
+    worthiest measurements that are left out, each with the step that brings it.
     """
 
     where: str
@@ -160,6 +164,8 @@ class FoundBoard(Reply, frozen=True):
     can: dict[str, int] = msgspec.field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
     changes: tuple[str, ...] = ()
+    state: tuple[tuple[str, bool], ...] = ()
+    steps: tuple[tuple[str, str], ...] = ()
 
 
 class Check(Request, frozen=True):

@@ -2,7 +2,9 @@
 
 import argparse
 import getpass
+import os
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -15,7 +17,11 @@ from evmperf.lab.doctor import host
 from evmperf.lab.doctor.finding import Noted
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
 from evmperf.publish.pages import look
+
+_LOOK_S = 10.0
+"""Between two looks at a board that is busy."""
 
 
 @command(
@@ -52,6 +58,12 @@ from evmperf.publish.pages import look
             "eMMC or card; once it is there, ask (even with --yes) and measure on it"
         ),
     ),
+    argument(
+        "--install",
+        action="store_true",
+        help="have the board's apt-get install missing programs; shows their size and asks, even with --yes",
+    ),
+    argument("--all", action="store_true", dest="show_all", help="list everything that is left out"),
     argument("--boot", action="store_true", help="boot Linux on a board at U-Boot's prompt"),
     argument("--yes", action="store_true", help="measure without asking"),
     argument("--results", default="results", metavar="FOLDER", help="for runs and the board file"),
@@ -73,7 +85,8 @@ def _desk(options: argparse.Namespace) -> int:
     except desk.NoBoard as error:
         tell(str(error))
         return ExitStatus.NOTHING
-    print(look.render("commands/cli/desk.txt.j2", found=found))
+    red = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    print(look.render("commands/cli/desk.txt.j2", found=found, show_all=options.show_all, red=red))
     if any(name.startswith("boot_time") for name in found.can):
         try:
             host.real_time()
@@ -81,26 +94,42 @@ def _desk(options: argparse.Namespace) -> int:
             print(f"This machine: {note}")
     if not found.can:
         raise UsageError(f"nothing can be measured on {found.where} as it is: see above")
-    question = "Measure now? [Y/n] "
-    if not options.yes and not (sys.stdin.isatty() and input(question).strip().lower() in ("", "y", "yes")):
+    if not options.yes and not _wanted(found):
         print(f"Nothing was measured. Later: evmperf desk --lg-env {found.file} --yes")
         return 0
-    return desk.measure(found.file, options.results, options.keyword)
+    status, run = desk.measure(found.file, options.results, options.keyword)
+    if run:
+        end = desk.ended(run)
+        print(look.render("commands/cli/desk_end.txt.j2", end=end, key=Key), end="")
+    return status
+
+
+def _wanted(found: FoundBoard) -> bool:
+    """Whether the person at the terminal wants to measure now, or once the board is idle."""
+    if not sys.stdin.isatty():
+        return False
+    busy = any(spoils for _, spoils in found.state)
+    reply = input(f"Measure now? [Y/n{'/w: wait until it is idle' if busy else ''}] ").strip().lower()
+    if busy and reply == "w":
+        if not desk.wait_until_idle(found.file, lambda: time.sleep(_LOOK_S)):
+            print("It is still busy: measuring all the same.")
+        return True
+    return reply in ("", "y", "yes")
 
 
 def _find(options: argparse.Namespace) -> FoundBoard:
     request = requested(FindBoard, options, folder=Path(options.results) / "desk")
     try:
-        return desk.find(request, show, _may_overwrite)
+        return desk.find(request, show, _agrees)
     except PasswordWanted as error:
         if not sys.stdin.isatty():
             raise
         print(f"{error}.")
         password = getpass.getpass(f"Password of {options.user}: ")
-        return desk.find(msgspec.structs.replace(request, password=password), show, _may_overwrite)
+        return desk.find(msgspec.structs.replace(request, password=password), show, _agrees)
 
 
-def _may_overwrite(sentence: str) -> bool:
-    """Whether the person at the terminal gives a partition to benchmarks: only a word does."""
+def _agrees(sentence: str) -> bool:
+    """Whether the person at the terminal wants what the sentence says: only a word does."""
     print(sentence)
-    return sys.stdin.isatty() and input("Overwrite it? Type yes: ").strip().lower() == "yes"
+    return sys.stdin.isatty() and input("Go on? Type yes: ").strip().lower() == "yes"

@@ -3,6 +3,7 @@ history. They are shown, and nothing builds on them.
 """
 
 import functools
+import itertools
 import statistics
 from collections.abc import Mapping
 
@@ -16,6 +17,8 @@ Series = Mapping[tuple[int, ...], tuple[str, str, float]]
 History = Mapping[Key, Series]
 _ENOUGH = 3
 """Other releases that make a history."""
+_MANY = 10
+"""Changes between releases that make a scatter."""
 _STEADY = 1.3
 """How far the others may be from their middle, as a factor, in at least this share of them:"""
 _MOST_OF_THEM = 0.8
@@ -78,6 +81,21 @@ def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]
         if factor > 0 and abs(max(factor, 1 / factor) / lost - 1) < _POINT:
             return f"a decimal point may be lost: {mean:g}, and {others}"
     return f"{mean:g}, and {others}"
+
+
+@functools.cache
+def scatter(board: str, os: str, benchmark: str, metric: str) -> float | None:
+    """How much a metric of a board differs from release to release: the relative change that nine in ten are
+    below, over all rows of its table. None for fewer than ten changes: the record tells nothing.
+    """
+    changes = []
+    for key, series in history(identity.board(board), os).items():
+        if (key.benchmark, key.metric) == (benchmark, metric):
+            there = [series[time] for time in sorted(series)]
+            for (_, unit, before), (_, same, after) in itertools.pairwise(there):
+                if unit == same and before > 0 and after > 0:
+                    changes.append(abs(after / before - 1))
+    return statistics.quantiles(changes, n=10)[-1] if len(changes) >= _MANY else None
 
 
 @functools.cache

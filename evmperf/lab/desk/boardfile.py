@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from evmperf.benchmarks.tools import gauge
 from evmperf.boards import board as boards
 from evmperf.boards import copying, yamlfile
 from evmperf.boards.copying import FILL_IN
@@ -20,10 +21,14 @@ from evmperf.lab.desk.identity import BoardIdentity, SshAddress
 from evmperf.lab.desk.ports import RATES, Port, Voice, fits_default
 from evmperf.model.errors import UsageError
 
-SAFE = ("system", "crypto", "rt")
+SAFE = ("desk", "system", "crypto", "rt")
 """Drivers whose benchmarks overwrite nothing and need nothing beside the board."""
 STORAGE = frozenset(("emmc", "mmcsd", "ospi", "ufs", "sata", "msata", "usb", "pcie"))
 _WORDS = yamlfile.own("lab/desk/words.yaml")
+WORTH: Sequence[tuple[str, Sequence[str], str]] = _WORDS["worth"]
+PACKAGES: Mapping[str, str] = _WORDS["packages"]
+TWICE: Mapping[str, str] = _WORDS["twice"]
+"""What words.yaml says of what a desk leaves out."""
 _MEDIA = {"MMC": "emmc", "SD": "sd"}
 _OURS, _THEIRS = "192.168.187.1", "192.168.187.2/24"
 """Addresses for the two ends of a cable that has none."""
@@ -88,11 +93,18 @@ def write(
     boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
     known = set(said.get("features", SAFE))
     cables = [word for word in ETHERNET if tester and word in known and word in said.get("options", {})]
+    machine = gauge.machine(identity.machine)
     main: dict[str, Any] = {
-        "features": [*(["boot"] if boots else []), *(w for w in SAFE if w in known), *cables, *own],
+        "features": [
+            *(["boot"] if boots else []),
+            *(w for w in SAFE if w in known or w == "desk"),
+            *cables,
+            *own,
+        ],
         "options": {
             "board": {**general, "profile": "quick"},
             "boot": {"medium": str(medium), "power": power},
+            **({"desk": {"machine": machine, "disks": list(identity.disks)}} if machine else {}),
             **({"absent": dict(absent)} if absent else {}),
             **{word: said["options"][word] for word in cables},
             **own,
@@ -108,6 +120,14 @@ def write(
     about = f"# As `evmperf desk` found it{f', like {like.name}' if like else ''}.\n"
     text = about + yaml.safe_dump(data, sort_keys=False)
     return copying.written(folder / f"desk-{name}.yaml", text, "w", private=True)
+
+
+def address(board: boards.Board) -> SshAddress | None:
+    """Where a desk's file reaches the board over SSH."""
+    service, key = board.resources.get("NetworkService"), board.drivers.get("SSHDriver", {}).get("keyfile")
+    if not service:
+        return None
+    return SshAddress(service["username"], service["address"], service.get("port", 22), key or "")
 
 
 def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, str]:

@@ -14,7 +14,7 @@ from evmperf.model.shelltext import ShellTexts
 _SHELL = ShellTexts(__file__)
 _PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
 _END = re.compile(r"evmperf-end")
-_LOGIN_S, _ANSWER_S, _SSH_S, _BOOT_S = 20.0, 20.0, 15.0, 240.0
+_LOGIN_S, _ANSWER_S, _BOOT_S = 20.0, 20.0, 240.0
 _WORDS = 25
 """Programs that one line asks for."""
 _SSH_OPTIONS = (
@@ -23,7 +23,9 @@ _SSH_OPTIONS = (
 )
 _TEXT = 120
 """Characters of one thing that a board says of itself."""
-_PLACES = ("model", "soc", "os", "kernel", "root", "user", "login", "sudo")
+_PLACES = ("model", "soc", "os", "kernel", "root", "user", "login", "sudo", "machine")
+_BUSES = (("pcie", r"\S+/nvme/"), ("usb", r"\S+/usb\d"), ("ufs", r"\S*[/.]ufs"), ("sata", r"\S+/ata\d"))
+"""What the path of a disk in sysfs shows of it."""
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,31}")
 
 
@@ -56,17 +58,71 @@ class BoardIdentity:
     user: str = ""
     login: str = ""
     sudo: str = ""
+    machine: str = ""
     compatible: tuple[str, ...] = ()
     tools: frozenset[str] = frozenset()
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
     prompt: str = ""
+    disks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What may spoil figures before they are measured, None where the board does not tell; memory in MiB."""
+
+    cpus: int | None = None
+    load: float | None = None
+    governor: str = ""
+    temperature_c: float | None = None
+    available_mib: int | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether other processes leave the board to a benchmark."""
+        return self.load is None or self.load <= _IDLE
+
+    def words(self) -> list[tuple[str, bool]]:
+        """Each in words, and whether it spoils figures."""
+        found = []
+        if self.load is not None:
+            found.append((f"load {self.load:g} of {self.cpus or '?'} CPUs", not self.is_idle))
+        if self.governor:
+            found.append((f"governor {self.governor}", self.governor == "powersave"))
+        if self.temperature_c is not None:
+            found.append((f"{self.temperature_c:.0f} °C", self.temperature_c > _HOT_C))
+        if self.available_mib is not None:
+            found.append((f"{self.available_mib} MiB of memory free", self.available_mib < _LITTLE_MIB))
+        return found
+
+
+_IDLE, _HOT_C, _LITTLE_MIB = 0.5, 75.0, 64
+
+
+def state(way: Voice | SshAddress, password: str | None = None, user: str = "root") -> Readiness:
+    """Ask for the board's state; raises as `ask`."""
+    said = dict(
+        re.findall(r"^(\w+): +(\S.*?)\s*$", ask(way, _SHELL("state"), password, user)[0], re.MULTILINE)
+    )
+
+    def number(word: str, pattern: str = r"(\d{1,9}(?:\.\d{1,3})?)") -> float | None:
+        match = re.fullmatch(pattern, said.get(word, ""))
+        return float(match[1]) if match else None
+
+    cpus, heat, free = number("cpus"), number("temperature"), number("memory", r"\d+ (\d{1,12})")
+    return Readiness(
+        int(cpus) if cpus else None,
+        number("load"),
+        said.get("governor", "") if re.fullmatch(r"[a-z]{1,20}", said.get("governor", "")) else "",
+        heat / 1000 if heat else None,
+        int(free) // 1024 if free else None,
+    )
 
 
 def question(tools: Iterable[str]) -> str:
     """Shell text that only reads, in lines that busybox's shell takes (1 KiB)."""
     words = sorted(tools)
     chunks = (" ".join(words[at : at + _WORDS]) for at in range(0, len(words), _WORDS))
-    about = _SHELL("question", further=FURTHER_PROGRAMS)
+    about = f"{_SHELL('question', further=FURTHER_PROGRAMS)}\n{_SHELL('disks')}"
     there = "case $t in /*) [ -d $t ];; *) command -v $t >/dev/null 2>&1;; esac && echo tool: $t"
     return "\n".join([about, *(f"for t in {chunk}; do {there}; done" for chunk in chunks)])
 
@@ -82,6 +138,8 @@ def answer(said: str, prompt: str = "") -> BoardIdentity:
     first = {name: found[name][0] for name in _PLACES if name in found}
     if not _NAME.fullmatch(first.get("login", "")):
         first.pop("login", None)
+    named = [text for word in ("model", "dmi", "host") for text in found.get(word, ())]
+    first |= {"model": named[0]} if named else {}
     compatible = tuple(" ".join(found.get("compatible", ())).split())
     tools = frozenset(
         word for word in found.get("tool", ()) if re.fullmatch(r"[\w.+-]+|(?:/[\w.+-]+)+", word)
@@ -91,22 +149,51 @@ def answer(said: str, prompt: str = "") -> BoardIdentity:
         for name, *addresses in map(str.split, found.get("link", ()))
         if re.fullmatch(r"[\w.-]{1,15}", name)
     }
-    return BoardIdentity(**first, compatible=compatible, tools=tools, links=links, prompt=prompt)
+    return BoardIdentity(
+        **first,
+        compatible=compatible,
+        tools=tools,
+        links=links,
+        prompt=prompt,
+        disks=_disks(found.get("disk", ())),
+    )
+
+
+def _disks(said: Iterable[str]) -> tuple[str, ...]:
+    """Disks as the board file has them, KIND=/dev/NAME, those of a kind counted."""
+    found: dict[str, str] = {}
+    for line in said:
+        match = re.fullmatch(r"(\w{1,32})(?: (MMC|SD|\d))? (/sys/\S+)", line)
+        if not match:
+            continue
+        name, card, path = match.groups()
+        buses = (bus for bus, pattern in _BUSES if re.match(pattern, path))
+        kind = {"MMC": "emmc", "SD": "mmcsd"}.get(card or "") or next(buses, "disk")
+        number = sum(known.partition(" ")[0] == kind for known in found)
+        found[f"{kind} {number + 1}" if number else kind] = f"/dev/{name}"
+    return tuple(f"{kind}={device}" for kind, device in found.items())
 
 
 def ask(
-    way: Voice | SshAddress, command: str, password: str | None = None, user: str = "root"
+    way: Voice | SshAddress,
+    command: str,
+    password: str | None = None,
+    user: str = "root",
+    *,
+    within_s: float = _ANSWER_S,
 ) -> tuple[str, str]:
-    """What lines of shell print as root on the board, and the console's prompt ("" over SSH).
+    """What lines of shell print as root on the board, each `within_s`, and the console's prompt, "" over SSH.
 
     On a console `user` logs in, with sudo if that is not root. Raises PasswordWanted, UsageError, LabError.
     """
     if isinstance(way, SshAddress):
-        return _over_ssh(way, command)
-    return _over_serial(way, command, password, user)
+        return _over_ssh(way, command, within_s)
+    return _over_serial(way, command, password, user, within_s)
 
 
-def _over_serial(voice: Voice, command: str, password: str | None, user: str) -> tuple[str, str]:
+def _over_serial(
+    voice: Voice, command: str, password: str | None, user: str, within_s: float
+) -> tuple[str, str]:
     with PortLine(voice.port.path, voice.baud) as line:
         said = line.ask("\n", _PROMPT, _LOGIN_S)
         typed: list[str | None] = []
@@ -127,7 +214,7 @@ def _over_serial(voice: Voice, command: str, password: str | None, user: str) ->
         prompt = said.rpartition("\n")[2]
         said = ""
         for one in command.splitlines():
-            said += line.ask(f"{one}; echo evm'perf-end'\n", _END, _ANSWER_S)
+            said += line.ask(f"{one}; echo evm'perf-end'\n", _END, within_s)
         return said, prompt
 
 
@@ -138,14 +225,14 @@ def booted(voice: Voice) -> Voice:
     return Voice(voice.port, heard(said), said, voice.baud)
 
 
-def _over_ssh(address: SshAddress, command: str) -> tuple[str, str]:
+def _over_ssh(address: SshAddress, command: str, within_s: float) -> tuple[str, str]:
     name = f"{address.user}@{address.host}"
     options = [*_SSH_OPTIONS, "-p", str(address.port), *(["-i", address.key] if address.key else [])]
     tester = SshTester(name, options, name)
     try:
-        return tester.run(command, _SSH_S).text, ""
+        return tester.run(command, within_s).text, ""
     except ToolError:
-        raise LabError(f"{name} does not answer within {_SSH_S:g} s") from None
+        raise LabError(f"{name} does not answer within {within_s:g} s") from None
     except LabError as error:
         remedy = f"put a key there first (ssh-copy-id {name})"
         raise LabError(f"{error}; where it wants a password, {remedy}") from None

@@ -1,0 +1,42 @@
+"""evmperf's own small program for boards where nothing is installed: `gauge.c` says what it measures, `make
+gauge` compiles it for the machines whose names (`uname -m`) its programs here have.
+"""
+
+import base64
+import gzip
+from pathlib import Path
+
+from evmperf.benchmarks.tools import programs
+from evmperf.model.shelltext import ShellTexts
+
+NAME = "evmperf-gauge"
+TEXT_FILE = "gauge.txt"
+MACHINES = ("aarch64", "armv7l", "riscv64", "x86_64")
+
+_HERE = Path(__file__).parent
+_SHELL = ShellTexts(str(_HERE / "gauge"))
+
+
+def machine(kernel: str) -> str:
+    """Which program runs on a kernel that calls its machine so, "" for none."""
+    found = {"armv8l": "armv7l"}.get(kernel, kernel)
+    return found if found in MACHINES else ""
+
+
+def command(machine_name: str, words: str) -> str:
+    """Shell text that brings the program to the board, runs it, leaves what it printed in TEXT_FILE, and
+    removes it.
+    """
+    program = (_HERE / f"{machine_name}.bin").read_bytes()
+    packed = base64.b64encode(gzip.compress(program, mtime=0)).decode()
+    return _SHELL("run", packed=packed, words=words, text_file=TEXT_FILE)
+
+
+def figure(text: str, name: str, unit: str) -> float:
+    """The figure of that name in that unit; raises RefusedOutput."""
+    return programs.standin(text, NAME, name, unit)
+
+
+def has(text: str, name: str) -> bool:
+    """Whether the program printed that figure, which not every board has."""
+    return f"\n{name} " in text
