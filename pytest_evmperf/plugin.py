@@ -135,7 +135,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order what is measured so that few power cycles do, and skip what the board cannot."""
     measuring = [item for item in items if what_is_measured(item)]
-    if not measuring:
+    if not any(map(_needs_board, items)):
         return
     session = config.stash.get(SESSION, None)
     if session is None:
@@ -175,7 +175,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     ]
     if session.config.option.collectonly:
         return
-    held = measuring.planned or (JOIN in os.environ and session.config.option.leave_out)
+    own = any(map(_needs_board, session.items))
+    held = measuring.planned or own or (JOIN in os.environ and session.config.option.leave_out)
     junit = session.config.option.xmlpath == str(measuring.folder / "junit.xml")  # nobody's choice
     if not measuring.planned and junit and all(map(_skips, session.items)):
         _write_nothing(session.config)
@@ -184,7 +185,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             measuring.check_image()
         if held:
             measuring.hold(session.config.option.lg_coordinator or "", teller(session.config))
-        if held and not measuring.planned:
+        if held and not measuring.planned and not own:
             # An earlier session had to leave it on when it was taken.
             measuring.switch_off(teller(session.config))
     except UsageError as error:
@@ -221,6 +222,11 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
 def _skips(item: pytest.Item) -> str:
     """Why an item is skipped, "" if it is not."""
     return next((str(mark.kwargs.get("reason", "skipped")) for mark in item.iter_markers("skip")), "")
+
+
+def _needs_board(item: pytest.Item) -> bool:
+    """Whether a test uses the board, to measure a case or for a lab's own purpose, and is not skipped."""
+    return "measuring" in getattr(item, "fixturenames", ()) and not any(item.iter_markers("skip"))
 
 
 def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:

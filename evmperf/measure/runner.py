@@ -146,12 +146,12 @@ class Runner:
         again = not any(map(benchmark.shared_key, declared))
         while True:
             tester = (self._beside(), self._tester_folder) if benchmark.tester_tools else None
-            around.before(self._linux(), benchmark.driver, tester)
+            around.before(self.linux(), benchmark.driver, tester)
             self._measure_over(progress)
             if not progress.performed:
                 return  # another case did it
             try:
-                progress.state = around.after(self._linux())
+                progress.state = around.after(self.linux())
             except BoardError as error:
                 # What was measured stands; the next case gets a board that was booted anew.
                 self.bench.abandon()
@@ -211,7 +211,7 @@ class Runner:
                 raise BoardError(self.broken)
         if not self._has_facts and progress.samples and not arguments:
             # The board is at its login prompt; a boot time needs the facts, such as the kernel.
-            self._linux()
+            self.linux()
 
     def _measure_cycle(self, progress: StepProgress, cycle: int, arguments: str) -> bool:
         """One cold boot, repeated if the lab's clock failed; False, and recorded, if the board failed."""
@@ -243,7 +243,7 @@ class Runner:
                 progress.add(readings, cycle, self._clock.time_ns())
                 return True
 
-    def _linux(self) -> Shell:
+    def linux(self) -> Shell:
         """The shell, with the wrapper installed and the facts gathered."""
         shell = self._reach(self.bench.shell)
         if shell is not self._installed_on:
@@ -257,7 +257,7 @@ class Runner:
     def _check_tools(self, progress: StepProgress) -> None:
         """Record the versions of the benchmark's tools; raises ToolError for a missing one."""
         benchmark = progress.benchmark
-        self._linux()
+        self.linux()
         known = self.spool.run.facts.tools
         for tool in benchmark.tools_on(self.bench.board):
             if tool not in known:
@@ -290,10 +290,10 @@ class Runner:
             return self._perform_metered(step, progress)
         if step.where is Where.TESTER:
             return self._perform_in_linux(self._beside(), step, progress, self._tester_folder)
-        return self._perform_in_linux(self._linux(), step, progress, STEP_FOLDER)
+        return self._perform_in_linux(self.linux(), step, progress, STEP_FOLDER)
 
     def _perform_metered(self, step: MeasurePower, progress: StepProgress) -> Outputs:
-        meter, shell = self.bench.meter(), self._linux()
+        meter, shell = self.bench.meter(), self.linux()
         began, busy_s = self._clock.monotonic(), progress.tool_s
 
         def run(command: Command) -> Outputs:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from evmperf.measure.runs.spool import read_results
+
 ROOT = Path(__file__).resolve().parents[2]
 
 OWN_BENCHMARK = '''
@@ -24,8 +26,23 @@ BENCHMARK = replace(VFAT, name="emmc_ours", title="Our table")
 '''
 
 OWN_TEST = """
-def test_ours():
-    assert True
+import pytest
+
+from evmperf.model.units import Unit
+
+pytestmark = pytest.mark.lg_feature("emmc")
+
+
+def test_ours(board, shell, console, record):
+    reply = shell.run("cat /proc/uptime", timeout_s=10)
+    record("uptime", [float(reply.text.split()[0])], Unit.SECOND)
+    shell.run("echo we were here > /dev/console", timeout_s=10)
+    assert "we were here" in console.text()
+    assert board.name == "virtual-evm"
+
+
+def test_ours_in_uboot(uboot):
+    assert "U-Boot" in uboot.run("version", timeout_s=10).text
 """
 
 
@@ -125,7 +142,7 @@ def test_tests_of_the_lab_and_of_evmperf_are_collected_together(installed, lab):
 
 @pytest.mark.virtual_evm
 def test_a_board_is_measured_from_there(installed, lab):
-    words = ("pytest", "--lg-env", "my-board.yaml", "-k", "emmc_vfat and 102400")
+    words = ("pytest", "--lg-env", "my-board.yaml", "-k", "(emmc_vfat and 102400) or ours")
     without = run(installed / words[0], *words[1:], cwd=lab)
     assert without.returncode != 0
     assert "make setup" in without.stdout
@@ -137,3 +154,6 @@ def test_a_board_is_measured_from_there(installed, lab):
     assert done.returncode == 0, done.stdout + done.stderr
     (found,) = (lab / "results").glob("*/run.json")
     assert json.loads(found.read_text())["facts"]["board_file"] == "my-board.yaml"
+    results = {r.benchmark: r for r in read_results(found.parent)}
+    assert 0 < results["ours"].values("uptime")[0] < 600
+    assert results["emmc_vfat"].status == "measured"

@@ -37,6 +37,7 @@ from evmperf.publish.influx import config as influx_config
 
 if TYPE_CHECKING:
     from evmperf.lab.bench import LabgridBench
+    from evmperf.measure.bench import Shell
     from evmperf.measure.runner import Runner
     from evmperf.publish.influx.push import Sender
 
@@ -101,6 +102,8 @@ class MeasuringSession:
         """Who works the power, where that is done by hand."""
         self.bench: LabgridBench | None = None
         self._closed = False
+        self._kept = 0
+        """Results that were not planned."""
         self._spool: Spool | None = None
         self._runner: Runner | None = None
         self._started_bench: Any = None
@@ -235,6 +238,18 @@ class MeasuringSession:
         self.results.append(result)
         return result
 
+    def keep(self, result: Result) -> None:
+        """Keep a result that somebody else measured on this board; raises LabError."""
+        assert self._spool is not None
+        self._spool.append(result)
+        self.results.append(result)
+        self._kept += 1
+
+    def shell(self) -> Shell:
+        """A root shell in Linux, whose facts are in the run; boots the board if necessary."""
+        assert self._runner is not None
+        return self._runner.linux()
+
     def fail(self, error: EvmperfError) -> str:
         """Keep the error that ends the session; returns why it ends, in words."""
         if isinstance(error, BoardLost):
@@ -331,7 +346,7 @@ class MeasuringSession:
         if self.interrupted and not cut:
             by = f" by {self.signals.by}" if self.signals.by not in ("", "SIGINT") else ""
             cut = (Ending.CUT, f"Interrupted{by}", "")
-        return ended.of(self.board.name, self.results, len(self.planned), cut)
+        return ended.of(self.board.name, self.results, len(self.planned) + self._kept, cut)
 
     @property
     def status(self) -> ExitStatus | None:
