@@ -216,3 +216,10 @@ WAIT = argument(
     metavar="TIME",
     help="time to wait for a board in use: 90s, 30m (default: none)",
 )
+STORE = argument(
+    "--from",
+    default="history",
+    dest="source",
+    metavar="DIR|history|baselines",
+    help="where the runs are (default: history, the lab's store)",
+)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -24,7 +25,6 @@ from evmperf.publish.pages import look
 from evmperf.publish.site import board
 from evmperf.publish.site.board import BoardSummary, Reader, SiteJob, headline, state
 from evmperf.publish.site.pages import Folder, is_published, slug
-from evmperf.publish.store.source import StoredRuns
 
 _GUIDE_PAGE = "guide/index.html"
 """Where the performance guide is, if it is part of the site."""
@@ -61,7 +61,7 @@ def write(out: Path, *sources: RunSource, reports: str = "") -> Written:
         raise UsageError(f"{where}: holds no runs to make a site of; measure a board first")
     try:
         look.write(out / "static")
-        alone = all(isinstance(source, SpoolFolder | StoredRuns) for source in sources)
+        alone = all(isinstance(source, SpoolFolder | _OfLabs) for source in sources)
         summaries = list(_boards(jobs, alone=alone))
         pages = _write_fleet(out, [one for one in summaries if one.runs])
     except OSError as error:
@@ -92,13 +92,17 @@ def _jobs(
     return jobs
 
 
+@runtime_checkable
+class _OfLabs(Protocol):
+    def parts(self) -> Iterator[tuple[str, str, int, Reader]]: ...
+
+
 def _parts(source: RunSource, problems: list[str]) -> Iterator[tuple[str, str, int, Reader]]:
     """Each board of a source: lab, name, number of runs, and what reads them. A store is read when its
     board is written: the runs of a large lab are more than should be held at once.
     """
-    if isinstance(source, StoredRuns):
-        for lab, name, count in source.boards():
-            yield lab, name, count, functools.partial(StoredRuns(source.place, lab).runs, name)
+    if isinstance(source, _OfLabs):
+        yield from source.parts()
         return
     found = source.runs(left_out=problems.append) if isinstance(source, SpoolFolder) else source.runs()
     kept: dict[tuple[str, str], list[StoredRun]] = {}

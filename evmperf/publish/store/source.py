@@ -78,6 +78,11 @@ class StoredRuns:
                 what = f"{row['run']} {row['record']} {row['number']}"
                 spool.leave_out(f"{self}: {what}: is damaged: {error}")
 
+    def parts(self) -> Iterator[tuple[str, str, int, Callable[[], list[StoredRun]]]]:
+        """Each board as its lab, its name, its number of runs, and what reads them."""
+        for lab, name, count in self.boards():
+            yield lab, name, count, functools.partial(StoredRuns(self.place, lab).runs, name)
+
     def boards(self) -> list[tuple[str, str, int]]:
         """Each board as its lab, its name, and the number of its runs without guides and variations."""
         found = self.asked(
