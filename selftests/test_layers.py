@@ -40,8 +40,8 @@ DOORS = {
     "benchmarks": "benchmark catalogue control step wording families.boot families.scratch tables.latencies "
     "tools.control tools.gauge tools.meter tools.systemd_analyze",
     "measure": "around bench boardfile provenance runner shellstep signals runs.casefile runs.differences "
-    "runs.folders runs.history runs.spool runs.stamps state.answers state.buses state.contrast state.look "
-    "state.rules",
+    "runs.folders runs.history runs.spool runs.stamps state.answers state.buses state.causes state.contrast "
+    "state.finding state.look state.machine state.rules",
     "guides": "published.artefacts published.declared published.dialect published.identity published.meaning "
     "published.record published.releases published.sheets published.source published.steady "
     "reading.conditions reading.importer reading.match reading.rows reading.sheet reading.source "

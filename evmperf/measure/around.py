@@ -4,6 +4,7 @@ import shlex
 from dataclasses import replace
 
 from evmperf.boards.board import Board
+from evmperf.measure import hostload
 from evmperf.measure.bench import Clock, Shell, Steps
 from evmperf.measure.state import look
 from evmperf.measure.state.look import BoardLook
@@ -49,6 +50,11 @@ class Around:
         self._driver = driver
         self._last = self._look(shell)
 
+    def cut(self, why: str) -> State | None:
+        """The state before a case whose board or lab failed in it, which nobody can look at now."""
+        before, self._last = self._last, None
+        return State(shown=before.shown, missing=why) if before else None
+
     def after(self, shell: Shell) -> State:
         """Look again; what the case did. Raises BoardError or LabError."""
         before, self._last = self._last, None
@@ -67,13 +73,20 @@ class Around:
                 # Apart from the look: until it is there, nobody knows when the clock was read.
                 self._steps.run(shell, f"printf %s {text} >{there}", look.SECONDS, quiet=True, label="look")
             began = self._clock.monotonic()
-            files = self._steps.run(shell, f". {there}", look.SECONDS, label="state").files
+            done = self._steps.run(shell, f". {there}", look.SECONDS, label="state")
         except ToolError as error:
             self._missing = str(error)
             return None
         self._there.add(self._driver)
-        found = look.parse(files.get(look.FILE, ""))
-        found = replace(found, earliest_s=began, latest_s=self._clock.monotonic())
+        found = look.parse(done.files.get(look.FILE, ""))
+        found = replace(
+            found,
+            # The same work each time: what it takes tells how fast the whole machine is.
+            shown={**found.shown, "look_ms": round(done.busy_s * 1000)},
+            counters={**found.counters, **(hostload.counters() if self._board.is_virtual else {})},
+            earliest_s=began,
+            latest_s=self._clock.monotonic(),
+        )
         if self._first.uptime_s is None:
             self._first = found
         return self._with_tester(found)

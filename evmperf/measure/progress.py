@@ -6,7 +6,7 @@ from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import Plan, Trial
-from evmperf.measure.state.rules import Finding
+from evmperf.measure.state.finding import Finding
 from evmperf.model import anytime
 from evmperf.model.errors import Kind
 from evmperf.model.repeats import Repeats

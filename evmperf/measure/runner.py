@@ -18,8 +18,8 @@ from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.procedure import Executions, Perform, Procedure, perform_metered
 from evmperf.measure.progress import StepProgress
 from evmperf.measure.runs.spool import Spool
-from evmperf.measure.state import buses, rules
-from evmperf.measure.state.rules import Finding
+from evmperf.measure.state import buses, look, rules
+from evmperf.measure.state.finding import Finding
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, Stopped, ToolError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
@@ -147,7 +147,11 @@ class Runner:
         while True:
             tester = (self._beside(), self._tester_folder) if benchmark.tester_tools else None
             around.before(self.linux(), benchmark.driver, tester)
-            self._measure_over(progress)
+            try:
+                self._measure_over(progress)
+            except EvmperfError as error:
+                progress.state = around.cut(str(error))
+                raise
             if not progress.performed:
                 return  # another case did it
             try:
@@ -305,16 +309,19 @@ class Runner:
         return outputs
 
     def _perform_in_linux(self, shell: Shell, step: Command, progress: StepProgress, folder: str) -> Outputs:
+        progress.performed += 1  # a step that hangs is one, too: its case has its state
+        command = step.command
+        if self._around and isinstance(step, CleanUp):
+            command = f"{look.MOUNTED}{command}"
         output = self._steps.run(
             shell,
-            step.command,
+            command,
             step.timeout_s,
             quiet=isinstance(step, Prepare | CleanUp),
             folder=folder,
             label=progress.benchmark.label(progress.case, step),
         )
         progress.tool_s += output.busy_s
-        progress.performed += 1
         _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
         if output.fetches > 1:
             again = progress.conditions.get("fetched_again", 0) + output.fetches - 1

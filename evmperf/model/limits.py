@@ -29,8 +29,8 @@ STEP_BYTES = 64 * MIB
 STEP_FILES = 1000
 """Files that one step may leave."""
 LOOK_LINES = 2000
-"""Of a look at the board's state; eight cores and all there is make 200."""
-LOOK_CHARS = 90
+"""Of a look at the board's state; eight cores and all there is make 500."""
+LOOK_CHARS = 400
 """Of one value in it."""
 
 QUEUE_BYTES = 32 * MIB

@@ -11,7 +11,9 @@ The SD card's slower mode is its host's clock: QEMU's card says so and is as fas
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -34,6 +36,7 @@ from evmperf.model.run import Run
 from selftests.instruments import command
 from selftests.support import virtualbench
 
+EXT4 = ("emmc_ext4_fio_1g", "1m")
 EMMC, SD = ("emmc_raw_fio_1g", "4k"), ("mmcsd_raw_fio_1g", "4k")
 NVME, WIRE = ("pcie_nvme_ext4_fio_10g", "4k"), ("eth_icssg_tcp_bidir", "")
 _QUEUE = "/sys/block/mmcblk0/queue"
@@ -43,6 +46,13 @@ _READER = (
     "echo $! >/tmp/fault"
 )
 _END = "kill $(cat /tmp/fault); sleep 0.2"
+_GROUP = (
+    "mkdir -p /sys/fs/cgroup; g=/sys/fs/cgroup; mountpoint -q $g || mount -t cgroup2 none $g; "
+    "echo '+cpu +io' >$g/cgroup.subtree_control; mkdir -p $g/fault; "
+    "echo $PPID >$g/fault/cgroup.procs; g=$g/fault"
+)
+_UNGROUP = "g=/sys/fs/cgroup; for p in $PPID $$; do echo $p >$g/cgroup.procs; done; rmdir $g/fault"
+_TRACE = "t=/sys/kernel/tracing; [ -e $t/current_tracer ] || mount -t tracefs none $t"
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,95 @@ FAULTS = (
         ("ethtool-k.tcp-segmentation-offload", "ethtool-k.generic-segmentation-offload"),
     ),
     _set("small socket buffers", "/proc/sys/net/ipv4/tcp_wmem", "4096 8192 8192", "tcp_wmem", WIRE),
+    Fault(
+        "a control group's CPU quota",
+        f"{_GROUP}; echo '20000 100000' >$g/cpu.max",
+        _UNGROUP,
+        EMMC,
+        ("quota",),
+    ),
+    Fault("a shell on one CPU", "taskset -p 2 $PPID", "taskset -p 3 $PPID", EMMC, ("pinned",)),
+    Fault(
+        "jobs that begin and end",
+        "(while :; do for n in 1 2 3; do (i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done) & done; "
+        "wait; done) >/dev/null 2>&1 & echo $! >/tmp/fault",
+        _END,
+        EMMC,
+        ("beside",),
+    ),
+    Fault(
+        "three scripts that poll",
+        "for n in 1 2 3; do (while :; do cat /proc/meminfo /proc/stat; done) >/dev/null 2>&1 & echo $!; done "
+        ">/tmp/fault",
+        _END,
+        EMMC,
+        ("beside",),
+    ),
+    Fault(
+        "a journal of all data",
+        "cp /etc/mke2fs.conf /tmp/fault; "
+        "sed -i 's/^\\( *default_mntopts =.*\\)/\\1,journal_data/' /etc/mke2fs.conf; "
+        "grep -q journal_data /etc/mke2fs.conf",
+        "cp /tmp/fault /etc/mke2fs.conf",
+        EXT4,
+        ("journal", "mounted"),
+    ),
+    Fault(
+        "a small write cache",
+        "cat /proc/sys/vm/dirty_ratio >/tmp/fault; echo 16384 >/proc/sys/vm/dirty_bytes",
+        "cat /tmp/fault >/proc/sys/vm/dirty_ratio",
+        EXT4,
+        ("write cache", "sysctl.vm.dirty_bytes"),
+    ),
+    Fault(
+        "a control group's limit of I/O",
+        f'{_GROUP}; echo "$(cat /sys/block/mmcblk0/dev) rbps=2000000 wbps=2000000" >$g/io.max',
+        _UNGROUP,
+        EMMC,
+        ("group.io.max",),
+    ),
+    Fault(
+        "the kernel's function tracer",
+        f"{_TRACE}; echo function >$t/current_tracer",
+        f"{_TRACE}; echo nop >$t/current_tracer; umount $t",
+        EMMC,
+        ("tracer",),
+    ),
+    Fault(
+        "packets on the other port",
+        "ip link set eth0 up; "
+        "(while :; do busybox ping -q -c 1000 -i 0.0001 -w 3 10.0.2.2; done) >/dev/null 2>&1 & "
+        "echo $! >/tmp/fault",
+        _END,
+        EMMC,
+        ("packets", "beside"),
+    ),
+    Fault(
+        "the tester's small socket buffers",
+        "cat /proc/sys/net/ipv4/tcp_rmem >/tmp/fault-rmem; echo 4096 4096 4096 >/proc/sys/net/ipv4/tcp_rmem",
+        "cat /tmp/fault-rmem >/proc/sys/net/ipv4/tcp_rmem",
+        WIRE,
+        ("tester.tcp_rmem",),
+        "tester",
+    ),
+    Fault(
+        "many filters",
+        "tc qdisc add dev eth1 clsact; for n in $(seq 4500); do echo filter add dev eth1 egress prio $n u32 "
+        "match ip dport $n 0xffff action pass; done | tc -b -",
+        "tc qdisc del dev eth1 clsact",
+        WIRE,
+        ("filters", "tc_filters"),
+    ),
+    Fault("a small MTU", "ip link set eth1 mtu 600", "ip link set eth1 mtu 1500", WIRE, ("net.mtu",)),
+    Fault(
+        "a rate of the queue",
+        "tc qdisc replace dev eth1 root fq maxrate 30mbit",
+        "tc qdisc del dev eth1 root",
+        WIRE,
+        ("tc", "shaped"),
+    ),
+    Fault("a busy host", "", "", EMMC, ("host",), "host"),
+    Fault("arguments of the kernel", "maxcpus=1", "", EMMC, ("argument +maxcpus=1", "offline"), "boot"),
 )
 
 
@@ -171,8 +270,10 @@ class Found:
 
     @property
     def first(self) -> str:
-        """The rule of the first cause, "" where there is none."""
-        return next((cause.rule for answer in self.answers for cause in answer.causes[:1]), "")
+        """The rule of the first cause, "" where there is none; of a fault without harm, what was read."""
+        named = [answer.causes[:1] for answer in self.answers if answer.is_worse]
+        named = named or [answer.read[:1] for answer in self.answers if self.fault]
+        return next((cause.rule for causes in named for cause in causes), "")
 
     @property
     def is_right(self) -> bool:
@@ -187,6 +288,7 @@ class Board:
         self.bench = bench
         self._qmp = qmp
         self._folder = folder
+        self._hogs: list[subprocess.Popen[bytes]] = []
 
     def measure(self, name: str, *cases: tuple[str, str]) -> Path:
         """Measure cases into a run of their own; its folder."""
@@ -222,6 +324,16 @@ class Board:
     def _do(self, fault: Fault, text: str) -> None:
         if fault.where == "qemu":
             self._throttle(**json.loads(text))
+            return
+        if fault.where == "boot":
+            self.bench.cold_boot(text)
+            return
+        if fault.where == "host":
+            for hog in self._hogs:
+                hog.kill()
+                hog.wait()
+            hogs = 0 if self._hogs else 4 * (os.cpu_count() or 1)
+            self._hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(hogs)]
             return
         shell: Shell = self.bench.tester() if fault.where == "tester" else self.bench.shell()
         if fault.where == "tester":
@@ -283,7 +395,7 @@ def main(words: Sequence[str] | None = None) -> None:
         for found in run(Path(folder), chosen):
             right += found.is_right and found.fault is not None
             name = found.fault.name if found.fault else "none (a healthy board)"
-            causes = [cause for answer in found.answers[:1] for cause in answer.causes]
+            causes = [c for answer in found.answers for c in (*answer.causes, *answer.read)][:4]
             said = "; ".join(cause.evidence for cause in causes) or "no cause"
             print("right" if found.is_right else "WRONG", f"{name}: {said}", sep="  ", flush=True)
     print(f"{right} of {len(chosen)} causes are named first")

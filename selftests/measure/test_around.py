@@ -131,7 +131,7 @@ def test_other_work_is_named(looking):
     result = runner.measure(FINE, CASE)
     assert result.status is Status.MEASURED
     assert result.state.beside["a hog (4711)"] == 89.0
-    assert "a hog (4711) took" in result.conditions[MARKS]
+    assert "a hog (4711), with what it started, took" in result.conditions[MARKS]
 
 
 @pytest.mark.parametrize("error", [ToolError("it hung"), BoardError("it is gone")])
@@ -175,3 +175,29 @@ def test_figures_have_their_share_of_the_bus_and_impossible_ones_are_refused(loo
     result = runner.measure(bench, CASE)
     assert result.status is Status.REFUSED
     assert [failure.refused for failure in result.failures] == [True, True]
+
+
+def test_a_case_that_hangs_has_the_state_before_and_after_it(looking):
+    runner, steps = looking()
+    result = runner.measure(make(Measure("write", "sleep 9", 1, parse=parse)), CASE)
+    assert result.status is Status.FAILED
+    assert len(steps.looks) == 2
+    assert result.state.shown["cpu.online"] is not None
+    assert result.state.seconds > 0.5
+    assert not result.state.missing
+
+
+def test_a_case_whose_board_is_gone_has_the_state_before_it(looking):
+    runner, _ = looking()
+    gone = BoardError("it is gone")
+
+    class Gone(Steps):
+        def run(self, shell, command, timeout_s, **given):
+            if "sleep 9" in command:
+                raise gone
+            return super().run(shell, command, timeout_s, **given)
+
+    runner._steps = runner._around._steps = Gone()
+    result = runner.measure(make(Measure("write", "sleep 9", 1, parse=parse)), CASE)
+    assert result.state.shown["cpu.online"] is not None
+    assert result.state.missing == str(gone)

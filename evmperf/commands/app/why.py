@@ -4,20 +4,20 @@ would prove it.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, control
 from evmperf.commands.app.requests import Explained, Hear, Why
 from evmperf.guides.published import releases, source
 from evmperf.guides.reading import importer
 from evmperf.measure.runs.history import in_folder
 from evmperf.measure.runs.spool import results_in
-from evmperf.measure.state import buses, contrast, rules
-from evmperf.measure.state.answers import Answer, Cause, price
-from evmperf.measure.state.rules import Finding
+from evmperf.measure.state import buses, causes, contrast, machine, rules
+from evmperf.measure.state.answers import Answer, Cause, weigh
+from evmperf.measure.state.finding import Finding
 from evmperf.model import comparable
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Baseline, Figure, Key, figures
@@ -32,23 +32,15 @@ _FULL = 0.9
 """Share of the bus above which the bus itself is what limits."""
 _BUSY = 0.95
 """Part of all CPUs' time above which they are what limits."""
-_STOLEN = 0.05
-"""Part of the CPUs' time that the host of a virtual board may take."""
-
-_POLICIES = "for p in /sys/devices/system/cpu/cpufreq/policy*; do "
-_AB = "evmperf ab BOARD.yaml -k {benchmark} --b 'run:"
+_GOVERNOR = (
+    "evmperf ab BOARD.yaml -k {benchmark} --b 'run:for p in /sys/devices/system/cpu/cpufreq/policy*; do "
+    "echo performance >$p/scaling_governor; done'"
+)
 _PROOFS = {
-    "limited": f"{_AB}{_POLICIES}cat $p/cpuinfo_max_freq >$p/scaling_max_freq; done'",
-    "governor": f"{_AB}{_POLICIES}echo performance >$p/scaling_governor; done'",
     "alike": "evmperf explain {run} ANOTHER_RUN",
     "mode": "grep -iE 'mmc|usb|tuning|speed' RESULTS/{run}/facts/dmesg",
 }
-"""What proves a cause (the kernel says why it took no better mode); for the others the case is
-measured again without it.
-"""
-_AGAIN = "pytest --lg-env BOARD.yaml -k {benchmark}"
-_SYMPTOMS = ("bus", "processor", "host", "device", "loss", "queue.nr_requests")
-"""What a cause leads to as well: they come after it."""
+"""What proves a cause of buses and conditions: the kernel says why it took no better mode."""
 
 GUIDE_FILE = "guide:"
 """Before the file of a guide that a run is held against."""
@@ -67,11 +59,18 @@ class _Other:
     states: States = field(default_factory=dict)
     module: str = ""
     """What TI's list of evaluation modules says of the board."""
+    loops: Mapping[str, float] = field(default_factory=dict)
+    """By run: the mean time of its control loop (ms)."""
 
     def known(self, other: Figure) -> str:
         """All that is known of the other figure's conditions; "" for a run's, whose facts are known."""
         tools = f"measured with {', '.join(other.result.tools)}" if other.result.tools else ""
         return "" if self.states else "; ".join(filter(None, (self.module, tools)))
+
+    def control(self, run: Run) -> float:
+        """How many times longer the control loop of a run took than the other run's; 0 where unknown."""
+        ours, theirs = self.loops.get(run.id), self.loops.get(self.name)
+        return ours / theirs if ours and theirs else 0.0
 
     @property
     def name(self) -> str:
@@ -103,7 +102,8 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
         named = guide != request.against
         there = importer.stored(Path(guide), run.board) if named else in_folder(Path(guide))
         well = Baseline(run, there.run, figures(there.results()))
-        other = _Other(well, other.history, _states(there.results()))
+        loops = {run.id: _loop(results_in(folder)), there.run.id: _loop(there.results())}
+        other = _Other(well, other.history, _states(there.results()), loops=loops)
     answers: list[Answer] = []
     for result in (result for result in results_in(folder) if _asked(request, result)):
         found = _answers(run, result, _state(states, result), other, asked=bool(request.case))
@@ -131,6 +131,12 @@ def _states(results: Iterable[Result]) -> States:
     return {key: result.state for result in results if result.state for key in _keys(result)}
 
 
+def _loop(results: Iterable[Result]) -> float:
+    """The mean time of a session's control loop (ms), 0 without one."""
+    times = [v for r in results if r.benchmark == control.NAME for v in r.values(control.LOOP.name)]
+    return sum(times) / len(times) if times else 0.0
+
+
 def _state(states: States, result: Result) -> State | None:
     return next((states[key] for key in _keys(result) if key in states), None)
 
@@ -146,8 +152,11 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
     for key, figure in figures([result]).items():
         other = published.figures.get(key) if published else None
         other = other if other and other.unit == figure.unit else None
-        if not asked and not (other and _worse(figure, other, better.get(key.metric))):
+        is_worse = not other or _worse(figure, other, better.get(key.metric))
+        if not asked and not (other and is_worse):
             continue
+        sides = (figure, other if is_worse else None)
+        named = tuple(_causes(run, result, state, held, sides))
         before = ((release, there.get(key)) for release, there in history.items())
         yield structs.replace(
             answer,
@@ -160,7 +169,9 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
             share=state.shares.get(key.metric) if state else None,
             bus=state.bus if state else "",
             known=held.known(other) if other else "",
-            causes=tuple(_causes(run, result, state, held, (figure, other))),
+            causes=named if is_worse else (),
+            read=() if is_worse else named,
+            is_worse=is_worse,
         )
 
 
@@ -177,36 +188,34 @@ def _causes(
     held: _Other,
     sides: tuple[Figure | None, Figure | None] = (None, None),
 ) -> list[Cause]:
-    """What was read and would explain a difference: causes before what they lead to, and of each
-    what explains most first. What holds in the other run as well explains nothing.
+    """What was read and is able to explain a difference. What holds in the other run as well, as much,
+    explains nothing.
     """
     found: list[Finding] = []
     figure, other = sides
-    metric = figure.key.metric if figure else ""
     if held.baseline and other:
         ours = comparable.of_result(run, result)
         differs = comparable.difference(ours, comparable.of_result(held.baseline.published, other.result))
         found += [Finding("alike", f"not measured alike: {differs}")] if differs else []
     if state:
-        found += _judged(state, result)
+        found += _judged(state, result, run.board)
         if not run.facts.virtual:
             found += buses.findings(result, run.board)
             found += _above(state, figure, other) if figure and other else []
             found += _slower_clock(state, held.module) if other else []
     if held.baseline and held.states:
         found += contrast.arguments(run, held.baseline.published)
-    if state and (there := _state(held.states, result)):
-        as_well = {_what(finding) for finding in _judged(there, result)}
-        found = [finding for finding in found if _what(finding) not in as_well]
+    there = _state(held.states, result) if state else None
+    if state and there:
+        found = contrast.beyond(found, _judged(there, result, run.board))
         found += contrast.between(state, there, held.name)
         found += contrast.slower(state, there, held.name)
-    causes = []
-    for one in found:
-        proof = _PROOFS.get(one.rule, _AGAIN).format(benchmark=result.benchmark, run=run.id)
-        size, elsewhere = price(one.rule, run.board, metric)
-        most = min(filter(None, (size, one.size)), default=None)
-        causes.append(Cause(one.rule, one.reason, proof, most, elsewhere))
-    return sorted(causes, key=lambda cause: (cause.rule in _SYMPTOMS, -(cause.size or 0)))
+        found += machine.slower(state, there, held.name, held.control(run))
+    found += machine.ports(state, there) if state else []
+    found = [replace(one, proof=one.proof or _PROOFS.get(one.rule, "")) for one in found]
+    times = figure.mean / other.mean if figure and other and figure.mean and other.mean else 1.0
+    names = {"benchmark": result.benchmark, "run": run.id}
+    return weigh(found, max(times, 1 / times), figure.key.metric if figure else "", names)
 
 
 def _above(state: State, ours: Figure, theirs: Figure) -> Iterator[Finding]:
@@ -225,17 +234,12 @@ def _slower_clock(state: State, module: str) -> Iterator[Finding]:
         published_khz = float(said[1]) * (1e6 if said[2] == "G" else 1e3)
         if (times := published_khz / max(*most, 1)) > 1 + rules.CLOCK:
             reason = f"the CPUs go to {max(most) / 1e3:g} MHz; published with {said[0]}"
-            yield Finding("slower CPU", reason, size=times)
+            yield Finding("slower CPU", reason, size=times, whole=True)
 
 
-def _judged(state: State, result: Result) -> list[Finding]:
+def _judged(state: State, result: Result, board: str) -> list[Finding]:
     ours_too = tuple(name.removeprefix("tester ") for name in result.tools)
-    return [*rules.judge(state, ours_too), *_read(state)]
-
-
-def _what(finding: Finding) -> str:
-    """What a finding is about, without its numbers."""
-    return re.sub(r"\d+", "", finding.reason)
+    return [*rules.judge(state, ours_too), *causes.findings(state, result.driver, board), *_read(state)]
 
 
 def _read(state: State) -> Iterator[Finding]:
@@ -247,15 +251,11 @@ def _read(state: State) -> Iterator[Finding]:
     total = sum(ticks.values())
     if total and 1 - (ticks.get("cpu_idle", 0) + ticks.get("cpu_iowait", 0)) / total > _BUSY:
         yield Finding("processor", "all CPUs were busy during the case")
-    if total and ticks.get("cpu_steal", 0) / total > _STOLEN:
-        part = ticks["cpu_steal"] / total
-        reason = f"the virtual board's host took {part:.0%} of its CPUs"
-        yield Finding("host", reason, size=1 / (1 - part))
     for name, governor in state.shown.items():
         policy = name.removesuffix(".scaling_governor")
         if policy != name and governor != "performance" and (speed := _slowed(state, policy)) > 1:
             reason = f"{policy} ran {speed:.2f} times slower than it can, by governor {governor}"
-            yield Finding("governor", reason, size=speed)
+            yield Finding("governor", reason, size=speed, whole=True, proof=_GOVERNOR)
 
 
 def _slowed(state: State, policy: str) -> float:

@@ -1,29 +1,67 @@
-"""What `evmperf why` answers: a figure, what was read that may explain it, and what such causes cost.
+"""What `evmperf why` answers: a figure, and what was read that is able to explain it."""
 
-`python -m selftests.instruments.price_list` measures prices in turn on one board, and writes FILE.
-"""
-
-import functools
+import math
+import re
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from evmperf.model.places import project
+from evmperf.measure.state.finding import Finding
 from evmperf.model.stats import percent, rounded
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """What may explain a figure: the evidence that was read, how many times lower it makes the figure at most
-    (None: not known), and what would prove it; `elsewhere` is what it was measured to cost on other boards.
+    """What may explain a figure: the evidence that was read, how many times worse it makes the figure at most
+    (None: not known), and the command that takes it away, "" where there is none. `part` is what of the
+    difference that is, by logarithms, None where it may be all.
     """
 
     rule: str
     evidence: str
-    proof: str
+    proof: str = ""
     size: float | None = None
-    elsewhere: str = ""
+    part: float | None = None
 
     def __str__(self) -> str:
-        return f"{self.evidence} (up to {self.size:.2f} times)" if self.size else self.evidence
+        size = f" (up to {self.size:.2f} times)" if self.size else ""
+        return f"{self.evidence}{size}" + ("" if self.part is None else ": explains a part of it")
+
+
+_SYMPTOMS = frozenset(("bus", "processor", "device", "loss", "queue.nr_requests", "machine"))
+"""What a cause leads to as well: they come after it."""
+_LEAST_PART = 0.15
+"""Part of a difference below which a bound makes a bystander of a cause."""
+_WHOLE = 0.8
+"""Part of a difference from which on a cause may be all of it: bounds are estimates."""
+
+
+def weigh(findings: Iterable[Finding], times: float, metric: str, names: Mapping[str, str]) -> list[Cause]:
+    """The causes that can carry a difference of so many `times` (1: not known) in a metric.
+
+    What may be all of it comes before what is a part of it, the whole machine before a device, and symptoms
+    last; what is too small for a tenth of it or concerns other metrics is left out. `names` are the fields
+    of commands.
+    """
+    order: list[tuple[tuple[bool, bool, bool, float], Cause]] = []
+    for one in findings:
+        if one.metrics and metric and not re.fullmatch(one.metrics, metric):
+            continue
+        part = math.log(max(one.size, 1.0)) / math.log(times) if one.size and times > 1 else 1.0
+        if part < _LEAST_PART:
+            continue
+        partial = part < _WHOLE
+        cause = Cause(
+            one.rule,
+            one.reason,
+            one.proof.format_map(names),
+            one.size or None,
+            round(part, 3) if partial else None,
+        )
+        order.append(((one.rule in _SYMPTOMS, partial, not one.whole, -one.size), cause))
+    # A machine that is slower as a whole is no device's doing.
+    if any(cause.rule == "machine" and cause.part is None for _, cause in order):
+        order = [(key, cause) for key, cause in order if cause.rule not in ("device", "loss")]
+    return [cause for _, cause in sorted(order, key=lambda pair: pair[0])]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +87,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     known: str = ""
     notes: tuple[str, ...] = ()
     causes: tuple[Cause, ...]
+    read: tuple[Cause, ...] = ()
+    """Of a figure that is not worse: what would be causes, and did no harm."""
+    is_worse: bool = True
+    """Whether the figure is worse than the other one, as far as that is known."""
 
     @property
     def times(self) -> float:
@@ -78,44 +120,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         """What to do where no cause was read; "" where one was."""
         if self.causes:
             return ""
+        if not self.is_worse:
+            return "not worse: no cause"
         if self.looked:
             return "no reading explains it"
         return "the board's state around this case was not recorded: measure it again"
-
-
-FILE = project("baselines") / "prices.json"
-
-
-class Price(msgspec.Struct, frozen=True):
-    """How many times worse a figure was with a cause (its rule) than without: the mean of so many
-    blocks, and its 95 % interval.
-    """
-
-    cause: str
-    board: str
-    benchmark: str
-    case: str
-    metric: str
-    ratio: float
-    low: float
-    high: float
-    blocks: int
-
-    def __str__(self) -> str:
-        return f"{self.ratio:.2f} times ({self.low:.2f} to {self.high:.2f}) on {self.board}, {self.benchmark}"
-
-
-@functools.cache
-def prices() -> tuple[Price, ...]:
-    """All that were measured."""
-    return msgspec.json.decode(FILE.read_bytes(), type=tuple[Price, ...]) if FILE.is_file() else ()
-
-
-def price(cause: str, board: str, metric: str) -> tuple[float, str]:
-    """The size of a cause on this kind of board (0: not known), and what it was elsewhere, "" where
-    it was not measured.
-    """
-    # An interval with 1 in it does not tell that the cause costs anything.
-    same = [p for p in prices() if p.low > 1 and (p.cause, p.metric) == (cause, metric)]
-    here = max((one.ratio for one in same if one.board == board), default=0.0)
-    return here, "; ".join(str(one) for one in same if one.board != board)

@@ -25,7 +25,8 @@ from pathlib import Path
 import msgspec
 
 from evmperf.boards import modes
-from evmperf.measure.state.rules import Finding, leading, least
+from evmperf.measure.state.finding import Finding, leading
+from evmperf.measure.state.rules import least
 from evmperf.model.results import Result
 from evmperf.model.state import State, Value
 from evmperf.model.units import KIBIBYTE, MEBIBYTE, MEGABYTE, Unit

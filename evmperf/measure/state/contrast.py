@@ -1,11 +1,14 @@
 """What is different between the states of one case in two runs, and may make its figures worse."""
 
+import math
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 
-from evmperf.measure.state.rules import NO_LINK, Finding, cpus, leading
+from evmperf.measure.state.finding import Finding, cpus, leading
+from evmperf.measure.state.rules import NO_LINK
 from evmperf.model.run import Run
 from evmperf.model.state import State, Value
 
@@ -19,6 +22,17 @@ def _numbers(value: Value) -> tuple[float, ...]:
     """What it says in numbers; a line of a flash carries twice as much with D as with S."""
     found = re.findall(r"(\d{1,15}(?:\.\d{1,9})?)(D?)", str(value))
     return tuple(float(number) * (2 if double else 1) for number, double in found)
+
+
+def _signed(value: Value) -> tuple[float, ...]:
+    return tuple(map(float, re.findall(r"-?\d{1,9}", str(value))))
+
+
+def _limits(value: Value) -> tuple[float, ...]:
+    """Limits of I/O, the bytes and operations a second; no limit is the most."""
+    return tuple(
+        math.inf if text == "max" else float(text) for text in re.findall(r"=(max|\d{1,15})", str(value))
+    )
 
 
 def _timing(value: Value) -> tuple[float, ...]:
@@ -45,17 +59,38 @@ _SETTINGS: dict[str, Rank | None] = {
     r"queue\.scheduler|disk\.(?:model|firmware_rev)|card\.(?:name|fwrev)|ufs\.mode": None,
     r"usb\.(?:.*\.)?interface|(?:tester\.)?(?:ethtool-[ca]\..*|tc)": None,
     r"cpu\.isolated|sched_rt_runtime_us|.*current_clocksource|(?:crypto|display|alsa)\..*": None,
+    r"(?:tester\.)?sysctl\.(?!.*conntrack_count).*|mounted": None,
+    r"bdi\..*|queue\.(?:iosched\..*|wbt_lat_usec|rq_affinity)": None,
+    r"queue\.nomerges|(?:tester\.)?(?:route\..*|tc_part|net\.(?:queues|gro|napi|tx_q|thr).*)": None,
+    r"transparent_hugepage\.enabled|irq\..*\.affinity|rng_current": None,
+    r"(?:tester\.)?tc_filters": lambda value: tuple(-number for number in _numbers(value)),
+    r"group\.(?:cpu\.weight|memory\..*)|shell\.policy": _numbers,
+    r"group\.io\.max": _limits,
+    r"shell\.(?:nice|TracerPid)": lambda value: tuple(-number for number in _signed(value)),
 }
 """What somebody set or hardware agreed on, and the rank of its values: one of a higher rank than in the other
 run makes no figure worse. None: either may be the worse one. Records of 0.1 have parts of offloads, too.
 """
-_WHILE_USED = re.compile(r"(?:crypto|display|alsa)\..*")
+_METRICS = {
+    r"sysctl\.vm\.dirty.*|bdi\..*|queue\.(?:wbt_lat_usec|write_cache)": r"write_.*|.*latency.*|boot.*",
+    r"queue\.read_ahead_kb": r"read_.*|boot.*",
+}
+"""The metrics that a setting concerns, where that is not all."""
+_LIMITED = re.compile(r"group\..*|(?:tester\.)?tc_(?:filters|part)")
+"""What is better absent."""
+_WHOLE = re.compile(r"(?:shell|group\.cpu)\..*|cpu\..*|.*clocksource")
+"""Settings of the whole machine."""
+_WHILE_USED = re.compile(r"(?:crypto|display|alsa|irq)\..*|mounted")
 """What is there only while somebody uses it, and says nothing where it is not."""
 _BOUNDS = re.compile(r".*(?:clock|speed|width|freq|lane|mem|max_sectors_kb)")
 """Settings whose ratio bounds what they cost: a rate, or what is under way at a time."""
+_MORE = 1.15
+"""How many times larger the bound of a cause is that both runs have, where it explains a part."""
 _SLOWER = 3.0
 """How many times longer a disk's requests wait, which is no chance any more."""
 _REQUESTS = 20
+_OTHER = {"read": "write", "write": "read"}
+_AB = "evmperf ab BOARD.yaml -k {benchmark} --b"
 _HELPS = re.compile(r"quiet|mitigations=off|loglevel=[0-4]")
 _HURTS = re.compile(r"nosmp|(?:max|nr_)cpus=.*|mem=.*|debug|initcall_debug|ignore_loglevel|earlycon.*")
 """Words for the kernel that make no figure worse, or none better."""
@@ -70,13 +105,54 @@ def between(ours: State, theirs: State, name: str) -> Iterator[Finding]:
             continue
         if _WHILE_USED.fullmatch(setting) and None in (here, there):
             continue
+        if here is None and _LIMITED.fullmatch(setting):
+            continue
         low, high = (kinds[0](v) if kinds[0] and v is not None else () for v in (here, there))
+        if there is None and _LIMITED.fullmatch(setting):
+            low = high
         if low != high and len(low) >= len(high) and all(map(operator.ge, low, high)):
             continue
         pairs = zip(low, high, strict=False) if _BOUNDS.fullmatch(setting) else ()
         size = max((most / least for least, most in pairs if 0 < least < most), default=0.0)
         now, then = ("absent" if value is None else value for value in (here, there))
-        yield Finding(setting, f"{setting} is {now}, in {name} it was {then}", size=size)
+        yield Finding(
+            setting,
+            f"{setting} is {now}, in {name} it was {then}",
+            size=size,
+            metrics=next((m for pattern, m in _METRICS.items() if re.fullmatch(pattern, setting)), ""),
+            whole=bool(_WHOLE.fullmatch(setting)),
+            proof=_proof(setting, there),
+        )
+
+
+def beyond(ours: Iterable[Finding], theirs: Iterable[Finding]) -> list[Finding]:
+    """Findings of one state that the other one has not, or has to a lesser extent: the ratio is its size."""
+    there: dict[str, float] = {}
+    for one in theirs:
+        there[_what(one)] = max(one.size, there.get(_what(one), 0.0))
+    found = []
+    for one in ours:
+        size = there.get(_what(one))
+        if size is None:
+            found.append(one)
+        elif size and one.size > _MORE * size:
+            found.append(replace(one, size=one.size / size))
+    return found
+
+
+def _what(finding: Finding) -> str:
+    """What a finding is about, without its numbers."""
+    return re.sub(r"\d+", "", finding.reason)
+
+
+def _proof(setting: str, there: Value | None) -> str:
+    """The command that sets it as it was; "" for what is not set by one."""
+    named = re.fullmatch(r"(?:sysctl\.(?P<name>[\w./]+)|(?P<tcp>tcp_\w+))", setting)
+    if not named or there is None or not re.fullmatch(r"[\w \t.-]{1,60}", str(there)):
+        return ""
+    name = (named["name"] or f"net.ipv4.{named['tcp']}").replace("/", ".")
+    value = str(there).replace("\t", " ")
+    return f"{_AB} 'run:sysctl -w {name}=\"{value}\"'"
 
 
 def arguments(ours: Run, theirs: Run) -> Iterator[Finding]:
@@ -88,7 +164,8 @@ def arguments(ours: Run, theirs: Run) -> Iterator[Finding]:
         if (_HELPS if mine else _HURTS).fullmatch(word):
             continue
         reason = f"the kernel's arguments have {'' if mine else 'no '}{word}, unlike {theirs.id}'s"
-        yield Finding(f"argument {'+' if mine else '-'}{word}", reason)
+        proof = "" if mine or not re.fullmatch(r"[\w.,=-]{1,60}", word) else f"{_AB} args:{word}"
+        yield Finding(f"argument {'+' if mine else '-'}{word}", reason, proof=proof, whole=True)
 
 
 def slower(ours: State, theirs: State, name: str) -> Iterator[Finding]:
@@ -101,10 +178,10 @@ def slower(ours: State, theirs: State, name: str) -> Iterator[Finding]:
         here, there = (ms / max(count, 1) for ms, count in zip(waits, counts, strict=True))
         if min(counts) >= _REQUESTS and here > _SLOWER * there > 0:
             reason = f"the disk needed {here:.3g} ms for a {way} request, in {name} {there:.3g} ms"
-            yield Finding("device", reason, size=here / there)
+            yield Finding("device", reason, size=here / there, metrics=f"(?!{_OTHER[way]}_).*")
 
 
 def _of(state: State, setting: str) -> Value | None:
     """A setting while the case ran, if one look saw it awake."""
     before, after = state.shown.get(setting), state.after(setting)
-    return after if before in NO_LINK else before
+    return after if before is None or before in NO_LINK else before

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from evmperf.benchmarks.families.scratch import MOUNT_POINT
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED
 from evmperf.model import limits
@@ -38,10 +39,12 @@ class _Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     also: dict[str, str]
     above: dict[str, str]
     queue: str
+    limits: str
     link: str
     pci: str
     cable: str
-    debugged: str
+    wire: str
+    network: str
     names: dict[str, str]
     forms: dict[str, list[str]]
     lists: list[str]
@@ -64,13 +67,14 @@ def script(board: Board, driver: str) -> str:
     name = board.options.cable(driver).interface if driver in _NET else ""
     name = name if _INTERFACE.fullmatch(name) else ""
     kept = f"$F/files_{driver}"
-    lines = [_READ.mount] if driver in _READ.debugged.split() else []
+    lines = [_READ.mount]
     lines.append(f"if [ -e {kept} ]; then read -r w <{kept}; else w=")
     if disk:
         lines += [
             f"p=$(readlink -f {shlex.quote(disk)}); q=$(readlink -f /sys/class/block/${{p##*/}})",
             "[ ! -e $q/partition ] || q=${q%/*}",
             f'for f in {_READ.queue}; do w="$w $q/queue/$f"; done; w="$w $q/stat"',
+            f'for f in {_READ.limits}; do w="$w $q/bdi/$f"; done',
             _READ.walk.replace("@ABOVE@", _READ.above[driver]).replace("@ONCE@", f"$F/once_{driver}"),
         ]
     if name:
@@ -79,9 +83,11 @@ def script(board: Board, driver: str) -> str:
             # A disk beside the card is at another link.
             _READ.walk.replace("@ABOVE@", _READ.link if disk else f"{_READ.link} {_READ.pci}"),
             f'for f in {_READ.cable}; do w="$w $f,{name}"; done',
-            'w="$w /proc/net/snmp /proc/sys/net/ipv4/tcp_[rw]mem"',
+            f'for f in {_READ.wire}; do w="$w /sys/class/net/{name}/$f"; done; w="$w {_READ.network}"',
         ]
-    look = _read(f"{_READ.always} {_READ.also.get(driver, '')} $w")
+    # What the last step of the case before said of the file system that it unmounted, see MOUNTED.
+    lines_read = f"{_READ.always} {_READ.also.get(driver, '')} $w $F/mounted"
+    look = f"{_read(lines_read)}; rm -f $F/mounted"
     return "\n".join([*lines, f'echo "$w" >{kept}', "fi", look, _READ.clocks if driver == "ospi" else "true"])
 
 
@@ -98,14 +104,27 @@ def script_beside(board: Board, driver: str) -> str:
         [
             f"i=$({find}); n=/sys/class/net/${{i:-none}}",
             f'w=; for f in {_READ.cable}; do w="$w $f,${{i:-none}}"; done',
-            _read("/proc/uptime /proc/stat /proc/net/snmp $n/speed $n/duplex $n/mtu $w"),
+            f'for f in {_READ.wire}; do w="$w $n/$f"; done',
+            _read(
+                f"/proc/uptime /proc/stat /proc/net/dev /proc/pressure/cpu /proc/$$/status {_READ.network} "
+                "$n/speed $n/duplex $n/mtu $w"
+            ),
             "true",
         ]
     )
 
 
 def _read(files: str) -> str:
-    return f'awk -v "ours=(2|$$|$PPID)" {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
+    return f'awk -v "ours=(2|$$|$PPID)" -v shell=$PPID {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
+
+
+MOUNTED = (
+    f'm=$(grep -s " {MOUNT_POINT} " /proc/mounts) && set -- $m && '
+    """echo "$3 $4 $(tr '\\n' , </proc/fs/ext4/${1##*/}/options)" 2>/dev/null >$F/mounted; """
+)
+"""Shell text before what unmounts a case's file system: type and options, those by default too, for the look
+after it.
+"""
 
 
 @dataclass(frozen=True)
@@ -128,7 +147,7 @@ _NAMES = [(re.compile(file), name) for file, name in _READ.names.items()]
 _FORMS = {name: re.compile("|".join(lines)) for name, lines in _READ.forms.items()}
 _LISTS, _COUNTERS = (re.compile("|".join(patterns)) for patterns in (_READ.lists, _READ.counters))
 _PROCESS = re.compile(r"/proc/(\d{1,10})/stat")
-_LINE = re.compile(r"(/\S{1,300}|ethtool -\w \S{1,15}|tc qdisc show dev \S{1,15}) (.*)")
+_LINE = re.compile(r"(/\S{1,300}|ethtool -\w \S{1,15}|tc (?:filters|qdisc show dev) \S{1,15}) (.*)")
 _PAIR = re.compile(r"[#\s]*([^:\t]{1,60}?)(?:[:\t]| (?=\S+$))\s*(\S.*?)(?: \[requested \w+\])?")
 
 

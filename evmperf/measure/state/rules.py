@@ -5,17 +5,13 @@ What changed during the case refuses its figures; what held before and after mar
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
+from evmperf.measure.state import machine
+from evmperf.measure.state.finding import Finding, leading
 from evmperf.model.state import State, Value
 
 CLOCK = 0.01
 """By how much of itself a board's clock may differ from the lab's."""
-_BESIDE = 0.05
-"""CPUs that another process may take."""
-_BESIDE_S = 0.5
-"""CPU time below which nothing is said of a process: the grain of its counters."""
-
 _LIVE = re.compile(
     r"pci\..*\.current_link_\w+|usb\..*\.speed|net\.(?:speed|duplex)"
     r"|mmc\.ios\.(?:timing_spec|bus_width)|cpu\.\w+\.scaling_(?:max_freq|governor)"
@@ -24,6 +20,10 @@ _LIVE = re.compile(
 NO_LINK: frozenset[Value] = frozenset((-1, "unknown", "Unknown", "0 Hz"))
 """What an idle port or card says."""
 _ERRORS = re.compile(r"mmc\.err_stats\..*|pci\..*\.aer_.*|net\.[rt]x_crc_errors|ethtool-S\..*(?i:crc).*")
+_UNLIMITED = (
+    "evmperf ab BOARD.yaml -k {benchmark} --b 'run:for p in /sys/devices/system/cpu/cpufreq/policy*; do "
+    "cat $p/cpuinfo_max_freq >$p/scaling_max_freq; done'"
+)
 _COOLING = re.compile(r"cooling_device\d+")
 _DIRTY = 0.05
 """Part of the memory that waits for a disk when a case begins; and at least `_DIRTY_KIB`."""
@@ -32,26 +32,16 @@ _SCARCE = 0.1
 """Part of the memory below which a case has too little of it."""
 _SENT_AGAIN = 0.001
 """Part of TCP's segments that is sent twice on a cable that loses some."""
+_LEAST_AGAIN = 10
+"""Segments below which nothing is said: one is sent twice on any cable."""
 _SHAPERS = re.compile(r"qdisc (?:netem|tbf|cake|htb|hfsc) .*")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a rule says; `refuses` where the figures cannot be vouched for. `size` is how many times
-    lower a figure may be by it at most, 0 where that is not known.
-    """
-
-    rule: str
-    reason: str
-    refuses: bool = False
-    size: float = 0.0
 
 
 def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
     """What spoiled a case; `ours` are the programs that belong to it."""
-    rules = (_changed, _errors, _throttled, _limited, _narrow, _offline, _memory, _cable)
+    rules = (_changed, _errors, _throttled, _limited, _narrow, _memory, _cable)
     found = [finding for rule in rules for finding in rule(state)]
-    return [*clock(state.clock), *found, *_beside(state, ours)]
+    return [*clock(state.clock), *found, *machine.judge(state, ours)]
 
 
 def clock(rate: tuple[float, float] | None) -> Iterator[Finding]:
@@ -105,7 +95,8 @@ def _limited(state: State) -> Iterator[Finding]:
         most = max(map(int, re.findall(r"\d{1,15}", str(known))), default=0)
         if mhz and isinstance(limit, int) and limit < most:
             reason = f"clocked down: {clock} is limited to {limit / mhz:.0f} of {most / mhz:.0f} MHz"
-            yield Finding("limited", reason, size=most / max(limit, 1))
+            whole = what.startswith("scaling")
+            yield Finding("limited", reason, size=most / max(limit, 1), whole=whole, proof=_UNLIMITED * whole)
 
 
 def _narrow(state: State) -> Iterator[Finding]:
@@ -117,23 +108,11 @@ def _narrow(state: State) -> Iterator[Finding]:
             yield Finding("down-trained", reason, size=could / now)
 
 
-def _offline(state: State) -> Iterator[Finding]:
-    online, present = (cpus(state.shown.get(f"cpu.{name}")) for name in ("online", "present"))
-    if 0 < online < present:
-        yield Finding("offline", f"only {online} of {present} CPUs are online", size=present / online)
-
-
-def cpus(listed: Value | None) -> int:
-    """How many CPUs a list of the kernel's has ("0-3,6"); 0 for none."""
-    spans = re.findall(r"(\d{1,4})(?:-(\d{1,4}))?", str(listed if listed is not None else ""))
-    return sum(int(last or first) - int(first) + 1 for first, last in spans)
-
-
 def _memory(state: State) -> Iterator[Finding]:
     amounts = (state.shown.get(f"memory_{name}kib") for name in ("", "available_", "dirty_", "writeback_"))
     whole, free, dirty, writing = (n if isinstance(n, int) else None for n in amounts)
     if state.shown.get("queue.read_ahead_kb") == 0:
-        yield Finding("read-ahead", "the disk's read-ahead is off")
+        yield Finding("read-ahead", "the disk's read-ahead is off", metrics="read_.*|latency.*")
     if not whole:
         return
     if free is not None and free < _SCARCE * whole:
@@ -148,26 +127,14 @@ def _cable(state: State) -> Iterator[Finding]:
         if _SHAPERS.fullmatch(shaper := str(state.shown.get(f"{end}tc", ""))):
             yield Finding("shaped", f"the {whose}'s port is limited: {shaper}")
         again, sent = (state.counted.get(f"{end}tcp_sent{name}", 0) for name in ("_again", ""))
-        if again > _SENT_AGAIN * sent:
+        if again >= _LEAST_AGAIN and again > _SENT_AGAIN * sent:
             reason = f"the {whose} sent {again} of {sent} TCP segments again: packets were lost or late"
-            yield Finding("loss", reason)
+            # Each costs a retransmission timeout at most, 1 s (RFC 6298, 2.4).
+            left_s = (state.seconds or 0.0) - again
+            yield Finding("loss", reason, size=state.seconds / left_s if state.seconds and left_s > 0 else 0)
 
 
 def least(shown: Mapping[str, Value], what: str) -> float | None:
     """The smallest number of PCIe's both ends: a link has what the poorer one can do."""
     ends = [n for n in shown if n.startswith("pci.") and n.endswith(f".{what}")]
     return min((number for n in ends if (number := leading(shown[n]))), default=None)
-
-
-def leading(value: Value | None) -> float | None:
-    """The number that a value begins with: 8.0 of "8.0 GT/s PCIe"."""
-    found = re.match(r"\d{1,15}(?:\.\d{1,9})?", str(value))
-    return float(found[0]) if found else None
-
-
-def _beside(state: State, ours: Collection[str]) -> Iterator[Finding]:
-    for process, used_s in state.beside.items():
-        share = used_s / state.seconds if state.seconds else 0.0
-        name = process.rsplit(" (", 1)[0]
-        if used_s >= _BESIDE_S and share > _BESIDE and name not in ours:
-            yield Finding("beside", f"other load: {process} took {share:.0%} of a CPU")

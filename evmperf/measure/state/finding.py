@@ -1,0 +1,35 @@
+"""What a rule over the state around a case says, and readings of the kernel's values."""
+
+import re
+from dataclasses import dataclass
+
+from evmperf.model.state import Value
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule says; `refuses` where the figures cannot be vouched for. `size` is how many times
+    worse a figure may be by it at most, 0 where that is not known. `metrics` is a pattern of those that it
+    concerns, "" for all; `whole` says that it is about the whole machine; `proof` is the command that takes
+    it away, with {benchmark} and {run}, "" where there is none.
+    """
+
+    rule: str
+    reason: str
+    refuses: bool = False
+    size: float = 0.0
+    metrics: str = ""
+    whole: bool = False
+    proof: str = ""
+
+
+def cpus(listed: Value | None) -> int:
+    """How many CPUs a list of the kernel's has ("0-3,6"); 0 for none."""
+    spans = re.findall(r"(\d{1,4})(?:-(\d{1,4}))?", str(listed if listed is not None else ""))
+    return sum(int(last or first) - int(first) + 1 for first, last in spans)
+
+
+def leading(value: Value | None) -> float | None:
+    """The number that a value begins with: 8.0 of "8.0 GT/s PCIe"."""
+    found = re.match(r"\d{1,15}(?:\.\d{1,9})?", str(value))
+    return float(found[0]) if found else None

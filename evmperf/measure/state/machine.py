@@ -1,0 +1,182 @@
+"""What slows a whole machine down: its host, limits of the shell's group, other load, CPUs that are missing.
+
+None of it is a device's doing, so it comes before any device.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from evmperf.measure.state.finding import Finding, cpus
+from evmperf.model.state import State
+
+_TICKS = 100
+"""Of the kernel's USER_HZ in a second."""
+_BESIDE = 0.05
+"""CPUs that another process may take."""
+_BESIDE_S = 0.5
+"""CPU time below which nothing is said of a process: the grain of its counters."""
+_STARVED = 0.8
+"""CPUs of another process from which on it may cost any amount: it waits for what it takes away."""
+_ENDED = 0.15
+"""CPUs, and new processes a second, below which nothing is said of what began and ended."""
+_FORKS = 4.0
+_WAITED = 1.15
+"""How many times longer than it ran a virtual board may need for the same."""
+_STOLEN = 0.05
+"""Part of the CPUs' time that a host may take."""
+_THROTTLED = 0.05
+"""Part of the time in which a group may be held back."""
+_SLOWER = 1.5
+"""How many times longer a look takes on a machine that is slower."""
+_INTERRUPTED = 0.7
+"""Part of a CPU's time in interrupts from which on it is full of them."""
+_PACKETS = 1500.0
+"""Packets a second on a port that a case does not use."""
+
+
+def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
+    """What slowed the machine during a case; `ours` are the programs that belong to it."""
+    rules = (_host, _quota, _pinned, _offline, _interrupts)
+    return [*(one for rule in rules for one in rule(state)), *_beside(state, ours), *_ended(state, ours)]
+
+
+def _host(state: State) -> Iterator[Finding]:
+    ran, waited = (state.counted.get(f"host.{what}_ms", 0) for what in ("run", "wait"))
+    if ran and (times := (ran + waited) / ran) > _WAITED:
+        part = 1 - 1 / times
+        reason = f"the virtual board's host was busy: its QEMU waited for a CPU for {part:.0%} of its time"
+        yield Finding("host", reason, size=times, whole=True)
+    ticks = {name: n for name, n in state.counted.items() if name.startswith("cpu_")}
+    part = ticks.get("cpu_steal", 0) / max(sum(ticks.values()), 1)
+    if part > _STOLEN:
+        reason = f"the virtual board's host took {part:.0%} of its CPUs"
+        yield Finding("host", reason, size=1 / max(1 - part, 0.01), whole=True)
+
+
+def _quota(state: State) -> Iterator[Finding]:
+    """The quota of a control group (Documentation/admin-guide/cgroup-v2.rst)."""
+    throttled_s = state.counted.get("group.throttled_usec", 0) / 1e6
+    quota = re.fullmatch(r"(\d{1,12}) (\d{1,12})", str(state.shown.get("group.cpu.max", "")))
+    if quota and throttled_s > _THROTTLED * (state.seconds or 0.0):
+        allowed = int(quota[1]) / max(int(quota[2]), 1)
+        reason = (
+            f"the shell's control group may use {allowed:.2g} CPUs (cpu.max), and was held back for "
+            f"{throttled_s:.1f} s of {state.seconds or 0:.1f} s"
+        )
+        yield Finding(
+            "quota", reason, size=max(1.0, cpus(state.shown.get("cpu.online")) / allowed), whole=True
+        )
+
+
+def _pinned(state: State) -> Iterator[Finding]:
+    online, allowed = (cpus(state.shown.get(name)) for name in ("cpu.online", "shell.Cpus_allowed_list"))
+    if 0 < allowed < online:
+        listed = state.shown["shell.Cpus_allowed_list"]
+        # What works in turns on one CPU loses more than its share.
+        yield Finding(
+            "pinned", f"the shell may use {allowed} of {online} CPUs (Cpus_allowed_list {listed})", whole=True
+        )
+
+
+def _offline(state: State) -> Iterator[Finding]:
+    online, present = (cpus(state.shown.get(f"cpu.{name}")) for name in ("online", "present"))
+    if 0 < online < present:
+        reason = f"only {online} of {present} CPUs are online"
+        yield Finding("offline", reason, size=present / online, whole=True)
+
+
+def _interrupts(state: State) -> Iterator[Finding]:
+    """A CPU that is full of interrupts while another one idles, and whose they are."""
+    if not state.seconds:
+        return
+    busy, idle = (
+        {
+            n.split("_")[0]: ticks / _TICKS / state.seconds
+            for n, ticks in state.counted.items()
+            if n.endswith(end)
+        }
+        for end in ("_interrupt", "_idle")
+    )
+    for name, part in busy.items():
+        if not name.startswith("percpu.") or part < _INTERRUPTED or max(idle.values(), default=0) < 0.5:
+            continue
+        cpu = name.removeprefix("percpu.")
+        counts = {n: c for n, c in state.counted.items() if re.fullmatch(rf"irq\..*\.cpu{cpu}", n)}
+        most = max(counts, key=lambda n: counts[n], default="")
+        device = most.removeprefix("irq.").removesuffix(f".cpu{cpu}")
+        whose = f": {counts[most] / state.seconds:.0f} a second of {device}" if most else ""
+        listed = state.shown.get(f"irq.{device}.affinity")
+        place = f" (smp_affinity_list {listed})" if listed is not None else ""
+        reason = (
+            f"CPU {cpu} spent {part:.0%} of its time in interrupts{whose}{place}, while another one was idle"
+        )
+        yield Finding("interrupts", reason, whole=True)
+
+
+def _beside(state: State, ours: Collection[str]) -> Iterator[Finding]:
+    for process, used_s in state.beside.items():
+        share = used_s / state.seconds if state.seconds else 0.0
+        if used_s >= _BESIDE_S and share > _BESIDE and _name(process) not in ours:
+            size = 1 / (1 - share) if share < _STARVED else 0.0
+            reason = f"other load: {process}, with what it started, took {share:.0%} of a CPU"
+            yield Finding("beside", reason, size=size, whole=True)
+
+
+def _ended(state: State, ours: Collection[str]) -> Iterator[Finding]:
+    """Processes that began and ended in the case: CPU time that is nobody's who is still there."""
+    counted, seconds = state.counted, state.seconds or 0.0
+    if not seconds or "shell.own_ticks" not in counted:
+        return
+    busy = sum(counted.get(f"cpu_{what}", 0) for what in ("user", "nice", "system"))
+    known = sum(counted.get(f"shell.{what}_ticks", 0) for what in ("own", "thread"))
+    used = (busy - known) / _TICKS - sum(state.beside.values())
+    forks, share = counted.get("forks", 0) / seconds, used / seconds
+    if used >= _BESIDE_S and share > _ENDED and forks > _FORKS:
+        reason = (
+            f"other load: {counted['forks']} processes began during the case ({forks:.0f} a second), and "
+            f"those that ended and are not the case's took {share:.0%} of a CPU"
+        )
+        size = 1 / (1 - share) if share < _STARVED else 0.0
+        yield Finding("beside", reason, size=size, whole=True)
+
+
+def _name(process: str) -> str:
+    return process.rsplit(" (", 1)[0]
+
+
+def slower(ours: State, theirs: State, name: str, control: float) -> Iterator[Finding]:
+    """That the whole machine was slower than in the run `name`, by the same work before and after both cases:
+    the looks, and the control loop of both sessions (`control`: how many times longer it took here).
+    """
+    spans = [min(_took_ms(state), default=0.0) for state in (ours, theirs)]
+    look = spans[0] / spans[1] if all(spans) else 0.0
+    # The loop was measured at the begin of a session, the looks around the case.
+    times = look or control
+    if times > _SLOWER:
+        what = f"evmperf's own reading took {spans[0]:.0f} ms, in {name} {spans[1]:.0f} ms"
+        if not look:
+            what = f"evmperf's control loop took {control:.1f} times as long as in {name}"
+        yield Finding("machine", f"the whole machine was slower: {what}", size=times, whole=True)
+
+
+def _took_ms(state: State) -> list[float]:
+    both = (state.shown.get("look_ms"), state.after("look_ms"))
+    return [float(value) for value in both if isinstance(value, int) and value > 0]
+
+
+def ports(ours: State, theirs: State | None) -> Iterator[Finding]:
+    """Packets on a port that a case does not use: of several, the one with the most is the case's."""
+    rates = _packets(ours)
+    used = max(rates, key=lambda port: rates[port], default="") if "net.mtu" in ours.shown else ""
+    before = _packets(theirs) if theirs else {}
+    for port, rate in rates.items():
+        if rate > max(_PACKETS, 3 * before.get(port, 0.0)) and (port != used or before):
+            yield Finding(
+                "packets", f"{port} carried {rate:.0f} packets a second beside the case", whole=True
+            )
+
+
+def _packets(state: State) -> Mapping[str, float]:
+    """Packets received a second, by port."""
+    counts = {n: c for n, c in state.counted.items() if re.fullmatch(r"port\..*\.rx", n)}
+    return {n[5:-3]: c / state.seconds for n, c in counts.items()} if state.seconds else {}

@@ -1,0 +1,197 @@
+"""What slows a whole machine, and which causes are able to carry a loss."""
+
+import pytest
+
+from evmperf.measure.hostload import counters
+from evmperf.measure.state import answers, causes, contrast, machine, rules
+from evmperf.measure.state.finding import Finding
+from evmperf.model.state import State
+
+CPUS = {"cpu.online": "0-1", "cpu.present": "0-1", "shell.Cpus_allowed_list": "0-1"}
+BUSY = {"cpu_user": 900, "cpu_system": 100, "shell.own_ticks": 300, "shell.thread_ticks": 50}
+
+
+@pytest.mark.parametrize(
+    ("state", "rule", "size", "evidence"),
+    [
+        (
+            {
+                "shown": {**CPUS, "group.cpu.max": "50000 100000"},
+                "counted": {"group.throttled_usec": 4_000_000},
+            },
+            "quota",
+            4.0,
+            "0.5 CPUs",
+        ),
+        ({"shown": {**CPUS, "shell.Cpus_allowed_list": 1}}, "pinned", 0.0, "1 of 2 CPUs"),
+        ({"shown": {**CPUS, "cpu.online": 0}}, "offline", 2.0, "only 1 of 2"),
+        ({"counted": {"host.run_ms": 2000, "host.wait_ms": 6000}}, "host", 4.0, "75%"),
+        ({"counted": {"cpu_idle": 50, "cpu_steal": 50}}, "host", 2.0, "50%"),
+        ({"counted": {**BUSY, "forks": 900}}, "beside", 1 / (1 - 0.65), "900 processes"),
+        ({"beside": {"hog (7)": 5.0}}, "beside", 2.0, "50% of a CPU"),
+        (
+            {
+                "counted": {
+                    "percpu.0_interrupt": 900,
+                    "percpu.1_idle": 950,
+                    "irq.41.8000000.ethernet.cpu0": 90000,
+                    "irq.9.mmc0.cpu0": 20,
+                },
+                "shown": {"irq.41.8000000.ethernet.affinity": 0},
+            },
+            "interrupts",
+            0.0,
+            "9000 a second of 41.8000000.ethernet (smp_affinity_list 0)",
+        ),
+    ],
+)
+def test_what_slows_a_whole_machine(state, rule, size, evidence):
+    (one,) = machine.judge(State(**{"seconds": 10.0, **state}))
+    assert (one.rule, one.whole, one.size) == (rule, True, pytest.approx(size))
+    assert evidence in one.reason
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"shown": {**CPUS, "group.cpu.max": "50000 100000"}},  # it was never held back
+        {"counted": {"host.run_ms": 2000, "host.wait_ms": 100}},
+        {"counted": {**BUSY, "forks": 9}},  # nothing began
+        {"counted": {**BUSY, "shell.own_ticks": 960, "forks": 900}},  # it was the case's
+        {"beside": {"netserver (7)": 5.0}},
+        {"counted": {"percpu.0_interrupt": 900, "percpu.1_idle": 10}},  # both are busy
+        {},
+    ],
+)
+def test_a_machine_that_nothing_slows(state):
+    assert machine.judge(State(**{"seconds": 10.0, **state}), ["netserver"]) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "rule", "metric", "other"),
+    [
+        ({"tracing.current_tracer": "function"}, "tracer", "read_throughput", ""),
+        ({"tracing.set_event": "sched:sched_switch"}, "tracer", "read_throughput", ""),
+        ({"shell.TracerPid": 41}, "debugger", "read_throughput", ""),
+        ({"shell.nice": 19}, "priority", "read_throughput", ""),
+        ({"disk.current_clocksource": "jiffies"}, "clock source", "latency", ""),
+        ({"sysctl.vm.dirty_bytes": 16384}, "write cache", "write_throughput", "read_throughput"),
+        ({"mounted": "ext4 rw,relatime rw,data=journal,"}, "journal", "write_throughput", "read_throughput"),
+        ({"tester.tc_filters": 9000}, "filters", "throughput", ""),
+    ],
+)
+def test_one_fact_is_a_cause_of_the_metrics_that_it_concerns(shown, rule, metric, other):
+    found = list(causes.findings(State(shown=shown), "emmc"))
+    assert [one.rule for one in found] == [rule]
+    assert [cause.rule for cause in answers.weigh(found, 3.0, metric, NAMES)] == [rule]
+    assert not other or answers.weigh(found, 3.0, other, NAMES) == []
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"tracing.current_tracer": "nop", "shell.TracerPid": 0, "shell.nice": 0, "shell.policy": 0},
+        {
+            "sysctl.vm.dirty_bytes": 0,
+            "sysctl.vm.dirty_ratio": 20,
+            "disk.current_clocksource": "arch_sys_counter",
+        },
+        {"mounted": "ext4 rw,relatime rw,data=ordered,nodelalloc,", "tc_filters": 3},
+    ],
+)
+def test_a_healthy_fact_is_no_cause(shown):
+    assert list(causes.findings(State(shown=shown), "emmc")) == []
+
+
+NAMES = {"benchmark": "b", "run": "r"}
+
+
+def weighed(times, *findings):
+    return [(cause.rule, cause.part) for cause in answers.weigh(findings, times, "read_throughput", NAMES)]
+
+
+def test_a_cause_must_be_able_to_carry_the_loss():
+    small, half, all_of_it = (
+        Finding(name, name, size=size) for name, size in zip("abc", (1.1, 3, 9), strict=True)
+    )
+    assert weighed(9.0, half, small, all_of_it) == [("c", None), ("b", 0.5)]
+    assert [str(c) for c in answers.weigh([half], 9.0, "x", NAMES)] == [
+        "b (up to 3.00 times): explains a part of it"
+    ]
+
+
+def test_the_whole_machine_comes_before_a_device():
+    host = Finding("host", "host", size=20.0, whole=True)
+    disk, slower = Finding("device", "disk", size=30.0), Finding("machine", "all", size=25.0, whole=True)
+    setting = Finding("queue.scheduler", "s")
+    assert weighed(20.0, disk, setting, slower, host) == [
+        ("host", None),
+        ("queue.scheduler", None),
+        ("machine", None),
+    ]
+
+
+def test_two_lost_segments_explain_nothing():
+    lost = State(counted={"tcp_sent": 825, "tcp_sent_again": 2}, seconds=12.0)
+    assert rules.judge(lost) == []
+    more = State(counted={"tcp_sent": 8250, "tcp_sent_again": 12}, seconds=60.0)
+    (one,) = rules.judge(more)
+    assert (one.rule, one.size) == ("loss", pytest.approx(60 / 48))
+    assert weighed(9.0, one) == []
+
+
+def test_the_wait_of_writes_explains_no_reads():
+    there = State(counted={"disk.write_count": 100, "disk.write_ms": 100})
+    here = State(counted={"disk.write_count": 100, "disk.write_ms": 5000})
+    found = list(contrast.slower(here, there, "good"))
+    assert [cause.rule for cause in answers.weigh(found, 3.0, "write_throughput", NAMES)] == ["device"]
+    assert answers.weigh(found, 3.0, "read_throughput", NAMES) == []
+
+
+def test_what_holds_in_both_runs_explains_what_it_is_more():
+    both = (Finding("host", "waited for 75%", size=4.0), Finding("host", "waited for 20%", size=1.25))
+    assert contrast.beyond(both[:1], both[1:])[0].size == pytest.approx(3.2)
+    assert contrast.beyond(both[1:], both[:1]) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "here", "there", "is_cause"),
+    [
+        ("group.io.max", "179:0 rbps=2000000 wbps=max", None, True),
+        ("group.io.max", None, "179:0 rbps=2000000 wbps=max", False),
+        ("group.memory.high", 1000000, 900000000, True),
+        ("tester.tc_filters", 4500, None, True),
+        ("tc_filters", 0, 4500, False),
+        ("sysctl.net/core.rmem_max", 4096, 212992, True),
+        ("mounted", "ext4 rw data=journal", "ext4 rw data=ordered", True),
+    ],
+)
+def test_a_limit_that_the_other_run_has_not(setting, here, there, is_cause):
+    states = (State(shown={} if value is None else {setting: value}) for value in (here, there))
+    found = list(contrast.between(*states, "good"))
+    assert [one.rule for one in found] == [setting] * is_cause
+
+
+def test_a_setting_has_the_command_that_puts_it_back():
+    states = (State(shown={"sysctl.net/core.rmem_max": value}) for value in (4096, 212992))
+    (one,) = contrast.between(*states, "good")
+    assert one.proof.format_map(NAMES) == (
+        "evmperf ab BOARD.yaml -k b --b 'run:sysctl -w net.core.rmem_max=\"212992\"'"
+    )
+
+
+def test_the_time_that_qemu_waits_for_its_host(tmp_path):
+    for pid, (name, *threads) in enumerate(
+        [
+            ("/lib/ld.so /parts/bin/qemu-system-aarch64 -M virt", "5000000 7000000 9", "1000000 2000000 3"),
+            ("bash", "9000000 0 1"),
+        ],
+        10,
+    ):
+        (tmp_path / f"{pid}/task").mkdir(parents=True)
+        (tmp_path / f"{pid}/cmdline").write_text(name.replace(" ", "\0"))
+        for number, text in enumerate(threads):
+            (tmp_path / f"{pid}/task/{number}").mkdir()
+            (tmp_path / f"{pid}/task/{number}/schedstat").write_text(text)
+    assert counters(tmp_path) == {"host.run_ms": 6, "host.wait_ms": 9}
+    assert counters(tmp_path / "none") == {}
