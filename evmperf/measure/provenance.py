@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from evmperf import __version__
+from evmperf.benchmarks.tools import control
 from evmperf.model.facts import Facts
 
 _CARD = ("device", "type", "name", "cid", "sectors_512")
@@ -71,9 +72,11 @@ def parse(files: Mapping[str, str]) -> Facts:
             "governor": text.get("scaling_governor", ""),
             "frequency_khz": _number(text.get("scaling_cur_freq", "")),
             "temperatures_millicelsius": {
-                zone: int(value)
-                for zone, _, value in (s.rpartition(" ") for s in text.get("temperatures", "").splitlines())
-                if value.isdigit()
+                zone: degrees
+                for zone, _, value in (
+                    s.rpartition(" ") for s in files.get("temperatures", "").splitlines(True)
+                )
+                if (degrees := control.millicelsius(value)) is not None
             },
             "cards": [dict(zip(_CARD, c.split(), strict=False)) for c in text.get("cards", "").splitlines()],
             "tools": tools(files),

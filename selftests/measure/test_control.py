@@ -31,16 +31,25 @@ def printed(form, *spans):
 
 @pytest.mark.parametrize("form", ["<4q", "<4i"])
 def test_every_loop_but_the_first_counts(form):
-    text = printed(form, (1, 0, 9, 0), (5, 999_000_000, 6, 99_500_000), *[(7, 0, 7, 100_000_000)] * 2)
+    text = printed(
+        form, (1, 0, 4, 0), (5, 999_000_000, 6, 99_500_000), (7, 0, 7, 100_000_000), (8, 0, 8, 100_000_000)
+    )
     assert loop.loop_ms(text) == pytest.approx([100.5, 100, 100])
-    for damaged in (text[:-9], "", f"{text}1\n", text.replace(" 0", " 300", 1), f"x{text}"):
+    for damaged in (
+        text[:-9],
+        "",
+        f"{text}1\n",
+        "\n".join(text.splitlines()[::-1]),
+        text.replace(" 0", " 300", 1),
+        f"x{text}",
+    ):
         with pytest.raises(RefusedOutput):
             loop.loop_ms(damaged)
 
 
 def test_the_highest_temperature_is_the_idle_one():
-    assert loop.celsius("41000\n-\n45250\n") == 45.25
-    assert loop.celsius("") is None
+    assert loop.celsius("41000\n0\n45250\n") == 45.25
+    assert [loop.celsius(text) for text in ("", "45", "45\n", "45307", "45307\n[  9.9] mmc0\n")] == [None] * 5
 
 
 def test_a_board_that_changed_is_the_first_suspect():

@@ -42,7 +42,8 @@ class Recording:
         function, _, attribute = function.partition(".")
         value = getattr(importlib.import_module(module), function)(*(texts or self.texts), *self.arguments)
         if attribute:
-            value = value[int(attribute)] if attribute.isdigit() else getattr(value, attribute)
+            named = value[attribute] if isinstance(value, dict) else None
+            value = value[int(attribute)] if attribute.isdigit() else named or getattr(value, attribute)
         value = value(*self.of) if self.of else value
         if dataclasses.is_dataclass(value):
             return dataclasses.asdict(value)
@@ -51,8 +52,11 @@ class Recording:
 
 def approximately(expected):
     """What a parsed value is compared with: the last bits of a floating-point number may differ."""
-    numbers = expected if isinstance(expected, list) else [expected]
-    if all(isinstance(number, float) for number in numbers):
+    if isinstance(expected, list) and expected and isinstance(expected[0], tuple):
+        return [(name, pytest.approx(number, rel=1e-9)) for name, number in expected]
+    numbers = list(expected.values()) if isinstance(expected, dict) else expected
+    numbers = numbers if isinstance(numbers, list) else [numbers]
+    if all(type(number) in (int, float) for number in numbers):
         return pytest.approx(expected, rel=1e-9)
     return expected
 

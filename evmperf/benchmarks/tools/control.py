@@ -12,6 +12,8 @@ from evmperf.model.shelltext import ShellTexts
 LOOP, TEMPERATURES = "loop", "temperatures"
 """Output files of `script`."""
 RUNS = 3
+_MILLICELSIUS = range(-60_000, 200_001)
+"""What a thermal sensor may read."""
 _TIMES = {32: "<4q", 16: "<4i"}
 """Two struct timespec by their size in bytes: of 64 and of 32 bits."""
 
@@ -42,11 +44,22 @@ def loop_ms(text: str) -> list[float]:
     form = _TIMES.get(len(octets) // (RUNS + 1))
     if not form or len(octets) % (RUNS + 1) or len(octets) != len(text.split()) or max(octets) > 255:
         raise RefusedOutput("the control loop did not print its times", text)
-    spans = [(b - a) * 1e3 + (d - c) / 1e6 for a, c, b, d in struct.iter_unpack(form, bytes(octets))]
-    return spans[1:]
+    times = [s * 1e3 + ns / 1e6 for s, ns in struct.iter_unpack(form[0] + form[2] * 2, bytes(octets))]
+    refuse(times != sorted(times), "the control loop's times are not in order", text)
+    return [after - before for before, after in zip(times[::2], times[1::2], strict=True)][1:]
 
 
 def celsius(text: str) -> float | None:
-    """The highest temperature of the kernel's zones in degrees Celsius, None where there is none."""
-    found = [int(word) / 1000 for word in text.split() if re.fullmatch(r"-?\d{1,6}", word)]
-    return max(found, default=None)
+    """The highest temperature of the kernel's zones (`temp` in millidegrees, Documentation/ABI/testing/
+    sysfs-class-thermal) in degrees Celsius, None where there is none or the text is not whole.
+    """
+    if not re.fullmatch(r"(?:-?\d+\n)+", text):
+        return None
+    found = [value for line in text.splitlines(True) if (value := millicelsius(line)) is not None]
+    return max(found) / 1000 if found else None
+
+
+def millicelsius(line: str) -> int | None:
+    """A zone's temperature as the kernel prints it; None without its end, or for what no chip has."""
+    whole = re.fullmatch(r"(-?\d{4,6})\n", line)
+    return int(whole[1]) if whole and int(whole[1]) in _MILLICELSIUS else None

@@ -16,6 +16,7 @@ _ROUNDING = 0.006
 """The average has two decimals, in microseconds."""
 _ASKED = re.compile(r" (?:-D|--duration[= ])(\d+)([smhd]?)(?= |$)")
 _INTERVAL = re.compile(r" (?:-i|--interval[= ])(\d+)(?= |$)")
+_BINS = re.compile(r" (?:-h|--histogram[= ])(\d+)(?= |$)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _START_S = 0.2
 """Threads begin one after the other, and end together."""
@@ -59,10 +60,10 @@ def _threads(text: str, seconds: int | None = None) -> list[dict[str, Any]]:
         whole = document["return_code"] == 0 and len(document["thread"]) == len(threads) > 0
         for thread in threads:
             thread["histogram"] = {int(us): count for us, count in thread["histogram"].items()}
-        right = [_is_right(thread) for thread in threads]
         numbers = [thread["cpu"] for thread in threads]
         in_us = document.get("resolution_in_ns", 0) == 0
-        asked, interval = (p.search(document["cmdline:"]) for p in (_ASKED, _INTERVAL))
+        asked, interval, bins = (p.search(document["cmdline:"]) for p in (_ASKED, _INTERVAL, _BINS))
+        right = [_is_right(thread, int(bins[1]) if bins else 0) for thread in threads]
     refuse(not whole, "cyclictest ended with an error", text)
     refuse(not in_us, "cyclictest counted nanoseconds: run it without -N", text)
     one_each = all(type(cpu) is int and cpu >= 0 for cpu in numbers) and numbers == sorted(set(numbers))
@@ -92,7 +93,8 @@ def _lasted_s(thread: dict[str, Any], interval_us: int) -> tuple[float, float]:
     return least_us / 1e6, (least_us + left_out * interval_us + max(0.0, beyond_us + error_us)) / 1e6
 
 
-def _is_right(thread: dict[str, Any]) -> bool:
+def _is_right(thread: dict[str, Any], bins: int) -> bool:
+    """Whether a thread's statistics are those of its histogram, of so many bins of 1 us from 0 on."""
     steps = thread["histogram"]
     counts = list(steps.values())
     numbers = [thread[key] for key in (*STATISTICS, "cycles")]
@@ -103,12 +105,13 @@ def _is_right(thread: dict[str, Any]) -> bool:
     beyond, widest = cycles - sum(counts), max(steps, default=0)
     if not (counts and 0 <= low <= average <= high and beyond >= 0):
         return False
-    # Each latency beyond the histogram is at most the maximum, and one equals it.
+    # Each latency beyond the histogram is longer than it, and at most the maximum, which one equals.
     rest = average * cycles - sum(latency * count for latency, count in steps.items())
     error = _ROUNDING * cycles
-    longest = high + (beyond - 1) * (widest + 1) if beyond else 0
+    longest = high + (beyond - 1) * bins if beyond else 0
     return bool(
         min(steps) == low
-        and (widest <= high if beyond else widest == high)
+        and widest < bins
+        and (bins <= high if beyond else widest == high)
         and longest - error <= rest <= beyond * high + error
     )

@@ -32,8 +32,7 @@ def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
     copied, seconds = int(found[1]), float(found[2])
     refuse(copied != expected_bytes, f"dd copied {copied} of {expected_bytes} bytes", text)
     refuse(seconds <= 0, "dd took no time at all", text)
-    # dd rounds up or down: one unit of the last place.
-    rate = times(span(found[3], units=1.0), _PREFIXES[found[4]])
+    rate = times(span(found[3]), _PREFIXES[found[4]])
     same = agree(over(copied, span(found[2])), rate)
     refuse(not same, f"dd's rate does not match {copied} bytes in {seconds:g} s", text)
     return copied / seconds / unit

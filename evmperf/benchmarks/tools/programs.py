@@ -145,13 +145,13 @@ def linpack(text: str, precision: str = "single") -> float:
 
 
 def whetstone(text: str) -> float:
-    """Millions of Whetstone instructions a second, whose seconds some ports cut or round."""
+    """Millions of Whetstone instructions a second, which the program computes from whole seconds."""
     loops, iterations, seconds, rate, unit = only(_WHETSTONE, text, _ONE_RATE.format("Whetstone"))
     refuse(not int(seconds), "Whetstone took less than a second", text)
-    low, high = over(int(loops) * int(iterations) * 100, (int(seconds) - 0.5, int(seconds) + 1.0))
     scale = {"KIPS": 1, "MIPS": 1000}[unit]
-    same = agree((low / scale, high / scale), span(rate))
-    refuse(not same, "Whetstone's rate does not follow from its loops and seconds", text)
+    computed = int(loops) * int(iterations) * 100 / int(seconds) / scale
+    same = agree((computed, computed), span(rate))
+    refuse(not same, "Whetstone's rate is not that of its loops and whole seconds", text)
     return above_zero(rate, "Whetstone", text) * scale / 1000
 
 

@@ -2,6 +2,7 @@
 finished in A (kernel) + B (userspace) = C", times as sums of h, min, s, ms.
 """
 
+import itertools
 import re
 
 from evmperf.benchmarks.tools._checks import refuse
@@ -12,16 +13,14 @@ UNFINISHED = "not yet finished"
 """What it says while the boot goes on."""
 
 _UNITS = {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 0.001, "us": 0.000_001}
-_TIME = r"(?:\d+(?:\.\d+)?(?:h|min|s|ms|us) ?)+"
+_TIME = r"(?:(?:\d+(?:h|min)|[1-5]?\d(?:\.\d+)?s|\d+(?:\.\d+)?(?:ms|us)) ?)+"
 _PART = r"\((firmware|loader|kernel|initrd|userspace)\)"
 _LINE = re.compile(
     rf"^Startup finished in ((?:{_TIME} ?{_PART}(?: \+ )?)+)(?: = (?P<sum>{_TIME}))? *$", re.MULTILINE
 )
-_UNIT = re.compile(
-    rf" *({_TIME}) ?([\w@.:\\-]{{1,120}}\.(?:service|mount|device|socket|target|swap|scope|path))"
-)
-_ROUNDED_S = 0.01
-"""What rounding may make of the sum of four parts, in seconds."""
+_UNIT = re.compile(rf" *({_TIME}) ?([\w@.:\\-]{{1,120}}\.[a-z]{{4,9}})")
+_DIGIT_MS = 1
+"""Times are cut to milliseconds (format_timespan): a sum may be that much longer for each part but one."""
 
 
 def parts(text: str) -> dict[str, float]:
@@ -32,16 +31,25 @@ def parts(text: str) -> dict[str, float]:
     found = {name: _seconds(time) for time, name in re.findall(rf"({_TIME}) ?{_PART}", match[1])}
     both = "kernel" in found and "userspace" in found
     refuse(not both, "systemd-analyze names no kernel or no userspace", text)
-    off = match["sum"] and abs(sum(found.values()) - _seconds(match["sum"])) > _ROUNDED_S
+    longer_ms = round(1000 * (_seconds(match["sum"] or "") - sum(found.values())))
+    off = match["sum"] and longer_ms not in range(_DIGIT_MS * len(found))
     refuse(off, "the parts of the boot do not add up to its sum", text)
     return found
 
 
 def units(text: str) -> list[tuple[str, float]]:
-    """Units, which start side by side, with their seconds, from `systemd-analyze blame`."""
-    lines = (_UNIT.fullmatch(line) for line in text.splitlines())
-    return [(line[2], _seconds(line[1])) for line in lines if line]
+    """Units, which start side by side, with their seconds, from `systemd-analyze blame`, the longest first;
+    raises RefusedOutput for any other line, or another order.
+    """
+    lines = [_UNIT.fullmatch(line) for line in text.splitlines() if line.strip()]
+    found = [(line[2], _seconds(line[1])) for line in lines if line]
+    refuse(len(found) != len(lines), "systemd-analyze printed another line than a unit's", text)
+    falls = all(before >= after for (_, before), (_, after) in itertools.pairwise(found))
+    once = falls and len(dict(found)) == len(found)
+    refuse(not once, "systemd-analyze's units are not in the order of their times, or come twice", text)
+    return found
 
 
 def _seconds(text: str) -> float:
-    return sum(float(n) * _UNITS[unit] for n, unit in re.findall(r"(\d+(?:\.\d+)?)(h|min|s|ms|us)", text))
+    times = re.findall(r"(\d+(?:\.\d+)?)(h|min|s|ms|us)", text)
+    return round(sum(float(n) * _UNITS[unit] for n, unit in times), 6)

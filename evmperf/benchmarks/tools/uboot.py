@@ -21,7 +21,7 @@ _DISKS = {
 _FILE = re.compile(
     r"^(\d+) bytes (read|written) in (\d+) ms(?: \((\d+(?:\.\d)?) (Bytes|[KMG]iB)/s\))?$", re.MULTILINE
 )
-_BESIDE_MS = 250.0
+_BESIDE_MS = 100.0
 _BESIDE = 0.05
 """Seconds for a command to find its file, which takes longer on a larger medium."""
 _UNITS = {"Bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}

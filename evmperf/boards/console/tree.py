@@ -8,6 +8,7 @@
 | U-Boot | its bootstage report (CONFIG_BOOTSTAGE_REPORT), in microseconds since reset |
 """
 
+import contextlib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 
 from evmperf.boards.console.marks import Phase
 from evmperf.boards.console.record import ConsoleRecord
+from evmperf.model.errors import RefusedOutput
 from evmperf.model.records import BootMark
 
 _SILENCE_S = 0.02
@@ -26,7 +28,8 @@ _STAMPED = re.compile(r"(?:<\d+>)?\[ *(\d{1,6}\.\d{6})\](?:\[[^\]]{1,12}\])? (.*
 _INITCALL = re.compile(r"initcall (\w{1,120})\S* returned -?\d+ after (\d{1,12}) usecs")
 _INIT = re.compile(r"Run /\S+ as init")
 _KERNEL = (Phase.FIRST_KERNEL_LINE, Phase.STARTING_KERNEL, Phase.EFI_STUB)
-_STAGE = re.compile(r" *[\d,]{1,15} +(\d[\d,]{0,14})  (\S.*)")
+_STAGE = re.compile(r" *(\d[\d,]{0,14}) +(\d[\d,]{0,14})  (\S.*)")
+_REPORT = "Timer summary in microseconds"
 _TELLING_S = 1.0
 """Time over which two clocks are held against each other, at least."""
 _LATE_S = 0.1
@@ -121,12 +124,27 @@ def _initcalls(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
 
 
 def _stages(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
-    """The lines of a bootstage report: mark, elapsed, stage."""
-    begun = False
-    for line in lines:
-        begun = (begun and bool(line.text.strip())) or line.text.startswith("Timer summary in microseconds")
-        if begun and (stage := _STAGE.fullmatch(line.text)):
-            yield Part(phase, stage[2], int(stage[1].replace(",", "")) / 1e6, "U-Boot")
+    with contextlib.suppress(RefusedOutput):
+        for stage, seconds in bootstages("\n".join(line.text for line in lines)):
+            yield Part(phase, stage, seconds, "U-Boot")
+
+
+def bootstages(text: str) -> list[tuple[str, float]]:
+    """Stages of U-Boot's bootstage report (common/bootstage.c) with their seconds since the stage before,
+    which two columns tell; raises RefusedOutput where they differ, and without a report.
+    """
+    lines = itertools.dropwhile(lambda line: not line.startswith(_REPORT), text.split("\n"))
+    found, before_us = [], 0
+    for line in itertools.islice(itertools.takewhile(str.strip, lines), 2, None):
+        row = _STAGE.fullmatch(line)
+        mark_us, elapsed_us = (int(n.replace(",", "")) for n in row.groups()[:2]) if row else (0, -1)
+        if not row or mark_us - before_us != elapsed_us:
+            raise RefusedOutput("U-Boot's report of its stages is damaged", text)
+        found.append((row[3], elapsed_us / 1e6))
+        before_us = mark_us
+    if not found:
+        raise RefusedOutput("U-Boot printed no report of its stages", text)
+    return found
 
 
 def _silences(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
@@ -174,5 +192,5 @@ def _missing(marks: Mapping[Phase, BootMark], lines: Sequence[_Line]) -> Iterato
         yield "no message has the kernel's clock: the kernel is quiet, or runs without printk.time"
     if not any(_INITCALL.match(line.text) for line in lines):
         yield "initcalls are not timed: boot with the argument initcall_debug"
-    if not any(line.text.startswith("Timer summary in microseconds") for line in lines):
+    if not any(line.text.startswith(_REPORT) for line in lines):
         yield "U-Boot's stages are not timed: it is built without CONFIG_BOOTSTAGE_REPORT"

@@ -12,7 +12,7 @@ from evmperf.boards.console.marks import Phase
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.stamps import CONSOLE_LOG
 from evmperf.measure.state.answers import Answer, Cause
-from evmperf.model.errors import LabError
+from evmperf.model.errors import LabError, RefusedOutput
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Result
 
@@ -39,6 +39,13 @@ def told(folder: Path, result: Result, answers: list[Answer]) -> Iterator[Answer
         )
 
 
+def _units(text: str) -> list[tuple[str, float]]:
+    try:
+        return systemd_analyze.units(text)
+    except RefusedOutput:
+        return []
+
+
 def _proof(part: tree.Part) -> str:
     if part.name.startswith(_INITCALL):
         name = part.name.removeprefix(_INITCALL)
@@ -63,7 +70,7 @@ def _tree(folder: Path, result: Result) -> tree.Tree | None:
     try:
         for records in review.boots(record.read(folder / CONSOLE_LOG)):
             if records[0].mono_ns <= marks[-1].mono_ns <= records[-1].mono_ns:
-                units = systemd_analyze.units(_document(folder, "systemd"))
+                units = _units(_document(folder, "systemd"))
                 return tree.grow(records, known, units, _document(folder, "dmesg"))
     except LabError:
         pass
