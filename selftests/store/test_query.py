@@ -4,15 +4,19 @@ import csv
 import io
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
 
 from evmperf.commands.cli.main import main
 from evmperf.measure.runs import spool
+from evmperf.measure.runs.history import SpoolFolder
+from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
 from evmperf.publish.store import files, tables
+from evmperf.publish.store.limited import limited
 from evmperf.publish.store.places import StoreFolder
 from selftests.support import runs, spools
 
@@ -124,12 +128,14 @@ def test_a_question_reads_the_tables_and_nothing_else(asked, question):
         "SELECT * FROM range(1000000000000) t(a) ORDER BY hash(a)",
         "SELECT * FROM range(2000000)",
         "SELECT list(a) FROM range(1000000000) t(a)",
+        "SELECT repeat('x', 1000000) FROM range(5000)",
+        "SELECT {a: range(1000)} FROM range(900000)",
     ],
 )
 def test_a_question_takes_no_more_than_it_may(asked, question):
     status, _, error = asked(question, "--timeout", "5s")
     assert status == ExitStatus.USAGE
-    assert re.search("no answer within|more than|Out of Memory", error)
+    assert re.search("no answer within|more than|Out of Memory|takes more than 1 GB", error)
 
 
 def test_an_answer_as_table_csv_and_json(asked):
@@ -139,6 +145,42 @@ def test_an_answer_as_table_csv_and_json(asked):
     assert list(csv.reader(io.StringIO(asked(question, "--csv")[1]))) == [["board", "n"], [BOARD, "5"]]
     assert json.loads(asked(question, "--json")[1]) == [{"board": BOARD, "n": 5}]
     assert asked("SELECT * FROM runs WHERE false")[0] == ExitStatus.NOTHING
+
+
+def test_the_memory_of_an_answer_counts(tmp_path):
+    """Also that of Python: DuckDB's limit is its own."""
+
+    def work(out):
+        rows = [bytearray(1 << 20) for _ in range(3000)]
+        return len(rows) % 7
+
+    with pytest.raises(UsageError, match="takes more than 1 GB of memory"):
+        limited(work, io.StringIO(), 300, tables.MOST_BYTES)
+
+
+def test_an_end_of_the_work_is_that_of_the_caller():
+    def fails(out):
+        out.write("half an answer")
+        raise LabError("the disk is away")
+
+    for work, raised in (
+        (fails, "the disk is away"),
+        (lambda out: time.sleep(300), "no answer within 0.1 s"),
+    ):
+        out = io.StringIO()
+        with pytest.raises(EvmperfError, match=raised):
+            limited(work, out, 0.1 if work is not fails else 300, tables.MOST_BYTES)
+        assert out.getvalue() == ""
+
+
+def test_many_runs_are_one_file_a_board_and_tell_how_far_they_are(tmp_path, monkeypatch):
+    runs.history(tmp_path / "results", nights=30)
+    monkeypatch.setattr(tables, "_TELL_S", 0)
+    told = []
+    with tables.opened(SpoolFolder(tmp_path / "results"), told.append) as place:
+        assert len(place.files("v1/*/*/*/*.parquet")) == 1
+        assert tables.ask(place, "SELECT count(DISTINCT run) FROM samples").rows == [(30,)]
+    assert told[-1] == "29 of 30 runs are read"
 
 
 def test_a_folder_of_runs_is_asked_without_a_store(store, asked):

@@ -93,7 +93,7 @@ def _export(options: argparse.Namespace) -> None:
         else:
             from evmperf.publish.store import files, tables  # noqa: PLC0415  # DuckDB is slow to import
 
-            with tables.opened(source) as there:
+            with tables.opened(source, tell) as there:
                 ids = ", ".join(files.text(entry.run.id) for entry in wanted)
                 where = f" WHERE run IN ({ids})" if options.run else ""
                 tables.write(there, f"SELECT * FROM samples{where} ORDER BY ALL", file, name)

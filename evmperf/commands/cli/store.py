@@ -6,7 +6,8 @@ import datetime
 import json
 import os
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TextIO
 
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import RESULTS, RUNS, STORE, argument, command, duration, either, tell
@@ -14,6 +15,7 @@ from evmperf.commands.cli.terminal import width
 from evmperf.measure.runs.history import run_folder
 from evmperf.model.exits import ExitStatus
 from evmperf.publish.report.columns import Column, table
+from evmperf.publish.store.limited import limited
 
 
 @command(
@@ -32,21 +34,29 @@ def _query(options: argparse.Namespace) -> int:
     """
     from evmperf.publish.store import tables  # noqa: PLC0415  # DuckDB is an extra
 
-    with sources.opened(options.source) as source, tables.opened(source) as there:
-        answer = tables.ask(there, options.question, options.timeout)
-    if options.json:
-        found = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-        print(json.dumps(found, indent=1, default=str, ensure_ascii=False))
-    elif options.csv:
-        csv.writer(sys.stdout, lineterminator="\n").writerows([answer.columns, *answer.rows])
+    def work(out: TextIO) -> int:
+        answer = tables.ask(there, options.question)
+        _write(out, answer.columns, answer.rows, "json" if options.json else "csv" if options.csv else "")
+        return ExitStatus.OK if answer.rows else ExitStatus.NOTHING
+
+    with sources.opened(options.source) as source, tables.opened(source, tell) as there:
+        return limited(work, sys.stdout, options.timeout, tables.MOST_BYTES)
+
+
+def _write(out: TextIO, names: Sequence[str], rows: Sequence[tuple[Any, ...]], form: str) -> None:
+    """Write an answer as "json", as "csv", or as a table for people ("")."""
+    if form == "json":
+        found = [dict(zip(names, row, strict=True)) for row in rows]
+        print(json.dumps(found, indent=1, default=str, ensure_ascii=False), file=out)
+    elif form == "csv":
+        csv.writer(out, lineterminator="\n").writerows([names, *rows])
     else:
-        numbers = [all(isinstance(v, int | float | None) for v in c) for c in zip(*answer.rows, strict=True)]
+        numbers = [all(isinstance(v, int | float | None) for v in c) for c in zip(*rows, strict=True)]
         columns = [
             Column(name, right=right, wrap=not right)
-            for name, right in zip(answer.columns, numbers or [False] * len(answer.columns), strict=True)
+            for name, right in zip(names, numbers or [False] * len(names), strict=True)
         ]
-        print(table(columns, [[_cell(value) for value in row] for row in answer.rows], width()), end="")
-    return ExitStatus.OK if answer.rows else ExitStatus.NOTHING
+        print(table(columns, [[_cell(value) for value in row] for row in rows], width()), end="", file=out)
 
 
 def _cell(value: Any) -> str:

@@ -212,14 +212,13 @@ def add(place: StorePlace, folder: Path) -> bool:
     return True
 
 
-def gather(place: StorePlace, folders: Sequence[Path], tell: Callable[[int], None]) -> None:
-    """Keep the runs of many folders in an empty store at once, a file a partition, and `tell` how many are
-    read. What holds no run is named and left out; raises LabError when it cannot be written.
+def gather(place: StorePlace, folders: Iterable[Path]) -> None:
+    """Keep the runs of many folders in an empty store at once, a file a partition. What holds no run is
+    named and left out; raises LabError when it cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix="evmperf-store-") as aside, connection() as con:
         parts: dict[str, tuple[Path, int]] = {}
-        for number, folder in enumerate(folders):
-            tell(number)
+        for folder in folders:
             try:
                 run, found = rows.of_run(folder)
                 where = partition(run)

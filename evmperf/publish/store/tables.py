@@ -3,8 +3,8 @@
 import contextlib
 import re
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +20,11 @@ from evmperf.publish.store.source import StoredRuns
 
 T = TypeVar("T")
 
-_MEMORY = "1GB"
+MOST_BYTES = 1_000_000_000
+"""Of memory for a question, its answer included."""
+_MEMORY = "600MB"
+"""DuckDB's part of it."""
+_TELL_S = 2.0
 _ROWS = 1_000_000
 _ASKED = (
     duckdb.BinderException,
@@ -46,26 +50,35 @@ class SqlAnswer:
 
 
 @contextlib.contextmanager
-def opened(source: RunSource) -> Iterator[StorePlace]:
-    """The store of a source, or a temporary one of a folder of runs; raises UsageError for others."""
+def opened(source: RunSource, tell: Callable[[str], None] = lambda sentence: None) -> Iterator[StorePlace]:
+    """The store of a source, or a temporary one of a folder of runs, whose reading is told of every few
+    seconds; raises UsageError for others.
+    """
     if isinstance(source, StoredRuns):
         yield source.place
     elif isinstance(source, SpoolFolder):
         with tempfile.TemporaryDirectory(prefix="evmperf-store-") as folder:
             made = StoreFolder(Path(folder))
-            for entry in source.runs():
-                assert entry.folder
-                files.add(made, entry.folder)
+            files.gather(made, _told([e.folder for e in source.runs() if e.folder], tell))
             yield made
     else:
         raise UsageError(f"{source}: is asked in its own language; name a folder or history")
 
 
-def ask(place: StorePlace, question: str, most_s: float = 60.0) -> SqlAnswer:
-    """The answer to one SELECT on `TABLES`, which may take so many seconds.
+def _told(folders: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Path]:
+    """The folders one by one, telling every few seconds how many there were."""
+    last = time.monotonic()
+    for number, folder in enumerate(folders):
+        if time.monotonic() - last > _TELL_S:
+            last = time.monotonic()
+            tell(f"{number} of {len(folders)} runs are read")
+        yield folder
 
-    Nothing else can be read, nothing written, no setting changed. Raises UsageError for what is no
-    such question or takes too much time or memory, LabError when the store cannot be read.
+
+def ask(place: StorePlace, question: str) -> SqlAnswer:
+    """The answer to one SELECT on `TABLES`. Nothing else can be read, nothing written, no setting changed.
+    Raises UsageError for what is no such question or has too large an answer, LabError when the store cannot
+    be read. DuckDB hears no signal while it works: see `limited`.
     """
 
     def work(con: duckdb.DuckDBPyConnection) -> SqlAnswer:
@@ -78,18 +91,7 @@ def ask(place: StorePlace, question: str, most_s: float = 60.0) -> SqlAnswer:
             raise UsageError(f"the answer has more than {_ROWS} rows: add LIMIT, or `export`")
         return SqlAnswer([column[0] for column in con.description or ()], found)
 
-    def watched(con: duckdb.DuckDBPyConnection) -> SqlAnswer:
-        # DuckDB hears no signal while it works.
-        with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(work, con)
-            try:
-                return future.result(most_s)
-            except TimeoutError:
-                raise UsageError(f"no answer within {most_s:g} s: ask for less") from None
-            finally:
-                con.interrupt()
-
-    return _working(place, watched)
+    return _working(place, work)
 
 
 def write(place: StorePlace, question: str, file: Path, form: str) -> None:
