@@ -10,10 +10,12 @@ import ipaddress
 import json
 import os
 import re
+import select
 import shlex
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from urllib.parse import urlsplit
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED
 from evmperf.measure.bench import ShellReply
+from evmperf.model import limits
 from evmperf.model.errors import EvmperfError, LabError, ToolError
 
 LOCAL = "local"
@@ -69,12 +72,12 @@ class CommandTester:
         """Run a command; raises ToolError when it hangs (killed), LabError without a tester."""
         process = self._running = self._start(command)
         try:
-            output, _ = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired as error:
-            self._end(process, error.output or b"")
-            raise ToolError(
-                f"`{command[:80]}` did not end within {timeout_s:g} s on {self.name}: it was killed"
-            ) from None
+            output = _output(process, timeout_s)
+        except (subprocess.TimeoutExpired, _Flood) as error:
+            self._end(process, error.output)
+            much = f"printed more than {limits.mib(limits.REPLY_BYTES)}"
+            why = much if isinstance(error, _Flood) else f"did not end within {timeout_s:g} s"
+            raise ToolError(f"`{command[:80]}` {why} on {self.name}: it was killed") from None
         finally:
             self._running = None
         group, text = _group(output)
@@ -232,6 +235,31 @@ class LocalTester(CommandTester):
         if reply.status:
             raise LabError(f"`{command}` failed on this machine: {reply.text.strip()[-200:]}")
         return reply.text
+
+
+class _Flood(Exception):
+    """A command prints more than is read of one; `output` is what was."""
+
+    def __init__(self, output: bytes) -> None:
+        super().__init__("it prints too much")
+        self.output = output
+
+
+def _output(process: subprocess.Popen[bytes], timeout_s: float) -> bytes:
+    """All that a process prints until its end; raises TimeoutExpired and _Flood, with what came."""
+    assert process.stdout
+    deadline, output = time.monotonic() + timeout_s, bytearray()
+    readable = select.poll()
+    readable.register(process.stdout, select.POLLIN)
+    while readable.poll(max(deadline - time.monotonic(), 0) * 1000):
+        if not (block := os.read(process.stdout.fileno(), 1 << 16)):
+            process.stdout.close()
+            process.wait()
+            return bytes(output)
+        output += block
+        if len(output) > limits.REPLY_BYTES:
+            raise _Flood(bytes(output))
+    raise subprocess.TimeoutExpired(process.args, timeout_s, bytes(output))
 
 
 def _text(file: Path) -> str:

@@ -91,6 +91,12 @@ def test_a_command_that_hangs_is_killed_with_all_that_it_started(tester, tmp_pat
     assert tester.run("echo usable", 20).text == "usable\n"
 
 
+def test_a_command_that_floods_is_killed(tester):
+    with pytest.raises(ToolError, match=r"`yes` printed more than 32 MiB on .*: it was killed"):
+        tester.run("yes", 300)
+    assert tester.run("echo usable", 20).text == "usable\n"
+
+
 def test_a_server_that_was_left_running_lives_on(tester, tmp_path):
     file = tmp_path / "pid"
     tester.run(f"setsid sleep 1000 >/dev/null 2>&1 & echo $! >{file}", 20)
