@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
 
 NESTING_SAFE_CHARS = 8_000
@@ -54,13 +55,11 @@ def own(place: str) -> Any:
 def read(file: Path) -> Any:
     """The data of a file; raises UsageError with the file, the line and the cause."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = inputs.text(file, limits.YAML_BYTES)
         if len(text) <= NESTING_SAFE_CHARS:
             with contextlib.suppress(yaml.YAMLError):  # the other loader names the place better
                 return yaml.load(text, Loader=_QuickLoader)
         return yaml.load(text, Loader=_Loader)
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""

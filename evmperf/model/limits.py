@@ -45,8 +45,15 @@ CONSOLE_LOG_BYTES = 1024 * MIB
 MESSAGE_CHARS = 4000
 """Of a failure's sentence."""
 
-CASE_BYTES = 64 * MIB
-"""Of a case file, unpacked."""
+CASE_BYTES = 16 * MIB
+"""Of a case file, unpacked: objects in memory are twenty times as large as their shortest JSON."""
+CASE_RECORD_BYTES = 2 * MIB
+"""Of its run, and of its records."""
+
+YAML_BYTES = MIB // 4
+"""Of a board file or a plan, which Python reads in a second."""
+GUIDE_BYTES = 32 * MIB
+"""Of the text of a guide."""
 
 LAVA_LOG_BYTES = 256 * MIB
 """Of the log of one LAVA job."""

@@ -1,8 +1,11 @@
 """YAML of users: what is wrong with it is said with file, line and cause."""
 
+import os
+
 import pytest
 
 from evmperf.boards import yamlfile
+from evmperf.guides.reading import importer, sheet
 from evmperf.model.errors import UsageError
 
 
@@ -13,7 +16,7 @@ from evmperf.model.errors import UsageError
         ("a: 1\na: 2\n", "line 2", "duplicate key 'a'"),
         ("a: !!python/object:os.system x\nb: [\n", "line 3", "expected the node content"),
         ("- " * 9000, "", "recursion"),
-        (b"\xff\xfe\xff", "", "codec"),
+        (b"\xff\xfe\xff", "line 1", "UTF-8"),
         ("on: 2026-13-45", "", "month"),
     ],
 )
@@ -25,6 +28,18 @@ def test_a_mistake_has_file_line_and_cause(tmp_path, text, line, cause):
     said = str(refused.value)
     assert said.startswith(f"{file} {line}".rstrip())
     assert cause in said
+
+
+def test_a_pipe_and_a_large_file_are_not_waited_for(tmp_path):
+    file = tmp_path / "large.yaml"
+    file.write_text("a: b\n" * 2_000_000)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for read in (yamlfile.read, importer.load, sheet.load):
+        with pytest.raises(UsageError, match="pipe: is no regular file"):
+            read(pipe)
+    with pytest.raises(UsageError, match=r"large\.yaml: is larger than 0\.25 MiB"):
+        yamlfile.read(file)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

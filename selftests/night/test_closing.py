@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -57,7 +55,8 @@ def test_a_figure_that_is_worse_on_several_boards_is_one_line(closing):
     assert sentence(closing) == "2 of 3 boards measured, 1 given up, 2 figures are worse."
 
 
-def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
+def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "store"))
     lost = ("emmc_ext4", "102400", "write_throughput")
     generator = runs.history(tmp_path, nights=12)
     for number in (20, 21):
@@ -72,7 +71,7 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path):
         progress.state, progress.runs = "measured", [f"am64xx-hsevm-{number:04}"]
     night.progress[1].runs += ["am64xx-hsevm-0022", "killed-early"]
     closing = close(night, time.time())
-    kept = StoredRuns(StoreFolder(Path(os.environ["EVMPERF_HISTORY"]))).runs()
+    kept = StoredRuns(StoreFolder(tmp_path / "store")).runs()
     assert [entry.run.id[-4:] for entry in kept] == ["0020", "0021", "0022"]
     (worse,) = closing.worse
     assert worse.key == lost

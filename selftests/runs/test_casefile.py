@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -153,6 +155,32 @@ def test_a_case_file_that_swells_is_not_read(tmp_path, monkeypatch):
     file.write_bytes(gzip.compress(b"a" * (4 << 20)))
     with pytest.raises(UsageError, match="larger"):
         casefile.unpack(file)
+
+
+_UNPACK = """
+import re, sys
+from pathlib import Path
+from evmperf.measure.runs import casefile
+from evmperf.model.errors import UsageError
+try:
+    casefile.unpack(Path(sys.argv[1]))
+except UsageError:
+    # Not ru_maxrss, which begins with that of the process before exec.
+    print(int(re.search(r"VmHWM:\\s*([0-9]+)", Path("/proc/self/status").read_text())[1]) // 1024)
+"""
+
+
+@pytest.mark.parametrize("part", ["run", "records", "files"])
+def test_a_small_file_fills_no_memory(tmp_path, part):
+    whole = {**good(), part: "PART"}
+    small = (
+        ",".join(f'"{n:x}":""' for n in range(1 << 20)) if part == "files" else ",".join(["{}"] * (20 << 20))
+    )
+    text = json.dumps(whole).replace('"PART"', f"{{{small}}}" if part == "files" else f"[{small}]")
+    file = tmp_path / "x"
+    file.write_bytes(gzip.compress(text.encode(), 1))
+    said = subprocess.run([sys.executable, "-c", _UNPACK, file], capture_output=True, check=True).stdout
+    assert int(said) < 512
 
 
 def test_a_good_one_is_read(tmp_path):

@@ -24,6 +24,7 @@ from evmperf.guides.reading.source import (
 )
 from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.measure.runs.spool import Spool, new_folder, read_run
+from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
@@ -83,13 +84,7 @@ class ImportedGuide:
 
 def load(file: Path, release: str = "", os: str = "", board: str = "") -> ImportedGuide:
     """Read a guide; raises UsageError, with the line, for a file that cannot be followed."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        line = file.read_bytes()[: error.start].count(b"\n") + 1
-        raise UsageError(f"{file} line {line}: is not UTF-8 text") from error
+    text = inputs.text(file, limits.GUIDE_BYTES)
     imported = interpret(text, str(file), release, os, board)
     try:
         imported.conditions = conditions.read(file, text)

@@ -14,6 +14,7 @@ import msgspec
 from evmperf.guides.published import identity, record
 from evmperf.guides.published.record import Entry, PublishedCase, Value
 from evmperf.guides.reading.source import Problem
+from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
 from evmperf.model.units import Unit
 
@@ -103,11 +104,7 @@ def is_sheet(file: Path) -> bool:
 
 def load(file: Path) -> Sheet:
     """Read a sheet; raises UsageError for a file that is none, or has no figure."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot be read as UTF-8 text: {error}") from error
-    return interpret(text, file.name)
+    return interpret(inputs.text(file, limits.GUIDE_BYTES), file.name)
 
 
 def interpret(text: str, name: str) -> Sheet:

@@ -62,6 +62,15 @@ class CaseFile(msgspec.Struct, frozen=True):
     files: dict[str, str]
 
 
+class _Unread(msgspec.Struct, frozen=True):
+    """A case file whose run and records are still text: their size is to be looked at first."""
+
+    format: str
+    run: msgspec.Raw
+    records: msgspec.Raw
+    files: dict[str, str]
+
+
 class Hiding:
     """Replaces what names a lab, a machine or a person; the same each time by the same word."""
 
@@ -153,6 +162,11 @@ def _files(folder: Path, results: list[Result]) -> Iterator[tuple[str, str]]:
     yield _CONSOLE, said[: limits.CASE_BYTES // 2].decode(errors="replace")
 
 
+def _line(record: msgspec.Raw) -> bytes:
+    """A record as one line, however it was written."""
+    return msgspec.json.format(bytes(record), indent=-1) + b"\n"
+
+
 _unpacked: list[tempfile.TemporaryDirectory[str]] = []
 """Folders that go when the process ends."""
 
@@ -166,7 +180,11 @@ def unpack(file: Path) -> Path:
         text = unpacker.decompress(packed, limits.CASE_BYTES + 1)
         if len(text) > limits.CASE_BYTES or len(packed) > limits.CASE_BYTES:
             raise UsageError(f"{file}: is larger than {limits.mib(limits.CASE_BYTES)}: not read")
-        found = msgspec.json.decode(text, type=CaseFile)
+        found = msgspec.json.decode(text, type=_Unread)
+        if max(len(found.run), len(found.records)) > limits.CASE_RECORD_BYTES:
+            most = limits.mib(limits.CASE_RECORD_BYTES)
+            raise UsageError(f"{file}: its run or its records are larger than {most}: not read")
+        records = msgspec.json.decode(found.records, type=tuple[msgspec.Raw, ...])
     except (OSError, zlib.error, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: is neither a run nor a case file: {error}") from None
     if found.format != _FORMAT or len(found.files) > limits.STEP_FILES:
@@ -177,8 +195,8 @@ def unpack(file: Path) -> Path:
     scratch = tempfile.TemporaryDirectory(prefix="evmperf-case-")
     folder = Path(scratch.name) / "case"
     folder.mkdir()
-    (folder / "run.json").write_bytes(msgspec.json.encode(found.run))
-    (folder / spool.RECORDS).write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in found.records))
+    (folder / "run.json").write_bytes(found.run)
+    (folder / spool.RECORDS).write_bytes(b"".join(_line(one) for one in records))
     try:
         for name, content in found.files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
