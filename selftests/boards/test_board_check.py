@@ -2,6 +2,8 @@
 
 import json
 import re
+import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from evmperf.commands.cli.main import main
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
 
+ROOT = Path(__file__).parents[2]
 PLACE = boards.ENV_DIR / "am64x.yaml"
 LOCAL = boards.ENV_DIR / "virtual.yaml"
 STRATEGY = "      K3BootStrategy: {}\n"
@@ -27,6 +30,13 @@ MERGED = "      NetworkPowerDriver:\n        <<: {delay: 0.0}\n"
 def test_the_files_that_come_with_evmperf_have_no_mistake(file, capsys):
     assert main(["board", "check", str(file)]) == 0
     assert "no mistakes found" in capsys.readouterr().out
+
+
+def test_the_file_of_the_first_page_has_no_mistake(tmp_path, monkeypatch, capsys):
+    page = (ROOT / "README.md").read_text()
+    block = re.search(r"^    imports:.*?^$", page, re.M | re.S)[0]
+    (tmp_path / "mine.yaml").write_text(textwrap.dedent(block))
+    assert main(["board", "check", str(tmp_path / "mine.yaml")]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
