@@ -8,6 +8,7 @@ import pytest
 from evmperf.benchmarks import control
 from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.lab.keeping.wanted import clock
+from evmperf.model.concealing import concealed
 from evmperf.model.ended import cause
 from evmperf.model.outlets import plain
 from evmperf.model.results import Status
@@ -31,7 +32,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.getplugin(REPORTER)
     if measuring is None or reporter is None or measuring.claim is None:
         return
-    image = measuring.wanted.image or "the installed one"
+    image = concealed(measuring.wanted.image) or "the installed one"
     rest_s = measuring.forecast.rest_s()
     reporter.ensure_newline()
     reporter.write_line(

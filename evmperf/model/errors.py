@@ -4,6 +4,7 @@ a run goes on: a tool's error costs one case, a board's a power cycle, a lab's e
 
 import enum
 
+from evmperf.model.concealing import concealed
 from evmperf.model.outlets import plain
 
 
@@ -23,12 +24,12 @@ class Kind(enum.StrEnum):
 
 
 class EvmperfError(Exception):
-    """Base of evmperf's deliberate errors: one sentence for people, without control characters."""
+    """Base of evmperf's deliberate errors: a sentence for people, without control characters and secrets."""
 
     kind: Kind = Kind.USAGE
 
     def __str__(self) -> str:
-        return plain(super().__str__())
+        return plain(concealed(super().__str__()))
 
 
 class UsageError(EvmperfError):

@@ -85,11 +85,29 @@ def test_a_wrong_file_is_named_without_the_token(file, text, message):
     assert TOKEN not in str(error.value)
 
 
-@pytest.mark.parametrize("url", ["influx:8086", "ftp://influx", "http://", "http://me:pw@influx"])
+@pytest.mark.parametrize("around", ["{}\n", "{}\r\n", "\ufeff{}", " {} ", "\ufeff{}\r"])
+def test_what_an_editor_leaves_around_a_token_is_not_of_it(tmp_path, around):
+    token = around.format(TOKEN)
+    given = {**FULL, "EVMPERF_INFLUX_TOKEN": token, "XDG_CONFIG_HOME": str(tmp_path)}
+    assert load(given).token == TOKEN
+
+
+@pytest.mark.parametrize("around", ["{}\nx", "{}\x00", "{}é", "x\ufeff{}"])
+def test_a_token_that_no_header_takes_is_refused_and_not_shown(tmp_path, around):
+    given = {**FULL, "EVMPERF_INFLUX_TOKEN": around.format(TOKEN), "XDG_CONFIG_HOME": str(tmp_path)}
+    with pytest.raises(UsageError, match=r"U\+") as error:
+        load(given)
+    assert TOKEN not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["influx:8086", "ftp://influx", "http://", "http://me:hunter2@influx", "me:hunter2@influx:8086"]
+)
 def test_a_wrong_address_is_named(tmp_path, url):
     given = {**FULL, "EVMPERF_INFLUX_URL": url, "XDG_CONFIG_HOME": str(tmp_path)}
-    with pytest.raises(UsageError, match="address"):
+    with pytest.raises(UsageError, match="address") as error:
         load(given)
+    assert "hunter2" not in str(error.value)
 
 
 def test_push_sends_what_waits_and_says_so(configured, tmp_path, capsys):

@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,6 +20,7 @@ from evmperf.model.facts import Facts
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.state import State
+from selftests.support.secretforms import FORMS
 
 SECRETS = (
     "lab7-server",
@@ -80,6 +83,55 @@ def test_no_secret_goes_out_and_the_list_says_what_does(run):
     assert set(json.loads(text)["files"]) == {"raw/emmc_raw_fio_1g/4k/read.txt", "facts/dmesg"}
     assert {secret for secret in SECRETS for line in listed if secret in line} >= set(SECRETS) - {"alice"}
     assert len(json.loads(text)["records"]) == 1
+
+
+MACHINES = {
+    "serial#=4a56b0099": "4a56b0099",
+    "serial# = BBB-0012": "BBB-0012",
+    '"serial": "S4EVNX0N1"': "S4EVNX0N1",
+    "usb 1-1: SerialNumber: 00e04c000001": "00e04c000001",
+    "Serial Number: abcdef": "abcdef",
+    "scp x bob@build7.lab.example:/tmp": "build7.lab.example",
+    "root=PARTUUID=0badcafe-02 rw": "0badcafe-02",
+    "ethaddr=70:ff:76:1d:00:01": "70:ff:76:1d:00:01",
+    "inet6 fd00::12:34/64": "fd00::12:34",
+}
+
+
+@pytest.mark.parametrize("form", [*FORMS, *MACHINES])
+def test_no_form_of_a_secret_goes_out(run, form):
+    secret = {**FORMS, **MACHINES}[form]
+    (run / "raw/emmc_raw_fio_1g/4k/read.txt").write_text(f"before\n{form}\nagain {form}")
+    packed, listed = casefile.pack(run, "emmc_raw_fio_1g", "4k", [])
+    assert secret not in gzip.decompress(packed).decode()
+    assert any(secret in line for line in listed)
+
+
+CONSOLES = [
+    path
+    for path in sorted(Path(__file__).resolve().parents[2].parent.glob("shared/real/consoles*/*.txt"))
+    if not path.name.startswith("README")
+]
+MACHINES_THERE = {
+    *("alberink", "aspbuild11", "kalamata", "linux-VMware-Virtual-Platform"),
+    *("j7200-evm", "am62xx-evm", "juno", "orangepizero2"),
+}
+"""Who built kernels of these consoles, and the boards of their prompts; KernelCI's builders are kci-..."""
+NUMBER = r"[0-9a-fx]{2,}(?:[.:-][0-9a-f]*)*"
+
+
+@pytest.mark.skipif(not CONSOLES, reason="no shared/real beside the checkout")
+def test_no_word_of_a_real_console_is_replaced_but_addresses_and_names_of_machines():
+    wrong = {}
+    for path in CONSOLES:
+        hiding = casefile.Hiding([])
+        hiding.text(path.read_text(errors="replace"))
+        for found, word in hiding.known.items():
+            bare = found.strip(" :=")
+            named = bare in MACHINES_THERE or bare.startswith("kci-")
+            if not (named if word.startswith("(host") else re.fullmatch(NUMBER, bare, re.IGNORECASE)):
+                wrong[path.name, found] = word
+    assert (wrong, len(CONSOLES) > 140) == ({}, True)
 
 
 def test_a_row_keeps_its_name_though_it_has_an_address(run):

@@ -14,6 +14,7 @@ import msgspec
 
 from evmperf.boards import board as boards
 from evmperf.lab.keeping.wanted import coordinator_address
+from evmperf.model.concealing import concealed
 from evmperf.model.errors import UsageError
 from evmperf.model.replies import Remark, Reply
 from evmperf.model.units import seconds
@@ -156,7 +157,7 @@ def coordinator(options: argparse.Namespace) -> str:
 
 def tell(sentence: str) -> None:
     """Tell a person what goes on."""
-    print(f"evmperf: {sentence}", file=sys.stderr, flush=True)
+    print(f"evmperf: {concealed(sentence)}", file=sys.stderr, flush=True)
 
 
 def say(reply: Reply) -> None:
@@ -168,7 +169,7 @@ def say(reply: Reply) -> None:
 def show(reply: Reply) -> None:
     """The same where the news are the output."""
     if isinstance(reply, Remark):
-        print(reply.sentence, flush=True)
+        print(concealed(reply.sentence), flush=True)
 
 
 def share(text: str) -> float:

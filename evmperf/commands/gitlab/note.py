@@ -8,6 +8,7 @@ from typing import Any, Self
 import requests
 
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.tokens import usable
 
 TOKEN_VARIABLE = "EVMPERF_GITLAB_TOKEN"
 _ANSWER_S = 30.0
@@ -28,7 +29,7 @@ class MergeRequest:
         if not all(variables.get(name) for name in names):
             return None
         url, project, number = (variables[name] for name in names)
-        token = variables.get(TOKEN_VARIABLE, "")
+        token = usable(variables.get(TOKEN_VARIABLE, ""), TOKEN_VARIABLE)
         if not token:
             raise UsageError(
                 f"{TOKEN_VARIABLE} is not set: create a project token with the scope api and "

@@ -19,6 +19,7 @@ from urllib3 import Retry
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.plugins import plugins
+from evmperf.model.tokens import usable
 
 URL_VARIABLE, TOKEN_VARIABLE = "EVMPERF_LAVA_URL", "EVMPERF_LAVA_TOKEN"
 _ANSWER_S = 30.0
@@ -166,7 +167,7 @@ def connect(identity: str = "") -> LavaServer:
     """The server of this identity, of the environment, or of a lab on this machine; raises UsageError."""
     url = os.environ.get(URL_VARIABLE, "")
     if url and not identity:
-        return LavaServer(_without_secrets(url), os.environ.get(TOKEN_VARIABLE, ""))
+        return LavaServer(_without_secrets(url), usable(os.environ.get(TOKEN_VARIABLE, ""), TOKEN_VARIABLE))
     if configured := _lavacli(identity):
         return configured
     for local in plugins("lava").values() if not identity else ():
@@ -203,7 +204,7 @@ def _lavacli(identity: str) -> LavaServer | None:
             raise UsageError(f"{path} has no identity {identity!r} with a uri")
         return None
     uri = str(entry["uri"])
-    token = str(entry.get("token") or urlsplit(uri).password or "")
+    token = usable(str(entry.get("token") or urlsplit(uri).password or ""), f"{path}: the token")
     return LavaServer(re.sub(r"/RPC2/?$", "", _without_secrets(uri)), token)
 
 

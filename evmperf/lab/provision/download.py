@@ -16,6 +16,7 @@ from evmperf.lab.provision.content import SUFFIXES, Progress, check_room
 from evmperf.lab.provision.record import stored
 from evmperf.measure.runs.spool import write_whole
 from evmperf.model import limits
+from evmperf.model.concealing import concealed
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.places import is_plain
 
@@ -129,7 +130,7 @@ def _continue(url: str, target: Path, known: _About, progress: Progress) -> None
         answer.raise_for_status()
         resumed = answer.status_code == requests.codes.partial_content
         etag, date = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified"))
-        target.with_name(_ABOUT).write_bytes(msgspec.json.encode(_About(url, etag, date)))
+        target.with_name(_ABOUT).write_bytes(msgspec.json.encode(_About(concealed(url), etag, date)))
         whole = int(answer.headers.get("Content-Length", 0)) + (have if resumed else 0)
         done = have if resumed else 0
         _check_size(url, whole)

@@ -10,6 +10,7 @@ from typing import Any
 from evmperf.boards.board import Board
 from evmperf.lab.provision.content import SUFFIXES, Hashes
 from evmperf.lab.provision.identity import Identity
+from evmperf.model.concealing import concealed
 from evmperf.model.errors import UsageError
 
 
@@ -29,7 +30,12 @@ class DiskImage:
     def facts(self) -> dict[str, Any]:
         """Its name and origin, hashes and release."""
         hashes = {"sha256": self.hashes.file, "content_sha256": self.hashes.content}
-        return {"name": self.name, "source": self.source, **hashes, "release": self.identity.release}
+        return {
+            "name": self.name,
+            "source": concealed(self.source),
+            **hashes,
+            "release": self.identity.release,
+        }
 
 
 def expected_checksum(file: Path) -> str:

@@ -17,6 +17,7 @@ from evmperf.lab.provision.running import Running
 from evmperf.lab.provision.ways import CardWay, CommandWay, Way
 from evmperf.lab.provision.writer import Progress
 from evmperf.measure.bench import Shell
+from evmperf.model.concealing import concealed
 from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, UsageError
 
 Tell = Callable[[str], None]
@@ -155,7 +156,7 @@ class Installation:
 
     def _write(self, image: DiskImage) -> None:
         hashes = (image.hashes.file, image.hashes.content)
-        entry = InstallationEntry(image.name, image.source, str(image.file), *hashes)
+        entry = InstallationEntry(image.name, concealed(image.source), str(image.file), *hashes)
         begun = False
 
         def progress(what: str, done: int, whole: int) -> None:

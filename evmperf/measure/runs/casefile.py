@@ -21,6 +21,7 @@ from evmperf.boards.console import record as console
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.stamps import CONSOLE_LOG
 from evmperf.model import limits
+from evmperf.model.concealing import conceal
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.places import is_plain
 from evmperf.model.results import Result
@@ -33,16 +34,31 @@ _CONSOLE = "facts/console"
 _UNSAID = {"addresses", "place", "lab"}
 
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+_PUBLIC = (
+    r"(?:[\w-]+\.)*(?:(?:kernel|debian|yoctoproject|openembedded|freedesktop|gnu|infradead|beagleboard|archlinux"
+    r"|arago-project)\.org|(?:ti|armbian|ubuntu|github|redhat)\.com|(?:readthedocs|github|systemd|bbb)\.io|linux\.dev"
+    r"|(?:denx|swb)\.de|busybox\.net|linux\.it)\b"
+)
+"""Hosts that programs name to everybody."""
+_UNIT = r"(?![0-9a-f]+(?:\b|port|_))(?<!getty@)(?<!modprobe@)(?<!fsck@)"
+"""What is behind an @ is no address of a device tree, and no name of a unit of systemd."""
+_GENERIC = r"(?!(?:oe-|local)?host(?:name)?\b)"
 _PATTERNS = {
     "MAC": r"(?i)\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b",
-    "key": r"(?i)(?:(?<=token)|(?<=password)|(?<=passwd)|(?<=secret))\s*[=:]\s*\S+|(?<=Bearer )\S+",
-    "UUID": r"(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<=PARTUUID=)\S+",
-    "serial": r"(?i)(?:(?<=serial)|(?<=serial number)|(?<=serialno)|(?<=cid))\s*[:=]\s*[\w-]{4,}",
-    "address": rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?![\w]|\.\d)"
+    "UUID": r"(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<=PARTUUID=)[\w-]+",
+    "serial": r"(?i)(?:(?<=serial#)|(?<=serial number)|(?<=serialnumber)|(?<=serialno)|(?<=serial_number))"
+    r"\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?[\w-]{3,}(?![\w-]*[.:]\w)"
+    # A serial port is called serial, too: a number has digits, and is no name of a port or of its driver.
+    r"|(?:(?<=\bserial)|(?<=\bcid))\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?(?!tty)(?=[\w-]*\d)[\w-]{4,}(?![\w/-])",
+    "address": rf"(?<![\w.])(?<!version )(?<!version: )(?<!utils\) )(?:{_OCTET}\.){{3}}{_OCTET}"
+    r"(?![\w]|\.\d|-[a-z])"
     r"|(?<![\w:.])(?=[0-9a-fA-F:]{0,39}(?:::|(?::[0-9a-fA-F]{1,4}){7}))[0-9a-fA-F:]{3,39}(?![\w:])",
-    "host": r"(?<=://)[\w.-]+|(?<=\w@)[\w.-]+|(?<=/home/)[\w.-]+",
+    "host": rf"(?<=://)(?!{_PUBLIC})[\w.-]+|(?<=[\w)]@)(?=[A-Za-z]){_UNIT}{_GENERIC}(?!{_PUBLIC})[\w.-]+\b(?!=)"
+    r"|(?<=/home/)(?!root\b)[\w.-]+",
 }
-"""By kind, in the order in which they are replaced. Releases such as 11.02.08.02 are no addresses."""
+"""By kind, in the order in which they are replaced, after passwords and tokens. Releases such as 11.02.08.02
+are no addresses.
+"""
 _SECRET = re.compile(
     r"(?i)(?:.*[_.-])?(?:serial|cid|uuid|mac|token|password|secret|host(?:name)?|user)(?:[_.-].*)?"
 )
@@ -84,10 +100,12 @@ class Hiding:
 
     def text(self, text: str) -> str:
         """A text without."""
+        text = conceal(text, functools.partial(self._instead, "key"))
         for kind, pattern in _PATTERNS.items():
             text = re.sub(pattern, functools.partial(self._instead, kind), text)
         for bare, word in self._bare.items():
-            text = text.replace(bare, word)
+            alone = rf"(?<![A-Za-z0-9]){re.escape(bare)}(?![A-Za-z0-9])"
+            text = re.sub(alone, word.replace("\\", r"\\"), text)
         return self._hosts.sub(functools.partial(self._instead, "host"), text) if self._hosts else text
 
     def value(self, value: Any) -> Any:
@@ -109,16 +127,19 @@ class Hiding:
             return found
         same = sum(word.startswith(f"({kind} ") for word in self.known.values())
         word = self.known.setdefault(found, f"({kind} {same + 1})")
-        if len(bare := found.strip(" \t:=")) >= _LEAST:
+        if len(bare := found.strip(" \t:=\\\"'")) >= _LEAST:
             self._bare[bare] = word
         return word
 
 
 def _is_secret(text: str) -> bool:
+    """Whether it is the address of one machine: no loopback, mask, or address of nobody or everybody."""
     try:
-        return not ipaddress.ip_address(text).is_loopback
+        address = ipaddress.ip_address(text)
     except ValueError:
         return False
+    everybody = address.is_loopback or address.is_unspecified or address.is_multicast
+    return not everybody and not text.startswith("255.")
 
 
 def pack(folder: Path, benchmark: str, case: str, hosts: Iterable[str]) -> tuple[bytes, list[str]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from evmperf.model.errors import UsageError
+from evmperf.model.tokens import usable
 
 _NAMES = ("url", "token", "org", "bucket")
 
@@ -50,6 +51,7 @@ def load(environment: Mapping[str, str] = os.environ) -> Config | None:
     values = _read(path)
     given = {name: environment[variable(name)] for name in _NAMES if environment.get(variable(name))}
     values |= given
+    values = {name: usable(value, f"InfluxDB: the {name}") for name, value in values.items()}
     if not values:
         return None
     if missing := [name for name in _NAMES if not values.get(name)]:

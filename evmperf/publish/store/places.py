@@ -19,6 +19,7 @@ from urllib.parse import quote
 import duckdb
 
 from evmperf.measure.runs.spool import sync
+from evmperf.model.concealing import concealed
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.run import Run
 
@@ -156,7 +157,7 @@ class Bucket:
         self.url = url.rstrip("/")
 
     def __str__(self) -> str:
-        return self.url
+        return concealed(self.url)
 
     def files(self, pattern: str) -> list[str]:
         """See StoreFolder."""

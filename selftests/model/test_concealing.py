@@ -1,0 +1,47 @@
+"""Secrets by form: none goes out, also written twice, and no word of a healthy log is taken for one."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evmperf.model.concealing import Typed, conceal, concealed
+from evmperf.model.errors import LabError
+from selftests.support.secretforms import FORMS, HEALTHY
+
+REAL = Path(__file__).resolve().parents[2].parent / "shared/real"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("around", ["{}", "[   12.345678] app[312]: {} done", "x\n{}\r\ny", '"{}"'])
+def test_no_secret_form_goes_out(form, around):
+    for text in (around.format(form), json.dumps(around.format(form))):
+        shown = concealed(text)
+        assert FORMS[form] not in shown
+        assert "characters)" in shown
+        assert concealed(shown) == shown
+    assert FORMS[form] not in str(LabError(f"no answer: {form}"))
+
+
+@pytest.mark.parametrize("text", HEALTHY)
+def test_a_healthy_line_stays(text):
+    assert concealed(text) == text
+
+
+def test_no_word_of_real_text_is_a_secret():
+    folders = ("consoles*", "tools*", "ltp-ddt")
+    files = [path for name in folders for path in REAL.glob(f"{name}/**/*") if path.is_file()]
+    if not files:
+        pytest.skip("no shared/real beside the checkout")
+    taken = []
+    for file in files:
+        conceal(file.read_text(errors="replace"), lambda secret: taken.append(secret) or "")
+    assert (taken, len(files) > 300) == ([], True)
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 5, 100])
+def test_the_echo_of_what_was_typed_is_hidden_until_the_line_ends(pieces):
+    echo = b"ro rootroot\r\nroot@board:~# root"
+    typed = Typed(b"root")
+    shown = b"".join(typed.without(echo[at : at + pieces]) for at in range(0, len(echo), pieces))
+    assert shown == b"** ********\r\nroot@board:~# root"
