@@ -12,7 +12,8 @@ from evmperf.model.concealing import concealed
 from evmperf.model.ended import cause
 from evmperf.model.outlets import plain
 from evmperf.model.results import Status
-from evmperf.publish.report.table import result_rows, text_table
+from evmperf.publish.report.shape import text_table
+from evmperf.publish.report.table import result_rows
 from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 from pytest_evmperf.ticker import Ticker
 

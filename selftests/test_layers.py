@@ -50,7 +50,7 @@ DOORS = {
     "trends",
     "publish": "guide.layout guide.page guide.plots guide.writer influx.client influx.config influx.push "
     "influx.reader pages.look report.ab report.boots report.columns report.differences report.exports "
-    "report.page report.summary report.table report.verdicts site store.files store.limited store.source "
+    "report.page report.shape report.summary report.verdicts site store.files store.limited store.source "
     "store.tables",
     "lab": "bench boardcheck labs desk.boardfile desk.identity desk.ports doctor.examination doctor.finding "
     "doctor.host doctor.target keeping.claim keeping.locks keeping.wanted provision.cache provision.identity "

@@ -48,7 +48,7 @@ HOSTILE = f"/close {TERMINAL}{HTML}{MARKDOWN}{RST}{LINES}"
 ADDRESSES = ("javascript:taken()", "javascript://%0ataken()", "\x01java\nscript:taken()", "data:,x")
 KNOWN = """
     html head meta title style script link body header main nav section h1 h2 h3 p a ul ol li dl dt dd
-    div span i strong small br table thead tbody tr th td details summary pre code figure figcaption
+    div span i strong small sup br table thead tbody tr th td details summary pre code figure figcaption
     label input button noscript progress time
 """
 """Elements of our pages."""

@@ -10,7 +10,7 @@ from evmperf.model.facts import Facts
 from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.publish.report import page
-from evmperf.publish.report.table import text_table
+from evmperf.publish.report.shape import text_table
 from selftests.support import runs, spools
 
 BOARD = Run("x", "am64xx-hsevm", "full", os="RT-linux", facts=Facts(virtual=False))
@@ -35,19 +35,22 @@ def test_a_board_with_published_figures_shows_them_with_the_change():
     }
     mean = found["read_throughput"]
     text = text_table(measured("uboot_emmc_raw", mean * 1.1), 160, there)
-    assert "12.00" in text.splitlines()[0]
-    assert f"{mean:.2f} +10.0 %" in " ".join(text.split())
+    assert "TI 12.00" in text
+    # A row a size, both metrics in it, and what the guide has in KiB/s in a unit of its size.
+    (line,) = (line for line in text.splitlines() if line.startswith("32 MiB"))
+    assert f"{mean / 1024:.0f} MiB/s +10.0 %" in " ".join(line.split())
 
 
-def test_the_report_begins_with_the_published_figures_and_their_history(tmp_path):
+def test_the_report_begins_with_a_summary_beside_the_published_figures(tmp_path):
     there = source.baseline(BOARD)
     mean = there.figures["uboot_emmc_raw", "2000000", "read_throughput"].mean
     folder = spools.write(tmp_path, BOARD, list(measured("uboot_emmc_raw", mean * 1.1)))
     text = page.render(folder)
-    first, *_ = text.partition("<h2")[2].partition("</section>")
-    assert "TI&#39;s figures of 12.00" in first or "TI's figures of 12.00" in first
-    assert "+10.0 %" in first
-    assert re.search(r"11\.\S+: \d", first)  # the release before
+    summary, _, rest = text.partition('<dl class="summary"')[2].partition("</dl>")
+    assert "<dt>Storage read</dt>" in summary
+    assert re.search(r"TI 12\.00\S*: \S+ MiB/s, 10\.0 % higher", summary)
+    table = rest.partition("<table")[2].partition("</table>")[0]
+    assert re.search(r"TI 12\.00\S*: \S+ MiB/s, 10\.0 % higher", table)
     own = replace(BOARD, release="11.00")
     assert source.baseline(own).published.release.startswith("11.00")  # not a later one
 
@@ -55,7 +58,7 @@ def test_the_report_begins_with_the_published_figures_and_their_history(tmp_path
 def test_another_profile_or_program_is_shown_without_a_change():
     for benchmark, profile in (("uboot_emmc_raw", "quick"), ("emmc_ext4", "full")):
         text = text_table(measured(benchmark, 50.0, profile), 160, source.baseline(BOARD))
-        assert "change" in text
+        assert "MB/s)" in " ".join(text.split()) or "KiB/s)" in " ".join(text.split())
         assert "+" not in text
 
 

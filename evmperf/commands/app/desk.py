@@ -237,7 +237,7 @@ def measure(file: str, results: str, select: str = "") -> tuple[int, Path | None
 def ended(folder: Path) -> DeskEnd:
     """What a person at the desk wants to see of a run first; raises UsageError for no run."""
     run, results = spool.read_run(folder), spool.read_results(folder)
-    lines = tuple(summary.headlines(run, results, source.baseline(run)))
+    lines = tuple(summary.headlines(results, source.baseline(run)))
     answers = why.explain(Why(folder=str(folder))).answers if results else ()
     furthest = max(answers, key=lambda one: one.times, default=None)
     return DeskEnd(

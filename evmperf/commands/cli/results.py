@@ -25,7 +25,7 @@ from evmperf.model.records import BootRecord
 from evmperf.model.run import Run
 from evmperf.publish.pages import look
 from evmperf.publish.report.columns import Column, sparkline, table
-from evmperf.publish.report.table import text_table
+from evmperf.publish.report.shape import text_table
 
 _MOST = 5
 """Parts of a boot's phase that are shown."""

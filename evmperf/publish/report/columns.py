@@ -53,7 +53,7 @@ def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Any:
 def _kept(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
     needs = [
         min(
-            max(map(len, [column.heading, *(row[index] for row in rows)])),
+            max(map(len, [*column.heading.splitlines(), "", *(row[index] for row in rows)])),
             _NARROWEST if column.wrap else column.most or width,
         )
         for index, column in enumerate(columns)

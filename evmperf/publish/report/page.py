@@ -21,12 +21,13 @@ from evmperf.model.figures import Baseline, Key
 from evmperf.model.records import BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
-from evmperf.model.stats import percent, share_text
+from evmperf.model.stats import percent
 from evmperf.model.verdict import NO_COUNTERPART, GoalWord, Outcome
 from evmperf.publish.pages import look
 from evmperf.publish.report import plots
 from evmperf.publish.report.excerpt import excerpts
-from evmperf.publish.report.table import MOST, Beside, Row, beside, result_rows
+from evmperf.publish.report.shape import WideTable, wide_tables
+from evmperf.publish.report.summary import Headline, headlines
 
 NAME = "report.html"
 CHANGED = "changed.txt"
@@ -47,7 +48,7 @@ class _Benchmark:
     name: str
     title: str
     results: list[Result] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    table: WideTable | None = None
     left_out: int = 0
     plots: list[plots.Plot] = field(default_factory=list)
 
@@ -74,8 +75,7 @@ class _Page:
     rows: int = 0
     published: Baseline | None = None
     """The published figures of the board, of the nearest release."""
-    releases: list[Baseline] = field(default_factory=list)
-    beside: list[Beside] = field(default_factory=list)
+    headlines: list[Headline] = field(default_factory=list)
     failed: list[Result] = field(default_factory=list)
     verdicts: dict[Key, VerdictRecord] = field(default_factory=dict)
     """Records of verdicts, the last of each figure."""
@@ -164,15 +164,6 @@ def _percent(record: VerdictRecord) -> str:
     return "" if record.change is None else percent(record.change)
 
 
-def _range(record: VerdictRecord) -> str:
-    """The tolerance of a change, as `±3.1 %`; "" if a smaller change was decided by several nights."""
-    if not record.was or record.tolerance is None:
-        return ""
-    share = abs(record.tolerance / record.was)
-    moved = record.verdict in (Outcome.WORSE, Outcome.BETTER)
-    return "" if moved and share > abs(record.change or 0.0) else f"±{share_text(share)}"
-
-
 def write(folder: Path, answers: Sequence[Answer] = ()) -> Path:
     """Write the report of the run in `folder`, with what `evmperf why` answers of it, and return its path.
     Raises UsageError for a folder without a run, LabError when the file cannot be written.
@@ -205,8 +196,6 @@ def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
         facts=list(_facts(page.run)),
         files=[name for name in _FILES if (folder / name).exists()],
         wording=wording,
-        percent=_percent,
-        range=_range,
         against=_against,
         href=quote,
         when=f"{began:%Y-%m-%d %H:%M} UTC" if run.started_ns else "-",
@@ -221,8 +210,7 @@ def _gather(folder: Path) -> _Page:
     """Go through the records once, keeping no more than the page can show."""
     page = _Page(spool.read_run(folder))
     if page.run.kind != GUIDE:
-        page.releases = source.baselines(page.run)
-        page.published = source.nearest(page.run, page.releases)
+        page.published = source.baseline(page.run)
     for record in spool.read_records(folder):
         if isinstance(record, Result):
             _take(page, record)
@@ -237,9 +225,11 @@ def _gather(folder: Path) -> _Page:
                 page.trouble(_Trouble(where, "failed", said, record.post_mortem[-_TEXT:]))
     before = {key: one.was for key, one in page.verdicts.items() if one.was is not None}
     for benchmark in (b for benchmarks in page.drivers.values() for b in benchmarks.values()):
-        benchmark.rows.sort(key=lambda row: look.natural(row.case))
         benchmark.results.sort(key=lambda result: look.natural(result.case))
+        (benchmark.table,) = wide_tables(benchmark.results, page.published, page.verdicts)
         benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder, before))
+    every = [result for b in page.drivers.values() for one in b.values() for result in one.results]
+    page.headlines = headlines(every, page.published, page.verdicts)
     texts = excerpts(folder / "console.log", page.failed)
     for result, text in zip(page.failed, texts, strict=True):
         where = f"{wording.title(result.benchmark)}, {wording.case(result.benchmark, result.case)}"
@@ -261,12 +251,7 @@ def _take(page: _Page, result: Result) -> None:
         benchmark.left_out += 1
         return
     benchmark.results.append(result)
-    for row in result_rows(result):
-        benchmark.rows.append(row)
-        page.rows += 1
-        if row.required and page.published and len(page.beside) < MOST:
-            found = beside(page.published, page.releases, result, row)
-            page.beside += [found] if found else []
+    page.rows += 1
 
 
 def _judged(verdicts: Mapping[Key, VerdictRecord]) -> dict[str, list[VerdictRecord]]:

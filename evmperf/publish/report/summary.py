@@ -12,8 +12,7 @@ from evmperf.model import comparable
 from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.records import VerdictRecord
 from evmperf.model.results import Direction, Result
-from evmperf.model.run import Run
-from evmperf.model.stats import brief
+from evmperf.model.stats import brief, percent, share_text
 from evmperf.model.units import readable
 from evmperf.model.verdict import Outcome
 
@@ -46,13 +45,19 @@ AREAS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True)
 class ShownChange:
-    """What a figure is held against (`TI 11.02: 45.1 MB/s`), the change in words, and its tone on a page, ""
-    for one that is within the metric's own scatter, or where that is not known.
+    """What a figure is held against (`TI 11.02`), the change in words, its tone on a page, the other figure,
+    and the change alone ("": not comparable). A change within the metric's own scatter, or of one whose
+    scatter is not known, has no tone.
     """
 
     against: str
     words: str
     tone: str = ""
+    figure: str = ""
+    percent: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.against}: {', '.join(filter(None, (self.figure, self.words)))}"
 
 
 @dataclass(frozen=True)
@@ -67,10 +72,7 @@ class Headline:
 
 
 def headlines(
-    run: Run,
-    results: Iterable[Result],
-    published: Baseline | None,
-    verdicts: Mapping[Key, VerdictRecord] | None = None,
+    results: Iterable[Result], published: Baseline | None, verdicts: Mapping[Key, VerdictRecord] | None = None
 ) -> list[Headline]:
     """The areas that the run has a figure of."""
     known = figures(results)
@@ -79,7 +81,7 @@ def headlines(
         keys = (key for pattern in patterns for key in known if fnmatchcase("/".join(key), pattern))
         if key := next(keys, None):
             figure = known[key]
-            both = (beside(run, figure, published), earlier((verdicts or {}).get(key)))
+            both = (beside(figure, published), earlier((verdicts or {}).get(key)))
             changes = tuple(change for change in both if change)
             found.append(Headline(area, in_words(figure), wording.figure(key), key, changes))
     return found
@@ -91,32 +93,25 @@ def in_words(figure: Figure) -> str:
     return f"{brief(figure.mean / divisor)} {unit}"
 
 
-def beside(run: Run, figure: Figure, published: Baseline | None) -> ShownChange | None:
+def beside(figure: Figure, published: Baseline | None) -> ShownChange | None:
     """A figure beside TI's, without a change where both were not measured alike; None without TI's."""
     theirs = published.figures.get(figure.key) if published else None
     if not published or theirs is None or theirs.unit != figure.unit:
         return None
-    against = f"TI {published.published.release}: {in_words(theirs)}"
-    ours = comparable.of_result(run, figure.result)
-    if not theirs.mean or comparable.difference(
-        ours, comparable.of_result(published.published, theirs.result)
-    ):
-        return ShownChange(against, "measured differently")
-    change = figure.mean / theirs.mean - 1
+    against, text = f"TI {published.published.release}", in_words(theirs)
+    ours = comparable.of_result(published.run, figure.result)
+    differs = comparable.difference(ours, comparable.of_result(published.published, theirs.result))
+    if differs or not theirs.mean or not figure.count:
+        return ShownChange(against, "measured differently" if figure.count else "", figure=text)
+    change, run = figure.mean / theirs.mean - 1, published.run
     scatter = steady.scatter(run.board, run.os, figure.key.benchmark, figure.key.metric)
-    return ShownChange(against, *_judged(figure, change, scatter))
-
-
-def _judged(figure: Figure, change: float, scatter: float | None) -> tuple[str, str]:
-    """A change in words, and its tone."""
-    words = f"{abs(change) * 100:.1f} % {'higher' if change > 0 else 'lower'}"
-    better = better_way(figure)
-    if scatter is None or better is Direction.NONE:
-        return words, ""
-    if abs(change) <= scatter:
-        return f"{words}, within the scatter of releases", ""
-    good = (change > 0) == (better is Direction.HIGHER)
-    return f"{words}, {'better' if good else 'worse'}", "good" if good else "bad"
+    words, better = f"{abs(change) * 100:.1f} % {'higher' if change > 0 else 'lower'}", better_way(figure)
+    tone = ""
+    if scatter is not None and better is not Direction.NONE:
+        good = (change > 0) == (better is Direction.HIGHER)
+        tone = "" if abs(change) <= scatter else "good" if good else "bad"
+        words += {"": ", within the scatter of releases", "good": ", better", "bad": ", worse"}[tone]
+    return ShownChange(against, words, tone, text, percent(change))
 
 
 def better_way(figure: Figure) -> Direction:
@@ -129,6 +124,21 @@ def earlier(verdict: VerdictRecord | None) -> ShownChange | None:
     """What comparing with earlier runs said of a figure; None where nothing was compared."""
     if verdict is None:
         return None
-    change = "" if verdict.change is None else f" by {abs(verdict.change) * 100:.1f} %"
+    words = verdict.verdict
+    if verdict.change is not None:
+        words += f", {percent(verdict.change)}{_range(verdict)}"
+    if verdict.was is not None:
+        words += f" from {verdict.was:.5g}"
+    if verdict.why and verdict.verdict != Outcome.SAME:
+        words += f" ({verdict.why})"
     tone = {Outcome.WORSE: "bad", Outcome.BETTER: "good"}.get(Outcome(verdict.verdict), "")
-    return ShownChange("earlier runs", f"{verdict.verdict}{change if tone else ''}", tone)
+    return ShownChange("earlier runs", words, tone)
+
+
+def _range(verdict: VerdictRecord) -> str:
+    """The tolerance of a change, as ` ±3.1 %`; "" if a smaller change was decided by several nights."""
+    if not verdict.was or verdict.tolerance is None:
+        return ""
+    share = abs(verdict.tolerance / verdict.was)
+    moved = verdict.verdict in (Outcome.WORSE, Outcome.BETTER)
+    return "" if moved and share > abs(verdict.change or 0.0) else f" ±{share_text(share)}"

@@ -1,16 +1,13 @@
 """Results as a table for people: one row a metric of a case."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from evmperf.benchmarks import catalogue, wording
+from evmperf.benchmarks import catalogue
 from evmperf.measure.state import buses
-from evmperf.model import anytime, comparable
-from evmperf.model.figures import Baseline, Key
+from evmperf.model import anytime
 from evmperf.model.results import MARKS, REPEAT, Published, Result, Status
-from evmperf.model.stats import Summary, outliers_text, percent, rounded, summarise
-from evmperf.publish.report.columns import Column, table
+from evmperf.model.stats import Summary, outliers_text, rounded, summarise
 
 
 @dataclass(frozen=True)
@@ -83,75 +80,3 @@ _CASE_WIDTH = 36
 def shortened(case: str) -> str:
     """A case's label for a table: some are whole command lines."""
     return case if len(case) <= _CASE_WIDTH else f"{case[: _CASE_WIDTH - 1]}…"
-
-
-def baseline_cells(baseline: Baseline, result: Result, row: Row) -> tuple[str, str]:
-    """Baseline and change of one row, "" without one, or where `evmperf check` would not compare."""
-    known = baseline.figures.get(Key(row.benchmark, row.case, row.metric))
-    values = result.values(row.metric)
-    if known is None:
-        return "", ""
-    ours = comparable.of_result(baseline.run, result)
-    theirs = comparable.of_result(baseline.published, known.result)
-    alike = known.unit == row.unit and not comparable.difference(ours, theirs)
-    if not (values and known.mean and alike):
-        return rounded(known.mean), ""
-    change = summarise(values).mean / known.mean - 1
-    return rounded(known.mean), percent(change)
-
-
-def text_table(results: Iterable[Result], width: int | None = None, baseline: Baseline | None = None) -> str:
-    """All results as a table for the terminal, `width` characters wide (None: the terminal's)."""
-    compared = (
-        (Column(baseline.published.release, right=True, drop=4), Column("change", right=True, drop=1))
-        if baseline
-        else ()
-    )
-    columns = (
-        Column("benchmark", wrap=True),
-        # Some rows of the guides are named by a whole command line.
-        Column("case", most=24),
-        Column("metric"),
-        Column("mean", right=True),
-        Column("unit"),
-        Column("min", right=True, drop=3),
-        Column("max", right=True, drop=3),
-        Column("n", right=True, drop=2),
-        *compared,
-        Column("note", wrap=True),
-    )
-    before, rows = ("", ""), []
-    for result, row in ((one, row) for one in results for row in result_rows(one)):
-        key = (row.benchmark, row.case)
-        shown = ("", "") if key == before else (row.benchmark, shortened(row.case))
-        before = key
-        cells = baseline_cells(baseline, result, row) if baseline else ()
-        figures = (row.metric, row.mean, row.unit, row.low, row.high, str(row.count))
-        rows.append((*shown, *figures, *cells, row.note))
-    return table(columns, rows, width)
-
-
-MOST = 60
-"""Rows that are shown."""
-
-
-class Beside(NamedTuple):
-    """One figure beside the published one, their change ("": not comparable), and earlier releases."""
-
-    name: str
-    ours: str
-    unit: str
-    published: str
-    change: str
-    history: str
-
-
-def beside(nearest: Baseline, every: Sequence[Baseline], result: Result, row: Row) -> Beside | None:
-    """A row beside the nearest release's figure; None where that has none."""
-    theirs, change = baseline_cells(nearest, result, row)
-    if not theirs:
-        return None
-    key = Key(row.benchmark, row.case, row.metric)
-    known = [(one.published.release, one.figures[key]) for one in every if key in one.figures]
-    history = ", ".join(f"{release}: {rounded(f.mean)}" for release, f in known if f.unit == row.unit)
-    return Beside(wording.figure(key), row.mean, row.unit, theirs, change, history)
