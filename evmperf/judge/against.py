@@ -229,10 +229,7 @@ def _named(given: str, source: RunSource) -> StoredRun:
         except UsageError:
             if first is source:
                 raise
-    known = {entry.run.id: entry for entry in _all(source)}
-    if given not in known:
-        raise UsageError(f"{source}: has no run {given!r}")
-    return known[given]
+    return history.among(given, {entry.run.id: entry for entry in _all(source)}, source)
 
 
 def keep(folder: Path, judgement: Judgement) -> int:

@@ -23,6 +23,7 @@ from evmperf.model.results import (
     Status,
 )
 from evmperf.model.state import State
+from evmperf.model.units import counted
 
 
 @dataclass
@@ -90,7 +91,7 @@ class StepProgress:
 
     def enough(self, repeats: Repeats, spent_s: float) -> bool:
         """Whether it has been repeated often enough; notes the reason in its conditions."""
-        rounds = f"{self.rounds} round{'s' if self.rounds > 1 else ''}"
+        rounds = counted(self.rounds, "round")
         if repeats.within is None:
             if repeats.rounds > 1:
                 self.conditions[REPEAT] = rounds

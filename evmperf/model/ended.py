@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result, Status
+from evmperf.model.units import counted
 
 
 class Ending(enum.StrEnum):
@@ -57,7 +58,7 @@ def of(
     """
     failed = [result for result in results if result.status is not Status.MEASURED]
     measured = len(results) - len(failed)
-    whole = f"{measured} of {planned} cases measured on {board}"
+    whole = f"{measured} of {counted(planned, 'case')} measured on {board}"
     if cut:
         ending, what, why = cut
         return Ended(ending, f"{what}: {why} ({whole})." if why else f"{what}: {whole}.")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
+from evmperf.model.units import counted
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -44,7 +46,7 @@ def outliers(values: Sequence[float]) -> list[bool]:
 
 def outliers_text(count: int) -> str:
     """A number of outliers in words."""
-    return f"{count} outlier{'s' if count > 1 else ''}"
+    return counted(count, "outlier")
 
 
 def percent(change: float) -> str:

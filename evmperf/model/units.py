@@ -67,6 +67,11 @@ def size_bytes(text: str) -> int:
     return int(text[:-1]) * factor if factor else int(text)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things whose plural ends in s: `1 run`, `2 runs`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 _DURATIONS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 

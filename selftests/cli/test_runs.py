@@ -83,8 +83,8 @@ def test_a_mistake_of_our_own_is_no_failed_board(monkeypatch, capsys, results, m
     ],
 )
 def test_a_run_has_many_names(results, given, found):
-    for number, folder in enumerate(sorted(results.iterdir())):
-        os.utime(folder / "run.json", (number, number))
+    # A run that was judged since is no newer for that: `last` is the last that `runs` lists.
+    os.utime(results / "am64xx-hsevm-0" / "run.json", (4e9, 4e9))
     if found is None:
         with pytest.raises(UsageError):
             run_folder(given, results)

@@ -21,6 +21,7 @@ from evmperf.model.change import Comparison
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import Remark
+from evmperf.model.units import counted
 from evmperf.publish.report import ab as report
 
 _BLOCKS = 20
@@ -187,11 +188,11 @@ def _searched(folder: Path, bisector: Bisector, hear: Hear) -> Judged:
     wanted.ended = sentence
     wanted.save(folder)
     steps = [
-        f"{step.version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks{why})"
+        f"{step.version}: {step.answer} ({step.bad:.1%} bad, {counted(step.blocks, 'block')}{why})"
         for step in wanted.steps
         for why in [step.why and f", {step.why}"]
     ]
-    spent = f"{len(wanted.rounds)} rounds, {wanted.spent_s / 60:.0f} min of measuring"
+    spent = f"{counted(len(wanted.rounds), 'round')}, {wanted.spent_s / 60:.0f} min of measuring"
     return Judged(status=status, lines=(*steps, f"{spent}: {sentence}."))
 
 
@@ -245,7 +246,8 @@ def bisect_step(folder: Path, version: str, hear: Hear) -> tuple[Step, bool]:
         if not bisector.calibrate():
             raise UsageError("good and bad do not differ: there is nothing to bisect")
         step = bisector.step(version)
-    hear(Remark(sentence=f"{version}: {step.answer} ({step.bad:.1%} bad, {step.blocks} blocks) {step.why}"))
+    blocks = counted(step.blocks, "block")
+    hear(Remark(sentence=f"{version}: {step.answer} ({step.bad:.1%} bad, {blocks}) {step.why}"))
     if bisector.search.stuck:
         hear(Remark(sentence=bisector.search.stuck))
     return step, bool(bisector.search.stuck)

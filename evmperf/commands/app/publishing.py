@@ -13,6 +13,7 @@ from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.replies import Remark
+from evmperf.model.units import counted
 from evmperf.publish import site as sites
 from evmperf.publish.guide import layout, plots, writer
 from evmperf.publish.guide.layout import Figures, Layout
@@ -120,7 +121,7 @@ def sent(results: Path, runs: Sequence[Path] = ()) -> Iterator[tuple[str, str]]:
         for folder in runs or waiting(results, config.key, begun=False):
             pushed = RunPush.of(store, folder, again=bool(runs)).send()
             more = "" if pushed.complete else "; it is still being measured"
-            yield f"{folder.name}: {pushed.points} points{more}", pushed.problem
+            yield f"{folder.name}: {counted(pushed.points, 'point')}{more}", pushed.problem
 
 
 def site(request: WriteSite, hear: Hear) -> Produced:
@@ -130,8 +131,9 @@ def site(request: WriteSite, hear: Hear) -> Produced:
     for problem in written.problems:
         hear(Remark(sentence=problem))
     return Produced(
-        sentence=f"{written.index}: {written.runs} runs of {written.boards} boards on "
-        f"{written.pages} pages, the largest {written.largest / 1e6:.2f} MB"
+        sentence=f"{written.index}: {counted(written.runs, 'run')} of "
+        f"{counted(written.boards, 'board')} on {counted(written.pages, 'page')}, "
+        f"the largest {written.largest / 1e6:.2f} MB"
     )
 
 

@@ -17,6 +17,7 @@ from evmperf.guides.reading import importer, sheet, teach
 from evmperf.guides.reading.importer import ImportedGuide
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.units import counted
 from evmperf.publish.guide.layout import Layout
 from evmperf.publish.guide.writer import Head
 
@@ -54,7 +55,7 @@ def _import(options: argparse.Namespace) -> int:
             note(f"{read_sheet.file} line {problem.line}: {what}: {problem.reason}")
             unknown |= not problem.kept
         mine = read_sheet.entries(options.release)
-        counts = ", ".join(f"{entry.board} {entry.count} figures" for entry in mine)
+        counts = ", ".join(f"{entry.board} {counted(entry.count, 'figure')}" for entry in mine)
         print(f"{read_sheet.file}: {sheet.OS}, {counts}")
         entries += mine
     said = (options.release, options.os, options.board)
@@ -76,7 +77,7 @@ def _import(options: argparse.Namespace) -> int:
                 print(f"  {folder}")
     if options.record:
         record.write(options.record, entries)
-        print(f"{options.record}: {sum(e.count for e in entries)} figures")
+        print(f"{options.record}: {counted(sum(e.count for e in entries), 'figure')}")
     return ExitStatus.FAILED if unknown and options.strict else ExitStatus.OK
 
 
@@ -161,6 +162,6 @@ def _left_out(options: argparse.Namespace, plan: Layout) -> int:
     if not plan.unread:
         return ExitStatus.OK
     what = "copied and marked" if options.keep_unread else "left out"
-    tables = "1 table is" if len(plan.unread) == 1 else f"{len(plan.unread)} tables are"
+    tables = f"{counted(len(plan.unread), 'table')} {'is' if len(plan.unread) == 1 else 'are'}"
     tell(f"{options.like}: {tables} unknown and {what}: {'; '.join(plan.unread)}")
     return ExitStatus.FAILED

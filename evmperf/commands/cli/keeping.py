@@ -10,6 +10,7 @@ from evmperf.commands.night.health import Health, Register
 from evmperf.lab.keeping.claim import ask_once, holders
 from evmperf.lab.keeping.wanted import Wanted, clock
 from evmperf.model.errors import UsageError
+from evmperf.model.units import counted
 from evmperf.publish.report.columns import Column, table
 
 
@@ -66,7 +67,7 @@ def _health(options: argparse.Namespace) -> None:
     known = register.all(address)
     if options.do == "list":
         for name, health in known.items():
-            print(f"{name}  {health.state}  {health.failures} failures in a row  {health.why}")
+            print(f"{name}  {health.state}  {counted(health.failures, 'failure')} in a row  {health.why}")
         if not known:
             print("all boards are well")
         return

@@ -17,8 +17,9 @@ from evmperf.commands.cli.arguments import (
     say,
     tell,
 )
-from evmperf.measure.runs.history import run_folder
+from evmperf.measure.runs.history import among, run_folder
 from evmperf.model.errors import UsageError
+from evmperf.model.units import counted
 from evmperf.publish.report import exports
 
 _FORMATS = ("parquet", "csv", *exports.FORMATS)
@@ -64,7 +65,7 @@ def _push(options: argparse.Namespace) -> None:
 
 @command(
     "export",
-    argument("run", nargs="*", help="the ids of runs"),
+    argument("run", nargs="*", help="a run's name or its beginning, `last`, or `last~1` (default: all)"),
     STORE,
     either(
         argument("--parquet", type=Path, metavar="FILE", help="one row per sample"),
@@ -81,15 +82,13 @@ def _export(options: argparse.Namespace) -> None:
     (name,) = [name for name in _FORMATS if getattr(options, name)]
     file: Path = getattr(options, name)
     with sources.opened(options.source) as source:
-        known = source.runs()
-        if missing := sorted(set(options.run) - {entry.run.id for entry in known}):
-            raise UsageError(f"{source}: has no run {missing[0]!r}")
-        wanted = [entry for entry in known if not options.run or entry.run.id in options.run]
+        runs = {entry.run.id: entry for entry in source.runs()}
+        wanted = [among(given, runs, source) for given in options.run] or list(runs.values())
         if not wanted:
             raise UsageError(f"{source}: holds no runs")
         if name in exports.FORMATS:
-            runs = [(entry.run, entry.results()) for entry in wanted]
-            file.write_text(exports.FORMATS[name](runs), encoding="utf-8")
+            whole = [(entry.run, entry.results()) for entry in wanted]
+            file.write_text(exports.FORMATS[name](whole), encoding="utf-8")
         else:
             from evmperf.publish.store import files, tables  # noqa: PLC0415  # DuckDB is slow to import
 
@@ -97,4 +96,4 @@ def _export(options: argparse.Namespace) -> None:
                 ids = ", ".join(files.text(entry.run.id) for entry in wanted)
                 where = f" WHERE run IN ({ids})" if options.run else ""
                 tables.write(there, f"SELECT * FROM samples{where} ORDER BY ALL", file, name)
-    print(f"{file}: {len(wanted)} runs")
+    print(f"{file}: {counted(len(wanted), 'run')}")

@@ -23,6 +23,7 @@ from evmperf.measure.runs.history import GUIDE, Measured, RunSource, StoredRun, 
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.records import BootRecord
 from evmperf.model.run import Run
+from evmperf.model.units import counted
 from evmperf.publish.pages import look
 from evmperf.publish.report.columns import Column, sparkline, table
 from evmperf.publish.report.shape import text_table
@@ -159,9 +160,9 @@ def _measured(source: RunSource, board: str, last: int) -> None:
         for benchmark, metric, case in rows:
             cases[benchmark, metric].add(case)
         seen.update({row[:2] for row in rows})
-    print(f"{board}: measured in the last {len(runs)} runs, from {source}")
+    print(f"{board}: measured in the last {counted(len(runs), 'run')}, from {source}")
     for key in sorted(cases):
-        print(f"  {' '.join(key)}: {len(cases[key])} cases in {seen[key]} runs")
+        print(f"  {' '.join(key)}: {counted(len(cases[key]), 'case')} in {counted(seen[key], 'run')}")
 
 
 @command(

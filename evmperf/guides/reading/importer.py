@@ -31,6 +31,7 @@ from evmperf.model.figures import figures
 from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published, Result, SpoolRecord, Status
 from evmperf.model.run import Run
+from evmperf.model.units import counted
 
 PROFILE = "full"
 NO_BOARD = "unknown-board"
@@ -77,8 +78,9 @@ class ImportedGuide:
     def summary(self) -> str:
         """One line for people."""
         return (
-            f"{len(self.matches)} tables, {self.cells} cells, {self.cells - self.unknown_cells} known, "
-            f"{self.unknown_cells} unknown, {len(self.remarks)} remarks"
+            f"{counted(len(self.matches), 'table')}, {counted(self.cells, 'cell')}, "
+            f"{self.cells - self.unknown_cells} known, "
+            f"{self.unknown_cells} unknown, {counted(len(self.remarks), 'remark')}"
         )
 
 
@@ -260,7 +262,7 @@ def _doubts(imported: ImportedGuide) -> None:
             (cell,) = (c for c in found[key].result.published if c.metric == key.metric)
             lines.setdefault((key.benchmark, why), []).append(cell.line)
         for (benchmark, why), at in lines.items():
-            many = f"{len(at)} figures" if len(at) > 1 else "1 figure"
+            many = counted(len(at), "figure")
             where = f"{many} of {board} (line{'s' * (len(set(at)) > 1)} {_lines(at)})"
             imported.remark(min(at), f"{benchmark}: {where}: {why}; kept and not judged")
 

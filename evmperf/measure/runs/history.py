@@ -1,11 +1,11 @@
 """Earlier runs, from wherever they are kept."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from evmperf.measure.runs import casefile, spool
 from evmperf.model import comparable
@@ -14,6 +14,7 @@ from evmperf.model.figures import Key
 from evmperf.model.results import Result
 from evmperf.model.run import Run
 from evmperf.model.stats import Summary, summarise
+from evmperf.model.units import counted
 
 GUIDE = "guide"
 """Kind of the runs that are figures of a published guide."""
@@ -23,6 +24,9 @@ ADDRESSES = ("report", "job", "pipeline")
 """What the point of a run leads to, as the fields `report_url` and so on."""
 UNKNOWN = "unknown"
 """The release of a run that has none: a tag cannot be empty."""
+
+
+_T = TypeVar("_T")
 
 
 class Taken(NamedTuple):
@@ -144,31 +148,40 @@ class WithHistory:
 
 
 def run_folder(given: str, results: Path, *others: Path) -> Path:
-    """The folder of a run: itself, or that of a case file; its name, or an unambiguous beginning of its
-    name, below `results` or another folder; `last`, or `last~2` for the second run before the last.
+    """The folder of a run: itself, or that of a case file, or as `among` has it of those below `results`,
+    or by its name of those below another folder.
 
     Raises UsageError for a run that does not exist or is ambiguous.
     """
-    if back := _BACK.fullmatch(given):
-        runs = [path.parent for path in results.glob("*/run.json")]
+    if _BACK.fullmatch(given):
+        runs = SpoolFolder(results).runs()
         if not runs:
             raise UsageError(f"{results}: holds no runs; measure with pytest --lg-env BOARD.yaml")
-        if int(back[1] or 0) >= len(runs):
-            raise UsageError(f"{given}: {results} holds only {len(runs)} runs")
-        return sorted(runs, key=lambda path: (path / "run.json").stat().st_mtime)[-1 - int(back[1] or 0)]
+        return among(given, {entry.folder.name: entry.folder for entry in runs if entry.folder}, results)
     if Path(given).is_file():
         return casefile.unpack(Path(given))
     for folder in (Path(given), *(place / given for place in (results, *others))):
         if (folder / "run.json").is_file():
             return folder
-    found = sorted({path.parent for place in (results, *others) for path in place.glob("*/run.json")})
-    begun = [folder for folder in found if given and folder.name.startswith(given)]
-    if len(begun) > 1:
-        names = ", ".join(folder.name for folder in begun[-3:])
+    folders = sorted({path.parent for place in (results, *others) for path in place.glob("*/run.json")})
+    return among(given, {folder.name: folder for folder in folders}, results)
+
+
+def among(given: str, runs: Mapping[str, _T], where: object) -> _T:
+    """One of some runs, oldest first, by its name or an unambiguous beginning of it; `last`, or `last~2`
+    for the second before the last. Raises UsageError, which names `where` they are, for none and several.
+    """
+    if back := _BACK.fullmatch(given):
+        if int(back[1] or 0) >= len(runs):
+            raise UsageError(f"{given}: {where} holds only {counted(len(runs), 'run')}")
+        return list(runs.values())[-1 - int(back[1] or 0)]
+    begun = [name for name in runs if given and name.startswith(given)]
+    if len(begun) > 1 and given not in runs:
+        names = ", ".join(begun[-3:])
         raise UsageError(f"{given!r} fits {len(begun)} runs, among them {names}: type more of the name")
-    if begun:
-        return begun[0]
-    raise UsageError(f"no run {given!r}, neither as a folder nor in {results}")
+    if not begun:
+        raise UsageError(f"no run {given!r}, neither as a folder nor in {where}")
+    return runs[given if given in runs else begun[0]]
 
 
 _BACK = re.compile(r"last(?:~([0-9]{1,6}))?")
