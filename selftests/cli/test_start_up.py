@@ -6,7 +6,7 @@ import sys
 _SLOW = {"dataclasses", "labgrid", "msgspec", "pytest", "secrets", "statistics", "yaml"}
 
 
-_EXTRA = {"docutils", "sphinx", "matplotlib", "weasyprint", "fsspec"}
+_EXTRA = {"docutils", "sphinx", "matplotlib", "weasyprint", "fsspec", "duckdb", "pyvisa"}
 """What the base wheel does not bring."""
 
 

@@ -1,0 +1,42 @@
+"""evmperf as its users install it: a wheel in an environment of its own."""
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*words, cwd, **environment):
+    """Run a program without the checkout's modules; returns how it ended, and what it printed."""
+    return subprocess.run(
+        [str(word) for word in words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | environment,
+        timeout=900,
+    )
+
+
+def install(folder):
+    """Install the wheel into folder/venv, with what its base needs, at the versions of requirements.txt."""
+    source = folder / "source"
+    ignored = shutil.ignore_patterns(
+        ".git", ".venv", "build", "results", "node_modules", "*.egg-info", "__pycache__"
+    )
+    shutil.copytree(ROOT, source, ignore=ignored)
+    pip = ("-m", "pip", "--disable-pip-version-check", "--quiet")
+    built = run(sys.executable, *pip, "wheel", "--no-deps", "--wheel-dir", folder, source, cwd=folder)
+    assert built.returncode == 0, built.stderr
+    shutil.rmtree(source)
+    venv.create(folder / "venv", with_pip=True)
+    (wheel,) = folder.glob("*.whl")
+    # Most of what is installed is not imported.
+    words = ("install", "--no-compile", "--constraint", ROOT / "requirements.txt", wheel)
+    done = run(folder / "venv" / "bin" / "python", *pip, *words, cwd=folder)
+    assert done.returncode == 0, done.stderr
