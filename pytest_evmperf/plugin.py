@@ -135,16 +135,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order what is measured so that few power cycles do, and skip what the board cannot."""
     measuring = [item for item in items if what_is_measured(item)]
-    if not any(map(_needs_board, items)):
+    if not measuring:
         return
     session = config.stash.get(SESSION, None)
     if session is None:
         if config.option.collectonly:
             return
-        raise pytest.UsageError(
-            "no board: name one with --lg-env FILE. "
-            f"Known boards: {', '.join(boards.names())}. The virtual EVM is virtual.yaml."
-        )
+        raise _no_board()
     left_out = set(config.option.leave_out)
     gone = [i for i in items if (w := what_is_measured(i)) and f"{w[0].name}/{w[1]}" in left_out]
     if gone:
@@ -159,6 +156,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if reason:
             # Before Labgrid's, which knows the missing feature only.
             item.add_marker(pytest.mark.skip(reason=reason), append=False)
+
+
+def _no_board() -> pytest.UsageError:
+    known = ", ".join(boards.names())
+    return pytest.UsageError(
+        f"no board: name one with --lg-env FILE. Known boards: {known}. The virtual EVM is virtual.yaml."
+    )
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -242,7 +246,9 @@ def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
 @pytest.fixture(scope="session")
 def measuring(request: pytest.FixtureRequest) -> Iterator[MeasuringSession]:
     """The session with its bench ready; the board is off again afterwards."""
-    session = request.config.stash[SESSION]
+    session = request.config.stash.get(SESSION, None)
+    if session is None:
+        raise _no_board()
     try:
         with _ending(request.session, session):
             session.open(_target(request), teller(request.config))
