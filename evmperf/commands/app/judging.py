@@ -209,7 +209,10 @@ def _keep(folder: Path, judgement: Judgement, changed: str, hear: Hear) -> None:
         (folder / page.CHANGED).unlink()
     if changed:
         (folder / page.CHANGED).write_text(changed, encoding="utf-8")
-    why.report(folder)
+    decided = any(map(judgement.count, (Outcome.WORSE, Outcome.BETTER, Outcome.SAME)))
+    # A first run has nothing to be judged by: its page stays as it was.
+    if decided or judgement.goals or not (folder / page.NAME).is_file():
+        why.report(folder)
     if sources.has_store():
         sources.keep([folder], lambda text: hear(Remark(sentence=text)))
     if problem := send_if_named(folder):

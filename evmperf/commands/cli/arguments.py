@@ -196,7 +196,10 @@ JSON = argument("--json", action="store_true", help="print JSON for programs")
 PROFILE = argument("--profile", default="", choices=["full", "quick"], help="default: the board's")
 RESULTS = argument("--results", type=Path, default="results", help="folder of runs (default: results)")
 RUN = argument(
-    "run", help="a run's folder, its name below --results or the beginning of it, `last`, or `last~1`"
+    "run",
+    nargs="?",
+    default="last",
+    help="a run's folder, its name below --results or the beginning of it, `last~1`; default: `last`",
 )
 RUNS = argument(
     "run",

@@ -20,7 +20,9 @@ from evmperf.model.exits import ExitStatus, of_kind
 _COMMANDS: dict[str, dict[str, tuple[str, str]]] = json.loads(
     Path(__file__).with_name("commands.json").read_text()
 )
-"""Each command's module in this room and its line in the help, grouped by what a user wants."""
+"""Each command's module in this room and its line in the help, grouped by what a user wants. The help shows
+lines of the first group and names of the others.
+"""
 
 _ROOM = "evmperf.commands.cli"
 
@@ -103,17 +105,16 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
     modules = {
         name: f"{_ROOM}.{module}" for group in _COMMANDS.values() for name, (module, _) in group.items()
     }
-    groups = {title: {name: line for name, (_, line) in group.items()} for title, group in _COMMANDS.items()}
+    (title, first), *others = _COMMANDS.items()
+    lines = [f"{title}:", *(f"  {name:9} {line}" for name, (_, line) in first.items()), ""]
+    groups = {title: list(group) for title, group in others}
     if command not in modules and (added := _of_plugins()):
         modules |= added
-        groups["Of other packages"] = dict.fromkeys(added, "")
+        groups["Of other packages"] = list(added)
     parser = _Parser(
         prog="evmperf",
         description="The hardware-in-the-loop performance lab for TI evaluation modules.\n\n"
-        + "\n\n".join(
-            f"{title}:\n" + "\n".join(f"  {name:13} {line}".rstrip() for name, line in group.items())
-            for title, group in groups.items()
-        ),
+        + "\n".join([*lines, *(f"{title}:\n  {', '.join(names)}" for title, names in groups.items())]),
         epilog="Exit status, also of pytest: 0 done, 1 something failed or is worse,\n"
         "2 interrupted, 3 the lab is broken, 4 a wrong call, 5 nothing to do,\n"
         "70 a mistake in evmperf.\n"

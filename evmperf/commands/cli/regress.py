@@ -65,15 +65,16 @@ _OUTPUT = (
     "check",
     argument(
         "run",
-        nargs="+",
-        help="a run's folder, its name below --results or the beginning of it, `last`, or `last~1`",
+        nargs="*",
+        default=["last"],
+        help="a run's folder, its name below --results or the beginning of it, `last~1`; default: `last`",
     ),
     RESULTS,
     argument(
         "--against",
         metavar="WHAT",
-        required=True,
-        help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE",
+        default="last:20",
+        help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE; default: last:20",
     ),
     SOURCE,
     argument(

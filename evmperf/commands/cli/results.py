@@ -27,6 +27,7 @@ from evmperf.model.units import counted
 from evmperf.publish.pages import look
 from evmperf.publish.report.columns import Column, sparkline, table
 from evmperf.publish.report.shape import text_table
+from evmperf.publish.report.summary import headlines
 
 _MOST = 5
 """Parts of a boot's phase that are shown."""
@@ -94,6 +95,10 @@ def _show(options: argparse.Namespace) -> None:
     if results:
         baseline = published.baseline(run) if run.kind != GUIDE else None
         shown = text_table(results, width(140 if baseline else 120), baseline)
+        first = headlines(results, baseline, spool.read_verdicts(folder))
+        rows = [(one.area, one.figure, one.name, "; ".join(map(str, one.changes))) for one in first]
+        columns = (Column(""), Column("", right=True), Column("", drop=2), Column("", wrap=True, drop=1))
+        shown = f"{table(columns, rows, width()).lstrip()}\n{shown}" if first else shown
     live = spool.is_live(folder)
     print(look.render("commands/cli/show.txt.j2", run=run, results=results, live=live, table=shown), end="")
     if options.facts:

@@ -17,6 +17,7 @@ from evmperf.model.records import VerdictRecord
 from evmperf.model.results import MARKS, REPEAT, Result, Status
 from evmperf.model.stats import brief, outliers_text
 from evmperf.model.units import readable
+from evmperf.model.verdict import Outcome
 from evmperf.publish.report.columns import Column, table
 from evmperf.publish.report.summary import ShownChange, beside, earlier
 
@@ -102,7 +103,12 @@ def _table(
             figure = known.get(Key(benchmark, result.case, name))
             verdict = verdicts.get(figure.key) if figure else None
             cells.append(_cell(figure, scales[name], published, verdict) if figure else None)
-        letters = "".join(notes.letter(text, result.case) for text in _noted(result))
+        mine = (verdicts.get(Key(benchmark, result.case, name)) for name in names)
+        untold = [
+            f"undecided: {one.why or one.reason}" for one in mine if one and one.verdict == Outcome.UNKNOWN
+        ]
+        noted = dict.fromkeys([*_noted(result), *untold])
+        letters = "".join(dict.fromkeys(notes.letter(text, result.case) for text in noted))
         labels = (wording.case(benchmark, result.case).split("|") if form else [result.case]) or [""]
         rows.append(WideRow(tuple(labels), result.case, tuple(cells), letters))
     keys = form.keys if form and all(len(row.labels) == len(form.keys) for row in rows) else ("case",)
@@ -132,7 +138,8 @@ def _cell(
         folded += f", {brief(low, low, high)} to {brief(high, low, high)}"
     if figure.error is not None:
         folded += f", each ± {figure.error:.2g} {figure.unit}"
-    changes = (beside(figure, published), earlier(verdict))
+    told = None if verdict and verdict.verdict == Outcome.UNKNOWN else earlier(verdict)
+    changes = (beside(figure, published), told)
     return Cell(text, folded, tuple(change for change in changes if change), figure.key)
 
 

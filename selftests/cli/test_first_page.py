@@ -1,0 +1,54 @@
+"""The first page of `evmperf --help`, and commands that need no argument at a desk."""
+
+import os
+
+import numpy as np
+import pytest
+
+from evmperf.commands.cli import main
+from evmperf.model.exits import ExitStatus
+from evmperf.publish.report import page
+from selftests.support import runs, spools
+
+EIGHT = ["desk", "show", "report", "check", "history", "explain", "why", "help"]
+
+
+def test_the_help_has_a_line_for_what_a_desk_needs_and_names_of_the_rest(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main.main([])
+    text = capsys.readouterr().out
+    first = text.partition("At a desk:\n")[2].partition("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in first] == EIGHT
+    assert all(len(line.split()) > 2 for line in first)
+    for group in main._COMMANDS.values():
+        for name in group:
+            assert name in text
+    assert len(text.splitlines()) < 40
+
+
+def written(folder, name, started_ns, mean):
+    run = spools.a_run(id=name, started_ns=started_ns)
+    results = runs.results(np.random.default_rng(1), ["emmc_ext4"], count=3)
+    return spools.write(folder, run, list(results))
+
+
+def test_the_last_run_is_shown_with_its_summary_first(tmp_path, capsys):
+    for number, name in enumerate(("board-old", "board-new")):
+        folder = written(tmp_path, name, number + 1, 50.0)
+        os.utime(folder / "run.json", (number + 1, number + 1))
+    assert main.main(["show", "--results", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("board-new: ")
+    summary, _, tables = text.partition("eMMC ext4 (emmc_ext4)")
+    assert "Storage read" in summary
+    # One line for each buffer size, four figures in it.
+    (line,) = (line for line in tables.splitlines() if line.startswith("100 KiB"))
+    assert len(line.split()) >= 6
+
+
+def test_a_check_of_a_first_run_leaves_its_page(tmp_path, capsys):
+    folder = written(tmp_path, "board-first", 1, 50.0)
+    page.write(folder)
+    before = (folder / page.NAME).read_bytes()
+    assert main.main(["check", "--results", str(tmp_path)]) in (ExitStatus.NOTHING, ExitStatus.UNDECIDED)
+    assert (folder / page.NAME).read_bytes() == before
