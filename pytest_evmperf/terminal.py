@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from evmperf.benchmarks import control
 from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.lab.keeping.wanted import clock
 from evmperf.model.concealing import concealed
@@ -125,7 +124,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     terminalreporter.write_line(f"Results: {session.folder}/ (report.html, results.jsonl)")
     if session.sent:
         terminalreporter.write_line(plain(session.sent))
-    terminalreporter.write_line(plain(session.ended().sentence), bold=True)
+    busy = session.run.facts.busy
+    last = f"{session.ended().sentence} {busy}".rstrip()
+    terminalreporter.write_line(plain(last), bold=True, red=bool(busy))
 
 
 def _shell_share(terminalreporter: Any, session: MeasuringSession) -> None:
@@ -133,8 +134,3 @@ def _shell_share(terminalreporter: Any, session: MeasuringSession) -> None:
     wall = sum(result.duration_s for result in session.results)
     if wall:
         terminalreporter.write_line(f"Tools and boots took {_clock(busy)} of {_clock(wall)} of measuring.")
-    if (load := session.run.facts.host_load or 0.0) >= control.LOADED:
-        terminalreporter.write_line(
-            f"This host was loaded ({load:.1f} processes a processor): figures that its clock measures, "
-            f"boot times among them, may be too long."
-        )

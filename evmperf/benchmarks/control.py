@@ -6,8 +6,6 @@ from evmperf.model.results import Case, Direction, Metric
 from evmperf.model.units import Unit
 
 NAME = "control"
-LOADED = 1.5
-"""Processes a processor of the lab's host (the fact `host_load`) from which on those of a session wait."""
 LOOP = Metric("cpu_loop", Unit.MILLISECOND, Direction.LOWER, "CPU loop", 1, 60_000, required=False)
 STEP = Metric("fixed_step", Unit.SECOND, Direction.LOWER, "Fixed step", 0, 600, required=False)
 """The lab's clock around the step that runs the loops: console, network and host are in it."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evmperf.benchmarks import control, wording
-from evmperf.model.facts import Facts
+from evmperf.model.facts import HOST_LOADED, Facts
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
 from evmperf.model.verdict import Outcome, Verdict, VerdictCause
@@ -63,7 +63,7 @@ def _suspects(members: Sequence[Verdict], before: Run, run: Run) -> list[str]:
     now, was = (one.facts.host_load or 0.0 for one in (run, before))
     loaded = f"the lab's host was loaded ({now:.1f} processes a processor, {was:.1f} before)"
     # It had more to do than it has processors, and than before.
-    load = [loaded] if now >= control.LOADED and now >= 2 * was else []
+    load = [loaded] if now >= HOST_LOADED and now >= 2 * was else []
     if found := [*board, *load, *dict.fromkeys(_differences(before, run))]:
         return found
     names = {v.key.benchmark for v in members}

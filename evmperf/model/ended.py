@@ -58,7 +58,9 @@ def of(
     """
     failed = [result for result in results if result.status is not Status.MEASURED]
     measured = len(results) - len(failed)
-    whole = f"{measured} of {counted(planned, 'case')} measured on {board}"
+    part = sum(result.status is Status.PARTIAL for result in failed)
+    also = f", {part} in part" if part else ""
+    whole = f"{measured} of {counted(planned, 'case')} measured on {board}{also}"
     if cut:
         ending, what, why = cut
         return Ended(ending, f"{what}: {why} ({whole})." if why else f"{what}: {whole}.")
@@ -73,4 +75,5 @@ def cause(result: Result) -> str:
     lasting = [f for f in result.failures if not f.refused] or list(result.failures)
     if not lasting:
         return "some samples are missing"
-    return plain(f"{lasting[-1].message} ({lasting[-1].kind})")
+    first = lasting[0]
+    return plain(f"{first.step + ': ' if first.step else ''}{first.message} ({first.kind})")

@@ -1,9 +1,17 @@
 """The facts of a run: everything known about board, software, lab and image beside its figures."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Self
 
 import msgspec
+
+from evmperf.model.units import counted
+
+HOST_LOADED = 1.5
+"""Processes a processor of the lab's host (the fact `host_load`) from which on those of a session wait."""
+BOARD_LOADED = 0.5
+"""Processes a CPU of a board that was found running from which on a benchmark has not all of it."""
 
 
 class Facts(msgspec.Struct, kw_only=True):
@@ -81,6 +89,23 @@ class Facts(msgspec.Struct, kw_only=True):
             except (KeyError, msgspec.ValidationError):
                 facts.other[name] = value
         return facts
+
+    @property
+    def busy(self) -> str:
+        """What else had the board's CPUs or those of the lab's host, in sentences; "" if nothing had."""
+        said, cpus = self.found.get("load", ""), self.cpus or 1
+        load = float(said) if re.fullmatch(r"\d{1,5}(\.\d{1,3})?", said) else 0.0
+        board = f"The board was busy before evmperf measured (load {load:g} on {counted(cpus, 'CPU')}): "
+        late = "what its clock measures, boot times among them, may be too long."
+        host = (
+            f"The lab's host was loaded ({self.host_load or 0:.1f} processes a processor): "
+            f"{'a virtual board had to wait, and its figures are too low.' if self.virtual else late}"
+        )
+        busy = (
+            f"{board}its figures are too low." * (load / cpus > BOARD_LOADED),
+            host * ((self.host_load or 0) >= HOST_LOADED),
+        )
+        return " ".join(filter(None, busy))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object, in the order of the fields."""

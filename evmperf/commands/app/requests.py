@@ -116,6 +116,8 @@ class Explained(Reply, frozen=True):
     board: str
     answers: tuple[Answer, ...]
     against: str = ""
+    busy: str = ""
+    """What else the board or the lab's host did meanwhile, which says more than any cause."""
 
 
 class FindBoard(Request, frozen=True):

@@ -91,7 +91,7 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
         raise UsageError(f"{run.id} has no case {request.case!r}; it has: {known}")
     every = source.baselines(run)
     if not (every or request.case or request.against):
-        return Explained(run=run.id, board=run.board, answers=(), against="")
+        return Explained(run=run.id, board=run.board, answers=(), busy=run.facts.busy)
     states = _states(results_in(folder))
     published = source.nearest(run, every)
     said = [m.description for m in releases.modules([run.board]) if _SAID_CLOCK.search(m.description)]
@@ -109,7 +109,7 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
         found = _answers(run, result, _state(states, result), other, asked=bool(request.case))
         answers += boots.told(folder, result, list(found)) if result.driver == "boot" else found
     against = Path(request.against).name or (f"the published figures of {run.board}" if published else "")
-    return Explained(run=run.id, board=run.board, answers=tuple(answers), against=against)
+    return Explained(run.id, run.board, tuple(answers), against, run.facts.busy)
 
 
 def _asked(request: Why, result: Result) -> bool:
