@@ -83,6 +83,15 @@ OPTIONS = [
         metavar="N",
         help="cold boots of each case of boot times (default: the profile's number)",
     ),
+    argument(
+        "--tool",
+        default="",
+        choices=["", "ti", "own"],
+        help=(
+            "measure with TI's own programs (filesystem_tests, alsa_perf_tests, its netperf) or with "
+            "evmperf's way (default: TI's where the board has them)"
+        ),
+    ),
     argument("--run-id", default="", help="the run's id, for programs that start sessions"),
     argument(
         "--answer",

@@ -2,7 +2,7 @@
 
 import enum
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -88,6 +88,9 @@ def percentage(name: str, title: str, low: float = 0.0) -> Metric:
     return Metric(name, Unit.PERCENT, Direction.LOWER, title, low, 100.0)
 
 
+TI_TOOL, OWN_TOOL = "ti", "own"
+"""The two ways of a table that TI measures with a program of its own."""
+
 Option = tuple[str, str]
 """An option of the board file that a benchmark needs: driver section and key."""
 
@@ -121,6 +124,8 @@ class Benchmark:
     version: int = 1
     """Raised when a change of the module changes what is measured."""
     conditions: Callable[[Board], Mapping[str, str]] = field(default=lambda board: {})
+    ti: "Benchmark | None" = None
+    """The same table by TI's own program, which is used where the board has it."""
     lacks: Callable[[Board, Case], str] = field(default=lambda board, case: "")
     """One line why a board that can run the benchmark does not have a row, "" if it has."""
 
@@ -164,6 +169,21 @@ class Benchmark:
             for step in steps
             for number in range(plan.repeats if isinstance(step, Measure) else 1)
         ]
+
+    def by(self, tool: str, there: Container[str] = ()) -> "Benchmark":
+        """This table by `tool`: TI_TOOL, OWN_TOOL, or "", which is TI's where its programs are `there`."""
+        own = self.ti is None or tool == OWN_TOOL
+        if own or (not tool and not all(name in there for name in self.ti_tools)):
+            return self
+        return self.ti or self
+
+    @property
+    def ti_tools(self) -> tuple[str, ...]:
+        """What makes TI's way possible, programs beside the board as `tester NAME`; () without such a way."""
+        if self.ti is None:
+            return ()
+        beside = (f"tester {name}" for name in self.ti.tester_tools if name not in self.tester_tools)
+        return (*(name for name in self.ti.tools if name not in self.tools), *beside)
 
     def tools_on(self, board: Board) -> tuple[str, ...]:
         """Programs that `board` must have on its PATH."""

@@ -28,6 +28,7 @@ class General(Section, frozen=True):
     release: Text = ""
     compatible: Text = ""
     virtual: Text = ""
+    tool: Literal["", "ti", "own"] = ""
 
 
 class Booting(Section, frozen=True):

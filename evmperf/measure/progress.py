@@ -6,6 +6,7 @@ from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import Plan, Trial
+from evmperf.boards.board import Board
 from evmperf.measure.state.finding import Finding
 from evmperf.model import anytime
 from evmperf.model.errors import Kind
@@ -44,6 +45,10 @@ class StepProgress:
     performed: int = 0
     """Commands that ran for this case; those that ran for another are not among them."""
     state: State | None = None
+
+    def take(self, way: Benchmark, board: Board) -> None:
+        """Measure it in this way, before anything was."""
+        self.benchmark, self.conditions = way, dict(way.conditions(board))
 
     def check(self, readings: Sequence[Reading], raw: str = "") -> None:
         """Raise RefusedOutput unless every reading is declared and plausible."""

@@ -53,6 +53,7 @@ class Runner:
         variation: Variation | None = None,
         repeats: Repeats | None = None,
         looks: bool = False,
+        tool: str = "",
     ) -> None:
         self.bench = bench
         self.spool = spool
@@ -66,6 +67,7 @@ class Runner:
         self._tools = sorted(set(tools))
         self._release = release
         self._variation = variation or Variation()
+        self._tool = tool or bench.board.options.board.tool
         self._repeats = repeats or Repeats()
         self._has_facts = False
         self._installed_on: Shell | None = None
@@ -135,6 +137,8 @@ class Runner:
 
     def _measure_watched(self, progress: StepProgress) -> None:
         """Measure a case between two looks; once more if it was spoiled, unless others share it."""
+        if progress.benchmark.ti:
+            self._choose(progress)
         around, benchmark = self._around, progress.benchmark
         if around is None or benchmark.place is not Place.SHELL:
             if around:
@@ -166,6 +170,15 @@ class Runner:
             if progress.judge([*found, *self._beyond_bus(progress)]) or not again:
                 return
             again, progress.rounds = False, 0
+
+    def _choose(self, progress: StepProgress) -> None:
+        """Measure the case by TI's program or by our own way, as was said and as the programs are there."""
+        ways, board = progress.benchmark, self.bench.board
+        self.linux()
+        there = {*self.spool.run.facts.tools}
+        if ways.ti and ways.ti.tester_tools and not self._tool and there.issuperset(ways.ti.tools):
+            there |= {f"tester {name}" for name in self._versions_beside(ways.ti)}
+        progress.take(ways.by(self._tool, there), board)
 
     def _beyond_bus(self, progress: StepProgress) -> list[Finding]:
         """What the bus says of a case, whose state gets its shares; a virtual board's has no clock."""
@@ -269,14 +282,15 @@ class Runner:
             progress.tools[tool] = known[tool]
         if not benchmark.tester_tools:
             return
-        found = self._steps.run(
-            self._beside(), provenance.tool_script(benchmark.tester_tools), 30, folder=self._tester_folder
-        ).files
-        for tool, version in provenance.tools(found).items():
+        for tool, version in self._versions_beside(benchmark).items():
             progress.tools[f"tester {tool}"] = version
         for tool in benchmark.tester_tools:
             if f"tester {tool}" not in progress.tools:
                 raise LabError(f"{tool} is not on the tester's PATH: install it there")
+
+    def _versions_beside(self, benchmark: Benchmark) -> dict[str, str]:
+        script = provenance.tool_script(benchmark.tester_tools)
+        return provenance.tools(self._steps.run(self._beside(), script, 30, folder=self._tester_folder).files)
 
     def _beside(self) -> Shell:
         """The tester's shell with the wrapper installed."""

@@ -1,5 +1,6 @@
 """The conditions under which two figures may be compared, and their differences."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ DECIDING = ("medium", VARIANT, "counted_from")
 
 INDIVIDUAL = ("place", "serial number", "card")
 """What tells one board of a kind from its twins."""
+
+_HELPERS = re.compile(r"mkfs\..*|ubi\w+|netserver|netperf-b|ethtool")
 
 Facets = Mapping[str, str]
 """The conditions of a figure by name; an absent condition is unknown and fits any."""
@@ -53,7 +56,7 @@ def of_case(run: Run, case: ComparableCase | Result) -> dict[str, str]:
     facets = {
         "profile": case.profile,
         "benchmark version": str(case.version or ""),
-        "tool": "+".join(sorted(case.tools)),
+        "tool": "+".join(sorted(_programs(case.tools))),
         "variant": str(case.conditions.get(VARIANT, "")),
         "medium": str(case.conditions.get("medium", "")),
         "counted from": str(case.conditions.get("counted_from", start)),
@@ -61,6 +64,11 @@ def of_case(run: Run, case: ComparableCase | Result) -> dict[str, str]:
         "card": _cards(run.facts, case.driver, "cid"),
     }
     return {name: text for name, text in facets.items() if text}
+
+
+def _programs(tools: Iterable[str]) -> set[str]:
+    """The programs that measured, on whichever machine; not what prepared for them or answered."""
+    return {name for tool in tools if not _HELPERS.fullmatch(name := tool.removeprefix("tester "))}
 
 
 def of_result(run: Run, result: Result) -> dict[str, str]:

@@ -8,8 +8,11 @@ from pathlib import Path
 STEP_FOLDER = "/tmp/evmperf"
 """Where steps live on the board. The tester, which may serve several, has one folder a run."""
 
-FURTHER_PROGRAMS = "PATH=$PATH:/usr/sbin:/sbin; for d in /usr/lib/lmbench/bin/*/; do PATH=$PATH:${d%/}; done"
-"""Shell text after which programs are found that a login's PATH leaves out, as Debian's lmbench."""
+FURTHER_PROGRAMS = (
+    "PATH=$PATH:/usr/sbin:/sbin:/opt/ltp/testcases/bin; "
+    "for d in /usr/lib/lmbench/bin/*/; do PATH=$PATH:${d%/}; done"
+)
+"""Shell text after which programs are found that a login's PATH leaves out: TI's tests, Debian's lmbench."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 

@@ -33,6 +33,7 @@ class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
     release: str = ""
     repeat: str = "1"
     boots: int = 0
+    tool: str = ""
     vary: tuple[str, ...] = ()
     fact: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()

@@ -116,7 +116,7 @@ def appearances(folder):
     return {
         driver: {
             "list": re.findall(rf"^({driver}_\S+)", found["list"], re.MULTILINE),
-            "job": re.findall(rf"^ *evm_measure '?({driver}_\S+/[^/]*/\w+)", found["job"], re.M),
+            "job": re.findall(rf"^ *evm_(?:measure|shared) '?({driver}[_ ][^']*)", found["job"], re.M),
             "guide": re.findall(rf"^({driver.upper()} .*)\n[-=~^\"+]+$", found["guide"], re.M),
             "report": sorted(set(re.findall(rf"\b{driver}_\w+", found["report"]))),
             "influx": sorted(

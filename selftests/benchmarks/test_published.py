@@ -73,8 +73,9 @@ def test_fio_is_called_as_published(name, side):
     benchmark, board = BENCHMARKS[name], BOARDS["virtual.yaml"]
     for case in benchmark.cases("full"):
         steps = {s.name: s.command for s in benchmark.declared_steps(board, case, "full")}
-        published = FACTS[name]["command"].replace("SIDE", side).replace("ROW", case.label)
+        published = FACTS[name]["command"].replace("SIDE", "$rw").replace("ROW", "$b")
         assert set(published.split()) <= set(steps[side].split())
+        assert "for b in 4m 1m 256k 4k; do for rw in write read; do" in steps[side]
         assert f"--name={benchmark.driver}_TEST" in steps[side]
         assert "mpstat -P ALL -o JSON 55 1" in steps[side]
 

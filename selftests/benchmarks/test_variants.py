@@ -79,7 +79,9 @@ def test_a_row_is_measured_as_the_catalogue_does_and_otherwise(name):
         next_trial(s.begin())[0] if isinstance(s, SearchStep) else s
         for s in benchmark.steps(BOARD, row.own.case, Plan(3))
     ]
-    assert texts(row.own) == [(step.name, step.command) for step in plain]
+    # A step of all rows is one, where the catalogue has it for each figure.
+    ours = dict.fromkeys(text for _, text in texts(row.own))
+    assert list(ours) == list(dict.fromkeys(step.command for step in plain))
     assert row.variant in str(benchmark.conditions(BOARD)) or row.variant in benchmark.tools
     assert f"`{row.variant}`" in PAGE
     kinds = [texts(way) for way in row.ways]
@@ -128,11 +130,11 @@ def test_ways_are_measured_in_turn_and_only_whole_pairs_count():
 
 def test_the_interval_is_students():
     row = ROWS["pinned"]()
-    pair = Measured(row, row.others[0], [1.0, 1.1, 1.2], [1.0, 1.0, 1.0])
+    pair = Measured(row, row.others[0], "perf", [1.0, 1.1, 1.2], [1.0, 1.0, 1.0])
     mean, half = pair.difference
     assert mean == pytest.approx(0.1)
     assert half == pytest.approx(4.302653 * 0.1 / 3**0.5, rel=1e-6)
-    few = Measured(row, row.others[0], [1.0], [1.0])
+    few = Measured(row, row.others[0], "perf", [1.0], [1.0])
     assert line(few).endswith("| not measured | 1 |")
 
 

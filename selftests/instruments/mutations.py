@@ -39,6 +39,7 @@ ONCE = {
     "glmark2:drawing.variant": "the size of the surface",
     "iperf3:bidirectional": "decimals behind the tenth digit",
     "iperf3:datagrams": "decimals behind the tenth digit",
+    "ltp_ddt:streamed": "the CPU load",
     "lmbench:context_switch": "all numbers",
     "lmbench:files": "all numbers",
     "lmbench:labelled": "all numbers",

@@ -151,12 +151,18 @@ def test_a_missing_tool_is_named(runner: Runner) -> None:
 @pytest.mark.parametrize("spoil", ["head -c 300", 'sed \'s/"bw_bytes" : /"bw_bytes" : x/\''])
 def test_damaged_output_of_a_tool_is_refused_twice(runner: Runner, spoil: str) -> None:
     job = fio.command(
-        target="--filename=/dev/shm/fio", rw="write", block_size="64k", size="1m", runtime_s=1, name="spoilt"
+        target="--filename=/dev/shm/fio",
+        rw="write",
+        block_size="64k",
+        size="1m",
+        runtime_s=1,
+        name="spoilt",
+        file="fio.json",
     ).replace("--direct=1", "--direct=0")
     command = f'{job}; {spoil} "$OUT/fio.json" >"$OUT/x"; mv "$OUT/x" "$OUT/fio.json"'
 
     def parse(outputs: Outputs) -> list[Reading]:
-        return [Reading("number", fio.throughput(outputs[fio.JSON_FILE], "write"))]
+        return [Reading("number", fio.throughput(outputs["fio.json"], "write"))]
 
     result = measure(runner, Measure("measure", command, 60, parse=parse))
     assert result.status is Status.REFUSED

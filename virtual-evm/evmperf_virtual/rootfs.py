@@ -129,7 +129,7 @@ def finish(recipe: Recipe, root: Path, build_id: str) -> None:
             link(name, "/usr/bin/busybox")
     for name, path in recipe.files(spec["overlay"]).items():
         place = root / name
-        write(place, path.read_text())
+        write(place, path.read_bytes())
         place.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
 
 
@@ -153,11 +153,11 @@ def assemble(
     (boot / "initrd").write_bytes(initrd(recipe, root, release))
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, content: str | bytes) -> None:
     """Write a file anew; the old one may be hard-linked into the cached userland."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
-    path.write_text(text)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
     path.chmod(0o644)
 
 

@@ -1,15 +1,18 @@
-"""Tables of disks and cards under Linux: file systems through dd, and fio."""
+"""Tables of disks and cards under Linux: file systems through TI's program or dd, and fio."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted, percentage
 from evmperf.benchmarks.families import processor, scratch
-from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output, readings
-from evmperf.benchmarks.tools import dd, fio, mpstat
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output, readings
+from evmperf.benchmarks.tools import dd, fio, ltp_ddt, mpstat
 from evmperf.boards.board import Board
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
-from evmperf.model.units import Unit, size_bytes
+from evmperf.model.shelltext import ShellTexts
+from evmperf.model.units import Unit
 
 BUFFER_SIZES = (102400, 262144, 524288, 1048576, 5242880)
 """Bytes; the rows of the file system tables."""
@@ -22,9 +25,13 @@ _LARGE = 256 << 20
 
 _FILE = f"{scratch.MOUNT_POINT}/test_file"
 
+_SHELL = ShellTexts(__file__)
+
 _BLOCK_SIZES = ("1m", "4m", "4k", "256k")
-_FILLED = "reads what a fill wrote"
-"""TI's read follows the timed write, which may not have got through the file."""
+_IN_ORDER = ("4m", "1m", "256k", "4k")
+"""The order in which TI runs them (ltp-ddt, blk_device_filesystem_perf_test.sh and its lists of tests)."""
+_TI_SOURCE_BYTES = 10 << 20
+"""Of the file that TI's program maps and writes over and over."""
 
 
 def _metrics(kind: str) -> tuple[Metric, ...]:
@@ -55,8 +62,8 @@ def file_system_benchmark(
     """A table of a file system: a file written five times and read once, as published, and a smaller one.
     `heading` is how the guide heads its columns; `guide` are name, title and section.
 
-    dd stands in for LTP-DDT's filesystem_tests, with the same bytes, buffers, fsync inside the timed part,
-    and cold cache. As there, only the first of the writes makes the file: the others write over it.
+    On boards without TI's filesystem_tests, dd stands in for it, with the same bytes, buffers, fsync inside
+    the timed part, and cold cache. As there, only the first of the writes makes the file.
     """
     system = scratch.on_block_device(kind, driver) if isinstance(kind, str) else kind
 
@@ -90,7 +97,7 @@ def file_system_benchmark(
             scratch.clean_up(f" && rm -f {SOURCE}{release}"),
         ]
 
-    return _table(
+    own = _table(
         driver,
         heading or system.name.upper(),
         "dd from memory, over the same file",
@@ -102,6 +109,51 @@ def file_system_benchmark(
         version=2,
         **guide,
     )
+
+    def ti_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        """TI's program in TI's order: one execution for all rows, on a file system that is made once."""
+        partition, size = board.text(driver, "scratch"), int(case.params["file_bytes"])
+        source_bytes, buffer = math.gcd(size, _TI_SOURCE_BYTES), int(case.params["buffer_size"])
+        text = _SHELL(
+            "files",
+            prepare=f"{{ {system.fresh(partition)}; }}",
+            mount=system.mount(partition),
+            mount_point=scratch.MOUNT_POINT,
+            sizes=_words(buffer_sizes),
+            repeats=_words(range(plan.repeats)),
+            source=SOURCE,
+            source_bytes=source_bytes,
+            file=_FILE,
+            write=ltp_ddt.transfer(
+                "write", size, file=_FILE, buffer="$b", source=SOURCE, source_bytes=source_bytes
+            ),
+            read=ltp_ddt.transfer("read", size, file=_FILE, buffer="$b"),
+        )
+        transfers = len(buffer_sizes) * (plan.repeats + 1)
+        # The program sleeps 3 s.
+        times_s = (600 + transfers * (60 + size / 100_000), transfers * (3 + size / 50e6))
+        shared = f"{ltp_ddt.FILES} {system.name} {size}"
+
+        def measure(side: str, repetition: int = 0) -> Measure:
+            name = f"write{repetition}" if side == "write" else side
+
+            def parse(outputs: Outputs) -> list[Reading]:
+                printed = output(outputs, f"{buffer}.{name}.txt")
+                figures = ltp_ddt.transferred(printed, side, size, buffer, source_bytes)
+                return _readings(side, *figures)
+
+            return Measure(name, text, *times_s, parse=parse, repetition=repetition, shared=shared)
+
+        writes = [measure("write", number) for number in range(plan.repeats)]
+        release = f" && {system.release(partition)}" if system.release else ""
+        return [*writes, measure("read"), scratch.clean_up(f" && rm -f {SOURCE}{release}")]
+
+    tools = (ltp_ddt.FILES, *system.tools)
+    return replace(own, ti=replace(own, steps=ti_steps, tools=tools, conditions=noted(driver, "scratch")))
+
+
+def _words(values: Iterable[object]) -> str:
+    return " ".join(map(str, values))
 
 
 def _table(driver: str, heading: str, variant: str, **more: Any) -> Benchmark:
@@ -117,47 +169,56 @@ def _table(driver: str, heading: str, variant: str, **more: Any) -> Benchmark:
 def fio_benchmark(kind: str, *, driver: str, size: str = "1g", **guide: Any) -> Benchmark:
     """A fio table on the driver's scratch partition, on a file system or "raw": direct, asynchronous writes
     and reads of four block sizes, in `size` bytes; `guide` are name, title and section.
+
+    As TI runs it, all rows are one execution: the smaller blocks write over, and read, what the larger wrote.
     """
+    place = "partition" if kind == "raw" else "file"
 
     def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
         partition = board.text(driver, "scratch")
         if kind == "raw":
-            target = f"--filename={partition}"
-            return [scratch.prepare(scratch.guard(partition, driver)), *_fio_steps(driver, target, case)]
-        return [
-            scratch.prepare(scratch.on_block_device(kind, driver).fresh(partition)),
-            *_fio_steps(driver, f"--directory={scratch.MOUNT_POINT}", case),
-            scratch.clean_up(),
-        ]
+            return _fio_steps(driver, scratch.guard(partition, driver), f"--filename={partition}", case)
+        fresh = scratch.on_block_device(kind, driver).fresh(partition)
+        found = _fio_steps(driver, fresh, f"--directory={scratch.MOUNT_POINT}", case)
+        return [*found, scratch.clean_up()]
 
     sizes: Any = {"size": (size, "16m"), "runtime_s": (60, 3), "settle_s": (5, 1)}
     return _table(
         driver,
         "Raw" if kind == "raw" else kind.upper(),
-        _FILLED,
+        f"{', '.join(_IN_ORDER)} over one {place}",
         profiles=Profile.both("block_size", _BLOCK_SIZES, **sizes),
         steps=steps,
         tools=("fio", "mpstat"),
+        version=2,
         **guide,
     )
 
 
-def _fio_steps(driver: str, target: str, case: Case) -> list[Step]:
+def _fio_steps(driver: str, prepare: str, target: str, case: Case) -> list[Step]:
     runtime_s, settle_s = int(case.params["runtime_s"]), int(case.params["settle_s"])
     size, block_size = str(case.params["size"]), str(case.params["block_size"])
-    job, watch = f"{driver}_TEST", mpstat.command(runtime_s - settle_s)
+    job, watch = f"{driver}_TEST", mpstat.command(runtime_s - settle_s, "$b.$rw.mpstat.json")
+    way: Any = {"rw": "$rw", "block_size": "$b", "file": "$b.$rw.json", "runtime_s": runtime_s}
+    # fio stays in the foreground, so that Ctrl-C reaches it.
+    command = fio.command(target=target, size=size, name=job, **way)
+    text = _SHELL(
+        "fio",
+        prepare=f"{{ {prepare}; }}",
+        sizes=_words(_IN_ORDER),
+        settle_s=settle_s,
+        watch=watch,
+        fio=command,
+    )
+    jobs = 2 * len(_BLOCK_SIZES)
 
     def measure(side: str) -> Measure:
-        sizes = {"block_size": block_size, "size": size}
-        command = fio.command(target=target, rw=side, **sizes, runtime_s=runtime_s, name=job)
-
         def parse(outputs: Outputs) -> list[Reading]:
-            text, watched = output(outputs, fio.JSON_FILE), output(outputs, mpstat.JSON_FILE)
-            return _readings(side, fio.throughput(text, side, runtime_s), mpstat.load(watched))
+            said = output(outputs, f"{block_size}.{side}.json")
+            watched = output(outputs, f"{block_size}.{side}.mpstat.json")
+            return _readings(side, fio.throughput(said, side, runtime_s), mpstat.load(watched))
 
-        # fio stays in the foreground, so that Ctrl-C reaches it.
-        command = f"(sleep {settle_s}; {watch}) & {command}; r=$?; wait; exit $r"
-        return Measure(side, command, runtime_s * 2 + 120, runtime_s + 2, parse=parse)
+        times_s = (600 + jobs * (runtime_s * 2 + 120), 2 + jobs * (runtime_s + 2))
+        return Measure(side, text, *times_s, parse=parse, shared=f"fio {target} {size} {runtime_s}")
 
-    fill = fio.fill_command(target=target, size=size, name=job)
-    return [measure("write"), Prepare("fill", fill, 60 + size_bytes(size) / 100_000, 3), measure("read")]
+    return [measure("write"), measure("read")]

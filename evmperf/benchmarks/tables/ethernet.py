@@ -1,6 +1,7 @@
 """Ethernet: TCP in both directions, UDP without loss, UDP as fast as it can, and a card in PCIe."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
@@ -10,6 +11,7 @@ from evmperf.benchmarks.families.network import NetworkServer, over_link
 from evmperf.benchmarks.step import (
     Measure,
     Outputs,
+    Parse,
     Plan,
     SearchStep,
     Step,
@@ -21,7 +23,9 @@ from evmperf.benchmarks.step import (
     readings,
 )
 from evmperf.benchmarks.tools import iperf3, mpstat, netperf
+from evmperf.benchmarks.tools.netperf import NetperfResult
 from evmperf.boards.board import Board
+from evmperf.boards.options import Cable
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
 from evmperf.model.shelltext import ShellTexts
@@ -130,45 +134,66 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
 
 
 def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD) -> Benchmark:
-    """The highest rate of datagrams without loss, by `evmperf.benchmarks.families.rfc2544`, with iperf3:
-    distributions ship netperf without rate control. The client is on the board in both directions: with -R
-    the tester's server sends.
+    """The highest rate of datagrams without loss, by `evmperf.benchmarks.families.rfc2544`: with TI's
+    netperf, which sends a burst every 10 ms, or with iperf3, as distributions ship netperf without rate
+    control. netperf's client sends; iperf3's is on the board in both directions, with -R the server sends.
     """
 
-    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        cable, server = board.options.cable(driver), NetworkServer("iperf3", Where.TESTER, plan.port)
-        size, seconds = int(case.params["datagram_size"]), int(case.params["seconds"])
-        resolution = float(case.params["resolution_percent"]) / 100
-        timeout_s, expect_s = _times_s(seconds)
+    def by_iperf3(cable: Cable, port: int, size: int, seconds: int, rate: float) -> tuple[str, Parse]:
+        way = f"-u -b {round(rate * 1e6)} -l {size} {'-R' if ingress else ''}"
+        test = iperf3.command(cable.tester_address, port, seconds, way, _IPERF)
 
-        def trial(number: int, rate: float) -> Trial:
-            way = f"-u -b {round(rate * 1e6)} -l {size} {'-R' if ingress else ''}"
-            test = iperf3.command(cable.tester_address, server.port, seconds, way, _IPERF)
+        def parse(outputs: Outputs) -> list[Reading]:
+            moved = iperf3.datagrams(output(outputs, _IPERF), seconds, size)
+            sums = readings(offered=moved.offered, sent=moved.sent, lost=moved.lost)
+            figures = readings(throughput=moved.received, cpu_load=processor.load(outputs))
+            return [*readings(asked=rate), *sums, *figures]
 
-            def parse(outputs: Outputs) -> list[Reading]:
-                moved = iperf3.datagrams(output(outputs, _IPERF), seconds, size)
-                sums = readings(offered=moved.offered, sent=moved.sent, lost=moved.lost)
-                load = processor.load(outputs)
-                return [*readings(asked=rate), *sums, *readings(throughput=moved.received, cpu_load=load)]
+        return iperf3.again_if_refused(mpstat.around(test), _IPERF), parse
 
-            text = iperf3.again_if_refused(mpstat.around(test), _IPERF)
-            return Trial(f"trial{number}", text, timeout_s, expect_s, parse=parse)
+    def by_netperf(cable: Cable, port: int, size: int, seconds: int, rate: float) -> tuple[str, Parse]:
+        to, cpu = (network.board_ip(cable), "-C") if ingress else (cable.tester_address, "-c")
+        paced = netperf.pace(rate, size)
+        test = netperf.command("UDP_STREAM", to, port, seconds, cpu=cpu, size=size, name=_UDP, paced=paced)
 
-        def trials() -> Trials:
-            """What the best trial measured; refused if none passed."""
-            maximum = (cable.link_mbit or _LINK_MBIT) * size / (size + _OVERHEAD + _GAP)
-            best = yield from rfc2544.search(maximum, resolution, trial)
-            if not best:
-                lowest = maximum * rfc2544.FLOOR
-                raise RefusedOutput(f"datagrams were lost even at {lowest:.3g} Mbit/s, the lowest rate tried")
-            return _udp_readings(size, best["throughput"], best["cpu_load"])
+        def parse(outputs: Outputs) -> list[Reading]:
+            moved = _stream(output(outputs, _UDP), seconds, size)
+            offered, lost = moved.sent * 8 / 1e6 / moved.elapsed_s, (moved.sent - moved.received) // size
+            sums = readings(offered=offered, sent=moved.sent // size, lost=lost)
+            busy = moved.remote_cpu_load if ingress else moved.local_cpu_load
+            return [*readings(asked=rate), *sums, *readings(throughput=moved.throughput, cpu_load=busy)]
 
-        most = rfc2544.most_trials(resolution)
-        return over_link(
-            board, driver, server, SearchStep("search", trials, most * timeout_s, most * expect_s)
-        )
+        return test, parse
 
-    return _benchmark(
+    def searching(way: Callable[..., tuple[str, Parse]], tool: str, server_at: Where, client: Where) -> Any:
+        def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+            cable, server = board.options.cable(driver), NetworkServer(tool, server_at, plan.port)
+            size, seconds = int(case.params["datagram_size"]), int(case.params["seconds"])
+            resolution = float(case.params["resolution_percent"]) / 100
+            timeout_s, expect_s = _times_s(seconds)
+
+            def trial(number: int, rate: float) -> Trial:
+                text, parse = way(cable, server.port, size, seconds, rate)
+                return Trial(f"trial{number}", text, timeout_s, expect_s, parse=parse, where=client)
+
+            def trials() -> Trials:
+                """What the best trial measured; refused if none passed."""
+                maximum = (cable.link_mbit or _LINK_MBIT) * size / (size + _OVERHEAD + _GAP)
+                best = yield from rfc2544.search(maximum, resolution, trial)
+                if not best:
+                    lowest = maximum * rfc2544.FLOOR
+                    raise RefusedOutput(
+                        f"datagrams were lost even at {lowest:.3g} Mbit/s, the lowest rate tried"
+                    )
+                return _udp_readings(size, best["throughput"], best["cpu_load"])
+
+            most = rfc2544.most_trials(resolution)
+            search = SearchStep("search", trials, most * timeout_s, most * expect_s)
+            return over_link(board, driver, server, search)
+
+        return steps
+
+    own = _benchmark(
         driver,
         f"udp_{'ingress' if ingress else 'egress'}_0loss",
         title,
@@ -178,10 +203,25 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
             "full": _udp_profile(_FRAME_SIZES, 60, resolution_percent=1),
             "quick": _udp_profile((64, 1518), 1, resolution_percent=50),
         },
-        steps=steps,
+        steps=searching(by_iperf3, "iperf3", Where.TESTER, Where.BOARD),
         tools=("iperf3",),
         conditions=lambda board: {"method": rfc2544.METHOD},
     )
+    ends = (Where.BOARD, Where.TESTER) if ingress else (Where.TESTER, Where.BOARD)
+    tools = ("netserver",), ("netperf", netperf.RATE_CONTROL)
+    on_board, beside = tools if ingress else tools[::-1]
+    steps = searching(by_netperf, "netserver", *ends)
+    return replace(own, ti=replace(own, steps=steps, tools=on_board, tester_tools=beside))
+
+
+def _stream(text: str, seconds: int, size: int) -> NetperfResult:
+    """netperf's datagrams of `size` bytes; raises RefusedOutput for others, or more received than sent."""
+    found = netperf.outcome(text, "UDP_STREAM", seconds)
+    if found.send_size != size:
+        raise RefusedOutput(f"netperf sent {found.send_size} bytes at a time, not {size}", text)
+    if not 0 < found.received <= found.sent:
+        raise RefusedOutput(f"netperf sent {found.sent} and received {found.received} bytes", text)
+    return found
 
 
 def _udp_profile(frames: Sequence[int], seconds: int, **params: int) -> Profile:
@@ -202,12 +242,7 @@ def _udp_flood(driver: str) -> Benchmark:
         command = netperf.command("UDP_STREAM", *way, cpu="-C", size=size, name=_UDP)
 
         def parse(outputs: Outputs) -> list[Reading]:
-            text = output(outputs, _UDP)
-            found = netperf.outcome(text, "UDP_STREAM", seconds)
-            if found.send_size != size:
-                raise RefusedOutput(f"netperf sent {found.send_size} bytes at a time, not {size}", text)
-            if not 0 < found.received <= found.sent:
-                raise RefusedOutput(f"netperf sent {found.sent} and received {found.received} bytes", text)
+            found = _stream(output(outputs, _UDP), seconds, size)
             loss = Reading("packet_loss", 100.0 * (1 - found.received / found.sent))
             return [*_udp_readings(size, found.throughput, found.remote_cpu_load), loss]
 

@@ -1,11 +1,12 @@
 """Media: audio captured and played at each sampling rate, frames of a camera's sensor captured, and glmark2
 on the bare display and under the compositor, which holds the display: it is stopped for the first.
 
-alsa-utils stands in for LTP-DDT's alsa_perf_tests, with the same access, format, channels and period.
-Throughput has a target, not a direction: each row accepts its own rate only.
+On boards without TI's alsa_perf_tests, alsa-utils stand in for it, with the same access, format, channels and
+period. Throughput has a target, not a direction: each row accepts its own rate only.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
@@ -22,7 +23,7 @@ from evmperf.benchmarks.step import (
     reading_of,
     readings,
 )
-from evmperf.benchmarks.tools import alsa, glmark2, yavta
+from evmperf.benchmarks.tools import alsa, glmark2, ltp_ddt, yavta
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 from evmperf.model.places import STEP_FOLDER
@@ -37,6 +38,7 @@ RATES = (8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000)
 
 _TRANSFER_BYTES = 10 << 20
 _SETTLE_S = 1
+_TI_SETTLE_S = 2
 _QUICK_RATES = (32000, 44100, 48000)
 _QUICK_WINDOW_S = 3
 _TOLERANCE = 0.04
@@ -63,7 +65,24 @@ def _benchmark(name: str, title: str, *, capture: bool) -> Benchmark:
 
         return [Measure(option, stream, 2 * window_s + 60, _SETTLE_S + window_s + 3, parse=parse)]
 
-    return Benchmark(
+    def ti_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
+        rate, window_s = int(case.params["sampling_rate"]), int(case.params["window_s"])
+        side, frame_bytes = "record" if capture else "playback", alsa.FRAME_BITS // 8
+        whole = window_s == _TRANSFER_BYTES // (frame_bytes * rate)
+        size = _TRANSFER_BYTES if whole else window_s * rate * frame_bytes
+        way = {"rate": rate, "period": board.options.alsa.period_frames}
+        command = ltp_ddt.stream(side, size, device=board.text("alsa", option), **way)
+
+        def parse(outputs: Outputs) -> list[Reading]:
+            printed = output(outputs, alsa.TEXT_FILE)
+            throughput, load = ltp_ddt.streamed(printed, side, size, *way.values())
+            return readings(throughput=throughput, cpu_load=load)
+
+        # As TI's script: the codec settles before the next rate.
+        text = f'sleep {_TI_SETTLE_S}; {command} >"$OUT/{alsa.TEXT_FILE}" 2>&1'
+        return [Measure(option, text, 2 * window_s + 60, window_s + 6, parse=parse)]
+
+    own = Benchmark(
         name=name,
         driver="alsa",
         title=title,
@@ -81,6 +100,7 @@ def _benchmark(name: str, title: str, *, capture: bool) -> Benchmark:
             VARIANT: f"periods of {board.options.alsa.period_frames} frames",
         },
     )
+    return replace(own, ti=replace(own, steps=ti_steps, tools=(ltp_ddt.AUDIO,)))
 
 
 def _case(rate: int, window_s: int) -> Case:

@@ -8,8 +8,6 @@ from evmperf.benchmarks.tools._checks import refuse, refusing
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.units import KIBIBYTE, MEGABYTE
 
-JSON_FILE = "fio.json"
-
 _NORMAL = re.compile(r"\s*(?:[^\n]*: \(groupid=\d+, jobs=\d+\): err= *0: |\Z)")
 """Allowed after the JSON: nothing, or the normal output (`--output-format=json,normal`)."""
 _ENDED = "terminating on signal"
@@ -19,21 +17,13 @@ _BINARY = 1e-9
 """Relative rounding error of older versions, which divide in floating point."""
 
 
-def command(*, target: str, rw: str, block_size: str, size: str, runtime_s: int, name: str) -> str:
-    """Shell text of LTP-DDT's fio job at `target` (fio's option) into `$OUT/fio.json`."""
+def command(*, target: str, rw: str, block_size: str, size: str, runtime_s: int, name: str, file: str) -> str:
+    """Shell text of LTP-DDT's fio job at `target` (fio's option) into `$OUT/FILE`."""
     return (
         f"fio --name={name} {target} --size={size} --rw={rw} --blocksize={block_size} "
         f"--ioengine=libaio --iodepth=4 --numjobs=1 --direct=1 --group_reporting "
         f"--runtime={runtime_s} --time_based --eta=never "
-        f'--output-format=json --output="$OUT/{JSON_FILE}"'
-    )
-
-
-def fill_command(*, target: str, size: str, name: str) -> str:
-    """Shell text that fills all of `size`: a timed write leaves unwritten extents, which read as zeros."""
-    return (
-        f"fio --name={name} {target} --size={size} --rw=write --blocksize=1m --ioengine=psync "
-        f"--fallocate=none --end_fsync=1 --eta=never"
+        f'--output-format=json --output="$OUT/{file}"'
     )
 
 

@@ -21,9 +21,9 @@ _TICKS_APART = 2
 """Ticks per CPU between the kernel's counts of all CPUs and of single CPUs."""
 
 
-def command(window_s: int) -> str:
-    """Shell text that watches all CPUs for `window_s` seconds, result into `$OUT/mpstat.json`."""
-    return f'mpstat -P ALL -o JSON {window_s} 1 > "$OUT/{JSON_FILE}"'
+def command(window_s: int, file: str = JSON_FILE) -> str:
+    """Shell text that watches all CPUs for `window_s` seconds, result into `$OUT/FILE`."""
+    return f'mpstat -P ALL -o JSON {window_s} 1 > "$OUT/{file}"'
 
 
 def snapshot(name: str) -> str:

@@ -52,13 +52,25 @@ class NetperfResult:
     elapsed_s: float
 
 
-def command(test: str, address: str, port: int, seconds: int, *, cpu: str, name: str, size: int = 0) -> str:
+RATE_CONTROL = "netperf-b"
+"""Among the programs of a machine, the name of a netperf that was built with rate control, as TI's is."""
+_BURST_MS = 10
+
+
+def pace(mbit: float, size: int) -> str:
+    """netperf's options that offer about so many Mbit/s of datagrams of `size` bytes: a burst every 10 ms."""
+    return f"-b {max(1, round(mbit * 1e6 / 8 / size * _BURST_MS / 1e3))} -w {_BURST_MS}ms "
+
+
+def command(
+    test: str, address: str, port: int, seconds: int, *, cpu: str, name: str, size: int = 0, paced: str = ""
+) -> str:
     """Shell text of one test, result into `$OUT/NAME`; `cpu` is `-c` for this machine's load, `-C` for the
-    other's, `size` the bytes sent at a time (0: netperf's choice).
+    other's, `size` the bytes sent at a time (0: netperf's choice), `paced` what `pace` says.
     """
     message = f"-m {size} " if size else ""
     return (
-        f"netperf -P 0 -H {address} -p {port} -j {cpu} -l {seconds} -t {test} -- {message}"
+        f"netperf -P 0 -H {address} -p {port} -j {cpu} -l {seconds} -t {test} {paced}-- {message}"
         f'-k {",".join(KEYS)} > "$OUT/{name}"'
     )
 

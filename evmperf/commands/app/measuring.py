@@ -200,7 +200,8 @@ class MeasuringSession:
         self.claim.on_lost = self.bench.lose
         self.claim.check()
         self.bench.record_console(spool.console_log)
-        tools = [tool for benchmark, _ in self.planned for tool in benchmark.tools_on(self.board)]
+        ways = [way for benchmark, _ in self.planned for way in (benchmark, benchmark.ti) if way]
+        tools = [tool for way in ways for tool in way.tools_on(self.board)]
         self._provision(target, progress)
         self._runner = Runner(
             self.bench,
@@ -211,6 +212,7 @@ class MeasuringSession:
             variation=self._variation,
             repeats=self._repeats,
             looks=True,
+            tool=self.wanted.tool,
         )
 
     def _provision(self, target: Any, progress: Callable[[str], None]) -> None:

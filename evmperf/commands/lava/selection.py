@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import jinja2
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.benchmarks.benchmark import OWN_TOOL, Benchmark, Place
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep, Where
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
@@ -56,7 +56,7 @@ def select(board: Board, kind: JobKind, profile: str, keyword: str = "") -> Sele
     """The benchmarks that `keyword` (pytest's -k) selects and the job can run; raises UsageError for none."""
     asked = [
         benchmark
-        for benchmark in catalogue.benchmarks().values()
+        for benchmark in (b.by(board.options.board.tool or OWN_TOOL) for b in catalogue.benchmarks().values())
         if matches(keyword, f"test_{benchmark.driver}.py {benchmark.name}")
     ]
     if not asked:

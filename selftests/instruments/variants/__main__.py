@@ -44,19 +44,21 @@ _TOOLS = (
 
 def measured(runner: Runner, row: Row, rounds: int) -> list[Measured]:
     """The row measured in each way so many times, in turn; every second round goes backwards."""
-    found = [Measured(row, way, [], []) for way in row.others]
+    found = [Measured(row, way, metric, [], []) for metric in row.figures for way in row.others]
     for number in range(rounds):
         values = {}
         for way in row.ways[:: -1 if number % 2 else 1]:
             result = runner.measure(way.benchmark, way.case)
             for failure in result.failures:
-                print(f"{row.figure}, {way.name}: {failure.message}", file=sys.stderr)
-            if samples := result.values(row.metric):
-                values[way.name] = sum(samples) / len(samples)
+                print(f"{row.variant}, {way.name}: {failure.message}", file=sys.stderr)
+            for metric in row.figures:
+                if samples := result.values(metric):
+                    values[way.name, metric] = sum(samples) / len(samples)
         for pair in found:
-            if row.own.name in values and pair.way.name in values:
-                pair.own.append(values[row.own.name])
-                pair.other.append(values[pair.way.name])
+            own, other = ((name, pair.metric) for name in (row.own.name, pair.way.name))
+            if own in values and other in values:
+                pair.own.append(values[own])
+                pair.other.append(values[other])
     return found
 
 

@@ -22,6 +22,7 @@ class Measured:
 
     row: Row
     way: Way
+    metric: str
     own: list[float]
     other: list[float]
 
@@ -40,11 +41,11 @@ class Measured:
 def line(measured: Measured) -> str:
     """The line in Markdown; it says so where there are too few pairs."""
     row, count = measured.row, len(measured.own)
-    head = f"| `{row.variant}` | {row.figure} |"
+    head, unit = f"| `{row.variant}` | {row.figures[measured.metric]} |", row.unit(measured.metric)
     if count < _FEWEST:
         return f"{head} {row.own.name} | {measured.way.name} | not measured | {count} |"
     own, other = (statistics.fmean(values) for values in (measured.own, measured.other))
     mean, half = measured.difference
-    ours = f"{row.own.name}: {own:.4g} {row.unit}"
-    theirs = f"{measured.way.name}: {other:.4g} {row.unit}"
+    ours = f"{row.own.name}: {own:.4g} {unit}"
+    theirs = f"{measured.way.name}: {other:.4g} {unit}"
     return f"{head} {ours} | {theirs} | {mean:+.1%} ± {half:.1%} | {count} |"

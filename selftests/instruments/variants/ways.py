@@ -11,19 +11,28 @@ import gzip
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Profile
 from evmperf.benchmarks.families import scratch
-from evmperf.benchmarks.families.disk import SOURCE
-from evmperf.benchmarks.step import Measure, Plan, Prepare, SearchStep, Step, Trials, next_trial
-from evmperf.benchmarks.tools import dd
+from evmperf.benchmarks.step import (
+    CleanUp,
+    Measure,
+    Outputs,
+    Plan,
+    Prepare,
+    SearchStep,
+    Step,
+    Trials,
+    next_trial,
+)
 from evmperf.boards.board import Board
 from evmperf.model.places import project
-from evmperf.model.results import Case
+from evmperf.model.results import Case, Reading
+from selftests.support import tiprograms
 
 PROGRAMS = Path(__file__).parent / "programs"
 _COMPILE = [
@@ -31,12 +40,14 @@ _COMPILE = [
     "-O2",
     "-std=gnu11",
     "-s",
+    "-w",
     "-include",
     "string.h",
     "-Wl,-z,max-page-size=4096",
     "-Wl,-z,norelro",
 ]
 _MIB = 1 << 20
+_SIZES = ("4m", "1m", "256k", "4k")
 
 Change = Callable[[Step], list[Step]]
 """What becomes of a step."""
@@ -53,11 +64,10 @@ class Way:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure, evmperf's way of measuring it, and the other ways."""
+    """Figures (by metric, as the table names them), evmperf's way of measuring them, and the other ways."""
 
     variant: str
-    figure: str
-    metric: str
+    figures: Mapping[str, str]
     own: Way
     others: tuple[Way, ...]
 
@@ -65,9 +75,8 @@ class Row:
     def ways(self) -> tuple[Way, ...]:
         return (self.own, *self.others)
 
-    @property
-    def unit(self) -> str:
-        return str(self.own.benchmark.metric(self.metric, self.own.case).unit)
+    def unit(self, metric: str) -> str:
+        return str(self.own.benchmark.metric(metric, self.own.case).unit)
 
 
 def changed(benchmark: Benchmark, change: Change) -> Benchmark:
@@ -122,17 +131,12 @@ def _trials(search: SearchStep, reword: Callable[[str], str]) -> Trials:
     return samples
 
 
-def without(name: str) -> Change:
-    """The change that leaves a step out."""
-    return lambda step: [] if step.name == name else [step]
-
-
-def installed(program: Path, place: str) -> Prepare:
-    """The step that puts a program of ours on the board: compiled here, typed there."""
+def installed(programs: Sequence[Path], place: str, flags: Sequence[str] = ()) -> Prepare:
+    """The step that puts a program on the board: compiled here, typed there."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "program"
         headers = ["-I", str(project("virtual-evm") / "virtual" / "programs")]
-        subprocess.run([*_COMPILE, *headers, str(program), "-o", str(target)], check=True)
+        subprocess.run([*_COMPILE, *headers, *flags, *map(str, programs), "-o", str(target)], check=True)
         text = base64.b64encode(gzip.compress(target.read_bytes(), mtime=0)).decode()
     return Prepare("program", f"echo {text} | base64 -d | gzip -d >{place} && chmod +x {place}", 120)
 
@@ -152,8 +156,7 @@ def _pinned() -> Row:
     case = _row_of(benchmark, "dhrystone_per_second", seconds=2)
     return Row(
         "CPU 0, performance governor",
-        "Dhrystone",
-        "perf",
+        {"perf": "Dhrystone"},
         _way("on CPU 0", benchmark, case),
         (_way("on any CPU", benchmark, case, reworded(r"taskset -c 0 ", "")),),
     )
@@ -163,7 +166,7 @@ def _precision() -> Row:
     benchmark = catalogue.benchmark("linpack")
     case = _row_of(benchmark, "linpack", seconds=2)
     place = "/tmp/evmperf-linpack-single"
-    program = installed(PROGRAMS / "linpack-single.c", place)
+    program = installed([PROGRAMS / "linpack-single.c"], place)
     reword = reworded(r"\bevmperf-linpack\b", place)
 
     def change(step: Step) -> list[Step]:
@@ -171,54 +174,69 @@ def _precision() -> Row:
 
     return Row(
         "double precision",
-        "Linpack",
-        "perf",
+        {"perf": "Linpack"},
         _way("double precision", benchmark, case),
         (_way("single precision", benchmark, case, change),),
     )
 
 
+def _as_one(benchmark: Benchmark, case: Case, reword: Change, *before: Step, repeats: int = 1) -> Benchmark:
+    """A row of a table whose rows are one execution, without the other rows."""
+
+    def steps(board: Board, case: Case, plan: Plan) -> list[Step]:
+        every = benchmark.steps(board, case, plan)
+        measures = [step for step in every if isinstance(step, Measure)]
+
+        def parse(outputs: Outputs) -> list[Reading]:
+            return [reading for step in measures for reading in step.parse(outputs)]
+
+        (one,) = reword(replace(measures[0], name="row", parse=parse, shared=""))
+        return [*before, one, *(step for step in every if isinstance(step, CleanUp))]
+
+    return replace(benchmark, steps=steps, profiles={"quick": Profile((case,), repeats)})
+
+
 def _file_system() -> Row:
+    """dd beside TI's program, which is compiled of ../shared and typed at the board."""
     benchmark = catalogue.benchmark("emmc_ext4")
-    size, buffer = 5 * _MIB, 102400
+    size, buffer, place = 5 * _MIB, 102400, "/tmp/evmperf-filesystem-tests"
     case = replace(_row_of(benchmark, str(buffer)), params={"buffer_size": buffer, "file_bytes": size})
-    place = "/tmp/evmperf-mapped"
-    program, mapped = installed(PROGRAMS / "mapped.c", place), f"{SOURCE}-mapped"
-    file = f"{scratch.MOUNT_POINT}/test_file"
-
-    def by_map(step: Step) -> list[Step]:
-        if step.name == "prepare":
-            source = f"head -c {10 * _MIB} /dev/urandom >{mapped}"
-            return [program, replace(step, command=f"{source} && {{ {step.command}; }}")]
-        if step.name == "clean-up":
-            return [replace(step, command=f"rm -f {mapped}; {step.command}")]
-        if not step.name.startswith("write"):
-            return [step]
-        writes = f'{place} {mapped} {file} {size} {buffer} 2>"$OUT/{dd.TEXT_FILE}"'
-        return [replace(step, command=re.sub(r"dd if=.*?dd\.txt\"", writes, step.command))]
-
-    return Row(
-        "dd from memory, over the same file",
-        "eMMC ext4, writing 5 MiB in pieces of 102400",
-        "write_throughput",
-        _way("dd over the same file", benchmark, case, repeats=2),
-        (
-            _way("as filesystem_tests: from a mapped file", benchmark, case, by_map, repeats=2),
-            _way("dd, each a new file", benchmark, case, reworded(r",notrunc", ""), repeats=2),
-        ),
-    )
+    sources, flags = tiprograms.file_system_sources()
+    program = installed(sources, place, flags)
+    text = reworded(r"for b in [\d ]+;(.*)", rf"for b in {buffer};\1")
+    named = reworded(r"\bfilesystem_tests -", f"{place} -")
+    ti = replace(benchmark.by("ti"), tools=())  # not on the PATH
+    theirs = _as_one(ti, case, lambda step: named(*text(step)), program, repeats=2)
+    own = _way("dd over the same file", benchmark, case, repeats=2)
+    anew = _way("dd, each a new file", benchmark, case, reworded(r",notrunc", ""), repeats=2)
+    figures = {
+        "write_throughput": "eMMC ext4, writing 5 MiB in pieces of 102400",
+        "write_cpu_load": "its CPU load",
+    }
+    figures |= {"read_throughput": "reading that", "read_cpu_load": "its CPU load"}
+    others = (Way("filesystem_tests", theirs, case), anew)
+    return Row("dd from memory, over the same file", figures, own, others)
 
 
-def _fill() -> Row:
+def _history() -> Row:
+    """fio's last size after the larger ones, beside the same size on a new file system."""
     benchmark = catalogue.benchmark("emmc_ext4_fio_1g")
     case = _row_of(benchmark, "4k", size="40m")
-    return Row(
-        "reads what a fill wrote",
-        "eMMC ext4, fio reading 4k",
-        "read_throughput",
-        _way("after a fill", benchmark, case),
-        (_way("after the timed write only", benchmark, case, without("fill")),),
+    alone_, sizes = r"for b in [\w ]+;(.*)", " ".join(_SIZES)
+    fill = (
+        "fio --name=fill --directory=$D --filename=emmc_TEST.0.0 --size=40m --rw=write --bs=1m --end_fsync=1"
     )
+    filled = rf"D={scratch.MOUNT_POINT}; for b in 4k;\1"
+    ways = {
+        f"after {sizes}": reworded(alone_, rf"for b in {sizes};\1"),
+        "on a new file": reworded(alone_, r"for b in 4k;\1"),
+        "read after a fill of a new file": lambda step: reworded(
+            r"do \(sleep", f"do [ $rw = write ] || {fill} >/dev/null || exit 3; (sleep"
+        )(*reworded(alone_, filled)(step)),
+    }
+    own, *others = (Way(name, _as_one(benchmark, case, change), case) for name, change in ways.items())
+    figures = {f"{side}_throughput": f"eMMC ext4, fio {side} of 4k in 40 MiB" for side in ("write", "read")}
+    return Row("4m, 1m, 256k, 4k over one file", figures, own, tuple(others))
 
 
 def _pacing() -> Row:
@@ -228,8 +246,7 @@ def _pacing() -> Row:
     case, unpaced = (replace(c, params={**c.params, "seconds": 4}) for c in (case, unpaced))
     return Row(
         "rx-usecs 500",
-        "TCP both ways, e1000e",
-        "throughput",
+        {"throughput": "TCP both ways, e1000e"},
         _way("rx-usecs 500", benchmark, case),
         (
             _way("rx-usecs 100", on_other_board(benchmark, "icssg", rx_usecs=100), case),
@@ -243,8 +260,7 @@ def _periods() -> Row:
     case = _row_of(benchmark, "48000")
     return Row(
         "periods of 1024 frames",
-        "audio playback at 48000 Hz, CPU load",
-        "cpu_load",
+        {"cpu_load": "audio playback at 48000 Hz, CPU load"},
         _way("periods of 1024 frames", benchmark, case),
         (_way("periods of 512 frames", on_other_board(benchmark, "alsa", period_frames=512), case),),
     )
@@ -255,8 +271,7 @@ def _bursts() -> Row:
     case = _row_of(benchmark, "1518", resolution_percent=10)
     return Row(
         "iperf3",
-        "UDP egress without loss, 1518 bytes, e1000e",
-        "throughput",
+        {"throughput": "UDP egress without loss, 1518 bytes, e1000e"},
         _way("each millisecond", benchmark, case),
         (
             _way(
@@ -273,7 +288,7 @@ ROWS: dict[str, Callable[[], Row]] = {
     "pinned": _pinned,
     "precision": _precision,
     "file-system": _file_system,
-    "fill": _fill,
+    "history": _history,
     "pacing": _pacing,
     "periods": _periods,
     "bursts": _bursts,
