@@ -35,6 +35,8 @@ class Around:
         self._last: BoardLook | None = None
         """The last look at `_driver`, where nothing has happened since."""
         self._missing = ""
+        self._log: dict[str, tuple[str, ...]] = {}
+        """By driver: what the kernel has said of it since the boot."""
 
     def forget(self) -> None:
         """The board did something that nobody looks at: sleeping, booting."""
@@ -46,7 +48,7 @@ class Around:
             return
         self._tester = tester
         if shell is not self._shell:
-            self._there, self._first, self._shell = set(), BoardLook(), shell
+            self._there, self._first, self._shell, self._log = set(), BoardLook(), shell, {}
         self._driver = driver
         self._last = self._look(shell)
 
@@ -79,8 +81,10 @@ class Around:
             return None
         self._there.add(self._driver)
         found = look.parse(done.files.get(look.FILE, ""))
+        self._log[self._driver] = (*self._log.get(self._driver, ()), *found.log)
         found = replace(
             found,
+            log=self._log[self._driver],
             # The same work each time: what it takes tells how fast the whole machine is.
             shown={**found.shown, "look_ms": round(done.busy_s * 1000)},
             counters={**found.counters, **(hostload.counters() if self._board.is_virtual else {})},

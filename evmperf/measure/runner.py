@@ -12,7 +12,7 @@ from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Command, MeasurePower, Outputs, Plan, Prepare, Where
 from evmperf.boards.console.marks import Phase, last_phase
 from evmperf.boards.variation import Variation
-from evmperf.measure import documents, provenance, shellstep, varied
+from evmperf.measure import documents, provenance, shellstep, ubootstate, varied
 from evmperf.measure.around import Around
 from evmperf.measure.bench import Bench, Clock, Shell, Steps
 from evmperf.measure.procedure import Executions, Perform, Procedure, perform_metered
@@ -208,6 +208,8 @@ class Runner:
             self._check_tools(progress)
             perform = self._perform_on_either
         Procedure(progress, self.bench, self.spool, perform, self._executions, self._clock).follow()
+        if self._around and benchmark.place is Place.UBOOT:
+            progress.state = ubootstate.ask(self._reach(self.bench.uboot), self.bench.board, benchmark.driver)
 
     def _measure_boots(self, progress: StepProgress) -> None:
         allowed = self.bench.board.options.boot.max_failures

@@ -30,6 +30,8 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """The bus in its mode, in words; "" where that is not known."""
     shares: Mapping[str, Real] = {}
     """By metric: its best sample's share of what the bus can carry at most."""
+    log: tuple[str, ...] = ()
+    """Lines of the kernel's log that concern the driver: of the boot, and during the case."""
     missing: str = ""
     """Why a part is unknown."""
 

@@ -240,7 +240,7 @@ def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
     append_records(folder, [record(boot)])
     (folder / "console.log").write_bytes(HEADER + b"".join(one.line() for one in records))
     (folder / "facts").mkdir()
-    (folder / "facts/systemd").write_text(" 1.500s dev-mmcblk1p2.device\n  30ms ssh.service\nnoise\n")
+    (folder / "facts/systemd").write_text(" 1.500s dev-mmcblk1p2.device\n  30ms ssh.service\n")
     assert main(["why", str(folder), "boot_time"]) == 0
     text = capsys.readouterr().out
     assert "1. 2.000 s in init_started: after 'Run /sbin/init as init process' (console)" in text
@@ -257,3 +257,51 @@ def test_a_session_needs_nothing_of_the_extra_guide():
     code += "; import evmperf.publish.report.page, pytest_evmperf.plugin"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def a_boot(at_s, waits_s):
+    """Records of one boot, and the marks in them; it waits so long for a partition."""
+    wait = (
+        ""
+        if waits_s < 5
+        else "\r\x1b[K[ ***  ] A start job is running for /dev/mmcblk1p3 (18s / 1min 30s)\r\n"
+    )
+    said = (
+        (0, "#", POWER_ON),
+        (0.1, "<", "U-Boot 2025.01 (Jan 01 2025)\r\n"),
+        (0.9, "<", "\r\nStarting kernel ...\r\n"),
+        (1.5, "<", "[    0.000000] Booting Linux\r\n"),
+        (1.9, "<", "[    0.500000] Run /sbin/init as init process\r\n"),
+        (1.9 + waits_s, "<", wait),
+        (2.5 + waits_s, "<", "\r\nboard login: "),
+    )
+    times = [(round((at_s + s) * 1e9), kind, text.encode()) for s, kind, text in said]
+    return [ConsoleRecord(ns, ns, kind, text) for ns, kind, text in times]
+
+
+def test_the_slowest_boot_of_a_series_is_explained(tmp_path):
+    run = spools.a_run(board="j7200-evm", profile="full")
+    run.facts.command_line = "console=ttyS2,115200n8 root=/dev/mmcblk1p2"
+    waits = (2.0, 2.1, 18.1, 1.9, 2.0)
+    consoles = [a_boot(100 * number, waits_s) for number, waits_s in enumerate(waits)]
+    boots = [
+        ObservedBoot("shell", "", run.started_ns + number, 4.0, find(records, "login: "))
+        for number, records in enumerate(consoles)
+    ]
+    case = {"benchmark": "boot_time_mmcsd", "driver": "boot", "case": "default_rootfs", "duration_s": 9.0}
+    samples = tuple(Sample("boot_time", waits_s + 1.6, "s", n, 1) for n, waits_s in enumerate(waits))
+    result = spools.a_result(
+        run, samples=samples, started_ns=run.started_ns, params={"kernel_arguments": ""}, **case
+    )
+    folder = spools.write(tmp_path, run, [result])
+    append_records(folder, [record(boot) for boot in boots])
+    lines = (one.line() for records in consoles for one in records)
+    (folder / "console.log").write_bytes(HEADER + b"".join(lines))
+    (answer,) = (
+        a for a in why.explain(Why(folder=str(folder), case="boot_time")).answers if a.metric == "boot_time"
+    )
+    slowest, quiet, *_ = answer.causes
+    assert "cycle 3 took 19.7 s" in slowest.evidence
+    assert "A start job is running for /dev/mmcblk1p3" in slowest.evidence
+    assert quiet.rule == "quiet"
+    assert "of the serial line" in quiet.evidence

@@ -121,3 +121,46 @@ def test_a_root_that_is_mounted_after_init_counts_once():
     names = [part.name for part in found.longest(Phase.STARTING_KERNEL, Phase.PROMPT, 99)]
     assert len(names) == len(set(names))
     assert sum(found.phases.values()) == pytest.approx(6.0)
+
+
+WAITING = (
+    "\x1b[K[\x1b[0;31m*     \x1b[0m] A start job is running for /dev/mmcblk1p3 (6s / 1min 30s)\r"
+    "\x1b[K[\x1b[0;31m**    \x1b[0m] A start job is running for /dev/mmcblk1p3 (18s / 1min 30s)\r\n"
+)
+
+
+def test_the_slowest_boot_is_told_beside_another_one():
+    usual = grown(*LOADER, *KERNEL)
+    slow = grown(*LOADER, *KERNEL[:-1], (24100, WAITING), (24600, "\r\nboard login: "))
+    (first, *_) = slow.beyond(usual)
+    assert told([first]) == [
+        ("init_started", "A start job is running for /dev/mmcblk1p3 (2 times)", 18.6, "console")
+    ]
+    assert usual.beyond(usual) == []
+
+
+def test_many_lines_of_one_kind_are_one_part():
+    said = [(2200 + 100 * n, "Authentication passed\r\n") for n in range(12)]
+    loader = ((10, "U-Boot SPL 2025.01 (Jan 01 2025)\r\n"), *said, (4000, "U-Boot 2025.01 (Jan 01 2025)\r\n"))
+    found = grown(*loader, (5000, "\r\nStarting kernel ...\r\n"), *[(ms + 3000, text) for ms, text in KERNEL])
+    names = [part.name for part in found.longest(Phase.SPL_BANNER, Phase.UBOOT_BANNER)]
+    assert "after 'Authentication passed' (12 times)" in names
+
+
+def test_a_rom_that_looks_for_a_medium_is_silent():
+    found = grown(*[(ms + 9000, text) for ms, text in (*LOADER, *KERNEL)])
+    (part,) = found.longest(Phase.POWER_ON, Phase.FIRST_OUTPUT)
+    assert "the ROM tries media" in part.name
+    assert part.seconds == pytest.approx(9.01)
+
+
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        ("[    1.750000] EXT4-fs (mmcblk1p2): recovery complete\r\n", "journal was replayed"),
+        ("         Starting Opkg first boot configure...\r\n", "units of a first boot"),
+    ],
+)
+def test_a_boot_that_is_not_like_the_others_says_so(line, note):
+    assert note in grown(*LOADER, *KERNEL[:-1], (6100, line), KERNEL[-1]).notes[0]
+    assert note not in " ".join(grown(*LOADER, *KERNEL).notes)

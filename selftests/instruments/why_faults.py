@@ -195,10 +195,9 @@ FAULTS = (
     ),
     Fault(
         "a journal of all data",
-        "cp /etc/mke2fs.conf /tmp/fault; "
-        "sed -i 's/^\\( *default_mntopts =.*\\)/\\1,journal_data/' /etc/mke2fs.conf; "
-        "grep -q journal_data /etc/mke2fs.conf",
-        "cp /tmp/fault /etc/mke2fs.conf",
+        "cd /etc; [ ! -e mke2fs.conf ] || cp mke2fs.conf /tmp/fault; echo '[defaults]' >>mke2fs.conf; "
+        "sed -i '/default_mntopts/d; s/^.defaults.*/&\\n default_mntopts = journal_data/' mke2fs.conf",
+        "rm /etc/mke2fs.conf; [ ! -e /tmp/fault ] || cp /tmp/fault /etc/mke2fs.conf",
         EXT4,
         ("journal", "mounted"),
     ),

@@ -8,6 +8,7 @@ import pytest
 from evmperf.benchmarks.benchmark import Place
 from evmperf.benchmarks.step import Measure
 from evmperf.measure import shellstep
+from evmperf.measure.bench import ShellReply
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool
 from evmperf.measure.state import look
@@ -201,3 +202,21 @@ def test_a_case_whose_board_is_gone_has_the_state_before_it(looking):
     result = runner.measure(make(Measure("write", "sleep 9", 1, parse=parse)), CASE)
     assert result.state.shown["cpu.online"] is not None
     assert result.state.missing == str(gone)
+
+
+MMC_INFO = """Device: mmc@fa10000
+Manufacturer ID: 13
+Bus Speed: 52000000
+Mode: MMC High Speed (52MHz)
+Bus Width: 8-bit
+"""
+
+
+def test_u_boot_says_the_mode_of_the_card_that_its_rows_used(looking):
+    runner, _ = looking()
+    shell = runner.bench._shell
+    shell.when, shell.scripted = "mmc info", [lambda reply: ShellReply(0, MMC_INFO)]
+    result = runner.measure(make(measuring("echo 12.5"), place=Place.UBOOT, tools=()), CASE)
+    assert result.state.shown["uboot.mmc.Mode"] == "MMC High Speed (52MHz)"
+    assert result.state.shown["uboot.mmc.Bus_Width"] == "8-bit"
+    assert shell.asked[-1] == "mmc info"

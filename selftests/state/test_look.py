@@ -150,6 +150,34 @@ def test_the_shell_that_looks_is_no_other_work(tmp_path):
 
 
 TICKS = {"shell.own_ticks": 0, "shell.thread_ticks": 0}
+
+
+def test_the_kernels_lines_of_a_driver_are_said_once(said, tmp_path):
+    lines = (
+        "[    1.9] mmc0: new HS200 MMC card",
+        "[    2.5] usb 1-1: new device",
+        "[    3.1] mmc0: error -110",
+    )
+    (tmp_path / "bin/dmesg").write_text(
+        "#!/bin/sh\ncat <<E\n" + "\n".join(f"<6>{x}" for x in lines) + "\nE\n"
+    )
+    (tmp_path / "bin/dmesg").chmod(0o755)
+    options = {"boot": {"medium": "sd"}, "emmc": {"scratch": "/dev/mmcblk0p1"}}
+    text = said(TREE, "emmc", "sys/class/block/mmcblk0p1", f"{CARD}/block/mmcblk0/mmcblk0p1", **options)
+    assert look.parse(text).log == ()  # the fixture looks twice: the second time nothing is new
+    (tmp_path / "logged_emmc").write_text("2.0\n")
+    environment = {
+        **os.environ,
+        "OUT": str(tmp_path),
+        "F": str(tmp_path),
+        "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
+    }
+    script = look.script(fake_board(tmp_path / "again.yaml", "boot", "emmc", **options), "emmc")
+    subprocess.run(["sh", "-c", script], env=environment, check=True)
+    assert look.parse((tmp_path / look.FILE).read_text()).log == ("[    3.1] mmc0: error -110",)
+
+
+TICKS = {"shell.own_ticks": 0, "shell.thread_ticks": 0}
 IDLE = "sys/devices/system/cpu/cpu0/cpuidle"
 PCM = "proc/asound/card0/pcm0c/sub0"
 SCREEN = "sys/class/drm/card0-HDMI-A-1"

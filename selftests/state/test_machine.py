@@ -81,6 +81,7 @@ def test_a_machine_that_nothing_slows(state):
     ],
 )
 def test_one_fact_is_a_cause_of_the_metrics_that_it_concerns(shown, rule, metric, other):
+    shown = {"cpu.policy0.cpuinfo_max_freq": 1400000, **shown}
     found = list(causes.findings(State(shown=shown), "emmc"))
     assert [one.rule for one in found] == [rule]
     assert [cause.rule for cause in answers.weigh(found, 3.0, metric, NAMES)] == [rule]
@@ -195,3 +196,73 @@ def test_the_time_that_qemu_waits_for_its_host(tmp_path):
             (tmp_path / f"{pid}/task/{number}/schedstat").write_text(text)
     assert counters(tmp_path) == {"host.run_ms": 6, "host.wait_ms": 9}
     assert counters(tmp_path / "none") == {}
+
+
+POLICY = {"cpu.online": "0-3", "cpu.policy0.cpuinfo_max_freq": 1400000}
+LOG = "[    1.937214] "
+FORMS = [
+    # What users or TI found in the end (docs/why.md), in the form of the kernel's sources and of U-Boot's.
+    ("am62p5-evm", "emmc", {"shown": {"soc.revision": "SR1.0"}}, "mode"),
+    ("am64xx-hsevm", "emmc", {"log": (LOG + "mmc0: tuning execution failed: -5",)}, "tuning"),
+    ("am64xx-hsevm", "emmc", {"log": (LOG + "mmc0: running CQE recovery",)}, "command queue"),
+    ("j7200-evm", "ospi", {"shown": {"spi_nor.spi0.0.read": "1S-1S-1S"}}, "one line"),
+    ("am62x-sk", "ospi", {"log": (LOG + "cadence-qspi fc40000.spi: Pattern not found.",)}, "PHY calibration"),
+    ("am62x-sk", "ospi", {"shown": {"flash.ospi.rootfs": "0x0370000"}}, "PHY calibration"),
+    ("am62x-sk", "ospi", {"log": (LOG + "spi-nand spi0.0: read 1S-8S-8S at 133 MHz",)}, "NAND mode"),
+    ("am62x-sk", "spi", {"counted": {"irq.31.20100000.spi.cpu0": 900000}}, "interrupt transfers"),
+    ("am62x-sk", "system", {"shown": {"edac.mc0": "k3-ddrss"}}, "inline ECC"),
+    ("am62l-evm", "rt", {"shown": {"rng_current": "optee-rng"}}, "random numbers"),
+    ("am64xx-hsevm", "cpsw", {"shown": {"ethtool-c.rx-usecs": 0}}, "pacing"),
+    ("am64xx-hsevm", "cpsw", {"shown": {"ethtool-k.rx-checksumming": "off [requested on]"}}, "offload"),
+    (
+        "am62x-sk",
+        "usb",
+        {
+            "shown": {
+                "udc.31000000.usb.current_speed": "high-speed",
+                "udc.31000000.usb.maximum_speed": "super-speed",
+            }
+        },
+        "USB speed",
+    ),
+    (
+        "j721e-evm",
+        "pcie",
+        {
+            "log": (
+                LOG + "nvme 0000:01:00.0: 7.876 Gb/s available PCIe bandwidth, "
+                "limited by 8.0 GT/s PCIe x1 link at 0000:00:00.0",
+            )
+        },
+        "PCIe",
+    ),
+    ("am62x-sk", "alsa", {"counted": {"pressure_io_us": 4_000_000}}, "waiting for I/O"),
+    ("am62x-sk", "emmc", {"shown": {"uboot.mmc.Mode": "MMC High Speed (52MHz)"}}, "boot loader's mode"),
+]
+
+
+@pytest.mark.parametrize(("board", "driver", "state", "rule"), FORMS)
+def test_causes_that_people_ended_with(board, driver, state, rule):
+    state = {**state, "shown": {**POLICY, **state.get("shown", {})}}
+    assert {one.rule for one in causes.findings(State(**state, seconds=10.0), driver, board)} == {rule}
+
+
+def test_a_board_without_cpufreq_is_told_so_and_a_virtual_one_not():
+    shown = State(shown={"cpu.online": "0-3"})
+    assert [one.rule for one in causes.findings(shown, "system", "am62l-evm")] == ["no cpufreq"]
+    assert list(causes.findings(shown, "system", "virtual-evm")) == []
+
+
+@pytest.mark.parametrize(
+    ("board", "driver", "shown"),
+    [
+        ("am62p5-evm", "emmc", {"soc.revision": "SR1.2"}),
+        ("am62x-sk", "ospi", {"flash.ospi.tiboot3": "0x80000", "flash.ospi.phypattern": "0x40000"}),
+        ("am62x-sk", "ospi", {"spi_nor.spi0.0.read": "8D-8D-8D"}),
+        ("am62x-sk", "usb", {"udc.a.current_speed": "high-speed", "udc.a.maximum_speed": "high-speed"}),
+        ("am64xx-hsevm", "cpsw", {"ethtool-c.rx-usecs": 250, "ethtool-k.rx-checksumming": "on"}),
+        ("j7200-evm", "emmc", {"uboot.mmc.Mode": "HS400 (200MHz)", "uboot.mmc.Bus_Width": "8-bit DDR"}),
+    ],
+)
+def test_a_board_as_it_should_be_has_no_cause(board, driver, shown):
+    assert list(causes.findings(State(shown={**POLICY, **shown}), driver, board)) == []

@@ -11,8 +11,9 @@
 import contextlib
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evmperf.boards.console.marks import Phase
 from evmperf.boards.console.record import ConsoleRecord
@@ -30,6 +31,20 @@ _INIT = re.compile(r"Run /\S+ as init")
 _KERNEL = (Phase.FIRST_KERNEL_LINE, Phase.STARTING_KERNEL, Phase.EFI_STUB)
 _STAGE = re.compile(r" *(\d[\d,]{0,14}) +(\d[\d,]{0,14})  (\S.*)")
 _REPORT = "Timer summary in microseconds"
+_ESCAPES = re.compile(r"\x1b\[[\d;?]*[A-Za-z]|\r")
+_JOB = re.compile(r"A start job is running for (.{1,60}?) \(\d")
+_SIGNS = (
+    (
+        re.compile(r"recovery complete|recovering journal"),
+        "the file system's journal was replayed: the board was not shut down",
+    ),
+    (
+        re.compile(r"(?i)first boot|resiz\w* (?:root )?file ?system|generat\w+ .{0,20}key"),
+        "units of a first boot ran (keys, resize)",
+    ),
+)
+"""What is said of a boot that is not like the others."""
+_LONG_SILENCE_S = 2.0
 _TELLING_S = 1.0
 """Time over which two clocks are held against each other, at least."""
 _LATE_S = 0.1
@@ -63,8 +78,36 @@ class Tree:
         inside = list(itertools.takewhile(lambda phase: phase != end, since))
         parts = [part for part in self.parts if part.phase in inside]
         known = {part.phase for part in parts}
-        parts += [Part(p, "all of it", self.phases[p], "console") for p in inside if p not in known]
+        parts += [
+            Part(p, _whole(p, self.phases[p]), self.phases[p], "console") for p in inside if p not in known
+        ]
         return sorted(parts, key=lambda part: -part.seconds)[:count]
+
+    def beyond(self, other: "Tree") -> list[Part]:
+        """What took longer than in another boot, by how much, the longest first."""
+        usual = {(part.phase, _unnumbered(part.name)): part.seconds for part in other.parts}
+        more = [
+            replace(part, seconds=part.seconds - usual.get((part.phase, _unnumbered(part.name)), 0.0))
+            for part in self.parts
+        ]
+        known = {part.phase for part in more if part.seconds >= _SILENCE_S}
+        more += [
+            Part(p, _whole(p, seconds), seconds - other.phases[p], "console")
+            for p, seconds in self.phases.items()
+            if p in other.phases and p not in known
+        ]
+        return sorted((part for part in more if part.seconds >= _SILENCE_S), key=lambda part: -part.seconds)
+
+
+def _whole(phase: str, seconds: float) -> str:
+    """The name of a phase of which no part is known."""
+    if phase == Phase.POWER_ON and seconds > _LONG_SILENCE_S:
+        return "nothing is printed: the ROM tries media in the order of the boot switches"
+    return "all of it"
+
+
+def _unnumbered(name: str) -> str:
+    return re.sub(r"\d+", "", name)
 
 
 @dataclass(frozen=True)
@@ -100,7 +143,12 @@ def grow(
         if a.phase == Phase.INIT_STARTED:
             found += [Part(a.phase, name, seconds, "systemd, side by side") for name, seconds in units]
         parts += sorted(found, key=lambda part: -part.seconds)[:_MOST]
-    notes = [*_drift([line for line in lines if line.kernel_s is not None]), *_missing(marks, [*lines, *log])]
+    signs = [what for sign, what in _SIGNS if any(sign.search(line.text) for line in lines)]
+    notes = [
+        *signs,
+        *_drift([line for line in lines if line.kernel_s is not None]),
+        *_missing(marks, [*lines, *log]),
+    ]
     return Tree(phases, tuple(parts), tuple(notes))
 
 
@@ -111,7 +159,7 @@ def _lines(records: Sequence[ConsoleRecord]) -> Iterator[_Line]:
             continue
         *whole, rest = (rest + record.data).split(b"\n")
         for data in whole:
-            text = data.decode("utf-8", "replace").strip("\r")
+            text = _ESCAPES.sub("", data.decode("utf-8", "replace"))
             stamped = _STAMPED.fullmatch(text)
             said = stamped[2] if stamped else text
             yield _Line(record.mono_ns, said[:_CHARS], float(stamped[1]) if stamped else None)
@@ -149,7 +197,7 @@ def bootstages(text: str) -> list[tuple[str, float]]:
 
 def _silences(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
     """The slow part after a line, by the kernel's clock where both lines have it."""
-    said = ""
+    said, found, counts = "", dict[tuple[str, str], float](), Counter[str]()
     for before, after in itertools.pairwise(lines):
         said = before.text.strip() or said
         both = before.kernel_s is not None and after.kernel_s is not None
@@ -157,7 +205,14 @@ def _silences(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
         if both:
             seconds = (after.kernel_s or 0.0) - (before.kernel_s or 0.0)
         if seconds >= _SILENCE_S:
-            yield Part(phase, f"after {said!r}", seconds, "kernel" if both else "console")
+            # A job's line is told again and again, and ends with what follows it.
+            job = _JOB.search(after.text) or _JOB.search(said)
+            name = f"A start job is running for {job[1]}" if job else f"after {said!r}"
+            key = name, "kernel" if both else "console"
+            found[key] = found.get(key, 0.0) + seconds
+            counts[name] += 1
+    for (name, clock), seconds in found.items():
+        yield Part(phase, name + (f" ({counts[name]} times)" if counts[name] > 1 else ""), seconds, clock)
 
 
 def _drift(lines: Sequence[_Line]) -> Iterator[str]:

@@ -107,7 +107,11 @@ def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
     answers: list[Answer] = []
     for result in (result for result in results_in(folder) if _asked(request, result)):
         found = _answers(run, result, _state(states, result), other, asked=bool(request.case))
-        answers += boots.told(folder, result, list(found)) if result.driver == "boot" else found
+        answers += (
+            boots.told(folder, result, list(found), run.facts.command_line)
+            if result.driver == "boot"
+            else found
+        )
     against = Path(request.against).name or (f"the published figures of {run.board}" if published else "")
     return Explained(run.id, run.board, tuple(answers), against, run.facts.busy)
 

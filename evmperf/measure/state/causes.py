@@ -14,6 +14,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_
     """A cause by a fact, a pattern of names of values or counters: its value is, or is not, of a form, is
     below or above a number, or rises by so many a second.
 
+    Of `log`, the kernel's lines count. `lacking` is a pattern of facts of which there is none, `unlike` the
+    last word of the name of a fact that has another value.
+
     `drivers` and `metrics` are patterns of what it concerns, "" for all, `say` a sentence with {name},
     {value} and {rate}, `proof` the command that takes it away. `source` says who states what it should be.
     """
@@ -33,6 +36,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_
     proof: str = ""
     whole: bool = False
     size: float = 0.0
+    lacking: str = ""
+    unlike: str = ""
 
 
 RULES = msgspec.yaml.decode(
@@ -60,9 +65,18 @@ def _facts(rule: Rule, state: State) -> Iterator[tuple[str, Value, float]]:
             if re.fullmatch(rule.fact, name) and state.seconds and count / state.seconds > rule.rises:
                 yield name, count, count / state.seconds
         return
-    for name in dict.fromkeys((*state.shown, *state.changed)):
+    if rule.fact == "log":
+        yield from (("log", line, 0.0) for line in state.log if _is_wrong(rule, line))
+        return
+    names = dict.fromkeys((*state.shown, *state.changed))
+    if rule.lacking and any(re.fullmatch(rule.lacking, name) for name in names):
+        return
+    for name in names:
         value = state.after(name) if state.shown.get(name) is None else state.shown[name]
-        if value is not None and re.fullmatch(rule.fact, name) and _is_wrong(rule, value):
+        if value is None or not re.fullmatch(rule.fact, name):
+            continue
+        twin = state.shown.get(f"{name.rpartition('.')[0]}.{rule.unlike}", value)
+        if _is_wrong(rule, value) and (not rule.unlike or twin != value):
             yield name, value, 0.0
 
 

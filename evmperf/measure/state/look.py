@@ -36,6 +36,8 @@ class _Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What look.yaml has: files by name, shell text, and patterns of names and lines."""
 
     always: str
+    kernel: str
+    logged: dict[str, str]
     also: dict[str, str]
     above: dict[str, str]
     queue: str
@@ -87,7 +89,8 @@ def script(board: Board, driver: str) -> str:
         ]
     # What the last step of the case before said of the file system that it unmounted, see MOUNTED.
     lines_read = f"{_READ.always} {_READ.also.get(driver, '')} $w $F/mounted"
-    look = f"{_read(lines_read)}; rm -f $F/mounted"
+    kernel = f"{_READ.kernel}|{_READ.logged.get(driver, '@')}"
+    look = f"{_read(lines_read, kernel, f'$F/logged_{driver}')}; rm -f $F/mounted"
     return "\n".join([*lines, f'echo "$w" >{kept}', "fi", look, _READ.clocks if driver == "ospi" else "true"])
 
 
@@ -114,8 +117,9 @@ def script_beside(board: Board, driver: str) -> str:
     )
 
 
-def _read(files: str) -> str:
-    return f'awk -v "ours=(2|$$|$PPID)" -v shell=$PPID {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
+def _read(files: str, kernel: str = "@", logged: str = "/dev/null") -> str:
+    log = f'-v "kernel={kernel}" -v "logged={logged}"'
+    return f'awk -v "ours=(2|$$|$PPID)" -v shell=$PPID {log} {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
 
 
 MOUNTED = (
@@ -131,8 +135,8 @@ after it.
 class BoardLook:
     """What a machine showed at one moment.
 
-    `ticks` are hundredths of a second of CPU time by process (number and name), `uptime_s` its
-    clock. `earliest_s` and `latest_s` bound the moment on the lab's clock.
+    `ticks` are hundredths of a second of CPU time by process (number and name), `log` lines of the kernel,
+    `uptime_s` its clock. `earliest_s` and `latest_s` bound the moment on the lab's clock.
     """
 
     shown: Mapping[str, Value] = field(default_factory=dict)
@@ -141,11 +145,14 @@ class BoardLook:
     uptime_s: float | None = None
     earliest_s: float = 0.0
     latest_s: float = 0.0
+    log: tuple[str, ...] = ()
 
 
 _NAMES = [(re.compile(file), name) for file, name in _READ.names.items()]
 _FORMS = {name: re.compile("|".join(lines)) for name, lines in _READ.forms.items()}
 _LISTS, _COUNTERS = (re.compile("|".join(patterns)) for patterns in (_READ.lists, _READ.counters))
+_LOG = "/proc/log"
+_LOG_LINES, _LOG_CHARS = 40, 160
 _PROCESS = re.compile(r"/proc/(\d{1,10})/stat")
 _LINE = re.compile(r"(/\S{1,300}|ethtool -\w \S{1,15}|tc (?:filters|qdisc show dev) \S{1,15}) (.*)")
 _PAIR = re.compile(r"[#\s]*([^:\t]{1,60}?)(?:[:\t]| (?=\S+$))\s*(\S.*?)(?: \[requested \w+\])?")
@@ -160,6 +167,7 @@ def parse(text: str) -> BoardLook:
     counters: dict[str, int] = {}
     ticks: dict[tuple[str, str], int] = {}
     uptime_s = None
+    log: list[str] = []
     for line in map(_LINE.fullmatch, text.splitlines()[: limits.LOOK_LINES]):
         if line is None:
             continue
@@ -167,6 +175,9 @@ def parse(text: str) -> BoardLook:
             used, _, name = line[2].partition(" ")
             if (number := _number(used)) is not None:
                 ticks[process[1], name[:32]] = number
+            continue
+        if line[1] == _LOG:
+            log.append(line[2][:_LOG_CHARS])
             continue
         for name, value in _named(line[1], line[2]):
             number = _number(value)
@@ -176,7 +187,7 @@ def parse(text: str) -> BoardLook:
                 shown.setdefault(name, value[: limits.LOOK_CHARS] if number is None else number)
             elif number is not None:
                 counters.setdefault(name, number)
-    return BoardLook(shown, counters, ticks, uptime_s)
+    return BoardLook(shown, counters, ticks, uptime_s, log=tuple(log[:_LOG_LINES]))
 
 
 def _number(text: str) -> int | None:
@@ -220,4 +231,5 @@ def between(before: BoardLook, after: BoardLook, clock: tuple[float, float] | No
         },
         seconds=None if then is None or now is None else round(now - then, 2),
         clock=clock,
+        log=(*after.log[:_LOG_LINES], *after.log[_LOG_LINES:][-_LOG_LINES:]),
     )

@@ -30,6 +30,10 @@ _SLOWER = 1.5
 """How many times longer a look takes on a machine that is slower."""
 _INTERRUPTED = 0.7
 """Part of a CPU's time in interrupts from which on it is full of them."""
+_LEAST_IDLE, _MOST_IDLE = 0.15, 0.4
+"""Parts of the time that a full CPU, and another one, are idle."""
+_RATE = 1000.0
+"""Interrupts a second from which on a device may fill a CPU."""
 _PACKETS = 1500.0
 """Packets a second on a port that a case does not use."""
 
@@ -93,23 +97,24 @@ def _interrupts(state: State) -> Iterator[Finding]:
         {
             n.split("_")[0]: ticks / _TICKS / state.seconds
             for n, ticks in state.counted.items()
-            if n.endswith(end)
+            if n.startswith("percpu.") and n.endswith(end)
         }
         for end in ("_interrupt", "_idle")
     )
-    for name, part in busy.items():
-        if not name.startswith("percpu.") or part < _INTERRUPTED or max(idle.values(), default=0) < 0.5:
+    for name in dict.fromkeys((*busy, *idle)):
+        cpu, part = name.removeprefix("percpu."), busy.get(name, 0.0)
+        rate = max((c for n, c in state.counted.items() if re.fullmatch(rf"irq\..*\.cpu{cpu}", n)), default=0)
+        # A kernel with PREEMPT_RT does the work of an interrupt in a thread, and counts it as such.
+        full = part > _INTERRUPTED or (idle.get(name, 0.0) < _LEAST_IDLE and rate / state.seconds > _RATE)
+        if not full or max(idle.values(), default=0) < _MOST_IDLE:
             continue
-        cpu = name.removeprefix("percpu.")
         counts = {n: c for n, c in state.counted.items() if re.fullmatch(rf"irq\..*\.cpu{cpu}", n)}
         most = max(counts, key=lambda n: counts[n], default="")
         device = most.removeprefix("irq.").removesuffix(f".cpu{cpu}")
         whose = f": {counts[most] / state.seconds:.0f} a second of {device}" if most else ""
         listed = state.shown.get(f"irq.{device}.affinity")
         place = f" (smp_affinity_list {listed})" if listed is not None else ""
-        reason = (
-            f"CPU {cpu} spent {part:.0%} of its time in interrupts{whose}{place}, while another one was idle"
-        )
+        reason = f"CPU {cpu} was full, {part:.0%} of its time in interrupts{whose}{place}; another one idled"
         yield Finding("interrupts", reason, whole=True)
 
 
