@@ -174,6 +174,11 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
 
     def _login_failure(self, names_sent: int) -> str:
         shown = " | ".join(line for line in self.console.tail(3) if line.strip())
+        if not names_sent and self.console.silent_s >= self.login_timeout:
+            return (
+                f"the board does not answer: no output in {self.login_timeout} s, the last {shown!r}: check "
+                f"its power and the console's cable"
+            )
         if not names_sent:
             return (
                 f"no login prompt like {self.login_prompt!r} appeared in {self.login_timeout} s; the "

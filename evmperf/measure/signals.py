@@ -12,6 +12,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """A cancelled CI job and `timeout` send SIGTERM, a closed terminal or connection SIGHUP."""
 
 
+_SAME_S = 1.0
+"""Seconds within which two signals are one: the terminal and whoever started us both send it, Python's wait
+for a process takes a quarter of a second to notice, and a person's second Ctrl-C comes later.
+"""
+
+
 class Signals:
     """Raises KeyboardInterrupt at a signal; within `held` a signal only ends `skippable` work."""
 
@@ -22,6 +28,7 @@ class Signals:
         """Whether a signal arrived while the process was ending."""
         self._held = 0
         self._skippable = False
+        self._heard = -_SAME_S
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -51,6 +58,10 @@ class Signals:
             self._skippable = False
 
     def _hear(self, number: int, _: Any) -> None:
+        now, before = time.monotonic(), self._heard
+        self._heard = now
+        if now - before < _SAME_S:
+            return
         self.hurried = self.hurried or bool(self.by or self._held)
         self.by = self.by or signal.Signals(number).name
         if self._skippable or not self._held:
@@ -70,6 +81,18 @@ def listening(hear: Callable[[int, Any], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def attend(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a process that measures on our terminal; its exit status. A signal is passed on, and the
+    process ends in its own time: it puts back what it changed. One of the terminal reaches it twice, and
+    counts once.
+    """
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
 
 
 def leave(process: subprocess.Popen[bytes], within_s: float) -> None:

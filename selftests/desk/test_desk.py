@@ -4,7 +4,11 @@ import json
 import os
 import pty
 import re
+import signal
+import subprocess
+import sys
 import textwrap
+import time
 
 import pytest
 import yaml
@@ -17,7 +21,7 @@ from evmperf.lab.desk import boardfile, identity, ports
 from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from selftests.support.deskboard import evmperf
+from selftests.support.deskboard import evmperf, this_machine
 
 
 def test_a_known_board_gets_its_own_file_with_this_way_to_it(make_board, find):
@@ -160,6 +164,45 @@ def test_the_desk_measures_over_serial_alone_and_leaves_the_board_on(make_board,
     assert facts["power"] == "none"
     assert float(facts["found"]["uptime_s"]) > 0
     assert board.is_on
+
+
+SENDERS = {"all of the terminal": [os.killpg], "the command": [os.kill], "both": [os.kill, os.killpg]}
+
+
+@pytest.mark.parametrize("to", SENDERS)
+def test_ctrl_c_ends_the_desk_with_table_and_report(make_board, tmp_path, to):
+    board = make_board("xunlong,orangepi-pc")
+    words = ["--port", board.path, "--results", str(tmp_path), "--yes", "-k", "openssl_throughput"]
+    command = [sys.executable, "-m", "evmperf", "desk", *words]
+    with this_machine():
+        desk = subprocess.Popen(
+            command,
+            cwd=boards.ENV_DIR.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + 120
+        while desk.poll() is None and not _measured(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        for send in SENDERS[to]:
+            send(desk.pid, signal.SIGINT)
+        said = desk.communicate(timeout=120)[0]
+    assert desk.returncode == ExitStatus.INTERRUPTED, said
+    assert _measured(tmp_path) > 0
+    (run,) = (json.loads(file.read_text()) for file in tmp_path.glob("*/run.json"))
+    assert run["ending"] == "cut", said
+    assert run["outcome"] in said
+    assert "openssl" in said.split("Can be measured")[1]
+    assert list(tmp_path.glob("*/report.html"))
+
+
+def _measured(results):
+    """How many cases of a benchmark have figures."""
+    lines = [line for file in results.glob("*/results.jsonl") for line in file.read_text().splitlines()]
+    return sum('"openssl_throughput"' in line and '"measured"' in line for line in lines)
 
 
 def test_a_file_that_is_there_says_what_it_would_change():

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 import yaml
@@ -94,3 +96,37 @@ def test_without_any_power_what_needs_no_boot_is_measured(tmp_path, fake):
     assert run["facts"]["power"] == "none"
     assert [x["status"] for x in lines if x.get("benchmark")] == ["measured"]
     assert fake.switched == [True]
+
+
+def test_a_board_that_dies_ends_the_session_with_what_was_measured(tmp_path, fake):
+    """Nothing here can switch it: after the login that its file gives it, no further case waits."""
+    fake._come_up()
+    words = command(tmp_path, fake, {}, "--lg-initial-state", "shell", "-k", "openssl_throughput")
+
+    def die():
+        while fake.is_on and not any("measured" in line["status"] for line in _results(tmp_path)):
+            time.sleep(0.1)
+        fake._state = "dead"
+
+    killer = threading.Thread(target=die)
+    killer.start()
+    done = subprocess.run(
+        words, cwd=ENV_DIR.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    killer.join()
+    assert done.returncode == ExitStatus.FAILED, done.stdout
+    run, _ = results(tmp_path)
+    cases = _results(tmp_path)
+    failures = [one["failures"][0]["message"] for one in cases if one["status"] == "failed"]
+    waited = [message for message in failures if not message.startswith("not tried: ")]
+    assert len(cases) == 24
+    assert 0 < len(failures) < 24
+    assert len(waited) <= 2  # the case that was cut, and the login after it
+    assert "does not answer: no output in 5 s" in run["facts"]["broken"]
+    assert fake.switched == [True]
+
+
+def _results(folder):
+    files = (folder / "results").glob("*/results.jsonl")
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    return [one for one in map(json.loads, lines) if one.get("benchmark") == "openssl_throughput"]

@@ -22,6 +22,7 @@ from evmperf.lab.desk.ports import Port, Voice
 from evmperf.lab.provision import scratch
 from evmperf.measure import boardfile as boardfiles
 from evmperf.measure.runs import spool
+from evmperf.measure.signals import attend
 from evmperf.measure.state.answers import Answer
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import plain
@@ -228,7 +229,7 @@ def measure(file: str, results: str, select: str = "") -> tuple[int, Path | None
         said = Path(folder, "answer.json")
         wanted = WantedSession(board=file, results=results, select=select, profile="quick", answer=str(said))
         # Neither pytest's head nor its counts of what was skipped.
-        status = subprocess.run([*wanted.command(), "-qq", "--tb=no", "-rN"], check=False).returncode
+        status = attend(subprocess.Popen([*wanted.command(), "-qq", "--tb=no", "-rN"]))
         reply = answer(said, status)
     run = Path(results) / reply.run if isinstance(reply, SessionEnded) and reply.run else None
     return status, run if run and run.is_dir() else None
