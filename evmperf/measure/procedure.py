@@ -23,6 +23,7 @@ from evmperf.benchmarks.tools import meter as log
 from evmperf.measure.bench import Bench, Clock, Meter
 from evmperf.measure.progress import StepProgress
 from evmperf.measure.runs.spool import Spool
+from evmperf.measure.state.finding import Finding
 from evmperf.model.errors import BoardError, EvmperfError, RefusedOutput, ToolError
 from evmperf.model.results import Failure, Reading
 
@@ -43,6 +44,8 @@ class Execution:
     outputs: Outputs
     ended_ns: int
     raw: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    """What was found about the board around it, which holds for all rows that share it."""
 
 
 class Executions:
@@ -122,6 +125,7 @@ class Procedure:
         if isinstance(step, MeasurePower):
             self.progress.conditions["meter"] = self.bench.meter().identity()
         self.progress.add(readings, step.repetition, done.ended_ns)
+        self.progress.shared.append(done.findings)
         self._keep_raw(step, done)
 
     def _search(self, search: SearchStep) -> None:

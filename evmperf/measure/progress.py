@@ -45,6 +45,8 @@ class StepProgress:
     performed: int = 0
     """Commands that ran for this case; those that ran for another are not among them."""
     state: State | None = None
+    shared: list[list[Finding]] = field(default_factory=list)
+    """Of each execution: what was found around it, for all rows that share it."""
 
     def take(self, way: Benchmark, board: Board) -> None:
         """Measure it in this way, before anything was."""

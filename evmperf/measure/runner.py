@@ -156,8 +156,10 @@ class Runner:
             except EvmperfError as error:
                 progress.state = around.cut(str(error))
                 raise
-            if not progress.performed:
-                return  # another case did it
+            shared = [finding for findings in progress.shared for finding in findings]
+            if not progress.performed:  # another case did it
+                progress.judge(shared)
+                return
             try:
                 progress.state = around.after(self.linux())
             except BoardError as error:
@@ -167,9 +169,11 @@ class Runner:
                 return
             ours = (*benchmark.tools_on(self.bench.board), *benchmark.tester_tools)
             found = rules.judge(progress.state, ours)
-            if progress.judge([*found, *self._beyond_bus(progress)]) or not again:
+            for findings in progress.shared:
+                findings.extend(found)
+            if progress.judge([*shared, *found, *self._beyond_bus(progress)]) or not again:
                 return
-            again, progress.rounds = False, 0
+            again, progress.rounds, progress.shared = False, 0, []
 
     def _choose(self, progress: StepProgress) -> None:
         """Measure the case by TI's program or by our own way, as was said and as the programs are there."""

@@ -2,10 +2,13 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import time
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +16,7 @@ from evmperf_virtual.recipe import Recipe
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.step import CleanUp
-from evmperf.benchmarks.tools import cyclictest, programs
+from evmperf.benchmarks.tools import cyclictest, openssl, programs
 from evmperf.boards import board as boards
 from evmperf.measure import provenance, shellstep
 from evmperf.model.errors import RefusedOutput
@@ -234,3 +237,21 @@ def test_the_histogram_is_found_once_for_all_rows(tmp_path):
     document = json.loads(HISTOGRAM.read_text())
     assert benchmark == "cyclictest_stress"
     assert sum(cpus[1].values()) == sum(document["thread"]["1"]["histogram"].values())
+
+
+@pytest.mark.parametrize(("says", "marked"), [("Features\t: fp asimd aes pmull\n", False), ("none\n", True)])
+def test_a_processor_without_arms_instructions_has_no_column_for_them(says, marked):
+    rows = catalogue.benchmark("crypto_comparison")
+    case = next(case for case in rows.cases("full") if str(case.params["buffer_size"]) == "1024")
+    case = replace(case, params=case.params | {"seconds": 1})
+    arm, extended, _ = rows.steps(None, case, None)
+    text = (DATA / "openssl/aes-128-cbc.txt").read_text()
+    (reading,) = arm.parse({openssl.TEXT_FILE: text, openssl.ABOUT_FILE: says * 2})
+    assert bool(reading.mark) is marked
+    assert extended.parse({}) == []
+    # The column's command ends at once where the word is among an x86's flags.
+    ended = subprocess.run(
+        ["sh", "-c", f"{openssl.INSTRUCTIONS} echo ran"], capture_output=True, text=True, check=False
+    )
+    arm_here = re.search(r"^Features.*aes", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    assert bool(ended.stdout) is bool(arm_here)

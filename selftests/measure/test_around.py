@@ -118,6 +118,26 @@ def test_what_changes_during_a_case_refuses_it_once(looking):
     assert steps.acts == []
 
 
+@pytest.mark.parametrize(
+    ("acts", "status", "says"),
+    [
+        (
+            [adding(f"/proc/4711/stat {ticks} a hog") for ticks in (100, 9000)],
+            Status.MEASURED,
+            "a hog (4711)",
+        ),
+        ([skewed(2.6)] * 3, Status.REFUSED, None),
+    ],
+)
+def test_rows_that_share_an_execution_share_its_marks_and_its_refusal(looking, acts, status, says):
+    step = Measure("all", 'sleep 1.5; echo 5 >"$OUT/x"', 10, parse=parse, shared="all")
+    rows = make_rows(lambda case: [step])
+    runner, _ = looking(*acts)
+    results = [runner.measure(rows, case) for case in rows.cases("quick")]
+    assert [result.status for result in results] == [status] * 3
+    assert all((says or "") in result.conditions.get(MARKS, "") for result in results)
+
+
 def test_a_spoiled_row_that_others_share_is_not_run_again(looking):
     speed = "/sys/devices/x/0000:01:00.0/current_link_speed"
     step = Measure("all", 'echo 5 >"$OUT/x"', 10, parse=parse, shared="all")

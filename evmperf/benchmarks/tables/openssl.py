@@ -9,6 +9,7 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.step import Measure, Outputs, output
 from evmperf.benchmarks.tools import openssl
+from evmperf.benchmarks.tools._checks import read_twice
 from evmperf.model.results import Case, Reading
 
 _NAMES = {"sha2-256": "sha256", "sha2-512": "sha512"}
@@ -34,13 +35,16 @@ def _speed(case: Case, way: str = "") -> Measure:
         else:
             by = "" if way else openssl.computed_by(about, algorithm)
         variant = f"computed by {by}" if by else ""
+        lacking = way == "arm" and read_twice(about) == "none\n"
+        mark = "no ARM CE: the processor has not Arm's instructions for AES" if lacking else ""
         if "buffer_size" in case.params:
             rate = openssl.throughput(text, int(case.params["buffer_size"]), seconds)
-            return [Reading(way or "throughput", rate / 1000 if way else rate, variant=variant)]
+            return [Reading(way or "throughput", rate / 1000 if way else rate, variant=variant, mark=mark)]
         times, uptime = output(outputs, openssl.TIMES_FILE), output(outputs, openssl.UPTIME_FILE)
-        return [Reading(way or "cpu_load", openssl.cpu_load(times, uptime), variant=variant)]
+        return [Reading(way or "cpu_load", openssl.cpu_load(times, uptime), variant=variant, mark=mark)]
 
-    command = openssl.command(algorithm, seconds, before, *([openssl.IN_CRYPTO] if accelerated else []))
+    told = {"accelerator": [openssl.IN_CRYPTO], "arm": [openssl.EXTENSIONS]}.get(way, [])
+    command = openssl.command(algorithm, seconds, before, *told)
     shared = " ".join(filter(None, ("openssl speed", algorithm, str(seconds), way)))
     return Measure(way or "speed", command, 12 * seconds + 60, 7 * seconds, parse=parse, shared=shared)
 

@@ -31,8 +31,10 @@ _UPTIMES = re.compile(r"(\d+\.\d\d) (\d+\.\d\d)\n")
 _SHELL = ShellTexts(__file__)
 ALONE = "export OPENSSL_CONF=/dev/null; "
 """Shell text before `command`: without the engines that a configuration loads."""
-INSTRUCTIONS = f"{ALONE}grep -qsw aes /proc/cpuinfo || exit 0; "
-"""The same, which ends where the processor has no instructions for AES."""
+EXTENSIONS = "grep -sm1 '^Features.*aes' /proc/cpuinfo || echo none"
+"""What says whether the processor has Arm's instructions for AES; on another one, `flags` has such a word."""
+INSTRUCTIONS = f"{ALONE}grep -qs '^Features.*aes' /proc/cpuinfo || exit 0; "
+"""The same as `ALONE`, which ends where the processor has none."""
 NO_INSTRUCTIONS = f"{ALONE}export OPENSSL_armcap=0; "
 IN_CRYPTO = "grep -E '^(name|driver|priority) ' /proc/crypto"
 """What says afterwards which driver the kernel took."""
