@@ -5,18 +5,22 @@ from typing import Any
 
 import pytest
 
+from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.step import Measure
 from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.lab.keeping.wanted import clock
 from evmperf.model.concealing import concealed
 from evmperf.model.ended import cause
 from evmperf.model.outlets import plain
-from evmperf.model.results import Status
+from evmperf.model.results import Case, Status
 from evmperf.publish.report.shape import text_table
 from evmperf.publish.report.table import result_rows
 from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 from pytest_evmperf.ticker import Ticker
 
 REPORTER = "terminalreporter"
+_EXECUTED: pytest.StashKey[set[str]] = pytest.StashKey()
+"""Keys of executions that several rows share."""
 
 
 def _clock(seconds: float) -> str:
@@ -60,12 +64,17 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     number, width = index + 1, len(str(whole))
     began = time.monotonic()
     expected, rest = session.forecast.case_s(index), session.forecast.rest_s(index)
+    passed = began - session.began
     reporter.ensure_newline()
-    reporter.write_line(
-        f"[{number:>{width}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "
-        f"(elapsed {_clock(began - session.began)}, expected {_clock(expected)}, "
-        f"all until {clock(time.time() + rest)})"
-    )
+    if shared := _is_shared(item.config, session, what):
+        label = f"{what[1]}: "
+    else:
+        label = ""
+        reporter.write_line(
+            f"[{number:>{width}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "
+            f"(about {_clock(expected)}; all: {_clock(passed)} of {_clock(passed + rest)}, "
+            f"until {clock(time.time() + rest)})"
+        )
     if session.claim:
         session.claim.doing(f"{what[0].name} {what[1]} ({number} of {whole})", session.expected_end())
 
@@ -73,7 +82,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if session.person.asking:
             return ""
         passed = time.monotonic() - began
-        return f"{'':{width * 2 + 4}}{_clock(passed)} of {_clock(expected)}: {session.activity}"
+        over = passed - expected
+        taken = f"{_clock(passed)} of {_clock(expected)}" if over < 0 else f"over its time by {_clock(over)}"
+        return f"{'':{width * 2 + 4}}{taken}: {session.activity}"
 
     ticker = Ticker(sign)
     ticker.start()
@@ -88,8 +99,21 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         well = result.status is Status.MEASURED
         said = figures if well else f"{result.status.upper()}: {cause(result)}  {figures}"
         reporter.ensure_newline()
-        reporter.write_line(plain(f"{'':{width * 2 + 4}}{said}  in {result.duration_s:.1f} s"))
+        reporter.write_line(
+            plain(f"{'':{width * 2 + 4}}{label}{said}{'' if shared else f'  in {result.duration_s:.1f} s'}")
+        )
     return outcome
+
+
+def _is_shared(config: pytest.Config, session: MeasuringSession, what: tuple[Benchmark, Case]) -> bool:
+    """Whether all that a case measures was executed for a case before it."""
+    benchmark, case = what
+    steps = benchmark.declared_steps(session.board, case, session.run.profile) if benchmark.profiles else ()
+    keys = {benchmark.shared_key(step) for step in steps if isinstance(step, Measure)}
+    seen = config.stash.setdefault(_EXECUTED, set())
+    done = bool(keys) and "" not in keys and keys <= seen
+    seen |= keys
+    return done
 
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> Any:

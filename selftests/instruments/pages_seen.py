@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from evmperf.commands.app import why
 from evmperf.commands.cli.main import main as evmperf
 from evmperf.judge import ab
 from evmperf.judge.experiment import Experiment
@@ -37,6 +38,7 @@ def pages(folder: Path, nights: int) -> Iterator[tuple[str, Path]]:
     newest = max(results.iterdir())
     with contextlib.redirect_stdout(io.StringIO()):
         evmperf(["check", str(newest), "--against", "last:30", "--results", str(results)])
+    why.report(newest)  # a check that decides nothing leaves it
     site.write(public, SpoolFolder(results))
     yield "report", newest / "report.html"
     yield "fleet", public / "index.html"

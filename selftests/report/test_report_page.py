@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import expect
 
+from evmperf.benchmarks import catalogue
 from evmperf.boards.console.record import HEADER, ConsoleRecord
 from evmperf.commands.app import why
 from evmperf.measure.runs.spool import Spool, append_verdicts
@@ -183,7 +184,7 @@ def test_a_failed_cycle_keeps_its_place_among_the_bars(opened, tmp_path):
     )
     folder = spools.write(tmp_path, run, [result])
     page.write(folder)
-    rows = opened(folder).locator("figure .bars tr").all_inner_texts()
+    rows = opened(folder).locator("figure .bars tr:not(.axis)").all_inner_texts()
     assert [row.split() for row in rows] == [
         ["1", "4.00", "s"],
         ["2", "failed", "(board)"],
@@ -332,3 +333,54 @@ def test_why_figures_are_worse_than_published_is_said_and_nothing_that_was_not_r
     assert "not recorded" in unseen
     assert "clocked" not in unseen
     assert violations(sheet) == []
+
+
+def test_boot_bars_share_a_scale_with_an_axis_and_each_algorithm_has_its_chart(opened, tmp_path):
+    run = spools.a_run()
+    boots = [
+        spools.a_result(
+            run,
+            number,
+            benchmark="boot_time_mmcsd",
+            driver="boot",
+            case=case,
+            samples=tuple(
+                spools.Sample(name, value * part, "s", 0, run.started_ns)
+                for name, part in (("boot_time", 1.0), ("kernel", 0.5), ("userland", 0.5))
+            ),
+        )
+        for number, (case, value) in enumerate((("default_rootfs", 10.0), ("init_sh", 4.0)))
+    ]
+    benchmark = catalogue.benchmark("crypto_comparison")
+    crypto = [
+        spools.a_result(
+            run, n, benchmark=benchmark.name, driver="crypto", case=case.label, params=case.params
+        )
+        for n, case in enumerate(benchmark.cases("full"))
+    ]
+    folder = spools.write(tmp_path, run, [*boots, *crypto])
+    page.write(folder)
+    sheet = opened(folder)
+    ticks = [row.split() for row in sheet.locator(".bars .axis").all_inner_texts()]
+    assert ticks == [["0", "2", "4", "6", "8", "10", "s"]] * 2
+    widths = [box.bounding_box()["width"] for box in sheet.locator(".bars .track span[title]").all()]
+    assert widths[2] == pytest.approx(widths[0] * 0.4, rel=0.05)
+    captions = sheet.locator("figure figcaption").all_inner_texts()
+    algorithms = {case.params["algorithm"] for case in benchmark.cases("full")}
+    assert len(algorithms) == 7
+    for algorithm in algorithms:
+        assert any(f", {algorithm}: MB/s against size" in caption for caption in captions)
+    for drawn in re.findall(r'data-plot="([^"]*)"', sheet.content()):
+        spec = json.loads(unescape(drawn))
+        assert all(spec["axes"])
+        for series in spec["series"]:
+            places = [x for x, _ in series["points"]]
+            assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("width", [390, 1300])
+def test_the_summary_is_in_the_first_screen_and_nothing_is_wider(opened, everything, width):
+    sheet = opened(everything, {"width": width, "height": 900})
+    box = sheet.locator(".summary strong").first.bounding_box()
+    assert box["y"] + box["height"] < 900
+    assert sheet.evaluate("document.documentElement.scrollWidth") <= width

@@ -145,7 +145,7 @@ const evmperf = (() => {
       width, height, hooks,
       tzDate: (time) => uPlot.tzDate(new Date(time * 1000), "Etc/UTC"),
       scales: { x: { range: (_, from, to) => [Math.max(from, xs[0]) - DAY, Math.min(to, xs[xs.length - 1]) + DAY] }, y: { range: [low - margin, high + margin] } },
-      axes: [axis(null, { space: 64, incrs: [1, 2, 3, 5, 7, 10, 15, 30, 60, 90, 180, 365, 730].map((days) => days * DAY), values: (_, splits, __, ___, step) => splits.map((time) => new Date(time * 1000).toISOString().slice(...(step < 28 * DAY ? [5, 10] : [0, 7]))) }), measured(spec.unit)],
+      axes: [axis(null, { space: 64, incrs: [1, 2, 3, 5, 7, 10, 15, 30, 60, 90, 180, 365, 730].map((days) => days * DAY), values: (_, splits, __, ___, step) => splits.map((time) => new Date(time * 1000).toISOString().slice(...(step < 28 * DAY ? [5, 10] : [0, 7]))) }), measured(low - margin > 0 ? `${spec.unit}, not from 0` : spec.unit)],
       cursor: { y: false, drag: { x: true, y: false } },
       series: [{ value: (_, v) => (v === null ? "–" : new Date(v * 1000).toISOString().slice(0, 10)), label: "night" }, {
         label: spec.count ? "median" : spec.metric, stroke: () => colour(0), width: 1, spanGaps: true, points: { show: false },

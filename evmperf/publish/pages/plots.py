@@ -4,6 +4,7 @@ series has a colour of Okabe and Ito's palette, which the colour-blind can tell 
 """
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,18 +35,33 @@ class Bar:
     high: float | None = None
 
 
-def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], unit: str) -> Markup:
-    """Horizontal bars, each of the same parts; `label` says what they show."""
-    longest = max((max(sum(row.widths), row.high or 0.0) for row in rows), default=0.0) or 1.0
+def length(rows: Sequence[Bar]) -> float:
+    """The longest of some bars."""
+    return max((max(sum(row.widths), row.high or 0.0) for row in rows), default=0.0)
+
+
+def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], unit: str, longest: float = 0.0) -> Markup:
+    """Horizontal bars, each of the same parts, above an axis from 0; `label` says what they show, `longest`
+    is the scale's (0: the longest of these).
+    """
+    longest = longest or length(rows) or 1.0
     text = look.render(
         "publish/pages/bars.html.j2",
         label=label,
         parts=parts,
         bars=rows,
         unit=unit,
+        ticks=_ticks(longest),
         share=lambda width: f"{max(0.0, width) / longest:.2%}",
     )
     return Markup(text)
+
+
+def _ticks(longest: float) -> list[float]:
+    """Round numbers from 0 to at most `longest`, six at most."""
+    power = 10.0 ** math.floor(math.log10(longest / 5))
+    step = next(power * n for n in (1, 2, 5, 10) if longest / (power * n) <= 5)
+    return [n * step for n in range(int(longest / step) + 1)]
 
 
 def lines(

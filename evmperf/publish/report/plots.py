@@ -36,16 +36,23 @@ def of_benchmark(
     title: str, results: Sequence[Result], folder: Path, before: Mapping[Key, float]
 ) -> Iterator[Plot]:
     """All plots that one benchmark's results give, with the figures `before` where there are any."""
+    boots = [_boots(result, before) for result in results if result.driver == "boot"]
+    longest = max((drawing.length(bars) for _, bars in boots), default=0.0)
+    for case, bars in boots:
+        if bars:
+            what = "phases of every cycle in seconds since power-on; the figure is the boot time"
+            caption = f"{title}, {case}: {what}"
+            yield Plot(
+                caption, drawing.bars(caption, [label for *_, label, _ in SPANS[1:]], bars, "s", longest)
+            )
     for result in results:
-        if result.driver == "boot":
-            yield from _boots(title, result, before)
         yield from _trials(result)
     yield from _over_sizes(title, results, before)
     yield from _histograms(title, results, folder)
 
 
-def _boots(title: str, result: Result, before: Mapping[Key, float]) -> Iterator[Plot]:
-    """Every cycle as a bar of its phases; a cycle without figures says that it failed."""
+def _boots(result: Result, before: Mapping[Key, float]) -> tuple[str, list[drawing.Bar]]:
+    """A case, and every cycle as a bar of its phases; a cycle without figures says that it failed."""
     cycles: dict[int, dict[str, float]] = {}
     for sample in result.samples:
         cycles.setdefault(sample.repetition, {})[sample.metric] = sample.value
@@ -68,18 +75,25 @@ def _boots(title: str, result: Result, before: Mapping[Key, float]) -> Iterator[
     level = {name: before.get(Key(result.benchmark, result.case, name), 0.0) for name in (whole, *parts)}
     if bars and level[whole]:
         bars.append(bar("before", level))
-    if bars:
-        what = "phases of every cycle in seconds since power-on; the figure is the boot time"
-        caption = f"{title}, {result.case}: {what}"
-        yield Plot(caption, drawing.bars(caption, [label for *_, label, _ in SPANS[1:]], bars, "s"))
+    return result.case, bars
 
 
 def _over_sizes(title: str, results: Sequence[Result], before: Mapping[Key, float]) -> Iterator[Plot]:
-    """Figures against the cases' size, a plot for each unit; earlier levels as thin lines."""
-    sized = [(size, result) for result in results if (size := _size(result)) is not None]
-    sized.sort(key=lambda pair: pair[0])
-    if not sized or sized[0][0] == sized[-1][0]:
-        return
+    """Figures against the cases' size, a plot for each unit and each group of rows (an algorithm); earlier
+    levels as thin lines.
+    """
+    groups: dict[str, list[tuple[int, Result]]] = {}
+    for result in results:
+        if (size := _size(result)) is not None:
+            of = ", ".join(word for word in result.case.split("|") if word != _size_word(result))
+            groups.setdefault(of, []).append((size, result))
+    for of, sized in groups.items():
+        sized.sort(key=lambda pair: pair[0])
+        if sized[0][0] != sized[-1][0]:
+            yield from _group(f"{title}, {of}" if of else title, sized, before)
+
+
+def _group(title: str, sized: Sequence[tuple[int, Result]], before: Mapping[Key, float]) -> Iterator[Plot]:
     units: dict[str, dict[str, list[tuple[float, float]]]] = {}
     levels: dict[str, list[tuple[float, float]]] = {}
     for size, result in sized:
@@ -98,6 +112,11 @@ def _over_sizes(title: str, results: Sequence[Result], before: Mapping[Key, floa
             if name in levels
         ]
         yield Plot(caption, drawing.lines(caption, series, ("bytes", unit), sizes=True))
+
+
+def _size_word(result: Result) -> str:
+    """The size in a case's label."""
+    return next((str(result.params[name]) for name in _SIZES if name in result.params), "")
 
 
 def _size(result: Result) -> int | None:
