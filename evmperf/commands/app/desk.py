@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from evmperf.benchmarks import catalogue, control
+from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
@@ -27,7 +27,7 @@ from evmperf.measure.state.answers import Answer
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import plain
 from evmperf.model.replies import Remark, SessionEnded, WantedSession, answer
-from evmperf.model.results import Result
+from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
 from evmperf.publish.report import page, summary
 
@@ -246,7 +246,7 @@ def ended(folder: Path) -> DeskEnd:
         lines=lines,
         furthest=furthest,
         page=folder / page.NAME,
-        failed=tuple(r for r in results if r.failures and r.benchmark != control.NAME),
+        failed=tuple(r for r in results if r.failures and r.status is not Status.MEASURED),
     )
 
 
