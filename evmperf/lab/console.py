@@ -16,7 +16,7 @@ from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
 
 from evmperf.boards.console.attempt import NotReached
-from evmperf.boards.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, ConsoleRecord, History, widened
+from evmperf.boards.console.record import POWER_ANSWERED, POWER_OFF, POWER_ON, ConsoleRecord, History, bounded
 from evmperf.boards.console.signs import Alarm, last_line
 from evmperf.boards.console.watch import Watch
 from evmperf.lab.stamper import StampedPort
@@ -165,12 +165,9 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         return self.history.tail(lines)
 
     def records(self) -> list[ConsoleRecord]:
-        """The record since the power-on. What a server in between was seen to hold up is in the
-        bounds; a local port's own (`evmperf.lab.transport.Sentinel`) have that.
-        """
-        records = self.history.records()
-        is_local = isinstance(self.port, SerialPort)
-        return records if is_local else widened(records, self.port.speed)
+        """The record since the power-on, with the bounds that hold over this kind of wire."""
+        wire = "serial" if isinstance(self.port, SerialPort) else self.port.protocol
+        return bounded(self.history.records(), wire, self.port.speed)
 
     def drop_input(self) -> None:
         """Forget everything received and not yet looked at."""

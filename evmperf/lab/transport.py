@@ -58,6 +58,14 @@ class RawTcp:
         for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             with contextlib.suppress(AttributeError):  # not every system has all three
                 self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        """Acknowledge at once what was read: a server with Nagle's algorithm (ser2net's RFC 2217) keeps what
+        the board says next until then, which is 40 ms by default. Linux forgets the option after a while.
+        """
+        with contextlib.suppress(AttributeError, OSError):  # not on every system
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
     def fileno(self) -> int:
         """The socket."""
@@ -68,6 +76,7 @@ class RawTcp:
         data = self._socket.recv(_SOCKET_BYTES)
         if not data:
             raise ConnectionResetError("closed by the console server")
+        self._acknowledge()
         self.more = len(data) == _SOCKET_BYTES
         return data
 
@@ -162,6 +171,7 @@ class Rfc2217(RawTcp):
         self._telnet = ComPort(baud)
         super().write(self._telnet.greeting())
         self.said = self._telnet.await_speed(self._socket, timeout_s)
+        self._acknowledge()
 
     def read(self) -> bytes:
         """Whatever arrived, without what is Telnet's."""

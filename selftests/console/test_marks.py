@@ -2,6 +2,7 @@
 
 import re
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,6 +137,22 @@ def test_a_boot_time_of_a_late_stamp_is_refused(bounds, phase):
         readings(ObservedBoot("booted", "", 0, 3.0, marks))
     stated = readings(ObservedBoot("booted", "", 0, 3.0, marks, measured=False))
     assert stated[0].error == bounds[-1] / 1e9
+
+
+@pytest.mark.parametrize(("span_s", "off_s"), [(1.0, 0.02), (2.0, 0.02), (5.0, 0.05), (18.0, 0.18)])
+def test_a_mark_may_be_off_by_a_hundredth_of_its_span(span_s, off_s):
+    marks = find(record(at_kernel_and_init()), LOGIN)
+    start = marks[Phase.STARTING_KERNEL].mono_ns
+
+    def readings_of(error_s):
+        prompt = msgspec.structs.replace(
+            marks[Phase.PROMPT], mono_ns=start + round(span_s * 1e9), error_s=error_s
+        )
+        return readings(ObservedBoot("booted", "", 0, 30.0, {**marks, Phase.PROMPT: prompt}))
+
+    assert readings_of(off_s)[0].error == off_s
+    with pytest.raises(LateStamp, match=f"and {off_s * 1000:.0f} ms are allowed"):
+        readings_of(off_s + 0.001)
 
 
 def test_a_late_stamp_elsewhere_costs_the_spans_that_need_it():

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from evmperf.boards.console.record import History
 from evmperf.lab import stamper
 from evmperf.lab.stamper import StampedPort
-from evmperf.lab.transport import ComPort, Sentinel
+from evmperf.lab.transport import ComPort, RawTcp, Sentinel
 from evmperf.model.errors import LabError
 from selftests.instruments.speed.boards import burners
 from selftests.support.talking import (
@@ -31,11 +31,11 @@ from selftests.support.talking import (
     WIRES,
     Frame,
     TalkingBoard,
+    as_marks,
     bounds_ms,
     outside,
     ser2net,
     ser2net_program,
-    with_hold_ups,
 )
 
 TIMEOUT_S = 3.0
@@ -88,6 +88,18 @@ def test_raw_tcp_carries_both_ways_with_stamps_of_the_arrival(server: socket.soc
         while received < 100_000:
             received += len(board.recv(65536))
         port.close()
+
+
+def test_what_is_read_is_acknowledged_at_once(server: socket.socket) -> None:
+    """A dialogue makes Linux delay it, and a server with Nagle's algorithm waits for it."""
+    wire = RawTcp("127.0.0.1", server.getsockname()[1], TIMEOUT_S)
+    board = server.accept()[0]
+    with board:
+        for _ in range(5):
+            wire.write(b"?")
+            board.sendall(board.recv(9))
+            assert wire.read() == b"?"
+            assert wire._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK) == 1
 
 
 def test_every_byte_value_and_a_large_piece_come_through(server: socket.socket) -> None:
@@ -303,7 +315,7 @@ def test_bounds_hold_over_every_wire(talking, wire):
         board.go()
         frames = board.frames()
         said = board.said()
-        wrong.append(outside(with_hold_ups(frames) if served else frames, said))
+        wrong.append(outside(as_marks(frames, wire), said))
         assert all(stamp >= said[0][0] for stamp, _, _ in frames)
     assert wrong[-1] <= unseen, wrong
 

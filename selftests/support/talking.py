@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evmperf.boards.console.record import ConsoleRecord, widened
+from evmperf.boards.console.record import ConsoleRecord, bounded
 from evmperf.lab.stamper import StampedPort
 from selftests.support.ports import free_port
 
@@ -172,10 +172,11 @@ def ser2net(device: str, *, telnet: bool) -> Iterator[int]:
             process.wait()
 
 
-def with_hold_ups(frames: Sequence[Frame], baud: int = BAUD) -> list[Frame]:
-    """The frames with the bounds that a mark gets from them."""
+def as_marks(frames: Sequence[Frame], wire: str, baud: int = BAUD) -> list[Frame]:
+    """The frames of a board behind such a wire with the bounds that a mark gets from them."""
+    protocol = {"pty": "serial", "ser2net": "raw"}.get(wire, wire)
     records = [ConsoleRecord(stamp, stamp, "<", data, bound) for stamp, bound, data in frames]
-    return [(r.mono_ns, r.bound_ns, r.data) for r in widened(records, baud)]
+    return [(r.mono_ns, r.bound_ns, r.data) for r in bounded(records, protocol, baud)]
 
 
 def delays_ms(frames: Sequence[Frame], said: Sequence[tuple[int, int]]) -> list[float]:

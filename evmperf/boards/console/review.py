@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evmperf.boards.console.marks import ALLOWED_S, Phase, find
+from evmperf.boards.console.marks import Phase, allowed_s, find
 from evmperf.boards.console.record import BEGINNINGS, ConsoleRecord
 from evmperf.boards.console.signs import Alarm
 from evmperf.boards.console.tree import Tree, grow
@@ -77,9 +77,11 @@ def _watched(
 
 
 def _changes(marks: Mapping[Phase, BootMark], before: BootRecord | None) -> Iterable[str]:
-    late = [m for m in marks.values() if m.phase != Phase.POWER_ON and m.error_s > ALLOWED_S]
-    for mark in late:
-        yield f"{mark.phase} may be {mark.error_s * 1000:.0f} ms off"
+    timed = [mark for mark in marks.values() if mark.phase != Phase.POWER_ON]
+    allowed = allowed_s((timed[-1].mono_ns - timed[0].mono_ns) / 1e9) if timed else 0.0
+    for mark in timed:
+        if mark.error_s > allowed:
+            yield f"{mark.phase} may be {mark.error_s * 1000:.0f} ms off"
     if before is None:
         return
     then = {mark.phase: mark for mark in before.marks}

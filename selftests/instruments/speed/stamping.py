@@ -25,11 +25,11 @@ from selftests.support.talking import (
     WIRES,
     Frame,
     TalkingBoard,
+    as_marks,
     bounds_ms,
     delays_ms,
     outside,
     ser2net_program,
-    with_hold_ups,
 )
 
 _BOOTS = 5
@@ -167,18 +167,17 @@ def wires() -> list[Row]:
         for load, count in (("idle", 0), ("both cores loaded", 2)):
             with _talking([wire], _PIECES) as boards, burners(count):
                 boards[0].go()
-                served = wire in ("ser2net", "rfc2217")
-                rows.append(_row(f"stamps over {wire}, {load}", *_heard(boards[0], served=served)))
+                rows.append(_row(f"stamps over {wire}, {load}", *_heard(boards[0], wire)))
     with _talking(["raw"], _STOP_S * 1000) as boards, burners(2):
         boards[0].go()
         time.sleep(_STOP_S)
-        rows.append(_row(f"stamps, loaded, reader stopped for {_STOP_S} s", *_heard(boards[0])))
+        rows.append(_row(f"stamps, loaded, reader stopped for {_STOP_S} s", *_heard(boards[0], "raw")))
     crowd = TalkingBoard("raw", _PIECES // 4, _SIZE, _PAUSE_NS, count=_BOARDS)
     with contextlib.closing(crowd), burners(2):
         crowd.go()
         with ThreadPoolExecutor(_BOARDS) as pool:
             frames = list(pool.map(lambda number: crowd.frames(120, number), range(_BOARDS)))
-        heard = [_compared(found, crowd.said()) for found in frames]
+        heard = [_compared(as_marks(found, "raw"), crowd.said()) for found in frames]
         rows.append(
             _row(
                 f"stamps of {_BOARDS} boards at once, loaded",
@@ -200,10 +199,10 @@ def _talking(kinds: list[str], pieces: int) -> Iterator[list[TalkingBoard]]:
         yield boards
 
 
-def _heard(board: TalkingBoard, *, served: bool = False) -> tuple[list[float], list[float], int]:
+def _heard(board: TalkingBoard, wire: str) -> tuple[list[float], list[float], int]:
     """Delays and bounds of each byte in ms, and how many bytes were outside their bound."""
     frames: list[Frame] = board.frames(120)
-    return _compared(with_hold_ups(frames) if served else frames, board.said())
+    return _compared(as_marks(frames, wire), board.said())
 
 
 def _compared(frames: list[Frame], said: list[tuple[int, int]]) -> tuple[list[float], list[float], int]:
