@@ -1,8 +1,9 @@
 """Pictures of every page for boards with histories of 1, 2, 5, 30 and 365 nights.
 
 Makes the runs, judges the newest as a night does, writes its report and the site, and the report of
-an A/B; then takes a picture of each page 390 and 1440 pixels wide, and names what is wider than its
-screen. Ends with 1 if anything is.
+an A/B; then takes a picture of each page 390 and 1300 pixels wide, and names what is wider than its
+screen. Ends with 1 if anything is. `--docs` writes those of one history as docs/pictures/looks has them:
+the first screens, in 64 colours.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import io
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from PIL import Image
 
 from evmperf.commands.app import why
 from evmperf.commands.cli.main import main as evmperf
@@ -26,7 +29,9 @@ from selftests.support import years
 from selftests.support.browser import chromium
 
 HISTORIES = (1, 2, 5, 30, 365)
-WIDTHS = (390, 1440)
+WIDTHS = (390, 1300)
+_SCREENS = 1900
+"""Pixels of a page that a picture of the documentation shows from its top."""
 BOARD = "am64x-hsevm"
 _BENCHMARKS = ("boot_time_mmcsd", "emmc_ext4", "emmc_raw_fio_1g", "uboot_emmc_raw")
 
@@ -63,6 +68,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = command.parser(__spec__.name, __doc__)
     parser.add_argument("folder", type=Path, help="folder for the pictures and what they show")
     parser.add_argument("nights", type=int, nargs="*", help=f"of each history (default: {HISTORIES})")
+    parser.add_argument("--docs", type=Path, help="folder for small pictures")
     options = parser.parse_args(words)
     target = options.folder
     found = [("ab", comparison(target / "ab"))]
@@ -75,7 +81,12 @@ def main(words: Sequence[str] | None = None) -> int:
             for width in WIDTHS:
                 sheet = browser.new_page(viewport={"width": width, "height": 600})
                 sheet.goto(file.as_uri())
-                sheet.screenshot(path=target / f"{name}-{width}.png", full_page=True)
+                picture = target / f"{name}-{width}.png"
+                sheet.screenshot(path=picture, full_page=True)
+                if options.docs:
+                    shown = Image.open(picture)
+                    shown = shown.crop((0, 0, shown.width, min(shown.height, _SCREENS))).quantize(64)
+                    shown.save(options.docs / f"{name.partition('-')[0]}-{width}.png", optimize=True)
                 needed = sheet.evaluate("document.documentElement.scrollWidth")
                 if needed > width:
                     wide += 1

@@ -6,7 +6,7 @@ import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evmperf.benchmarks import wording
 from evmperf.guides.published import declared
@@ -138,9 +138,13 @@ def _cell(
         folded += f", {brief(low, low, high)} to {brief(high, low, high)}"
     if figure.error is not None:
         folded += f", each ± {figure.error:.2g} {figure.unit}"
+    if verdict and verdict.was is not None:
+        folded += f", earlier runs {brief(verdict.was / divisor)}"
     told = None if verdict and verdict.verdict == Outcome.UNKNOWN else earlier(verdict)
-    changes = (beside(figure, published), told)
-    return Cell(text, folded, tuple(change for change in changes if change), figure.key)
+    known = beside(figure, published)
+    if known and known.other is not None and unit:
+        known = replace(known, figure=brief(known.other / divisor))
+    return Cell(text, folded, tuple(change for change in (known, told) if change), figure.key)
 
 
 def _noted(result: Result) -> list[str]:

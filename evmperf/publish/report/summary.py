@@ -55,6 +55,17 @@ class ShownChange:
     tone: str = ""
     figure: str = ""
     percent: str = ""
+    other: float | None = None
+    """The other figure in the first one's unit."""
+
+    @property
+    def short(self) -> str:
+        """The same in a cell of a table, where `figure` is in the column's unit."""
+        if not self.figure:
+            return self.words
+        verdict = {"good": "better", "bad": "worse"}.get(self.tone, "")
+        change = f"{self.percent} {verdict}".strip() or self.words
+        return ", ".join(filter(None, (f"TI {self.figure}", change)))
 
     def __str__(self) -> str:
         return f"{self.against}: {', '.join(filter(None, (self.figure, self.words)))}"
@@ -102,7 +113,7 @@ def beside(figure: Figure, published: Baseline | None) -> ShownChange | None:
     ours = comparable.of_result(published.run, figure.result)
     differs = comparable.difference(ours, comparable.of_result(published.published, theirs.result))
     if differs or not theirs.mean or not figure.count:
-        return ShownChange(against, "measured differently" if figure.count else "", figure=text)
+        return ShownChange(against, "measured differently" if figure.count else "", "", text, "", theirs.mean)
     change, run = figure.mean / theirs.mean - 1, published.run
     scatter = steady.scatter(run.board, run.os, figure.key.benchmark, figure.key.metric)
     words, better = f"{abs(change) * 100:.1f} % {'higher' if change > 0 else 'lower'}", better_way(figure)
@@ -111,7 +122,7 @@ def beside(figure: Figure, published: Baseline | None) -> ShownChange | None:
         good = (change > 0) == (better is Direction.HIGHER)
         tone = "" if abs(change) <= scatter else "good" if good else "bad"
         words += {"": ", within the scatter of releases", "good": ", better", "bad": ", worse"}[tone]
-    return ShownChange(against, words, tone, text, percent(change))
+    return ShownChange(against, words, tone, text, percent(change), theirs.mean)
 
 
 def better_way(figure: Figure) -> Direction:
@@ -127,8 +138,6 @@ def earlier(verdict: VerdictRecord | None) -> ShownChange | None:
     words = verdict.verdict
     if verdict.change is not None:
         words += f", {percent(verdict.change)}{_range(verdict)}"
-    if verdict.was is not None:
-        words += f" from {verdict.was:.5g}"
     if verdict.why and verdict.verdict != Outcome.SAME:
         words += f" ({verdict.why})"
     tone = {Outcome.WORSE: "bad", Outcome.BETTER: "good"}.get(Outcome(verdict.verdict), "")
