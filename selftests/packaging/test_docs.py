@@ -20,3 +20,8 @@ def test_all_pages_are_built_without_a_warning_and_can_be_searched(tmp_path):
     assert "labgrid" in found["terms"]
     contents = (tmp_path / "judging.html").read_text()
     assert all(f"{page}.html" in contents for page in pages - {"README", "judging"})
+
+
+def test_pictures_of_the_documentation_are_small():
+    large = {f.name: f.stat().st_size for f in (ROOT / "docs").rglob("*.png") if f.stat().st_size > 200_000}
+    assert large == {}
