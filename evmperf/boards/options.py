@@ -36,6 +36,7 @@ class Booting(Section, frozen=True):
 
     medium: Literal["sd", "emmc", "nvme", "virtio"]
     power: Literal["", "switch", "hand", "reset", "none"] = ""
+    flow: Literal["", "falcon", "sbl"] = ""
     max_failures: Number = 5
 
 

@@ -164,10 +164,11 @@ class BootStrategy(BootOptions):
             self._take_as_found()
         elif not (goal is BoardState.shell and self._is_at(BoardState.booted)):
             if self.status is not BoardState.uboot:
-                self._start_uboot()
+                self._start_uboot(goal)
             if goal is BoardState.uboot:
                 return
-            self._boot_linux()
+            if not self.flow:
+                self._boot_linux()
         if goal is BoardState.shell and self.status is not BoardState.shell:
             self._log_in()
 
@@ -212,7 +213,17 @@ class BootStrategy(BootOptions):
             guard()
         return getattr(self.way, action)(*arguments)
 
-    def _start_uboot(self) -> None:
+    @property
+    def flow(self) -> str:
+        """What starts Linux instead of U-Boot (options.boot.flow): `falcon`, `sbl`; "" for none."""
+        return self.option("flow")
+
+    def _start_uboot(self, goal: BoardState) -> None:
+        if self.flow and (goal is BoardState.uboot or self.kernel_arguments):
+            raise UsageError(
+                f"options.boot.flow is {self.flow}, so this board has no U-Boot, whose prompt and kernel "
+                f"arguments this needs: measure `boot_time default_rootfs`, or boot an image with U-Boot"
+            )
         self.status = BoardState.unknown
         self._phase = "console"
         if not self.console:
@@ -229,7 +240,10 @@ class BootStrategy(BootOptions):
             self._provision()
             self.status = BoardState.unknown
             time.sleep(getattr(self.power, "delay", _OFF_S))
-            self._switch("on", self.silence_timeout)
+            self._switch("on", self.silence_timeout, *([""] if self.flow else []))
+        if self.flow:
+            self._await_linux(within + self.kernel_timeout, {})
+            return
         self._phase = "U-Boot prompt"
         # The first character typed after a stopped countdown may be lost: ask once more.
         for seconds in (within, _ASK_AGAIN_S):
@@ -281,22 +295,29 @@ class BootStrategy(BootOptions):
         for script in scripts:
             self.uboot.run_check(script)
         self.status = BoardState.unknown
-        self._phase = "kernel start"
         tell(self.console, "stage", "", self.silence_timeout)
         self.console.sendline(self.boot_command)
-        ends = [self.kernel_start, self.uboot.prompt]
+        self._await_linux(self.kernel_timeout, environment)
+
+    def _await_linux(self, within_s: int, environment: Mapping[str, str]) -> None:
+        """Wait for the kernel's start and for the end of the boot."""
+        self._phase = "kernel start"
+        prompt = self.prompt_after(self.kernel_arguments)
+        # A kernel that is quiet and has no U-Boot before it says nothing until then.
+        ends = [self.kernel_start, prompt if self.flow else self.uboot.prompt]
         try:
-            back = self.console.expect(ends, timeout=self.kernel_timeout)[0]
+            back = self.console.expect(ends, timeout=within_s)[0]
         except TIMEOUT:
-            raise self._not_reached(self.kernel_timeout) from None
-        if back:
+            raise self._not_reached(within_s) from None
+        if back and not self.flow:
             raise CameBack(self.boot_command, recent(self.console))
         tell(self.console, "stage", "")
         self._phase = "login prompt"
-        prompt = self.prompt_after(self.kernel_arguments)
-        await_prompt(self.console, prompt, self.silence_timeout, self.boot_timeout)
+        if not back:
+            await_prompt(self.console, prompt, self.silence_timeout, self.boot_timeout)
         tell(self.console, "stage", "arrive")
-        self.target.deactivate(self.uboot)
+        if self.uboot:
+            self.target.deactivate(self.uboot)
         self._booted_with = self.kernel_arguments
         self.status = BoardState.booted
         self._phase = "check of what booted"

@@ -35,7 +35,7 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
     monkeypatch.setattr(shell_module, "_UBOOT_INTERRUPT_S", 0.3)
     environments = []
 
-    def open_it(power="", person=None, strategy="K3BootStrategy", resources=None, **drivers):
+    def open_it(power="", flow="", person=None, strategy="K3BootStrategy", resources=None, **drivers):
         data = yaml.safe_load(SOURCE.read_text())
         data["imports"] = [
             str((SOURCE.parent / name).resolve()) if name.endswith(".py") else name
@@ -61,6 +61,8 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
             main["drivers"][name].update({**arguments, **drivers.pop(name, {})})
         if power:
             main["options"]["boot"]["power"] = power
+        if flow:
+            main["options"]["boot"]["flow"] = flow
         for name, arguments in drivers.items():
             if arguments is None:
                 del main["drivers"][name]

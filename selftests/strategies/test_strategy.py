@@ -9,6 +9,7 @@ import traceback
 import pytest
 from labgrid.driver.powerdriver import NetworkPowerDriver
 
+from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards.console import record as console
 from evmperf.boards.console.marks import Phase
 from evmperf.lab.stamper import StampedPort
@@ -303,3 +304,25 @@ def test_a_boot_has_its_prompt_on_a_host_that_is_kept_from_running(open_bench, f
     monkeypatch.setattr(StampedPort, "write", send_and_be_kept)
     boot = open_bench().cold_boot("")
     assert {Phase.STARTING_KERNEL, Phase.PROMPT} <= set(boot.marks)
+
+
+def test_a_boot_without_uboot_has_a_boot_time_of_its_own(open_bench, fake):
+    fake.boots = ["falcon", "falcon"]
+    bench = open_bench(flow="falcon")
+    boot = bench.cold_boot("")
+    assert boot.error is None
+    assert Phase.UBOOT_BANNER not in boot.marks
+    times = {reading.metric: reading.value for reading in boot_readings.readings(boot)}
+    assert times["boot_time"] > 0
+    assert times["output_to_kernel"] >= 0
+    assert boot_readings.condition(boot).endswith("SPL, no U-Boot")
+    assert bench.shell().run("echo hello", 5).text == "hello\n"
+    with pytest.raises(UsageError, match="has no U-Boot"):
+        bench.uboot()
+
+
+def test_a_boot_without_uboot_is_refused_where_the_board_file_says_nothing_of_it(open_bench, fake):
+    fake.boots = ["falcon"]
+    boot = open_bench().cold_boot("")
+    assert "falcon mode" in str(boot.error)
+    assert "options.boot.flow" in str(boot.error)

@@ -17,6 +17,11 @@ _KERNEL = BOOT.index(b"## Flattened")
 _USERLAND = BOOT.index(b"[  OK  ]")
 _LOGIN = BOOT.index(b"virtual-evm login: ")
 
+FALCON = (
+    b"\r\nU-Boot SPL 2026.01 (Jan 12 2026 - 10:21:33 +0000)\r\nTrying to boot from MMC2\r\n"
+    b"NOTICE:  BL31: v2.13.0(release)\r\n" + BOOT[BOOT.index(b"[    0.000000] Booting Linux") : _LOGIN]
+)
+"""A boot without U-Boot."""
 _ECHO = re.compile(r"echo '(.{4})''(.+?)'$")
 _RUN = re.compile(r"MARKER='(.{4})''(.+?)' run (.+)$", re.DOTALL)
 _UBOOT = re.compile(r"""echo '(.{4})''(.+?)'; (.*); echo "\$\?"; echo '.*';$""")
@@ -25,8 +30,8 @@ _UBOOT = re.compile(r"""echo '(.{4})''(.+?)'; (.*); echo "\$\?"; echo '.*';$""")
 class FakeBoard:
     """Off until its switch says on. `boots` are how the next boots go, then they go well:
 
-    mute: U-Boot says its name and no more. panic, oops, reset: while Linux boots. stuck: no login,
-    or only after `go_on`. `switched` is all that the power switch has done.
+    mute: U-Boot says its name and no more. falcon: SPL starts Linux. panic, oops, reset: while
+    Linux boots. stuck: no login, or only after `go_on`. `switched` is all that the power switch has done.
     """
 
     def __init__(self):
@@ -79,6 +84,11 @@ class FakeBoard:
                 self._state = "off"
                 return
             self.going = self.boots.pop(0) if self.boots else "well"
+            if self.going == "falcon":
+                self._state = "login"
+                self.say(FALCON)
+                threading.Timer(0.2, self.say, [BOOT[_LOGIN:]]).start()
+                return
             self.say(BOOT[: BOOT.index(b"Hit any")])
             self._state = "dead"
             if self.going != "mute":

@@ -15,6 +15,7 @@ SPANS: tuple[tuple[str, Phase, Phase, str, bool], ...] = (
     ("uboot", Phase.UBOOT_BANNER, Phase.STARTING_KERNEL, "U-Boot with its dialogue", False),
     ("kernel", Phase.STARTING_KERNEL, Phase.INIT_STARTED, "Kernel to init", False),
     ("userland", Phase.INIT_STARTED, Phase.PROMPT, "Init to prompt", False),
+    ("output_to_kernel", Phase.FIRST_OUTPUT, Phase.FIRST_KERNEL_LINE, "First output to kernel", False),
 )
 """Metric, from mark, to mark, title, and whether every boot must show it."""
 
@@ -53,6 +54,7 @@ def readings(boot: ObservedBoot) -> list[Reading]:
         for name, phase, end, _, required in SPANS
         # Before a reset by software it is Linux that speaks, and says good-bye.
         if not (boot.warm and Phase.FIRST_OUTPUT in (phase, end))
+        and (start is Phase.FIRST_KERNEL_LINE or end is not Phase.FIRST_KERNEL_LINE)
         and (begin := start if phase is Phase.STARTING_KERNEL else phase)
         and (value := seconds(marks, begin, end)) is not None
         and (required or max(off_s.get(p, 0.0) for p in (begin, end)) <= allowed_s(value))
@@ -79,13 +81,23 @@ def condition(boot: ObservedBoot) -> str:
     """The start of a boot time other than "Starting kernel" of a cold boot; others do not compare."""
     if boot.told:
         return f"what kernel and systemd say of {boot.warm}"
-    start = _EFI if _start(boot.marks) is Phase.EFI_STUB else ""
+    first = _start(boot.marks)
+    start = _EFI if first is Phase.EFI_STUB else ""
+    if first is Phase.FIRST_KERNEL_LINE:
+        start = (
+            f"the kernel's first line after {'SPL' if Phase.SPL_BANNER in boot.marks else 'SBL'}, no U-Boot"
+        )
     return f"{start or 'Starting kernel'} of {boot.warm}" if boot.warm else start
 
 
 def _start(marks: Mapping[Phase, BootMark]) -> Phase:
-    stub = Phase.EFI_STUB in marks and Phase.STARTING_KERNEL not in marks
-    return Phase.EFI_STUB if stub else Phase.STARTING_KERNEL
+    """Where a boot time begins: without U-Boot (falcon mode, MCU+ SBL), at the kernel's first line."""
+    if Phase.STARTING_KERNEL in marks:
+        return Phase.STARTING_KERNEL
+    if Phase.EFI_STUB in marks:
+        return Phase.EFI_STUB
+    direct = Phase.FIRST_KERNEL_LINE in marks and Phase.UBOOT_BANNER not in marks
+    return Phase.FIRST_KERNEL_LINE if direct else Phase.STARTING_KERNEL
 
 
 def record(boot: ObservedBoot) -> BootRecord:

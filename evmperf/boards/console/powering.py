@@ -106,9 +106,9 @@ class Switch:
         """Switch off."""
         self._work("off")
 
-    def on(self, silence_s: float) -> None:
+    def on(self, silence_s: float, awaits: str = "await_uboot") -> None:
         """Switch on."""
-        tell(self._console, "stage", "await_uboot", silence_s)
+        tell(self._console, "stage", awaits, silence_s)
         self._work("on")
 
     def state(self) -> str:
@@ -155,11 +155,11 @@ class Hand:
                 self._check(began, "off")
         self.seen_off, self.is_off = answered and not self._came_back, not self._came_back
 
-    def on(self, silence_s: float) -> None:
+    def on(self, silence_s: float, awaits: str = "await_uboot") -> None:
         """Ask for the power until the board says something, or the person that it is on."""
         if self._came_back:
             return
-        self._console.stage("await_uboot")
+        self._console.stage(awaits)
         self._console.restart(ASKED_ON)
         began = time.monotonic()
         question = "Switch the board ON. If its console stays silent, press Enter."
@@ -221,7 +221,7 @@ class NoSwitch:
             "to the board file (ManualPowerDriver asks a person)"
         )
 
-    def on(self, silence_s: float) -> None:
+    def on(self, silence_s: float, awaits: str = "") -> None:
         """Raise UsageError."""
         self.off()
 

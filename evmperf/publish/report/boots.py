@@ -47,9 +47,11 @@ def told(folder: Path, result: Result, answers: list[Answer], command_line: str 
     slowest += _spoken(folder, median, command_line)
     for answer in answers:
         spans = [(begin, end) for name, begin, end, _, _ in SPANS if name == answer.metric]
+        whole = spans == [SPANS[0][1:3]]
+        if median and spans and spans[0][0] is Phase.STARTING_KERNEL:
+            spans[0] = (next((p for p in _STARTS if p in median[2]), spans[0][0]), spans[0][1])
         parts = grown.longest(*spans[0]) if grown and spans else []
         causes = (Cause("boot", str(part), _proof(part)) for part in parts if part.seconds >= _LEAST_S)
-        whole = spans == [SPANS[0][1:3]]
         notes = grown.notes if grown and whole else ()
         first = slowest if whole else ()
         yield msgspec.structs.replace(
