@@ -23,6 +23,8 @@ class Ending(enum.StrEnum):
     """The board did nothing; whether it or its image is to blame, another board will show."""
     LOST = "lost"
     """Somebody took the board, or it was given to somebody who asked."""
+    GAVE_WAY = "gave way"
+    """The latter, in a night's journal; run.json says `lost`, without a fact of that name."""
     CUT = "cut"
     """Somebody ended it: Ctrl-C, a signal, or a night that had to end."""
     LIMIT = "over its limit"

@@ -17,6 +17,7 @@ from evmperf.lab.keeping import locks, wire
 from evmperf.lab.keeping.claim import JOIN, Claim, KeeperLink
 from evmperf.lab.keeping.wanted import Holder, Wanted, device_key
 from evmperf.model.errors import BoardLost, LabError, UsageError
+from selftests.support.asking import asking
 from selftests.support.placelab import REPOSITORY, PlaceLab, holders, until
 
 NOTICE_S = 30.0
@@ -282,15 +283,74 @@ def test_a_night_shares_its_board_with_its_session(lab, place, monkeypatch):
         assert lab.holder("one") == "here/me+night-1"
 
 
-def test_the_holder_is_asked_here_and_from_another_host(lab, place, monkeypatch):
+@pytest.mark.parametrize("asker", ["me", "ada"])
+def test_who_asks_gets_the_board_before_all_others_for_as_long_as_they_say(lab, place, asker, monkeypatch):
+    environment = {**lab.environment, "LG_USERNAME": asker}
+    with held(place) as claim, waiting_for(place, "night-1", priority=-1.0) as night:
+        monkeypatch.setenv("LG_USERNAME", "bob")
+        with (
+            waiting_for(place, "run-2") as other,
+            asking(environment, "one", "one hour", "--for", "1h") as ada,
+        ):
+            until(lambda: claim.asked)
+            assert claim.asked == [f"{asker}, for 60 min: one hour"]
+            claim.release()
+            until(lambda: ada.has_it, 60)
+            assert lab.holder("one") == f"here/{asker}"
+            # The asker's own sessions use it, one at a time.
+            monkeypatch.setenv("LG_USERNAME", asker)
+            with held(place, "run-of-asker") as mine:
+                assert (mine.user, mine.borrowed) == (asker, True)
+                ada.process.send_signal(signal.SIGINT)
+                until(lambda: "run run-of-asker goes on" in ada.said, 60)
+                mine.check()
+                assert (night, other) == ([], [])
+            assert ada.process.wait(60) == 0, ada.said
+            until(lambda: other, 60)
+        until(lambda: night, 60)
+
+
+def test_an_asker_who_is_killed_keeps_nobody_away(lab, place):
+    environment = {**lab.environment, "LG_USERNAME": "ada"}
+    with held(place) as claim, asking(environment, "one") as ada:
+        until(lambda: claim.asked)
+        with waiting_for(place, priority=-1.0) as night:
+            ada.process.kill()
+            until(lambda: "evmperf_ask" not in lab.client("one", "show"), 60)
+            claim.release()
+            until(lambda: night, 60)
+    with asking(environment, "one") as ada:
+        until(lambda: ada.has_it, 60)
+        ada.process.kill()
+        until(lambda: lab.holder("one") == "", 60)
+
+
+def test_a_message_from_labgrids_own_client_is_shown(lab, place):
     with held(place) as claim:
-        link = KeeperLink()
-        link.ask("ask", place="one", coordinator=lab.address, message="bob: please")
-        until(lambda: claim.asked == ["bob: please"])
         lab.client("one", "set-tags", "evmperf_ask=carl: me too", user="carl")
-        until(lambda: claim.asked == ["bob: please", "carl: me too"])
+        until(lambda: claim.asked == ["carl: me too"])
         until(lambda: "evmperf_ask" not in lab.client("one", "show"))
-        link.close()
+
+
+def test_a_local_board_is_asked_for_and_lent_to_ones_own_sessions(lab, monkeypatch):
+    desk = Wanted("desk", devices=("relay 7",))
+    with held(desk) as claim, asking(lab.environment, "desk", "please") as me:
+        until(lambda: claim.asked)
+        with waiting_for(desk, "night-1", priority=-1.0) as night:
+            claim.release()
+            until(lambda: me.has_it, 60)
+            with held(desk, "run-1") as mine:
+                assert mine.borrowed
+                with pytest.raises(UsageError, match="desk is held by me"):
+                    Claim.take(desk, "run-2")
+                me.process.kill()  # a session goes on, and nobody else gets at the board
+                until(lambda: {r.run for r in locks.held()} == {"run-1"})
+                with pytest.raises(UsageError, match=r"desk .* \(run run-1\)"):
+                    Claim.take(desk, "run-2")
+                assert night == []
+            until(lambda: night, 60)
+    with asking(lab.environment, "nowhere") as me:
+        assert me.process.wait(60) == 4
 
 
 # Boards without a coordinator

@@ -13,6 +13,7 @@ import pytest
 from evmperf.lab.keeping.claim import JOIN, Claim
 from evmperf.lab.keeping.wanted import Wanted
 from evmperf.measure.runs import spool
+from selftests.support.asking import asking
 from selftests.support.placelab import REPOSITORY, until
 
 pytestmark = pytest.mark.many_sessions
@@ -182,19 +183,23 @@ def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
     board.pace_s = 1.0
     session = measure("--give-way")
     until(lambda: board.typed[-1:] == ["boot"])
-    words = [sys.executable, "-m", "evmperf.commands.cli.main", "ask", "one", "I need it for an hour"]
-    asked = subprocess.run(
-        words, cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True, check=False
-    )
-    assert asked.returncode == 0, asked.stderr
-    assert "asked me on here (run scripted-evm-" in asked.stdout
-    who = subprocess.run(
-        [*words[:3], "who"], cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True, check=False
-    )
-    assert "boot_time_mmcsd" in who.stdout, who.stderr
-    assert session.wait() == 2
-    assert session.said.count(f"me: {words[-1]}") > 1
-    assert f"Gave way: me: {words[-1]}" in session.said
+    words = [sys.executable, "-m", "evmperf.commands.cli.main", "who"]
+    with asking({**lab.environment, "LG_USERNAME": "ada"}, "one", "I need it", "--for", "1h") as ada:
+        until(lambda: "by me on here (run scripted-evm-" in ada.said)
+        who = subprocess.run(
+            words, cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True, check=False
+        )
+        assert "boot_time_mmcsd" in who.stdout, who.stderr
+        assert session.wait() == 2
+        assert session.said.count("ada, for 60 min: I need it") > 1
+        assert "Gave way: ada, for 60 min: I need it" in session.said
+        until(lambda: ada.has_it)
+        assert lab.holder("one") == "here/ada"
+        mine = measure(LG_USERNAME="ada")
+        assert mine.wait() == 0, mine.said
+        assert lab.holder("one") == "here/ada"
+        assert ada.give_back() == 0
+    assert lab.holder("one") == ""
 
 
 def test_several_processes_on_one_board_are_refused(measure):

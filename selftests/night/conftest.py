@@ -88,6 +88,7 @@ def night(lab: PlaceLab, tmp_path: Path) -> Iterator[Callable[..., Night]]:
             one.process.wait()
     for name, board in lab.boards.items():
         board.boots.clear()
+        board.pace_s = 0.05
         if lab.holder(name):
             lab.client(name, "release", "--kick")
         lab.client(name, "set-tags", "health=", "health_why=", "health_failures=")

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from evmperf.measure.runs import spool
+from selftests.support.asking import asking
 from selftests.support.browser import chromium, violations
 from selftests.support.placelab import REPOSITORY, until
 
@@ -215,6 +216,34 @@ def test_a_night_leaves_a_board_to_who_kicks_it(lab, night):
     lab.client("fake-6", "release", user="bob")
     assert tonight.wait() == 0, tonight.said
     assert places(tonight) == ["fake-6", "fake-6"]
+
+
+@pytest.mark.parametrize("any_board", [False, True], ids=["its own board", "any of a kind"])
+def test_a_night_gives_a_board_to_who_asks_goes_on_elsewhere_and_comes_back(lab, night, any_board):
+    """As often as a job may lose its board: a give-way is no loss."""
+    for board in lab.boards.values():
+        board.pace_s = 0.5
+    job = {"name": "job", **KIND} if any_board else {"name": "job", "place": "fake-6"}
+    tonight = night(boards=[{**job, "benchmarks": "boot_time"}], give_way=True, until="30m", wait="1s")
+    asked = 1 if any_board else 3
+    for number in range(asked):
+        until(lambda wanted=number + 1: len(tonight.events("started")) == wanted, 120)
+        place = places(tonight)[-1]
+        until(lambda here=place: lab.boards[here].typed[-1:] == ["boot"], 120)
+        with asking({**lab.environment, "LG_USERNAME": "ada"}, place, "--for", "1h") as ada:
+            until(lambda ada=ada: ada.has_it, 120)
+            assert lab.holder(place) == "here/ada"
+            until(lambda wanted=number + 1: len(tonight.events("measured")) == wanted, 120)
+            assert tonight.events("measured")[-1]["ending"] == "gave way"
+            if any_board:
+                until(lambda: len(tonight.events("started")) == 2, 120)
+                assert places(tonight)[1] != place
+            else:
+                until(lambda: "fake-6 is held by ada" in tonight.said, 120)
+                assert len(tonight.events("started")) == number + 1
+            assert ada.give_back() == 0, ada.said
+    until(lambda: len(tonight.events("started")) == asked + 1, 120)
+    assert "given up" not in tonight.said
 
 
 def test_a_killed_night_goes_on_where_it_was(lab, night):

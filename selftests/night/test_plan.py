@@ -24,7 +24,7 @@ def read(tmp_path):
 
 
 def test_a_plan_names_its_jobs(read):
-    found = read([{"board": BOARD}, {"board": BOARD}, {"board": BOARD, "place": "desk-3"}])
+    found = read([{"board": BOARD}, {"board": BOARD}, {"board": "am335x.yaml", "place": "desk-3"}])
     assert [job.name for job in found.boards] == ["virtual", "virtual-2", "desk-3"]
     assert found.name == "night"
 
@@ -49,6 +49,8 @@ def test_a_board_may_be_measured_over_more_often_than_the_others(read):
         ({"boards": [{"board": BOARD, "plase": "a"}]}, "'plase'; did you mean 'place'"),
         ({"boards": [{"board": BOARD, "uses": ["tester"]}]}, "no number under limits"),
         ({"boards": [{"board": BOARD, "place": "a", "any": {"b": "c"}}]}, "either place or any"),
+        ({"boards": [{"board": BOARD, "place": "a"}]}, "virtual.yaml has no RemotePlace"),
+        ({"boards": [{"board": BOARD, "any": {"b": "c"}}]}, "number 1: any: "),
         ({"boards": [{"board": BOARD, "lava": "nativ"}]}, "'nativ' - at `boards[0].lava`"),
         ({"limits": {"tester": 0}}, "`int` >= 1 - at `limits"),
         ({"at_once": -1}, "`int` >= 0 - at `at_once`"),

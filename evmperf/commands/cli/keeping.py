@@ -1,17 +1,32 @@
 """`evmperf who`, `ask` and `health`: who has which board, and which ones fail."""
 
 import argparse
+import contextlib
 import getpass
 import os
+import threading
+import time
 
-from evmperf.commands.cli.arguments import COORDINATOR, RESULTS, argument, command, coordinator
+from evmperf.commands.cli.arguments import (
+    COORDINATOR,
+    RESULTS,
+    argument,
+    command,
+    coordinator,
+    duration,
+    tell,
+)
 from evmperf.commands.cli.terminal import width
 from evmperf.commands.night.health import Health, Register
-from evmperf.lab.keeping.claim import ask_once, holders
+from evmperf.lab.keeping import locks
+from evmperf.lab.keeping.claim import Claim, holders
 from evmperf.lab.keeping.wanted import Wanted, clock
 from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
 from evmperf.publish.report.columns import Column, table
+
+_LOOK_S = 2.0
+"""How often a board that was asked for is looked at."""
 
 
 @command("who", COORDINATOR)
@@ -36,19 +51,56 @@ def _who(options: argparse.Namespace) -> None:
     COORDINATOR,
     argument("place", help="as `evmperf who` lists it"),
     argument("message", nargs="*", help='default: "may I have it?"'),
+    argument("--for", dest="for_s", type=duration, default=3600.0, metavar="TIME", help="default: 1h"),
+    argument("--wait", type=duration, default=3600.0, metavar="TIME", help="for the board (default: 1h)"),
 )
 def _ask(options: argparse.Namespace) -> None:
-    """Shows a message in the holder's session. A session started with --give-way (a night's session
-    may be) ends after the current case.
+    """Asks for a board and holds it for you, before all others who wait. The holder's session shows the
+    message; one started with --give-way (a night's may be) ends after its current case. Start your sessions
+    meanwhile in another terminal; Ctrl-C gives the board back.
     """
     who = os.environ.get("LG_USERNAME") or getpass.getuser()
-    message = f"{who}: {' '.join(options.message) or 'may I have it?'}"
-    local = any(r.place == options.place and not r.coordinator for r in holders(""))
-    address = "" if local else coordinator(options)
+    time_asked = f"for {options.for_s / 60:g} min"
+    message = f"{who}, {time_asked}: {' '.join(options.message) or 'may I have it?'}"
     if "\n" in message:
         raise UsageError("the message must be one line")
-    answer = ask_once("ask", place=options.place, coordinator=address, message=message)
-    print(f"asked {answer['told']}")
+    local = any(r.place == options.place and not r.coordinator for r in holders(""))
+    board = Wanted(options.place, "" if local else coordinator(options))
+    claim = Claim.take(board, "", wait_s=options.wait, ask=message, tell=tell)
+    try:
+        end = time.time() + options.for_s
+        claim.doing("", end)
+        print(
+            f"{claim.wanted.place} is yours until {clock(end)}: start your sessions; Ctrl-C gives it back",
+            flush=True,
+        )
+        _hold(claim, end)
+    finally:
+        claim.release()
+    print(f"{claim.wanted.place} is given back")
+
+
+def _hold(claim: Claim, end: float) -> None:
+    """Wait until then, or for Ctrl-C, and for the sessions that are still on the board; raises BoardLost."""
+    lost = threading.Event()
+    claim.on_lost = lambda sentence: lost.set()
+    with contextlib.suppress(KeyboardInterrupt):
+        while not lost.is_set() and time.time() < end:
+            lost.wait(min(_LOOK_S, end - time.time()))
+            claim.check()
+    told = False
+    while not lost.is_set() and (run := _run_on(claim.wanted)):
+        if not told:
+            tell(f"run {run} goes on: it keeps the board until its end; Ctrl-C takes it away")
+        told = True
+        lost.wait(_LOOK_S)
+    claim.check()
+
+
+def _run_on(board: Wanted) -> str:
+    """The run that is on a board of this host, "" for none."""
+    mine = [r for r in locks.held() if (r.place, r.coordinator) == (board.place, board.coordinator)]
+    return next((record.run for record in mine if record.run), "")
 
 
 @command(

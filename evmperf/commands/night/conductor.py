@@ -48,7 +48,10 @@ class Doing(enum.StrEnum):
     """No board is left to try, or no time."""
 
 
-_GOES_ON = (Doing.WAITING, Doing.CHECKING, Doing.MEASURING, Ending.LOST, Ending.LAB, Ending.BOARD)
+_GOES_ON = (
+    *(Doing.WAITING, Doing.CHECKING, Doing.MEASURING),
+    *(Ending.LOST, Ending.GAVE_WAY, Ending.LAB, Ending.BOARD),
+)
 
 
 @dataclass
@@ -251,8 +254,9 @@ class NightConductor:
             return self._claim(progress, 0.0)
         # Somebody holds it, perhaps for hours: release the shared things meanwhile.
         stack.close()
-        waiting = min(seconds(self.plan.wait) or self.until, self.until - time.time())
-        claim = self._claim(progress, max(waiting, 0.0))
+        gave_way = progress.state is Ending.GAVE_WAY  # who asked has it for a time that they stated
+        waiting = self.until if gave_way else seconds(self.plan.wait) or self.until
+        claim = self._claim(progress, max(min(waiting, self.until - time.time()), 0.0))
         self._share(progress, stack)
         return claim
 
@@ -323,7 +327,7 @@ class NightConductor:
             outcome = child.run(claim, run, [*options, *self.plan.health_options], deadline=self.until)
         well = outcome.ending is Ending.MEASURED
         self.journal.note("checked", place=board.place, run=run, well=well, why=outcome.sentence)
-        if outcome.ending in (Ending.LOST, Ending.CUT):
+        if outcome.ending in (Ending.LOST, Ending.GAVE_WAY, Ending.CUT):
             return False
         reason = why(checks / run) or outcome.sentence
         self._register.keep(board, Health() if well else Health(HealthState.BAD, health.failures, reason))

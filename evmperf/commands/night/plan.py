@@ -156,6 +156,11 @@ def _check(job: Job, plan: NightPlan, where: str, taken: set[str]) -> Job:
     boards.load(file)
     if job.place and job.any:
         raise UsageError(f"{where}: give either place or any, not both")
+    if (job.place or job.any) and not plan.wanted(job).coordinator:
+        given = "place" if job.place else "any"
+        raise UsageError(
+            f"{where}: {given}: {file} has no RemotePlace, so it is of no place at a coordinator"
+        )
     for thing in job.uses:
         if thing not in plan.limits:
             raise UsageError(f"{where}: uses {thing}, which has no number under limits")

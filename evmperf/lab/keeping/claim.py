@@ -180,20 +180,22 @@ class Claim(KeeperLink):
         wait_s: float = 0.0,
         priority: float = 0.0,
         grace_s: float = GRACE_S,
+        ask: str = "",
         tell: Callable[[str], None] = lambda sentence: None,
     ) -> Claim:
         """Hold a board for a run that is expected to end at `until` (seconds since the epoch).
 
         Waits at most `wait_s` for a busy board and reports the wait to `tell`. If somebody kicks the holder
         meanwhile, the board is left to them for `grace_s`. A night shares a board that it holds with its
-        sessions. Raises UsageError if the board is busy or unknown, LabError if the lab does not answer.
+        sessions. With a message to `ask` for it, the board comes before all others who wait. Raises
+        UsageError if the board is busy or unknown, LabError if the lab does not answer.
         """
-        asked = {"until": until, "wait_s": wait_s, "priority": priority, "grace_s": grace_s}
+        asked = {"until": until, "wait_s": wait_s, "priority": priority, "grace_s": grace_s, "ask": ask}
         for last in (False, True):
             claim = cls(wanted)
             claim._tell = tell
             try:
-                if token := os.environ.get(JOIN):
+                if (token := os.environ.get(JOIN)) and not ask:
                     held = claim.ask("join", token=token)
                 else:
                     by = Holder.here(run)

@@ -20,7 +20,7 @@ import msgspec
 from evmperf.lab.keeping import wire
 from evmperf.lab.keeping.locks import Busy
 from evmperf.lab.keeping.taking import Hold, Taking
-from evmperf.lab.keeping.wanted import ASK_TAG, UNTIL_TAG, Holder, Wanted, who_holds
+from evmperf.lab.keeping.wanted import UNTIL_TAG, Holder, Wanted, who_holds
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 
 IDLE_S = 5.0
@@ -120,10 +120,17 @@ class Keeper:
         wait_s: float,
         priority: float,
         grace_s: float,
+        ask: str,
     ) -> dict[str, Any]:
-        """Hold a board after a limited wait."""
+        """Hold a board after a limited wait; one that is asked for is known by its name alone."""
         who, deadline = msgspec.convert(holder, Holder), time.monotonic() + wait_s
-        hold = Hold(msgspec.convert(wanted, Wanted), who, until, deadline, priority, grace_s)
+        board = msgspec.convert(wanted, Wanted)
+        if not board.coordinator and not board.devices:
+            known = {hold.wanted.place: hold.wanted for hold in self._taking.holds}
+            if board.place not in known:
+                raise UsageError(f"no one on this host holds a board {board.place!r}: see `evmperf who`")
+            board = known[board.place]
+        hold = Hold(board, who, until, deadline, priority, grace_s, ask)
         hold.parties.add(client.send)
         await self._taking.take(hold)
         return await self._do_join(client, hold.token)
@@ -191,24 +198,6 @@ class Keeper:
         connection = await self._taking.visit(coordinator)
         await connection.tag(connection.find(place).name, tags)
         return {}
-
-    async def _do_ask(self, client: Client, place: str, coordinator: str, message: str) -> dict[str, Any]:
-        """Pass a message to the holder of a place, on this host or behind the coordinator."""
-        for hold in self._taking.holds:
-            if hold.wanted.place == place and hold.wanted.coordinator == coordinator:
-                hold.send(asked=message)
-                return {"told": str(hold.holder)}
-        if not coordinator:
-            raise UsageError(f"no one on this host holds a board {place!r}: see `evmperf who`")
-        connection = await self._taking.visit(coordinator)
-        found = connection.find(place)
-        if not found.acquired:
-            raise UsageError(f"{place} is free: start your session")
-        holder = Holder.named(found.acquired)
-        if not holder.run:
-            raise UsageError(f"{place} is held by {holder} by hand: only a run can show a message")
-        await connection.tag(found.name, {ASK_TAG: message})
-        return {"told": str(holder)}
 
 
 def main() -> int:

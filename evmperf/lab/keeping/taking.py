@@ -24,8 +24,10 @@ from evmperf.lab.keeping.wanted import (
     Holder,
     HoldRecord,
     Wanted,
+    asked,
     clock,
     device_key,
+    promised,
     refusal,
 )
 from evmperf.model.errors import LabError, UsageError
@@ -55,6 +57,8 @@ class Hold:
     priority: float = 0.0
     grace_s: float = 0.0
     """How long a kicked place is reserved for the person who kicked its holder, in seconds."""
+    ask: str = ""
+    """The message to whoever holds the board, which is given to who asks before all others."""
     doing: str = ""
     since: float = field(default_factory=time.time)
     token: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -64,6 +68,8 @@ class Hold:
     locks: Locks | None = None
     connection: Connection | None = None
     waiting: str = ""
+    heard: str = ""
+    """The last message of somebody who asked for the board."""
     lost: str = ""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -94,6 +100,12 @@ class Hold:
             self.send(waiting=why)
         self.waiting = why
 
+    def hear(self, message: str) -> None:
+        """Tell all parties that somebody asks for the board, once."""
+        if message != self.heard:
+            self.heard = message
+            self.send(asked=message)
+
     def lose(self, why: str, *, taken: bool = True) -> None:
         """Report the loss to all parties; `taken` if no further message will follow."""
         self.lost = why
@@ -116,16 +128,43 @@ class Taking:
             if hold.wanted.coordinator:
                 await self._take_place(hold)
             while not hold.owner:
-                hold.since = time.time()
-                try:
-                    hold.locks = Locks(hold.wanted.devices, hold.record())
-                    hold.owner = "here"
-                except Busy as busy:
-                    hold.wait(refusal(hold.wanted.place, busy.holder))
+                if why := self._lock(hold):
+                    hold.wait(why)
                     await asyncio.sleep(_LOOK_S)
         except BaseException:
             await self.let_go(hold)
             raise
+
+    def _lock(self, hold: Hold) -> str:
+        """Take the devices of this machine; returns why they cannot be had, "" when they are.
+
+        A session locks each device twice, and who has it by hand once: their own sessions take the other.
+        """
+        board, hold.since = hold.wanted, time.time()
+        for other in self.holds:
+            if other is hold or not set(other.wanted.devices) & set(board.devices):
+                continue
+            if hold.ask and other.owner:
+                other.hear(hold.ask)
+            elif other.ask and not other.owner and not hold.ask:
+                return promised(board.place, other.holder.by)
+        lent = [f"{device} lent" for device in board.devices]
+        try:
+            if hold.ask:
+                Locks(lent, hold.record()).release()
+                hold.locks = Locks(board.devices, hold.record())
+            else:
+                hold.locks = Locks([*board.devices, *lent], hold.record())
+        except Busy as busy:
+            by = busy.holder
+            if not by or by.run or by.by != hold.holder.by or hold.ask or hold.priority < 0:
+                return refusal(board.place, by)
+            try:
+                hold.locks, hold.borrowed = Locks(lent, hold.record()), True
+            except Busy as lent_to:
+                return refusal(board.place, lent_to.holder)
+        hold.owner = "here"
+        return ""
 
     async def let_go(self, hold: Hold) -> None:
         """Release the board if it is still ours."""
@@ -162,6 +201,10 @@ class Taking:
         tokens: dict[str, str] = {}
         began = time.time()
         try:
+            if hold.ask:
+                until = time.time() + hold.deadline - time.monotonic()
+                said = f"{until:010.0f} {hold.holder.by_hand} {hold.ask}"
+                await connection.tag(names[0], {ASK_TAG: said})
             while True:
                 hold.changed.clear()
                 places = [connection.find(name) for name in names]
@@ -189,6 +232,8 @@ class Taking:
                     raise LabError(f"the coordinator {connection.address} went away")
         finally:
             if connection.alive:
+                if hold.ask:
+                    await connection.tag(names[0], {ASK_TAG: ""})
                 for token in tokens.values():
                     await connection.give_up(token)
 
@@ -200,7 +245,9 @@ class Taking:
             return ""
         hold.wanted = replace(hold.wanted, place=place.name)
         by_hand = hold.holder.by_hand
-        if place.acquired and (place.acquired == by_hand or by_hand in place.allowed):
+        own = place.acquired == by_hand or by_hand in place.allowed
+        # A night may be the same user as somebody who asked for the board.
+        if place.acquired and own and not (hold.priority < 0 and LOCKS_TAG in place.tags):
             # The user acquired it by hand, and keeps it.
             hold.since = time.time()
             try:
@@ -209,7 +256,8 @@ class Taking:
                 return refusal(place.name, busy.holder)
             hold.borrowed, hold.owner = True, place.acquired
             return ""
-        free = not place.acquired and turn is not False
+        # Nobody of evmperf takes it before who asks, whatever the queue says.
+        free = not place.acquired and (turn is not False or bool(hold.ask))
         if not free and not await _is_stale(hold, connection, place):
             return _why_not(place, "")
         try:
@@ -262,9 +310,16 @@ class Taking:
                     self._background(_note_kick(connection, place, int(kicked)))
                 if not hold.lost:
                     hold.lose(f"{place} was released by another user at {clock(time.time())}", taken=False)
-            elif found and (message := found.tags.get(ASK_TAG)):
-                hold.send(asked=message)
-                self._background(connection.tag(place, {ASK_TAG: ""}))
+            elif found and ASK_TAG in found.tags:
+                self._on_asked(connection, hold, found)
+
+    def _on_asked(self, connection: Connection, hold: Hold, place: Any) -> None:
+        """Pass a message on; one of nobody who waits has done its work."""
+        who, message = asked(place.tags)
+        if message:
+            hold.hear(message)
+        if not who:
+            self._background(connection.tag(place.name, {ASK_TAG: ""}))
 
     def _on_gone(self, connection: Connection) -> None:
         """Report a lost coordinator, which has forgotten all holders."""
@@ -290,7 +345,12 @@ class Taking:
 
 
 def _kept(hold: Hold, connection: Connection, place: Any, began: float) -> str:
-    """Why a kicked place is reserved, "" if not: a session begun after it may be the kicker's."""
+    """Why a place is left to who asked for it or kicked its holder, "" if it is not: a session begun after a
+    kick may be the kicker's.
+    """
+    who, _ = asked(place.tags)
+    if who and not (hold.ask and who == hold.holder.by_hand):
+        return promised(place.name, Holder.named(who).by)
     at = connection.kicked(place)
     ends = at + hold.grace_s
     # A tag may have any content.
@@ -326,7 +386,8 @@ async def _note_kick(connection: Connection, place: str, at: int) -> None:
 
 
 def _place_key(hold: Hold) -> str:
-    return device_key(f"place {hold.wanted.place} at {hold.wanted.coordinator}")
+    kind = "place" if hold.holder.run else "place by hand"
+    return device_key(f"{kind} {hold.wanted.place} at {hold.wanted.coordinator}")
 
 
 def _why_not(place: Any, reason: str) -> str:

@@ -34,7 +34,12 @@ GRACE_S = 600.0
 UNTIL_TAG = "evmperf_until"
 """The tag of a place with its holder's expected end, in seconds since the epoch."""
 ASK_TAG = "evmperf_ask"
-"""A message for the holder of a place, from another host."""
+"""The tag of a place that somebody asks for: until when they wait (seconds since the epoch), who, and their
+message. Everybody else leaves the place alone as long. Another text is a message alone.
+"""
+_ASKED = re.compile(r"(\d{10}) (\S+) (.*)")
+_ASKED_S = 86400.0
+"""How long anybody may wait like that; a tag may have any content."""
 KICKED_TAG = "evmperf_kicked"
 """The tag of a place with the time of the kick, in seconds since the epoch."""
 LOCKS_TAG = "evmperf_locks"
@@ -118,6 +123,15 @@ class HoldRecord(Holder, frozen=True, kw_only=True):
         return cls(**asdict(holder), place=name, coordinator=coordinator, since=changed, until=end)
 
 
+def asked(tags: Mapping[str, str]) -> tuple[str, str]:
+    """Who asks for a place, by hand at the coordinator ("" for nobody who waits), and the message."""
+    said = tags.get(ASK_TAG, "")
+    if not (form := _ASKED.fullmatch(said)):
+        return "", said
+    waits = time.time() < float(form[1]) < time.time() + _ASKED_S
+    return (form[2], form[3]) if waits else ("", "")
+
+
 def clock(seconds: float) -> str:
     """A time of day, with the date unless it is today."""
     then, now = time.localtime(seconds), time.localtime()
@@ -140,6 +154,11 @@ def refusal(place: str, record: HoldRecord | None) -> str:
         f"{place} is {who_holds(record)}: wait for it with --wait 30m, or ask for it with "
         f"`evmperf ask {place} MESSAGE`"
     )
+
+
+def promised(place: str, by: str) -> str:
+    """Why a board is unavailable that is not held, or not much longer."""
+    return f"{place}: {by} has asked for it and gets it next: wait for it with --wait 30m"
 
 
 def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
