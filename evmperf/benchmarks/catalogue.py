@@ -7,7 +7,7 @@ import importlib
 import importlib.machinery
 import pkgutil
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -46,6 +46,20 @@ def benchmarks() -> dict[str, Benchmark]:
             own = module.__name__.startswith(f"{OWN.name}.")
             found[benchmark.name] = _guarded(benchmark, Path(str(module.__file__))) if own else benchmark
     return dict(sorted(found.items()))
+
+
+TI_IMAGE = "TI's images have it in /opt/ltp/testcases/bin"
+"""Where a program of TI's is found."""
+
+
+def ti_programs(names: Iterable[Benchmark]) -> dict[str, list[str]]:
+    """TI's own programs on the board, each with the tables that it measures in TI's way."""
+    found: dict[str, list[str]] = {}
+    for way in names:
+        for tool in way.ti_tools:
+            if not tool.startswith(("tester ", "net")):
+                found.setdefault(tool, []).append(way.name)
+    return found
 
 
 def metrics(name: str, profile: str, case: str) -> tuple[Metric, ...]:

@@ -1,6 +1,8 @@
 """Variants: each is documented, and what measures them the other way really measures otherwise."""
 
+import fnmatch
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -35,6 +37,33 @@ def test_the_page_has_every_variant_that_a_board_can_have():
     }
     assert len(said) > 5
     assert [part for part in said if f"`{part}`" not in PAGE] == []
+
+
+METHODS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in PAGE.split("## Table by table")[1].split("## ")[0].splitlines()
+    if line.startswith("| `")
+]
+
+
+def test_every_table_has_its_method_and_tis_file():
+    names = catalogue.benchmarks()
+    patterns = [pattern for row in METHODS for pattern in re.findall(r"`([^`]+)`", row[0])]
+    assert [name for name in names if not any(fnmatch.fnmatch(name, one) for one in patterns)] == []
+    assert [one for one in patterns if not any(fnmatch.fnmatch(name, one) for name in names)] == []
+
+
+@seeds.needs("real/ltp-ddt")
+def test_the_lines_of_tis_files_are_there():
+    folder = seeds.place("real/ltp-ddt")
+    places = [place for row in METHODS for place in re.findall(r"`((?:scripts|runtest)/[^`]+)`", row[1])]
+    assert len(places) > 12
+    for place in places:
+        name, _, lines = place.partition(":")
+        name = name.replace("scripts/", "testcases/ddt/scripts/").replace("runtest/", "runtest/ddt/")
+        file = next(f for f in (folder / "newer" / name, folder / name) if f.is_file())
+        last = max(map(int, re.findall(r"\d+", lines)), default=0)
+        assert last <= len(file.read_text(errors="replace").splitlines()), place
 
 
 @pytest.mark.parametrize(

@@ -115,3 +115,19 @@ def test_lanes_that_a_device_tree_hides_are_said(board, said):
         state=State(shown=shown),
     )  # fmt: skip
     assert [f.size for f in buses.findings(result, board)] == ([4.0] if said else [])
+
+
+AUDIO = seeds.place("real/ltp-ddt") / "newer/testcases/ddt/scripts/common/run_alsa_perf_test.sh"
+
+
+@seeds.needs("real/ltp-ddt")
+def test_board_files_have_tis_audio_periods():
+    cases = re.findall(r"^([\w*|]+)\)\s*PERIODSIZE=(\d+)", AUDIO.read_text(), re.MULTILINE)
+    assert len(cases) == 2
+    for file in boards.files().values():
+        board = boards.load(file)
+        if board.options.alsa.period_frames and not board.is_virtual:
+            soc = re.split(r"[-_]", board.name)[0]
+            found = [int(n) for globs, n in cases for glob in globs.split("|") if fnmatch.fnmatch(soc, glob)]
+            # Without a match the program's own default counts.
+            assert board.options.alsa.period_frames == (found or [64])[0], file.name

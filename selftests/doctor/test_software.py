@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from evmperf.boards import board as boards
@@ -73,3 +75,51 @@ def test_flash_is_looked_for_by_its_name():
     checks = software.scratch_checks(boards.load(boards.find("virtual-ospi")))
     assert "/proc/mtd" in checks["ospi"]
     assert not [check for check in checks.values() if "umount" in check or "ubidetach" in check]
+
+
+class AsBoard:
+    """A board's shell: the programs that are there are stubs on a PATH of their own."""
+
+    def __init__(self, folder, programs, modes=""):
+        self.folder, self.modes = folder, modes
+        for name in programs:
+            (folder / name).write_text("#!/bin/sh\n")
+            (folder / name).chmod(0o755)
+
+    def __call__(self, command):
+        if "mmc_host" in command:
+            return 0, self.modes
+        environment = {"PATH": f"{self.folder}:/nowhere"}
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], capture_output=True, text=True, env=environment, check=False
+        )
+        return done.returncode, done.stdout
+
+
+AM64 = boards.load(boards.find("am64x"))
+
+
+def test_doctor_says_what_tis_own_programs_measure(tmp_path):
+    said = software.as_ti(AM64, AsBoard(tmp_path, ["filesystem_tests"]))
+    assert said.startswith("TI's own programs measure 7 tables")
+
+
+def test_doctor_says_what_is_not_comparable_and_what_would_make_it_so(tmp_path):
+    with pytest.raises(
+        Noted, match=r"7 tables .* do not compare .* filesystem_tests is not there; TI's images"
+    ):
+        software.as_ti(AM64, AsBoard(tmp_path, []))
+    own = (
+        boards.find("am64x")
+        .read_text()
+        .replace("        profile: full", "        profile: full\n        tool: own")
+    )
+    (tmp_path / "own.yaml").write_text(own)
+    with pytest.raises(Noted, match=r"board\.tool is own"):
+        software.as_ti(boards.load(tmp_path / "own.yaml"), AsBoard(tmp_path, ["filesystem_tests"]))
+
+
+def test_doctor_says_that_a_card_is_below_the_mode_that_ti_expects(tmp_path):
+    printed = "mode: SD 2 (sd high-speed)\nmode: MMC 9 (mmc HS200)\nsilicon: SR1.0\n"
+    with pytest.raises(Noted, match=r"7 tables: .*; mmcsd: TI's own check .* SDR104 .*SD high-speed$"):
+        software.as_ti(AM64, AsBoard(tmp_path, ["filesystem_tests"], printed))

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import board as boards
+from evmperf.boards import modes
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED, FEATURES
 from evmperf.commands.app import why
@@ -79,7 +80,8 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
     """
     drivers = {*boardfile.SAFE, *CABLED, *boardfile.STORAGE}
     known = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
-    question = identity.question({tool for benchmark in known for tool in _needs(benchmark)})
+    theirs = catalogue.ti_programs(known)
+    question = identity.question({*theirs, *(tool for benchmark in known for tool in _needs(benchmark))})
     network = _address(request) if request.address else None
     way = network if network and not request.ports else _voice(request, hear)
     found = identity.answer(*identity.ask(way, question, request.password, request.user))
@@ -120,6 +122,7 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
         sections=sections,
         password=request.password,
     )
+    modes_printed = identity.ask(way, modes.QUESTION, request.password, request.user)[0]
     where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
     about = FoundBoard(
         where=where,
@@ -127,7 +130,10 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
         os=f"{found.os}, Linux {found.kernel}",
         like=like.name if like else "",
         file=str(file),
-        state=tuple(identity.state(way, request.password, request.user).words()),
+        state=(
+            *identity.state(way, request.password, request.user).words(),
+            *_as_ti(boards.load(like).name if like else "", theirs, found, modes_printed),
+        ),
         steps=_steps(boards.load(file), sorted(set().union(*map(_needs, known)) - found.tools)),
     )
     return _with_benchmarks(about)
@@ -141,6 +147,21 @@ def _steps(board: Board, missing: Sequence[str]) -> tuple[tuple[str, str], ...]:
     if packages := sorted({boardfile.PACKAGES[tool] for tool in missing if tool in boardfile.PACKAGES}):
         steps.append(("Benchmarks of further programs", f"--install brings {', '.join(packages)}"))
     return tuple(steps)
+
+
+def _as_ti(
+    board: str, theirs: Mapping[str, Sequence[str]], found: BoardIdentity, printed: str
+) -> Iterator[tuple[str, bool]]:
+    """Which tables TI's own programs measure, and modes below TI's expectation, as parts of a state; of a
+    `board` without a name, that is none of TI's, only the first.
+    """
+    there = {program: names for program, names in theirs.items() if program in found.tools}
+    for program, names in there.items():
+        yield f"{len(names)} tables measured as TI does, by {program}", False
+    if not there and board:
+        yield "without TI's own programs: file systems and audio do not compare with its figures", False
+    for driver, mode in modes.told(board, printed):
+        yield f"{driver}: {mode}", True
 
 
 def _installed(

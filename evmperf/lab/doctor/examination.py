@@ -132,6 +132,7 @@ class Examination:
             _Step("files", ("Linux",), self._files),
             _Step("scratch", ("Linux",), self._scratch),
             _Step("tools", ("Linux",), self._tools),
+            _Step("TI's ways", ("Linux",), lambda: software.as_ti(self.board, self._run)),
             _Step("tester", tester, self._tester),
             _Step("meter", meter, self._meter),
             _Step("clock", (), host.clock),

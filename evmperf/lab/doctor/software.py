@@ -2,11 +2,12 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.benchmark import OWN_TOOL, Benchmark
 from evmperf.benchmarks.families import scratch
+from evmperf.boards import modes
 from evmperf.boards.board import Board
 from evmperf.boards.console import booted
 from evmperf.lab.doctor.finding import Noted
@@ -121,6 +122,26 @@ def wanted(board: Board) -> list[Benchmark]:
 def tools_on(board: Board) -> dict[str, list[str]]:
     """The programs that the board must have, each with its benchmarks that the board supports."""
     return _users((b.name, b.tools_on(board)) for b in wanted(board) if not b.unsupported(board))
+
+
+def as_ti(board: Board, run: Callable[[str], tuple[int, str]]) -> str:
+    """What the board measures with TI's own programs; `run` gives a command's status and text. Raises Noted
+    for tables in evmperf's way, and for a card or eMMC below the mode that TI expects of the board.
+    """
+    notes = [f"{driver}: {mode}" for driver, mode in modes.told(board.name, run(modes.QUESTION)[1])]
+    tool = board.options.board.tool
+    users = catalogue.ti_programs(b for b in wanted(board) if not b.unsupported(board))
+    lacking = run(look_for(users))[1].split() if tool != OWN_TOOL else list(users)
+    count = sum(len(names) for program, names in users.items() if program not in lacking)
+    said = f"TI's own programs measure {count} tables: their figures compare with the guides'"
+    for program, names in users.items():
+        if program in lacking:
+            way = f"{len(names)} tables are measured in evmperf's way and do not compare with the guides'"
+            why = "board.tool is own" if tool == OWN_TOOL else f"{program} is not there; {catalogue.TI_IMAGE}"
+            notes.append(f"{way}: {why}")
+    if notes:
+        raise Noted("; ".join([*([said] if count else []), *notes]))
+    return said if users else "no table of this board has a program of TI's own"
 
 
 def tools_beside(board: Board) -> dict[str, list[str]]:

@@ -7,8 +7,10 @@ t). The figures of programs that no virtual EVM has are from recorded outputs.
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,10 +44,15 @@ _TOOLS = (
 """What the rows need on the board."""
 
 
-def measured(runner: Runner, row: Row, rounds: int) -> list[Measured]:
-    """The row measured in each way so many times, in turn; every second round goes backwards."""
+def measured(runner: Runner, row: Row, rounds: int, seconds: float = math.inf) -> list[Measured]:
+    """The row measured in each way so many times, in turn; every second round goes backwards. After so many
+    seconds no round begins.
+    """
     found = [Measured(row, way, metric, [], []) for metric in row.figures for way in row.others]
+    began = time.monotonic()
     for number in range(rounds):
+        if time.monotonic() - began > seconds:
+            break
         values = {}
         for way in row.ways[:: -1 if number % 2 else 1]:
             result = runner.measure(way.benchmark, way.case)
@@ -62,7 +69,7 @@ def measured(runner: Runner, row: Row, rounds: int) -> list[Measured]:
     return found
 
 
-def _on_virtual(names: list[str], rounds: int) -> None:
+def _on_virtual(names: list[str], rounds: int, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as temporary, board_file("virtual", Path(temporary)) as file:
         environment = Environment(str(file))
         bench = LabgridBench(environment.get_target("main"), boards.load(file))
@@ -70,7 +77,7 @@ def _on_virtual(names: list[str], rounds: int) -> None:
         runner = Runner(bench, Spool(Path(temporary) / "results", run), "quick", _TOOLS)
         try:
             for name in names:
-                for pair in measured(runner, ROWS[name](), rounds):
+                for pair in measured(runner, ROWS[name](), rounds, seconds):
                     print(line(pair), flush=True)
         finally:
             runner.close()
@@ -84,11 +91,12 @@ def main(words: Sequence[str] | None = None) -> int:
     rows = [*ROWS, "recorded"]
     command.add_names(parser, rows)
     parser.add_argument("--rounds", type=int, default=_ROUNDS, metavar="N")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no round of a row later")
     options = parser.parse_args(words)
     names = command.named(parser, options.names, rows)
     print(HEAD)
     if on_virtual := [name for name in names if name in ROWS]:
-        _on_virtual(on_virtual, options.rounds)
+        _on_virtual(on_virtual, options.rounds, options.seconds)
     if "recorded" in names:
         for row in (recorded.two_decimals(), *recorded.without_terrain()):
             print(row.line)
