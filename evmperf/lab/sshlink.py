@@ -19,13 +19,13 @@ from labgrid.exceptions import NoDriverFoundError
 
 from evmperf.benchmarks.tools import systemd_analyze
 from evmperf.boards.console.marks import ObservedBoot
-from evmperf.lab.tester import CommandTester
+from evmperf.lab.tester import CommandTester, host_key_options, host_key_trouble
 from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError
 
 _BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _REBOOT = "(sleep 1; reboot) >/dev/null 2>&1 &"
-_HOPELESS = re.compile(r"Permission denied|Could not resolve|identification has changed")
+_HOPELESS = re.compile(r"Permission denied|Could not resolve|another host key")
 """What ssh says that waiting does not mend."""
 _ANSWER_S = 15.0
 _TRANSFER_S = 30.0
@@ -136,7 +136,15 @@ class SshShell(CommandTester):
 
 def _connected(target: Any, driver: Any) -> SshShell:
     """A shell over Labgrid's SSHDriver, which it makes connect; raises BoardError."""
+    service, start = driver.networkservice, driver._start_own_master
+
+    def start_heeding_keys() -> Any:
+        # Of an option given twice ssh takes the first; Labgrid itself gives the one that checks nothing.
+        driver.ssh_prefix += host_key_options(service.address, service.port)
+        return start()
+
     try:
+        driver._start_own_master = start_heeding_keys
         target.activate(driver)
     except (ExecutionError, OSError, subprocess.SubprocessError) as error:
         raise BoardError(" ".join(str(error).split())[:300]) from error
@@ -145,8 +153,11 @@ def _connected(target: Any, driver: Any) -> SshShell:
             raise
         cause = error.__cause__ or error
         said = b" ".join(getattr(cause, "stdout", None) or [str(error).encode()])
-        raise BoardError(said.decode("utf-8", "replace").strip()[:300]) from error
-    service = driver.networkservice
+        text = said.decode("utf-8", "replace").strip()
+        trouble = host_key_trouble(text, service.address, service.port)
+        raise BoardError(trouble or text[:300]) from error
+    finally:
+        driver._start_own_master = start
     user = driver.username or service.username
     words = ["-o", "BatchMode=yes", "-p", str(service.port), "-l", user]
     command = ["ssh", "-x", *driver.ssh_prefix, *words, service.address]

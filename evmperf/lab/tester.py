@@ -45,6 +45,7 @@ _SSH_OPTIONS = {
     "ControlMaster": "auto",
     "ControlPersist": "60",
 }
+_SSH_PORT = 22
 _KILL_S = 20.0
 _GROUP = "read -r g g g g g _ </proc/$$/stat; echo $g"
 """The first line is the process group there, which is known even if nothing else comes; sudo's child
@@ -52,6 +53,33 @@ has that of sudo."""
 _AS_ROOT = '[ -O / ] || ! sudo -n true 2>/dev/null || exec sudo -n sh -c "$1" 2>/dev/null; eval "$1"'
 """Through sudo where `/` is another user's and sudo asks for no password; what it says by itself (an
 unknown host name) is no output."""
+
+
+def host_key_options(host: str, port: int) -> list[str]:
+    """ssh's options for a board's host key: checked, as `ssh` does it, where this user's or this machine's
+    known_hosts has one for the address. Else it is not: boards have another one after each image.
+    """
+    name = host if port == _SSH_PORT else f"[{host}]:{port}"
+    folders = (Path.home() / ".ssh", Path("/etc/ssh"))
+    files = [folders[0] / "known_hosts", folders[0] / "known_hosts2", folders[1] / "ssh_known_hosts"]
+    with contextlib.suppress(OSError):
+        for file in filter(Path.is_file, files):
+            command = ["ssh-keygen", "-F", name, "-f", str(file)]
+            if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+                known = " ".join(f'"{one}"' for one in files)
+                return ["-o", "StrictHostKeyChecking=yes", "-o", f"UserKnownHostsFile={known}"]
+    return ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
+
+
+def host_key_trouble(said: str, host: str, port: int) -> str:
+    """A sentence where ssh refused a host key, "" for other words of it."""
+    if "Host key verification failed" not in said:
+        return ""
+    name = host if port == _SSH_PORT else f"[{host}]:{port}"
+    return (
+        f"{name} has another host key than known_hosts: another machine answers there, or the board has "
+        f"another system now; if that is so, ssh-keygen -R '{name}'"
+    )
 
 
 class CommandTester:

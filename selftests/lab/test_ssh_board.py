@@ -18,7 +18,9 @@ from evmperf.benchmarks.tools import systemd_analyze
 from evmperf.boards import board as boards
 from evmperf.lab import sshlink
 from evmperf.lab.bench import LabgridBench
-from evmperf.model.errors import BoardError, RefusedOutput, UsageError
+from evmperf.lab.desk import identity
+from evmperf.lab.desk.identity import SshAddress
+from evmperf.model.errors import BoardError, LabError, RefusedOutput, UsageError
 from selftests.support.deskboard import this_machine
 from selftests.support.sshd import Sshd
 
@@ -64,6 +66,28 @@ def open_bench(tmp_path, sshd):
     yield open_it
     for environment in environments:
         environment.cleanup()
+
+
+@pytest.mark.parametrize("known", ["its key", "its key, hashed", "another key", "another host's"])
+def test_a_host_key_is_checked_where_known_hosts_has_one(open_bench, sshd, tmp_path, monkeypatch, known):
+    (tmp_path / ".ssh").mkdir()
+    file = tmp_path / ".ssh/known_hosts"
+    key = (sshd.folder / ("host.pub" if "its key" in known else "authorized")).read_text()
+    port = sshd.port + 1 if known == "another host's" else sshd.port
+    file.write_text(f"[127.0.0.1]:{port} {key}")
+    if "hashed" in known:
+        subprocess.run(["ssh-keygen", "-q", "-H", "-f", file], check=True, capture_output=True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    address = SshAddress(getpass.getuser(), "127.0.0.1", sshd.port, str(sshd.folder / "user"))
+    if known != "another key":
+        assert open_bench().shell().run("echo here", 10).text == "here\n"
+        assert identity.ask(address, "echo here")[0] == "here\n"
+        return
+    remedy = rf"another host key than known_hosts.*ssh-keygen -R '\[127.0.0.1\]:{sshd.port}'"
+    with pytest.raises(BoardError, match=remedy):
+        open_bench(boot_timeout=30).shell()
+    with pytest.raises(LabError, match=remedy):
+        identity.ask(address, "echo here")
 
 
 def test_a_shell_over_ssh_runs_commands_and_stays(open_bench):

@@ -85,6 +85,8 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
     network = _address(request) if request.address else None
     way = network if network and not request.ports else _voice(request, hear)
     found = identity.answer(*identity.ask(way, question, request.password, request.user))
+    if network and not identity.checks_key(network):
+        hear(Remark(sentence=f"The host key of {network.host} is not checked: known_hosts has none for it."))
     if network and network is not way:
         identity.ask(network, "true")  # a console is there, and SSH carries files
     if found.user != "0":

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from evmperf.boards import prompts
 from evmperf.lab.desk.ports import PortLine, Voice, heard
-from evmperf.lab.tester import SshTester
+from evmperf.lab.tester import SshTester, host_key_options, host_key_trouble
 from evmperf.model.errors import LabError, ToolError, UsageError
 from evmperf.model.places import FURTHER_PROGRAMS
 from evmperf.model.shelltext import ShellTexts
@@ -17,10 +17,8 @@ _END = re.compile(r"evmperf-end")
 _LOGIN_S, _ANSWER_S, _BOOT_S = 20.0, 20.0, 240.0
 _WORDS = 25
 """Programs that one line asks for."""
-_SSH_OPTIONS = (
-    *("-F", "none"),  # without this user's configuration, as Labgrid's driver does
-    *("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"),
-)
+_SSH_OPTIONS = ("-F", "none", "-o", "LogLevel=ERROR")
+"""Without this user's configuration, as Labgrid's driver does."""
 _TEXT = 120
 """Characters of one thing that a board says of itself."""
 _PLACES = ("model", "soc", "os", "kernel", "root", "user", "login", "sudo", "machine")
@@ -225,15 +223,24 @@ def booted(voice: Voice) -> Voice:
     return Voice(voice.port, heard(said), said, voice.baud)
 
 
+def checks_key(address: SshAddress) -> bool:
+    """Whether ssh checks the host key of an address."""
+    return "StrictHostKeyChecking=yes" in host_key_options(address.host, address.port)
+
+
 def _over_ssh(address: SshAddress, command: str, within_s: float) -> tuple[str, str]:
     name = f"{address.user}@{address.host}"
-    options = [*_SSH_OPTIONS, "-p", str(address.port), *(["-i", address.key] if address.key else [])]
+    place = (address.host, address.port)
+    options = [*_SSH_OPTIONS, *host_key_options(*place), "-p", str(address.port)]
+    options += ["-i", address.key] if address.key else []
     tester = SshTester(name, options, name)
     try:
         return tester.run(command, within_s).text, ""
     except ToolError:
         raise LabError(f"{name} does not answer within {within_s:g} s") from None
     except LabError as error:
+        if trouble := host_key_trouble(str(error), *place):
+            raise LabError(trouble) from None
         remedy = f"put a key there first (ssh-copy-id {name})"
         raise LabError(f"{error}; where it wants a password, {remedy}") from None
     finally:
