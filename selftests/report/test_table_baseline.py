@@ -5,11 +5,13 @@ import re
 import numpy as np
 from msgspec.structs import replace
 
-from evmperf.guides.published import source
+from evmperf.guides.published import declared, source, steady
 from evmperf.model.facts import Facts
+from evmperf.model.figures import figures
 from evmperf.model.results import Sample
 from evmperf.model.run import Run
-from evmperf.publish.report import page
+from evmperf.publish.guide import writer
+from evmperf.publish.report import page, summary
 from evmperf.publish.report.shape import text_table
 from selftests.support import runs, spools
 
@@ -67,3 +69,20 @@ def test_virtual_and_unknown_boards_have_no_baseline():
     assert source.baseline(virtual) is None
     assert source.baseline(replace(BOARD, board="x-evm")) is None
     assert "change" not in text_table(measured("uboot_emmc_raw", 1.0), 160)
+
+
+def test_a_difference_has_a_colour_only_outside_the_scatter_of_releases():
+    there = source.baseline(BOARD)
+    scatter = steady.scatter(BOARD.board, BOARD.os, "openssl_throughput", "throughput")
+    assert 0 < scatter < 0.2
+    assert steady.scatter(BOARD.board, BOARD.os, "no_such_table", "throughput") is None
+    key, figure = next((k, f) for k, f in there.figures.items() if k.benchmark == "openssl_throughput")
+    tones = {}
+    for name, change in (("within", -scatter / 2), ("worse", -2 * scatter), ("better", 2 * scatter)):
+        results = list(measured("openssl_throughput", figure.mean * (1 + change)))
+        (mine,) = (f for f in figures(results).values() if f.key == key)
+        shown = summary.beside(mine, there)
+        tones[name] = shown.tone
+        guide = writer._way(declared.tables()[key.benchmark], mine, figure, scatter)
+        assert guide == ("within the scatter of releases" if name == "within" else name)
+    assert tones == {"within": "", "worse": "bad", "better": "good"}

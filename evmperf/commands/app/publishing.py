@@ -96,6 +96,7 @@ def _extras(request: WriteGuide, chosen: list[StoredRun], there: list[StoredRun]
         outliers="outliers" in request.extras,
         previous=previous,
         before=last,
+        os=chosen[0].run.os if chosen else "",
         doubtful=doubtful,
         plots=drawn,
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evmperf.guides.published import steady
 from evmperf.guides.published.declared import Table, outline, tables
 from evmperf.guides.published.dialect import Dialect
 from evmperf.guides.published.releases import Module
@@ -57,6 +58,8 @@ class Extras:
     """Figures of the release before, to show the change against."""
     before: str = ""
     """That release."""
+    os: str = ""
+    """The operating system of the guide, whose releases tell the scatter of a metric."""
     doubtful: frozenset[tuple[str, Key]] = frozenset()
     """Figures by board that are doubtful in either release: no change of them is told."""
     plots: Mapping[str, Sequence[str]] | None = None
@@ -98,7 +101,7 @@ def _summary(figures: Figures, previous: Figures, extras: Extras) -> str:
             figure, other, table = known[key], earlier[key], tables().get(key.benchmark)
             if table and other.mean and other.unit == figure.unit:
                 change = figure.mean / other.mean - 1
-                way = _way(table, figure, other)
+                way = _way(table, figure, other, steady.scatter(board, extras.os, key.benchmark, key.metric))
                 if way in changed and abs(change) >= _LARGE:
                     changed[way].append((abs(change), f"{board} {key} ({percent(change)})"))
     said = []
@@ -238,7 +241,7 @@ def _cells(slot: Slot, line: LayoutLine, figures: Figures, extras: Extras) -> li
             board = column.board or next(iter(figures), "")
             before = [old for old in before if (board, old.key) not in extras.doubtful]
             pairs = itertools.zip_longest(found, before[: len(found)])
-            cells = [cell_text(slot, new) + _extra(slot, new, old, extras) for new, old in pairs]
+            cells = [cell_text(slot, new) + _extra(slot, new, old, extras, board) for new, old in pairs]
             texts.append(",".join(cells))
     while texts and not texts[-1] and line.width and len(texts) + len(line.label) > line.width:
         texts.pop()
@@ -255,27 +258,32 @@ def cell_text(slot: Slot, figure: Figure) -> str:
     return f"{text} {rst(figure.unit)}" if slot.table.unit_in_cell else text
 
 
-def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras) -> str:
+def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras, board: str) -> str:
     parts = []
     if extras.counts and figure.count:
         parts.append(f"n {figure.count}")
     if before and before.mean and before.unit == figure.unit:
         text = percent(figure.mean / before.mean - 1)
-        way = "" if text[1:] == _NOTHING else _way(slot.table, figure, before)
+        scatter = steady.scatter(board, extras.os, figure.key.benchmark, figure.key.metric)
+        way = "" if text[1:] == _NOTHING else _way(slot.table, figure, before, scatter)
         parts.append(f"{text} {way}".rstrip())
     if extras.outliers and figure.outliers:
         parts.append(outliers_text(figure.outliers))
     return f" [{', '.join(parts)}]" if parts else ""
 
 
-def _way(table: Table, figure: Figure, before: Figure) -> str:
-    """The direction of a change: better, worse, within the range of either figure, or none."""
+def _way(table: Table, figure: Figure, before: Figure, scatter: float | None) -> str:
+    """The direction of a change: better, worse, within the range of either figure or the relative `scatter`
+    between releases, or none.
+    """
     metric = table.metric(figure.key.case, figure.key.metric)
     if metric is None or metric.better is Direction.NONE:
         return ""
     for one, other in ((figure, before), (before, figure)):
         if other.low is not None and other.high is not None and other.low <= one.mean <= other.high:
             return "within its range"
+    if scatter is not None and abs(figure.mean / before.mean - 1) <= scatter:
+        return "within the scatter of releases"
     up = figure.mean > before.mean
     return "better" if up == (metric.better is Direction.HIGHER) else "worse"
 
