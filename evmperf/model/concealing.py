@@ -29,8 +29,10 @@ class Typed:
         return bytes(shown) + end + rest if shown else said
 
 
-_VALUE = r"(?:\\?[\"'])?(?P<secret>(?:(?<=\")[^\"\\\n]+|(?<=')[^'\\\n]+|(?<![\"'])[^\s,;&}\]\"'<>\\]+))"
-"""With the quotes around it, also those of JSON within a string."""
+_VALUE = (
+    r"(?:\\?[\"'])?(?P<secret>(?:(?<=\")(?! )[^\"\\\n]+|(?<=')(?! )[^'\\\n]+|(?<![\"'])[^\s,;&}\]\"'<>\\]+))"
+)
+"""With the quotes around it, also those of JSON within a string; a quote before a blank ends a quotation."""
 _ALREADY = r"(?!\([\w ]+\))"
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
 """Of a word, also behind JSON's sign of a new line."""
