@@ -138,6 +138,30 @@ def test_every_query_of_every_panel_returns_rows(bucket, dashboards, published, 
 
 
 @pytest.fixture(scope="module")
+def little(influxd, tmp_path_factory):
+    """A database that holds one run with one table."""
+    run = spools.a_run(0, board=BOARD, profile="full")
+    folder = spools.write(tmp_path_factory.mktemp("one"), run, [spools.a_result(run, 0)])
+    config = influxd.bucket()
+    with Store(config) as store:
+        assert RunPush.of(store, folder).send().complete
+    return config
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_panel_of_what_was_not_measured_has_no_data_and_no_error(little, dashboards, name):
+    begin, end = START - DAY, START + DAY
+    values = {}
+    for variable in dashboards[name]["templating"]["list"]:
+        if variable["type"] != "datasource":
+            known = flux(little, interpolated(variable["query"], little, values, begin, end))
+            values[variable["name"]] = GIVEN.get(variable["name"]) or [row["_value"] for row in known] or [""]
+    for panel in panels(dashboards[name]):
+        for target in panel["targets"]:
+            flux(little, interpolated(target["query"], little, values, begin, end))  # fails with the error
+
+
+@pytest.fixture(scope="module")
 def engine(bucket):
     """The engine inside InfluxDB 3, over the points of that database."""
     return sql.engine(bucket)
