@@ -65,7 +65,7 @@ OPTIONS = [
     argument(
         "--give-way",
         action="store_true",
-        help="end after the current case when somebody asks for the board (`evmperf ask`)",
+        help="end after the current case when somebody asks for the board (`evmperf lab ask`)",
     ),
     argument(
         "--repeat",

@@ -36,5 +36,5 @@ def test_every_declared_command_is_in_the_table():
 @pytest.mark.parametrize("value", ["", "lava-native"])
 def test_an_option_has_the_value_of_its_variable(monkeypatch, value):
     monkeypatch.setenv("EVMPERF_OVER", value)
-    parser = main._parser("nightly")
-    assert parser.parse_args(["nightly"]).over == (value or "labgrid")
+    parser = main._parser("gitlab")
+    assert parser.parse_args(["gitlab", "pipeline"]).over == (value or "labgrid")

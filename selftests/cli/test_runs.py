@@ -113,5 +113,5 @@ def test_a_run_at_work_is_no_run_that_was_killed(tmp_path, capsys):
 def test_a_file_that_cannot_be_written_is_named(tmp_path, capsys):
     (tmp_path / "file").touch()
     target = tmp_path / "file" / "nightly.yml"
-    assert main(["nightly", "-o", str(target)]) == ExitStatus.USAGE
+    assert main(["gitlab", "pipeline", "-o", str(target)]) == ExitStatus.USAGE
     assert str(target) in capsys.readouterr().err

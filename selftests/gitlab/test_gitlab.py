@@ -54,7 +54,7 @@ def test_over_labgrid_the_session_holds_its_place_by_itself():
 
 
 def test_a_night_may_measure_until_means_are_known(capsys):
-    assert cli.main(["nightly", "--boards", "am64x", "--repeat", "until:2%/30m"]) == 0
+    assert cli.main(["gitlab", "pipeline", "--boards", "am64x", "--repeat", "until:2%/30m"]) == 0
     (script,) = yaml.safe_load(capsys.readouterr().out)["measure am64x"]["script"]
     assert shlex.split(script)[-1] == "--repeat=until:2%/30m"
 
@@ -84,7 +84,7 @@ def test_a_plan_of_a_night_is_a_pipeline_as_well(tmp_path, capsys):
     file = tmp_path / "lab.yaml"
     job = {"board": "am64x.yaml", "place": "am64x-3", "profile": "quick", "options": ["--give-way"]}
     file.write_text(yaml.safe_dump({"boards": [job], "guide": False, "history": "/srv/runs"}))
-    assert cli.main(["nightly", str(file), "--release", "12.00"]) == 0
+    assert cli.main(["gitlab", "pipeline", str(file), "--release", "12.00"]) == 0
     data = yaml.safe_load(capsys.readouterr().out)
     job = data["measure am64x-3"]
     assert job["variables"] == {"LG_PLACE": "am64x-3"}
@@ -146,7 +146,7 @@ def test_everything_is_judged_and_the_guide_written_whatever_failed():
     ],
 )
 def test_a_night_that_cannot_be_is_refused(arguments, said, capsys):
-    assert cli.main(["nightly", *arguments]) == ExitStatus.USAGE
+    assert cli.main(["gitlab", "pipeline", *arguments]) == ExitStatus.USAGE
     assert said in capsys.readouterr().err
 
 
@@ -154,7 +154,7 @@ def test_the_pipelines_variables_are_the_commands(monkeypatch, capsys, tmp_path)
     monkeypatch.setenv("EVMPERF_BOARDS", "am64x, j7200")
     monkeypatch.setenv("EVMPERF_OVER", "lava-host")
     monkeypatch.setenv("EVMPERF_RELEASE", "")
-    assert cli.main(["nightly", "-o", str(tmp_path / "nightly.yml")]) == 0
+    assert cli.main(["gitlab", "pipeline", "-o", str(tmp_path / "nightly.yml")]) == 0
     data = yaml.safe_load((tmp_path / "nightly.yml").read_text())
     assert "lava submit j7200.yaml --kind host" in data["measure j7200"]["script"][0]
     parent = yaml.safe_load((ENV_DIR.parent / ".gitlab-ci.yml").read_text())
@@ -321,7 +321,7 @@ def test_a_verdict_is_one_note_that_the_next_one_replaces(gitlab, tmp_path, caps
     verdict = tmp_path / "verdict-am64x.md"
     for text in ("worse", "same"):
         verdict.write_text(text)
-        assert cli.main(["note", str(verdict)]) == 0
+        assert cli.main(["gitlab", "note", str(verdict)]) == 0
     bodies = [note["body"] for note in gitlab.notes]
     assert bodies == ["somebody's own note", "<!-- evmperf verdict-am64x -->\nsame"]
     assert capsys.readouterr().out.splitlines()[-1] == "note of verdict-am64x replaced"
@@ -331,7 +331,7 @@ def test_a_wrong_token_is_named_and_not_shown(gitlab, monkeypatch, tmp_path, cap
     monkeypatch.setenv(TOKEN_VARIABLE, "s3cret")
     verdict = tmp_path / "verdict.md"
     verdict.write_text("worse")
-    assert cli.main(["note", str(verdict)]) == 3
+    assert cli.main(["gitlab", "note", str(verdict)]) == 3
     said = capsys.readouterr().err
     assert "GitLab answers 401" in said
     assert "s3cret" not in said
@@ -339,7 +339,7 @@ def test_a_wrong_token_is_named_and_not_shown(gitlab, monkeypatch, tmp_path, cap
 
 def test_outside_a_merge_request_there_is_no_note(monkeypatch, tmp_path, capsys):
     monkeypatch.delenv("CI_MERGE_REQUEST_IID", raising=False)
-    assert cli.main(["note", str(tmp_path / "any.md")]) == 0
+    assert cli.main(["gitlab", "note", str(tmp_path / "any.md")]) == 0
     assert capsys.readouterr().out == "no merge request: no note\n"
 
 

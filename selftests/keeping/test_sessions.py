@@ -183,7 +183,7 @@ def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
     board.pace_s = 1.0
     session = measure("--give-way")
     until(lambda: board.typed[-1:] == ["boot"])
-    words = [sys.executable, "-m", "evmperf.commands.cli.main", "who"]
+    words = [sys.executable, "-m", "evmperf.commands.cli.main", "lab", "who"]
     with asking({**lab.environment, "LG_USERNAME": "ada"}, "one", "I need it", "--for", "1h") as ada:
         until(lambda: "by me on here (run scripted-evm-" in ada.said)
         who = subprocess.run(

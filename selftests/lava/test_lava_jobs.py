@@ -228,7 +228,7 @@ def test_the_virtual_evm_with_a_card_switch_is_flashed_by_its_commands(lava, tmp
     host, write, dut = commands[1:]
     assert commands[0] == "{POWER_OFF_COMMAND}"
     assert host == "curl -sSf -X PUT -d host http://127.0.0.1:7008/card/0"
-    assert write.startswith("evmperf image {IMAGE} --write ")
+    assert write.startswith("evmperf image show {IMAGE} --write ")
     assert dut.endswith("-d dut http://127.0.0.1:7008/card/0")
     plain = yaml.safe_load(lava.templates.get_template("evm-virtual.jinja2").render())
     assert "flasher" not in plain["actions"]["deploy"]["methods"]

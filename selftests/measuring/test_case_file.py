@@ -23,7 +23,7 @@ def test_a_case_is_packed_read_and_reproduced(
     first = measuring(f"{CASE[0]} and {CASE[1]}")
     assert first.wait() == 0, first.last_sentence
     file, results = tmp_path / "problem.evmperf", tmp_path / "again"
-    assert main(["case", str(first.folder), " ".join(CASE), "-o", str(file)]) == 0
+    assert main(["case", "pack", str(first.folder), " ".join(CASE), "-o", str(file)]) == 0
     (packed,) = spool.read_results(casefile.unpack(file))
     assert (packed.benchmark, packed.case) == CASE
     assert packed.samples
@@ -34,7 +34,7 @@ def test_a_case_is_packed_read_and_reproduced(
         ["compare", str(file), str(first.folder)],
     ):
         assert main(command) in (0, 5, 6)
-    status = main(["reproduce", str(file), "--lg-env", str(env_file), f"--results={results}"])
+    status = main(["case", "measure", str(file), "--lg-env", str(env_file), f"--results={results}"])
     (folder,) = (path.parent for path in results.glob("*/run.json"))
     (again,) = spools.cases_of(folder)
     assert (again.benchmark, again.case, again.profile) == (*CASE, packed.profile)

@@ -63,7 +63,7 @@ def test_the_wheel_brings_everything_that_measuring_needs(installed, lab):
     for words in (
         ["lava", "render", "am64x", "-k", "emmc_vfat"],
         ["guide", "--release", "11.01", "--from", "baselines"],
-        ["nightly", "--boards", "am64x"],
+        ["gitlab", "pipeline", "--boards", "am64x"],
         ["help", "boot"],
     ):
         done = run(installed / "evmperf", *words, cwd=lab)

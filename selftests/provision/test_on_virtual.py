@@ -268,7 +268,7 @@ def stop(self, what, done, whole):
         print("half", flush=True)
         __import__("time").sleep(60)
 provision.ProgressBar.progress = stop
-main(["provision", *sys.argv[1:]])
+main(["image", "install", *sys.argv[1:]])
 """
 
 

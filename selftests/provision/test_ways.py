@@ -62,8 +62,10 @@ def test_the_command_writes_a_card_in_a_reader(tmp_path, capsys, monkeypatch):
     card = used_card(tmp_path / "card", 10 * imagelab.MIB)
     packed = imagelab.pack(raw, "zst")
     for written in (raw.stat().st_size >> 10, 0):
-        assert cli.main(["image", str(packed), "--write", str(card)]) == 0
+        assert cli.main(["image", "show", str(packed), "--write", str(card)]) == 0
         assert f"{card}: {written} KiB written, " in capsys.readouterr().out
     assert_equal(card, raw)
-    assert cli.main(["image", str(packed), "--write", str(tmp_path / "none")]) == ExitStatus.LAB_BROKEN
+    assert (
+        cli.main(["image", "show", str(packed), "--write", str(tmp_path / "none")]) == ExitStatus.LAB_BROKEN
+    )
     assert "is missing" in capsys.readouterr().err

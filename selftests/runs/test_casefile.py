@@ -150,7 +150,7 @@ def test_a_release_is_no_address(run):
 
 def test_commands_read_it(run, tmp_path, capsys):
     file = tmp_path / "problem.evmperf"
-    assert main(["case", str(run), "emmc_raw_fio_1g 4k", "-o", str(file)]) == 0
+    assert main(["case", "pack", str(run), "emmc_raw_fio_1g 4k", "-o", str(file)]) == 0
     said = capsys.readouterr().out.strip().splitlines()
     assert len(said[said.index("") + 1 :]) == 5
     assert "read-ahead" in said[-2]
@@ -159,7 +159,7 @@ def test_commands_read_it(run, tmp_path, capsys):
     (answer,) = why.explain(Why(folder=str(run_folder(str(file), tmp_path)), case="4k")).answers
     assert [cause.rule for cause in answer.causes] == ["read-ahead"]
     assert main(["compare", str(file), str(run)]) in (0, 1, 5, 6)
-    assert main(["case", str(run), "emmc_raw_fio_1g 9k", "-o", str(file)]) == 4
+    assert main(["case", "pack", str(run), "emmc_raw_fio_1g 9k", "-o", str(file)]) == 4
 
 
 def good():

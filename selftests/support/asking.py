@@ -1,4 +1,4 @@
-"""`evmperf ask` in a process of its own, as a person at a terminal."""
+"""`evmperf lab ask` in a process of its own, as a person at a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Asker:
 
     def __init__(self, environment: Mapping[str, str], words: tuple[str, ...]) -> None:
         self.log = Path(tempfile.mkdtemp(prefix="asker-"), "log")
-        command = ["env", "--default-signal=INT", sys.executable, "-u", "-m", "evmperf", "ask", *words]
+        command = ["env", "--default-signal=INT", sys.executable, "-u", "-m", "evmperf", "lab", "ask", *words]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 command, cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT, env=dict(environment)

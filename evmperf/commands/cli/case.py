@@ -1,4 +1,4 @@
-"""`evmperf case` and `reproduce`: one case packed to post, and measured again."""
+"""`evmperf case`: one case packed to post, and measured again."""
 
 import argparse
 import socket
@@ -6,16 +6,18 @@ from pathlib import Path
 
 from evmperf.commands.app import judging, why
 from evmperf.commands.app.requests import Reproduce, Why
-from evmperf.commands.cli.arguments import RESULTS, RUN, argument, command, requested
+from evmperf.commands.cli.arguments import RESULTS, RUN, argument, command, group, requested
 from evmperf.measure.runs import casefile, history, spool
 from evmperf.model.errors import LabError
 from evmperf.model.outlets import line
 from evmperf.model.stats import rounded
 from evmperf.publish.pages import look
 
+group("case", "One case of a run as a file, and its measurement on another board (docs/ab.md).")
+
 
 @command(
-    "case",
+    "case pack",
     RUN,
     RESULTS,
     argument("case", help="BENCHMARK CASE, as one word in quotes"),
@@ -24,7 +26,7 @@ from evmperf.publish.pages import look
 def _case(options: argparse.Namespace) -> None:
     """Pack one case of a run into a file to post: samples, raw outputs, facts, state, console. Host names,
     addresses, MACs, serial numbers and keys are replaced; the file's content is listed. `evmperf show`,
-    `why`, `compare` and `reproduce` read the file.
+    `why`, `compare` and `case measure` read the file.
     """
     folder = history.run_folder(options.run, options.results)
     benchmark, _, case = options.case.partition(" ")
@@ -42,7 +44,7 @@ def _case(options: argparse.Namespace) -> None:
 
 
 @command(
-    "reproduce",
+    "case measure",
     argument("file", type=Path, metavar="FILE.evmperf"),
     argument("--lg-env", dest="board", metavar="BOARD.yaml", required=True),
     RESULTS,

@@ -1,4 +1,4 @@
-"""`evmperf who`, `ask` and `health`: who has which board, and which ones fail."""
+"""`evmperf lab`: who has which board, and which ones fail."""
 
 import argparse
 import contextlib
@@ -14,6 +14,7 @@ from evmperf.commands.cli.arguments import (
     command,
     coordinator,
     duration,
+    group,
     tell,
 )
 from evmperf.commands.cli.terminal import width
@@ -29,7 +30,10 @@ _LOOK_S = 2.0
 """How often a board that was asked for is looked at."""
 
 
-@command("who", COORDINATOR)
+group("lab", "The boards of a lab: who has which, and which ones fail (docs/lab-at-scale.md).")
+
+
+@command("lab who", COORDINATOR)
 def _who(options: argparse.Namespace) -> None:
     """Shows the boards that are held on this host and, with a coordinator, at all its places: holder, run,
     since when, what is measured, expected end.
@@ -47,9 +51,9 @@ def _who(options: argparse.Namespace) -> None:
 
 
 @command(
-    "ask",
+    "lab ask",
     COORDINATOR,
-    argument("place", help="as `evmperf who` lists it"),
+    argument("place", help="as `evmperf lab who` lists it"),
     argument("message", nargs="*", help='default: "may I have it?"'),
     argument("--for", dest="for_s", type=duration, default=3600.0, metavar="TIME", help="default: 1h"),
     argument("--wait", type=duration, default=3600.0, metavar="TIME", help="for the board (default: 1h)"),
@@ -104,7 +108,7 @@ def _run_on(board: Wanted) -> str:
 
 
 @command(
-    "health",
+    "lab health",
     COORDINATOR,
     RESULTS,
     argument("do", nargs="?", default="list", choices=["list", "clear"]),
@@ -124,9 +128,9 @@ def _health(options: argparse.Namespace) -> None:
             print("all boards are well")
         return
     if not options.place:
-        raise UsageError("health clear: which board? `evmperf health` lists them")
+        raise UsageError("health clear: which board? `evmperf lab health` lists them")
     if options.place not in known:
-        raise UsageError(f"no failures of {options.place}: `evmperf health` lists boards with failures")
+        raise UsageError(f"no failures of {options.place}: `evmperf lab health` lists boards with failures")
     local = register.of(Wanted(options.place)) != Health()
     register.keep(Wanted(options.place, "" if local else address), Health())
     print(f"{options.place} is cleared: nights use it again")

@@ -26,6 +26,13 @@ lines of the first group and names of the others.
 
 _ROOM = "evmperf.commands.cli"
 
+_RENAMED = {
+    **{old: f"lab {old}" for old in ("who", "ask", "health")},
+    **{"nightly": "gitlab pipeline", "note": "gitlab note"},
+    **{"provision": "image install", "reproduce": "case measure"},
+}
+"""Commands of 0.2 and what they are called now; for one version."""
+
 _EXTRAS = {
     **dict.fromkeys(("docutils", "matplotlib", "sphinx", "weasyprint"), "guide"),
     "duckdb": "store",
@@ -39,6 +46,9 @@ class _Parser(argparse.ArgumentParser):
     """argparse, with the exit status of a wrong call that all our commands have."""
 
     def error(self, message: str) -> NoReturn:
+        words = sys.argv[1:2]
+        if renamed := _RENAMED.get(words[0] if words else ""):
+            self.exit(ExitStatus.USAGE, f"evmperf: `evmperf {words[0]}` is `evmperf {renamed}` now\n")
         self.print_usage(sys.stderr)
         self.exit(ExitStatus.USAGE, f"{self.prog}: error: {message}\n")
 

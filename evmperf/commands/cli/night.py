@@ -1,4 +1,4 @@
-"""`evmperf night`, `nightly` and `note`: nights on this host, or in a GitLab pipeline."""
+"""`evmperf night` and `gitlab`: nights on this host, or in a GitLab pipeline."""
 
 import argparse
 import os
@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.boards import yamlfile
-from evmperf.commands.cli.arguments import IDENTITY, argument, command, requested, show
+from evmperf.commands.cli.arguments import IDENTITY, argument, command, group, requested, show
 from evmperf.commands.gitlab import pipeline
 from evmperf.commands.gitlab.note import MergeRequest
 from evmperf.commands.night import night, plan
 from evmperf.model.errors import UsageError
+
+group("gitlab", "GitLab: the pipeline of a night, and notes on merge requests (docs/lava.md).")
 
 
 @command(
@@ -40,7 +42,7 @@ def _night(options: argparse.Namespace) -> int:
 
 
 @command(
-    "nightly",
+    "gitlab pipeline",
     argument("plan", nargs="?", type=Path, metavar="PLAN.yaml", help="default: the boards of the options"),
     argument("--over", default="labgrid", variable="EVMPERF_OVER", help="labgrid, lava-host or lava-native"),
     argument(
@@ -108,7 +110,7 @@ def _run_nightly(options: argparse.Namespace) -> None:
 
 def _plan(options: argparse.Namespace, over: pipeline.Over) -> plan.NightPlan:
     data: dict[str, Any] = {}
-    where, stem = "evmperf nightly", "nightly"
+    where, stem = "evmperf gitlab pipeline", "nightly"
     if options.plan:
         where, stem = str(options.plan), options.plan.stem
         data = yamlfile.read(options.plan)
@@ -125,7 +127,7 @@ def _plan(options: argparse.Namespace, over: pipeline.Over) -> plan.NightPlan:
     return plan.checked(data, where, stem, parts=over is pipeline.Over.LAVA_NATIVE)
 
 
-@command("note", argument("files", nargs="+", type=Path, metavar="FILE"))
+@command("gitlab note", argument("files", nargs="+", type=Path, metavar="FILE"))
 def _run_note(options: argparse.Namespace) -> None:
     """Puts Markdown files into notes of the pipeline's merge request, one note per file; the next
     pipeline replaces them. Does nothing outside a merge request.

@@ -1,4 +1,4 @@
-"""The commands `evmperf image` and `evmperf provision`: images, and putting them on boards."""
+"""The commands `evmperf image show` and `evmperf image install`: images, and putting them on boards."""
 
 import argparse
 import contextlib
@@ -15,14 +15,17 @@ from evmperf.commands.cli.arguments import (
     JSON,
     argument,
     command,
+    group,
     requested,
 )
 from evmperf.commands.cli.terminal import own
 from evmperf.model.replies import Remark, Reply
 
+group("image", "Images: what one holds, and putting one on a board (docs/provisioning.md).")
+
 
 @command(
-    "image",
+    "image show",
     BOARD_OPTION,
     JSON,
     argument("image", metavar="IMAGE"),
@@ -53,7 +56,7 @@ def _image(options: argparse.Namespace) -> None:
 
 
 @command(
-    "provision",
+    "image install",
     BOARD,
     COORDINATOR,
     argument("image", metavar="IMAGE"),

@@ -287,7 +287,7 @@ class NightConductor:
             if health.state is not HealthState.BAD:
                 return wanted
             raise UsageError(
-                f"{wanted.place} is bad ({health.why}): `evmperf health clear {wanted.place}` "
+                f"{wanted.place} is bad ({health.why}): `evmperf lab health clear {wanted.place}` "
                 f"when it is repaired"
             )
         if not wanted.coordinator:

@@ -32,7 +32,7 @@ class HealthState(enum.StrEnum):
     SUSPECT = "suspect"
     """Its next use begins with a health check."""
     BAD = "bad"
-    """Not used until `evmperf health clear`."""
+    """Not used until `evmperf lab health clear`."""
 
 
 @dataclass(frozen=True)

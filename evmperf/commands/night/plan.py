@@ -1,6 +1,6 @@
 """The plan of a night: what to measure within which limits, from a YAML file or a command's options.
 
-`evmperf night` measures it itself or over LAVA, `evmperf nightly` makes GitLab's pipeline of it.
+`evmperf night` measures it itself or over LAVA, `evmperf gitlab pipeline` makes GitLab's pipeline of it.
 docs/lab-at-scale.md describes it for people.
 """
 

@@ -225,7 +225,7 @@ class Claim(KeeperLink):
             raise BoardLost(self.lost)
 
     def doing(self, what: str, until: float = 0.0) -> None:
-        """Report the current case and the expected end, for `evmperf who`."""
+        """Report the current case and the expected end, for `evmperf lab who`."""
         self.say("doing", what=what, until=until)
 
     def await_taker(self, seconds: float) -> None:

@@ -128,7 +128,7 @@ class Keeper:
         if not board.coordinator and not board.devices:
             known = {hold.wanted.place: hold.wanted for hold in self._taking.holds}
             if board.place not in known:
-                raise UsageError(f"no one on this host holds a board {board.place!r}: see `evmperf who`")
+                raise UsageError(f"no one on this host holds a board {board.place!r}: see `evmperf lab who`")
             board = known[board.place]
         hold = Hold(board, who, until, deadline, priority, grace_s, ask)
         hold.parties.add(client.send)

@@ -152,7 +152,7 @@ def refusal(place: str, record: HoldRecord | None) -> str:
     """Why a board is unavailable, and the remedy."""
     return (
         f"{place} is {who_holds(record)}: wait for it with --wait 30m, or ask for it with "
-        f"`evmperf ask {place} MESSAGE`"
+        f"`evmperf lab ask {place} MESSAGE`"
     )
 
 

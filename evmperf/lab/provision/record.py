@@ -121,7 +121,7 @@ def with_images(sides: Sequence[Sequence[str]], board: Board) -> list[list[str]]
         without = variation.parse(sides[images.index(None)])
         raise UsageError(
             f"{without}: the image on {board.name} is unknown: write image:FILE for each "
-            f"side, or write an image with `evmperf provision` first"
+            f"side, or write an image with `evmperf image install` first"
         )
     return [
         list(side) if image or known is None else [f"image:{known.file}", *side]
