@@ -137,7 +137,8 @@ def sides(folder: Path, against: WantedBaseline, source: RunSource, judgement: J
     else:
         earlier = _earlier(read_run(folder), source)[-int(against.value) :]
         names = [entry.run.id for entry in earlier]
-        first = min((names.index(v.since) for v in worse if v.since in names), default=len(names))
+        goods = [v.alarm.good for v in worse if v.alarm]
+        first = min((names.index(good) + 1 for good in goods if good in names), default=len(names))
     if not first:
         return Sides()
     there = [_files(entry, folder) for entry in earlier]
@@ -264,8 +265,9 @@ def _record(verdict: Verdict, driver: str, against: str) -> VerdictRecord:
         reason=explained(verdict),
         baseline=against,
         change=verdict.change,
-        level_since=verdict.since if verdict.confirmed else "",
         was=verdict.baseline,
         tolerance=verdict.tolerance,
         why=verdict.why,
+        code=str(verdict.reason),
+        alarm=verdict.alarm,
     )

@@ -1,21 +1,23 @@
-"""One cause, one alarm: what moved in the same night, and what else is different since."""
+"""One cause, one alarm: what moved in the same night, and what else changed then."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evmperf.benchmarks import control, wording
+from evmperf.benchmarks import wording
 from evmperf.model.facts import HOST_LOADED, Facts
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
 from evmperf.model.verdict import Outcome, Verdict, VerdictCause
 
-_NEAR = 2
+_NEAR = 3
 """Nights by which the date of a change in a noisy series may be off, either way."""
 _MANY = 3
 """Benchmarks that have nothing in common but board and lab."""
 _WARMER = 10.0
 """Degrees Celsius that are no accident."""
+_SHOWN = 40
+"""Characters of a fact that are shown."""
 _FACTS = (
     "release provisioned image kernel command_line uboot dtb governor place board_revision cards nvme "
     "packages lab evmperf_revision"
@@ -30,41 +32,46 @@ def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[VerdictCaus
     places = {run.id: number for number, run in enumerate(runs)}
     moved = [v for v in verdicts if v.outcome in (Outcome.WORSE, Outcome.BETTER)]
     slow = [v for v in moved if v.slow]
-    left = {v.key: (v, places[v.since]) for v in moved if not v.slow and v.since in places}
-    groups = [(slow, min(places.get(v.since, 0) for v in slow))] if slow else []
+    left = [(v, places[v.since]) for v in moved if not v.slow and v.since in places]
+    found = [_slow(slow, runs, places)] if slow else []
     while left:
-        counts = Counter(place for _, place in left.values())
-        most = max(counts, key=lambda at: (sum(counts[at + n] for n in range(-_NEAR, _NEAR + 1)), counts[at]))
-        mine = [v for v, place in left.values() if abs(place - most) <= _NEAR]
-        groups.append((mine, most))
-        left = {key: entry for key, entry in left.items() if abs(entry[1] - most) > _NEAR}
-    found = [
-        VerdictCause(
-            runs[at].id,
-            mine is slow,
-            [v.key for v in mine],
-            sum(v.outcome is Outcome.WORSE for v in mine),
-            _suspects(mine, runs[max(at - 1, 0)], runs[at])
-            if mine is not slow
-            else ["too slow to be seen in one night; compare with the oldest runs"],
-        )
-        for mine, at in groups
-    ]
+        # The date that most have; what begins some nights before or after it is dated wrong, and joins.
+        ((most, _),) = Counter(place for _, place in left).most_common(1)
+        mine = [(v, place) for v, place in left if abs(place - most) <= _NEAR]
+        left = [(v, place) for v, place in left if abs(place - most) > _NEAR]
+        members = [v for v, _ in mine]
+        suspects = _suspects(members, Counter(place for _, place in mine), most, runs)
+        found.append(_cause(members, runs[most].id, False, suspects))
     return sorted(found, key=lambda cause: (-cause.worse, -len(cause.members)))
 
 
-def _suspects(members: Sequence[Verdict], before: Run, run: Run) -> list[str]:
+def _cause(members: Sequence[Verdict], since: str, slow: bool, suspects: Sequence[str]) -> VerdictCause:
+    worse = sum(v.outcome is Outcome.WORSE for v in members)
+    return VerdictCause(since, slow, [v.key for v in members], worse, suspects)
+
+
+def _slow(members: Sequence[Verdict], runs: Sequence[Run], places: dict[str, int]) -> VerdictCause:
+    first = runs[min(places.get(v.since, 0) for v in members)]
+    return _cause(members, first.id, True, ["too slow to be seen in one night; compare with the oldest runs"])
+
+
+def _suspects(members: Sequence[Verdict], dates: Counter[int], most: int, runs: Sequence[Run]) -> list[str]:
+    """What changed in a night in which members began, the night that most began in first."""
     moved = [
         f"{wording.metric(v.key.metric)} {percent(v.change)}"
         for v in members
-        if v.key.benchmark == control.NAME and v.change is not None
+        if v.control and v.change is not None
     ]
-    board = [f"the board changed: {', '.join(moved)}, too"] if moved else []
-    now, was = (one.facts.host_load or 0.0 for one in (run, before))
-    loaded = f"the lab's host was loaded ({now:.1f} processes a processor, {was:.1f} before)"
-    # It had more to do than it has processors, and than before.
-    load = [loaded] if now >= HOST_LOADED and now >= 2 * was else []
-    if found := [*board, *load, *dict.fromkeys(_differences(before, run))]:
+    found = [f"the board changed: {', '.join(moved)}, too"] if moved else []
+    for at in sorted(range(max(min(dates), 1), max(dates) + 1), key=lambda at: (abs(at - most), -dates[at])):
+        before, run = runs[at - 1], runs[at]
+        now, was = (one.facts.host_load or 0.0 for one in (run, before))
+        if at == most and now >= HOST_LOADED and now >= 2 * was:
+            # It had more to do than it has processors, and than before.
+            found.append(f"the lab's host was loaded ({now:.1f} processes a processor, {was:.1f} before)")
+        there = list(dict.fromkeys(_differences(before, run)))
+        found += there if at == most else [f"{one}, in {run.id}" for one in there]
+    if found:
         return found
     names = {v.key.benchmark for v in members}
     if len(names) >= _MANY:
@@ -72,18 +79,18 @@ def _suspects(members: Sequence[Verdict], before: Run, run: Run) -> list[str]:
     return [f"nothing known differs: look at {', '.join(sorted(names))} first"]
 
 
-def _differences(before: Run, run: Run) -> list[str]:
+def _differences(before: Run, run: Run) -> Iterator[str]:
     ours: dict[str, Any] = {**run.facts.to_dict(), "release": run.release}
     theirs: dict[str, Any] = {**before.facts.to_dict(), "release": before.release}
-    found = [
-        f"{_NAMES.get(fact, fact.replace('_', ' '))} differs"
-        for fact in _FACTS.split()
-        if fact in ours and fact in theirs and _what(ours[fact]) != _what(theirs[fact])
-    ]
+    for fact in _FACTS.split():
+        if fact in ours and fact in theirs and _what(ours[fact]) != _what(theirs[fact]):
+            name = _NAMES.get(fact, fact.replace("_", " "))
+            old, new = theirs[fact], ours[fact]
+            plain = isinstance(old, str) and isinstance(new, str) and len(old + new) <= 2 * _SHOWN
+            yield f"{name} differs ({old} to {new})" if plain else f"{name} differs"
     warm, was = _temperature(run.facts), _temperature(before.facts)
     if warm is not None and was is not None and abs(warm - was) >= _WARMER:
-        found.append(f"temperature differs ({warm:.0f} °C, not {was:.0f} °C)")
-    return found
+        yield f"temperature differs ({warm:.0f} °C, not {was:.0f} °C)"
 
 
 def _what(fact: Any) -> Any:

@@ -9,9 +9,12 @@ import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import structs
+
 from evmperf.benchmarks import catalogue, control
 from evmperf.judge.experiment import Experiment
 from evmperf.measure.runs import spool
+from evmperf.model.alarm import AlarmState
 from evmperf.model.change import Change, Comparison, Decision
 from evmperf.model.errors import UsageError
 from evmperf.model.run import Run
@@ -124,13 +127,19 @@ def _settled(verdict: Verdict, change: Change | None, since: str) -> tuple[str, 
         return _OPEN, replace(verdict, why=f"{_OPEN}: {image} has no such figure")
     bounds = f"{_text(change, change.low)} to {_text(change, change.high)}"
     if change.decision is Decision.WORSE:
-        return _CONFIRMED, replace(verdict, confirmed=True, why=f"{_CONFIRMED} by {image}: {bounds}")
+        confirmed = _told(verdict, AlarmState.CONFIRMED)
+        return _CONFIRMED, replace(confirmed, why=f"{_CONFIRMED} by {image}: {bounds}")
     if change.decision is Decision.UNKNOWN:
         return _OPEN, replace(verdict, why=f"{_OPEN} by {image}: {bounds}")
     # What is shown to be less than the alarm is the same only within the margin of all that is.
     same = max(-change.low, change.high) <= (WITHIN_POINTS if change.in_points else WITHIN)
     outcome = Outcome.SAME if same else Outcome.UNKNOWN
-    return _DISMISSED, replace(verdict, outcome=outcome, why=f"{_DISMISSED}: {image} shows {bounds}")
+    taken_back = _told(verdict, AlarmState.WITHDRAWN)
+    return _DISMISSED, replace(taken_back, outcome=outcome, why=f"{_DISMISSED}: {image} shows {bounds}")
+
+
+def _told(verdict: Verdict, state: AlarmState) -> Verdict:
+    return replace(verdict, alarm=structs.replace(verdict.alarm, state=state) if verdict.alarm else None)
 
 
 def _text(change: Change, value: float) -> str:

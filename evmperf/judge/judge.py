@@ -6,6 +6,7 @@ all, a run raises any alarm with at most that probability, given noise like a no
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,26 +15,20 @@ from types import MappingProxyType
 
 import numpy as np
 
+from evmperf.benchmarks import control
 from evmperf.guides.published import artefacts, declared, steady
 from evmperf.guides.published.declared import tables
-from evmperf.judge import accepted, beside, shift
+from evmperf.judge import accepted, beside, life, shift
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.nights import EarlierNight, pasts, unlike
 from evmperf.model import comparable as facets
+from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Figure, Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.stats import share_text
 from evmperf.model.units import Unit
-from evmperf.model.verdict import (
-    HISTORY,
-    NO_COUNTERPART,
-    WITHIN,
-    WITHIN_POINTS,
-    Outcome,
-    Verdict,
-    by_severity,
-)
+from evmperf.model.verdict import HISTORY, WITHIN, WITHIN_POINTS, Outcome, Reason, Verdict, by_severity
 
 LEVEL = 0.12
 """Share of false alarms of a comparison with single figures, where nobody says otherwise."""
@@ -58,7 +53,8 @@ class Subject:
     def verdict(self, key: Key, outcome: Outcome, why: str = "") -> Verdict:
         """A verdict on one metric, without a comparison yet."""
         figure = self.figures[key]
-        return Verdict(key, outcome, figure.unit, better(key), figure.centre, why=why)
+        mine = key.benchmark == control.NAME
+        return Verdict(key, outcome, figure.unit, better(key), figure.centre, why=why, control=mine)
 
 
 def against_figures(
@@ -81,7 +77,8 @@ def against_figures(
     shown = _shown_only((subject.run, subject.figures), (their_run, theirs))
     for key, figure in subject.figures.items():
         if key not in known:
-            verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, NO_COUNTERPART))
+            verdict = subject.verdict(key, Outcome.NOT_COMPARABLE, "the baseline has none")
+            verdicts.append(replace(verdict, reason=Reason.NO_COUNTERPART))
             continue
         run, other = known[key]
         verdict = replace(subject.verdict(key, Outcome.SAME), baseline=other.centre)
@@ -181,67 +178,99 @@ def _series(subject: Subject, history: Iterable[EarlierNight]) -> tuple[list[Jud
             count = len(past.values)
             runs = f"{count} earlier run{'s' * (count != 1)}" if count else "first run"
             why = past.why or f"{runs}: {shift.FEWEST} are needed"
-            verdicts.append(subject.verdict(key, Outcome.NOT_COMPARABLE, why))
+            accepted_alarm = past.alarm if past.alarm and not past.alarm.is_open else None
+            verdict = replace(subject.verdict(key, Outcome.NOT_COMPARABLE, why), alarm=accepted_alarm)
+            verdicts.append(replace(verdict, reason=Reason.FEW_NIGHTS))
         else:
-            verdict = replace(
-                subject.verdict(key, Outcome.SAME), closed=past.closed(subject.figures[key].centre)
-            )
-            series.append(JudgedSeries(verdict, past.values, [*past.runs, subject.run.id]))
+            ids = [*past.runs, subject.run.id]
+            series.append(JudgedSeries(subject.verdict(key, Outcome.SAME), past.values, ids, past.alarm))
     return series, verdicts
 
 
 @dataclass(frozen=True)
 class JudgedSeries:
     """A metric's history: at least `shift.FEWEST` values before that of the verdict, oldest first;
-    `runs` are their ids and, last, that of the verdict.
+    `runs` are their ids and, last, that of the verdict. `alarm` is that of the night before.
     """
 
     verdict: Verdict
     values: Sequence[float]
     runs: Sequence[str]
+    alarm: MetricAlarm | None = None
 
 
 def latest(series: Sequence[JudgedSeries], level: float = shift.LEVEL) -> list[Verdict]:
-    """Judge the verdicts' own values by what came before, all together."""
-    if not series:
-        return []
-    rows = [[*row.values, row.verdict.value or 0.0] for row in series]
-    found = shift.judge(rows, level, [_WORSE_SIDE[row.verdict.better] for row in series])
-    limit = _limit([one.p for one in found], level)
-    alone = _limit([one.alone for one in found], level)
-    return [
-        _latest(row, one, one.p <= limit, one.alone <= alone) for row, one in zip(series, found, strict=True)
-    ]
+    """Judge the verdicts' own values by what came before, all together; an open alarm goes on."""
+    known = [_followed(row) for row in series]
+    fresh = [row for row, verdict in zip(series, known, strict=True) if verdict is None]
+    rows = [[*row.values, row.verdict.value or 0.0] for row in fresh]
+    found = shift.judge(rows, level, [_WORSE_SIDE[row.verdict.better] for row in fresh]) if fresh else []
+    # Others that have just begun to differ make a change likelier.
+    new = [0.0 for v in known if v and v.alarm and v.alarm.nights <= _NEW and v.outcome is not Outcome.SAME]
+    limit = _limit([*new, *(one.p for one in found)], level)
+    suspected = _limit([*new, *(one.p for one in found)], _SUSPECTED * level)
+    judged = iter(
+        _fresh(row, one, one.p <= limit or one.at_once, one.odd or one.p <= suspected)
+        for row, one in zip(fresh, found, strict=True)
+    )
+    return [verdict or next(judged) for verdict in known]
 
 
 _WORSE_SIDE = {Direction.LOWER: 1, Direction.HIGHER: -1, Direction.NONE: 0}
+_NEW = 3
+"""Nights of an alarm that is new."""
+_SUSPECTED = 1.5
+"""Times the share of false alarms up to which a difference is suspected."""
 
 
-def _latest(row: JudgedSeries, found: shift.Shift, sure: bool, suspect: bool) -> Verdict:
+def _followed(row: JudgedSeries) -> Verdict | None:
+    """The verdict on a figure with an open alarm; None for one without."""
+    if row.alarm is None or not row.alarm.is_open or row.alarm.since not in row.runs[:-1]:
+        return None
+    value = row.verdict.value or 0.0
+    first = row.runs.index(row.alarm.since)
+    good = (row.alarm.size > 0) is (row.verdict.better is Direction.HIGHER)
+    alarm = life.followed(row.alarm, life.Window([*row.values, value], row.runs, first), good)
+    verdict = replace(
+        row.verdict,
+        baseline=alarm.level,
+        alarm=alarm,
+        why=alarm.story(),
+        reason=Reason.ALARM,
+        history=tuple(row.values[-HISTORY:]),
+    )
+    if alarm.state is AlarmState.RECOVERED:
+        farthest = abs(value - alarm.level) + 1.96 * alarm.spread * abs(alarm.level)
+        told = _same_or_unknown(verdict, farthest)
+        return replace(told, why=alarm.story(), reason=Reason.ALARM)
+    if alarm.doubt:
+        why = f"{alarm.story()}; tonight does not bear it out, later nights decide"
+        return replace(verdict, outcome=Outcome.UNKNOWN, why=why, reason=Reason.RECOVERING)
+    return replace(verdict, outcome=Outcome.BETTER if good else Outcome.WORSE)
+
+
+def _fresh(row: JudgedSeries, found: shift.Shift, sure: bool, suspect: bool) -> Verdict:
     verdict = replace(
         row.verdict,
         baseline=found.level,
-        tolerance=found.seen * abs(found.level),
+        tolerance=found.seen * abs(found.level) if math.isfinite(found.seen) else None,
         p=found.p,
         history=tuple(row.values[-HISTORY:]),
+        alarm=row.alarm if row.alarm and not row.alarm.is_open else None,
     )
     value = found.level + found.off * abs(found.level)
     moved = changed(verdict, value)
-    if moved.outcome is not Outcome.SAME and (sure or suspect):
-        since = row.runs[-found.nights]
-        if not sure:
-            why = "suspected: off by no more than such figures were before; later nights decide"
-            return replace(verdict, outcome=Outcome.UNKNOWN, suspect=True, why=why, closed="")
-        why = f"slowly, {share_text(abs(found.off))} in all" if found.slow else ""
+    if moved.outcome is not Outcome.SAME and sure:
+        alarm = life.opened(found, row.runs)
         # That of one night says nothing of a change that several nights showed.
         tolerance = moved.tolerance if abs(found.off) > found.seen else None
-        return replace(moved, since=since, why=why, slow=found.slow, tolerance=tolerance, closed="")
+        return replace(moved, why=alarm.story(), reason=Reason.ALARM, alarm=alarm, tolerance=tolerance)
+    if moved.outcome is not Outcome.SAME and suspect:
+        why = "suspected: off by no more than such figures were before; later nights decide"
+        alarm = life.opened(found, row.runs, AlarmState.SUSPECTED)
+        return replace(verdict, outcome=Outcome.UNKNOWN, why=why, reason=Reason.SUSPECTED, alarm=alarm)
     lasting = f" in one night, {share_text(found.lasting)} if it lasts"
-    verdict = _same_or_unknown(verdict, found.proven * abs(found.level), lasting)
-    if not verdict.closed:
-        return verdict
-    gone = f"the alarm of {verdict.closed} went away"
-    return replace(verdict, why="; ".join(filter(None, (gone, verdict.why))))
+    return _same_or_unknown(verdict, found.proven * abs(found.level), lasting)
 
 
 def _incomparable(subject: Subject, figure: Figure, run: Run, theirs: Mapping[Key, Figure]) -> str:
@@ -309,7 +338,7 @@ def _same_or_unknown(verdict: Verdict, farthest: float, more: str = "") -> Verdi
     if seen is not None:
         size = share_text(seen / baseline) if baseline else f"{seen:g} {verdict.unit}"
         why = f"a change {'under' if size[0].isdigit() else 'of'} {size}{more} would not show"
-    return replace(verdict, outcome=Outcome.UNKNOWN, why=why)
+    return replace(verdict, outcome=Outcome.UNKNOWN, why=why, reason=Reason.NOISE if why else Reason.OTHER)
 
 
 def changed(verdict: Verdict, value: float | None) -> Verdict:

@@ -14,20 +14,21 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from evmperf.guides.published import source, steady
 from evmperf.judge import accepted
 from evmperf.judge.accepted import Accepted
-from evmperf.judge.spread import FEWEST
+from evmperf.judge.shift import FEWEST
 from evmperf.measure.runs.history import StoredRun, Taken
 from evmperf.measure.runs.spool import RECORDS, VERDICTS, leave_out
 from evmperf.model import comparable as facets
 from evmperf.model import limits
+from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.comparable import Facets
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.results import Result
 from evmperf.model.run import Run
-from evmperf.model.verdict import Outcome
 
 
 class Past(NamedTuple):
@@ -46,13 +47,11 @@ class Past(NamedTuple):
 
 @dataclass(frozen=True)
 class EarlierNight:
-    """One earlier run. `told` is what was said of its figures, where its records are at hand: the relative
-    change of an alarm (0: there was none), and from which run on a confirmed change is the level.
-    """
+    """One earlier run, and the alarms of its figures as they were after its judging."""
 
     run: Run
     figures: Mapping[Key, Past]
-    told: Mapping[Key, tuple[float, str]] = field(default_factory=dict)
+    alarms: Mapping[Key, MetricAlarm] = field(default_factory=dict)
 
 
 class _Sample(msgspec.Struct, gc=False):
@@ -74,9 +73,7 @@ class _Line(msgspec.Struct, gc=False):
     tools: dict[str, str] = {}
     conditions: msgspec.Raw = msgspec.Raw(b"{}")
     metric: str = ""
-    verdict: str = ""
-    change: limits.Real | None = None
-    level_since: str = ""
+    alarm: MetricAlarm | None = None
 
 
 def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_out) -> Iterator[EarlierNight]:
@@ -88,7 +85,8 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
     shared: _Shared = {}
     for entry in runs:
         if (figures := entry.brief() if entry.brief else None) is not None:
-            yield EarlierNight(entry.run, _of_brief(entry.run, figures, shared))
+            alarms = entry.alarms() if entry.alarms else {}
+            yield EarlierNight(entry.run, _of_brief(entry.run, figures, shared), alarms)
             continue
         if entry.folder is None:
             yield EarlierNight(entry.run, _of_results(entry.run, entry.results(), shared))
@@ -98,22 +96,12 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
             # A run that measured nothing has no file; a last line cut by a crash is left out.
             wholes = [file.read_bytes().rpartition(b"\n")[0] for file in files if file.exists()]
             lines = [line for whole in wholes for line in decoder.decode_lines(whole)]
-            told = {
-                Key(line.benchmark, line.case, line.metric): (
-                    (line.change or 0.0) if line.verdict in _MOVED else 0.0,
-                    line.level_since,
-                )
-                for line in lines
-                if line.record == "verdict"
-            }
-            night = EarlierNight(entry.run, _of_brief(entry.run, _taken(lines), shared), told)
+            alarms = {Key(line.benchmark, line.case, line.metric): line.alarm for line in lines if line.alarm}
+            night = EarlierNight(entry.run, _of_brief(entry.run, _taken(lines), shared), alarms)
         except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             left_out(f"{entry.folder}: its results are damaged ({error})")
         else:
             yield night
-
-
-_MOVED = (Outcome.WORSE, Outcome.BETTER)
 
 
 def _taken(lines: Iterable[_Line]) -> Iterator[Taken]:
@@ -190,40 +178,53 @@ _AROUND = 3
 
 
 @dataclass
-class Earlier:
-    """Values of one metric, oldest first, with the ids of their runs; `twins` says of each what
-    shows that it is of another board of the kind ("" for this one), `why` why values were left out,
-    `alarm` is the last run that was judged, if an alarm was raised about it.
+class Track:
+    """Figures of one metric, oldest first, with the ids of their runs; `alarm` is that of the newest judged
+    night, if it is open or ended by somebody's word.
     """
 
-    unit: str
-    facets: facets.Facets
-    mark: Accepted | None
     values: array[float] = field(default_factory=lambda: array("d"))
     runs: list[str] = field(default_factory=list)
-    twins: list[str] = field(default_factory=list)
-    why: str = ""
-    alarm: str = ""
-    alarmed: tuple[float, float] = (0.0, 0.0)
-    """Its value, and the relative change."""
+    alarm: MetricAlarm | None = None
 
-    def closed(self, value: float) -> str:
-        """The run whose alarm went away if a figure is that: it is nearer to what was before."""
-        was, change = self.alarmed
-        back = was - was / (1 + change) if change > -1 else was
-        return self.alarm if self.alarm and (was - value) * back > back**2 / 2 else ""
+    def take(self, value: float, run: str, alarm: MetricAlarm | None) -> None:
+        """One more night, and its alarm as judging left it. Nights of a loss that is over are no history, but
+        a few odd nights are the metric's own.
+        """
+        self.values.append(value)
+        self.runs.append(run)
+        if alarm is None or alarm.state is AlarmState.SUSPECTED:
+            return
+        self.alarm = alarm if alarm.is_open else None
+        if alarm.since in self.runs:
+            first = self.runs.index(alarm.since)
+            if alarm.state is AlarmState.RECOVERED and alarm.nights >= FEWEST:
+                self.keep([*range(first), len(self.runs) - 1])
+            elif alarm.state is AlarmState.LEVEL:
+                self.keep(range(first, len(self.runs)))
 
     def keep(self, places: Sequence[int]) -> None:
         """Forget all other nights."""
         self.values = array("d", [self.values[place] for place in places])
         self.runs = [self.runs[place] for place in places]
-        self.twins = [self.twins[place] for place in places]
 
-    def begin(self, since: str) -> None:
-        """Forget the nights before a confirmed change: what came after it is the level."""
-        if since in self.runs:
-            self.keep(range(self.runs.index(since), len(self.runs)))
-            self.why = f"a change since {since} is confirmed: {FEWEST} runs of the new level are needed"
+
+@dataclass
+class Earlier(Track):
+    """The history of one metric of a run; `twins` says of each figure what shows that it is of another board
+    of the kind ("" for this one), `why` why figures were left out.
+    """
+
+    unit: str = ""
+    facets: facets.Facets = field(default_factory=dict)
+    mark: Accepted | None = None
+    twins: list[str] = field(default_factory=list)
+    why: str = ""
+
+    def keep(self, places: Sequence[int]) -> None:
+        """Forget all other nights."""
+        super().keep(places)
+        self.twins = [self.twins[place] for place in places]
 
     def level_twins(self) -> None:
         """Take the level differences of twins out; twins of which too little is known are left out."""
@@ -266,29 +267,31 @@ def pasts(
     for key, figure in figures.items():
         under = facets.of_result(run, figure.result)
         alike = shared.setdefault(tuple(under.items()), under)
-        found[key] = Earlier(figure.unit, alike, accepted.latest(marks, key, run.board))
-    told: Told = {}
+        mark = accepted.latest(marks, key, run.board)
+        found[key] = Earlier(unit=figure.unit, facets=alike, mark=mark)
+    told_of: Told = {}
+    began: dict[str, int] = {}
     for night in history:
-        run, alarms = night.run, night.told
+        run = night.run
+        began[run.id] = run.started_ns
         for key, past in found.items():
-            there = night.figures.get(key)
+            there, alarm = night.figures.get(key), night.alarms.get(key)
+            if past.mark and alarm and began.get(alarm.since, 0) <= past.mark.since_ns:
+                # What somebody accepts is over, and said once.
+                told = alarm.state is AlarmState.ACCEPTED
+                past.alarm = None if told else replace(alarm, state=AlarmState.ACCEPTED)
+                alarm = None
             if there is None:
                 continue
             if past.mark and run.started_ns < past.mark.since_ns:
                 past.why = f"accepted since {past.mark.since}: {past.mark.why}"
                 continue
-            why, twin = likeness(told, past.facets, past.unit, there)
+            why, twin = likeness(told_of, past.facets, past.unit, there)
             if there.doubt or why:
                 past.why = there.doubt or why
                 continue
-            past.values.append(there.value)
-            past.runs.append(run.id)
             past.twins.append(twin)
-            if alarms and (said := alarms.get(key)):
-                alarm, since = said
-                past.alarm = run.id if alarm else ""
-                past.alarmed = there.value, alarm
-                past.begin(since)
+            past.take(there.value, run.id, alarm)
     for past in found.values():
         past.level_twins()
     return found

@@ -1,92 +1,115 @@
-"""Has a series of nights moved? The one test of a night against its history.
+"""Has a series of nights moved? The one test of a night against its history (docs/judging.md has the method).
 
-The mean of the last 1, 3, 6 and 10 nights is compared with the level of up to thirty nights before
-them, and that of the last thirty with the oldest thirty of the same level, for a loss too slow for
-any window that moves along. The smallest p-value counts, weighed for having looked five times. How
-much such a difference scatters follows from the history (`evmperf.judge.spread`).
+Three nights are compared with the level before them, as if as many of them were odd as the metric has odd
+nights; ten nights are ranked among those before them; thirty are compared with the oldest thirty of the same
+level, for a loss too slow for the others. One night suffices where it is beyond all there was. How much such
+differences scatter is not assumed: the same comparisons are made for the past nights (an A/A), and an alarm
+must be rarer than those of the metric and of the lab.
 
-Nobody is believed who has not been seen to be right before. The same comparisons are made for the
-nights of the history, each with what was known in it (an A/A), and
-
-* where such differences had heavier tails than normal noise, tonight's are judged by these:
-  Student's t, of which degrees and width are those that the lab's differences had;
-* of several nights that are off one, two or three may be odd, of which the history has had so many;
-* what a metric did twice before is its habit, and no change.
-
-Differences that pass for normal noise only are `alone`: to be borne out by the nights to come.
-
-The history begins at its last change point (`evmperf.judge.steps`), so that a change is looked
-for until ten nights have it; then it is the level.
-
-`python -m selftests.speed verdicts` measures all this.
+Rows of a matrix are metrics, columns nights, the newest last; NaN stands for no figure.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evmperf.judge import spread, steps
-from evmperf.judge.spread import FEWEST, REFERENCE, Before, Flags, Floats, Numbers
+from evmperf.judge import steps
+from evmperf.judge.steps import RESOLUTION, Floats, Numbers, stacked
 from evmperf.model import distributions as special
 
-__all__ = ["FEWEST", "LEVEL", "Shift", "judge"]
+Flags = NDArray[np.bool_]
 
-LEVEL = 0.14
+FEWEST = 5
+"""Nights below which a series has no level."""
+REFERENCE = 30
+"""Nights that a level is taken from."""
+LEVEL = 0.05
 """Share of false alarms, where nobody says otherwise."""
-_WEIGHTS = {1: 0.03, 3: 0.58, 6: 0.03, 10: 0.24}
-"""By how many of the last nights: share of the allowed false alarms; the slow test has the rest."""
-_SLOW = 0.12
-_NEWEST = max(_WEIGHTS)
-"""Nights that nobody learns from: what is being looked for may be in them."""
-_UNSETTLED = 6
-"""Nights, beyond those of a new level, until it is history: a change may seem older than it is."""
-_ENOUGH = 22
-"""Nights of one level from which on the newest are left out of what is learnt."""
-_SLOW_FROM = 2 * REFERENCE
-"""Nights of one level before which nothing is slow."""
-_REPLAYED = 40
-"""Nights of the history that are judged again."""
 LONGEST = 400
 """Nights of the history that count at all."""
-_CALM = 0.75
-"""How far off tonight may be, as a share of its own 95 % error, for earlier nights to vouch."""
-_MOST_ODD = 3
-_LARGEST = 37.0
-_LEAST_P = 1e-300
-"""What a normal distribution has at that many deviations, about."""
+_WINDOWS = {3: 0.45, 10: 0.3}
+"""By how many of the last nights: share of the allowed false alarms; the slow test has the rest."""
+_SLOW = 0.25
+_MEDIAN_VARIANCE = {1: 1.0, 3: 0.4487, 10: 0.1383}
+"""Variance of the median of so many normal values (H. L. Harter, Biometrika 48, 1961)."""
+_NEWEST = max(_WINDOWS)
+"""Nights that nobody learns from: what is being looked for may be in them."""
+_ENOUGH = 22
+"""Nights of one level from which on the newest are left out of what is learnt."""
+_RANKED = 60
+"""Nights that the newest are ranked among."""
+_UNSETTLED = 6
+"""Nights, beyond those of a new level, until it is history: a change may seem older than it is."""
+_REPLAYED = 40
+"""Nights of the history that are judged again."""
 _WORSE = 0.8
 """Share of the allowed false alarms that are of something worse: nobody is woken by the rest."""
-_COMMON, _RARE = 0.1, 5
-"""Two points at which tails are measured: that share of all, and so many of them."""
+_CLIP = 3.5
+"""Spreads at which an odd night counts as no further away."""
+_PRIOR_GROUPS = 5.0
+"""Groups of nights as many as which the lab tells of how alike a metric's nights are."""
 _AS_FAR = 0.75
 """The share of a difference that is as good as the whole, for a habit."""
-_CHANCE = 1.02
-"""By how much the tails of normal noise seem wider, at the most."""
-_LEAST_WIDTH = 1e-3
-_DEGREES = np.array([1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 30, 100, 1000.0])
+_BORNE_OUT = 0.5
+"""The share of a window's difference that tonight must have: it is nearer to the new level."""
+_AT_ONCE = 6.0
+"""Spreads that, beyond the whole range of the history, one night suffices for."""
+_RANGE_FROM = 7
+"""Nights of history that have a range."""
+_FEW = 10
+"""Nights before three or ten others from which these can be told apart."""
+_AT_ONCE_FROM = 20
+"""Nights that show how odd those of a lab are."""
+_YOUNG = 5.0
+"""How odd a night must be until then, in ranges of the history."""
+_TIMES = 2
+"""Times as many odd metrics as on any past night, of which most must be changes."""
+_USUAL = 15
+"""Nights of which one has a metric that is as far off as what is called changed, by chance."""
+_ONE_OF = 50
+"""Nights of which one may be called worse at once by chance."""
 
 
 @dataclass(frozen=True)
 class Shift:
-    """What a series says: `p` for "nothing changed", and `alone` the same for normal noise;
-    `nights` last ones are different from `level` (in the unit of the values), `off` by so much of
-    it. `slow` is whether this took longer than any window.
+    """What a series says: `p` for "nothing changed"; `nights` last ones are different from `level` (in the
+    unit of the values), `off` by so much of it; `spread` is that of a night, as a share. `slow` is whether
+    this took longer than any window, `at_once` whether one night is so far beyond
+    anything before that it suffices, `odd` whether it is beyond that at all.
 
     `proven` is within what share of the level the newest nights are, at 95 %; `seen` the share by
     which tonight, `lasting` that by which ten nights must be worse for an alarm.
     """
 
     p: float
-    alone: float
     nights: int
     level: float
     off: float
+    spread: float
     slow: bool
+    at_once: bool
+    odd: bool
     proven: float
     seen: float
     lasting: float
+
+
+@dataclass(frozen=True)
+class _Window:
+    """One comparison, a column a past night and tonight last: differences, their standard errors, and how
+    many of these they are.
+    """
+
+    size: int
+    off: Floats
+    error: Floats
+    far: Floats
+    wider: Floats
+    """By how much the metric's nights scatter more than independent ones would."""
 
 
 def judge(
@@ -96,78 +119,318 @@ def judge(
     history before it. `level` is the share of false alarms that `seen` is about, `worse` is 1 for
     each metric of which higher figures are worse, -1 for lower ones, 0 for neither.
     """
-    rows, units = spread.stacked(series, LONGEST)
+    rows, units = stacked(series, LONGEST)
     begins = steps.begins(rows, _UNSETTLED)
     rows[np.arange(rows.shape[1]) < begins[:, None]] = np.nan
-    windows = _windows(rows, rows.shape[1] - begins)
-    count = len(rows)
-    alone = np.ones(count)
-    p = np.ones(count)
-    nights = np.ones(count, dtype=np.int64)
-    centre, off, proven = np.zeros(count), np.zeros(count), np.full(count, np.inf)
-    calm, tonight = np.ones(count, dtype=bool), np.zeros(count)
-    seen, lasting = np.full(count, np.inf), np.full(count, np.inf)
-    suspected = np.min([np.nan_to_num(_two_sided(w.far[:, -1]), nan=1.0) / w.weight for w in windows], axis=0)
-    quiet = suspected > 3 * level / count
-    if quiet.mean() < 0.5:
-        quiet[:] = True
+    lengths = rows.shape[1] - begins
+    count, sides = len(rows), np.zeros(len(rows)) if worse is None else np.array(worse)
+    past = _Past(rows)
+    windows = [past.window(size) for size in _WINDOWS if rows.shape[1] >= size + FEWEST]
+    tonight = past.window(1)
+    p, nights = np.ones(count), np.ones(count, dtype=np.int64)
+    off, lasting = tonight.off[:, -1].copy(), np.full(count, np.inf)
+    # A metric in which a change is suspected does not tell what the lab is like.
+    suspected = np.max([np.nan_to_num(np.abs(w.far[:, -1])) for w in (tonight, *windows)], axis=0)
+    quiet = suspected < -special.ndtri(level / count)
+    quiet |= quiet.mean() < 0.5
     for window in windows:
-        known = np.isfinite(window.far[:, -1])
-        weight = window.weight * _sided(window.far[:, -1], worse)
-        plain = np.where(known, _two_sided(window.plain) / weight, 1.0)
-        tail = _tail(window, quiet)
-        careful = np.where(known, tail.p(window.far[:, -1]) / weight, 1.0)
-        habit = _habit(window.reach, max(window.size, 1))
-        careful = np.where(habit, 1.0, np.maximum(careful, plain))
-        # What tonight does not bear out is no suspicion, but an odd night that is over.
-        over = (window.size > 1) & (calm | (tonight * window.off < 0))
-        alone = np.where(over, alone, np.minimum(alone, plain))
-        # The first window says what the level is, whether or not anything is off.
-        better = (careful < p) | (known & (window.size == 1))
-        # Slow is only what no window that moves along has found.
-        better &= (window.size > 0) | (p > level / count)
-        p = np.where(better, np.minimum(careful, p), p)
-        nights = np.where(better, window.size or window.since, nights)
-        centre = np.where(better, window.level, centre)
-        off = np.where(better, window.off, off)
-        reach = window.error * tail.reach(level / count * window.weight)
-        if window.size == 1:
-            tonight = window.off
-            seen = np.where(known, reach, seen)
-        if 0 < window.size <= 3:  # as many as can be called tonight
-            # Three nights prove nothing of tonight where tonight is itself far off.
-            error = 1.96 * max(tail.width, 1.0) * window.error
-            calm &= (window.size > 1) | (window.reach[:, -1] <= error * _CALM)
-            sure = window.reach[:, -1] + error
-            better = known & (calm | (window.size == 1))
-            proven = np.where(better, np.minimum(proven, sure), proven)
-        if window.size:
-            lasting = np.where(known, np.minimum(lasting, reach), lasting)
-    slow = nights > _NEWEST
-    nights = np.where(slow, nights, _dated(rows, centre))
-    return [
-        Shift(
-            float(min(p[i], 1.0)),
-            float(min(alone[i], 1.0)),
-            int(nights[i]),
-            float(centre[i] * units[i] if units[i] else np.exp(centre[i])),
-            _share(off[i], centre[i], units[i]),
-            bool(slow[i]),
-            _share(proven[i], centre[i], units[i]),
-            *(abs(_share(v[i] * side, centre[i], units[i])) for v in (seen, lasting)),
-        )
-        for i, side in enumerate(-1 if side < 0 else 1 for side in worse or [1] * count)
+        far, allowed = window.far[:, -1], _WINDOWS[window.size] * _sided(window.off[:, -1], sides)
+        found = np.nan_to_num(_p(window, quiet) / allowed, nan=1.0)
+        found[_habit(window) | (np.abs(far) < past.usual(window))] = 1.0
+        found[tonight.off[:, -1] * np.sign(window.off[:, -1]) < _BORNE_OUT * np.abs(window.off[:, -1])] = 1.0
+        found[past.count[:, window.far.shape[1] - 1] < _FEW] = 1.0
+        off = np.where(found < p, window.off[:, -1], off)
+        p = np.minimum(p, found)
+        deviations = max(-float(special.ndtri(level / count * _WINDOWS[window.size] / 2)), past.usual(window))
+        lasting = np.fmin(lasting, window.error[:, -1] * deviations)
+    odd = _odd(past, tonight)
+    seen = odd.limit * odd.least[:, -1]
+    at_once = odd.decided
+    off = np.where(at_once & (p > level / count), tonight.off[:, -1], off)
+    p[at_once] = np.minimum(p, level / count)[at_once]
+    oldest, slow_off, slow_far = _slow(rows, lengths, windows[-1].wider if windows else tonight.wider)
+    slow_p = np.nan_to_num(2 * special.ndtr(-np.abs(slow_far)) / _SLOW / _sided(slow_off, sides), nan=1.0)
+    before, plain_off = _plain(rows)
+    plain = np.isfinite(plain_off)
+    p[plain] = np.minimum(p, level / count)[plain]
+    is_slow = (slow_p < p) & (p > level / count)
+    off, p = np.where(is_slow, slow_off, off), np.minimum(np.where(is_slow, slow_p, p), 1.0)
+    off = np.where(plain, plain_off, off)
+    centre = np.where(is_slow, oldest, np.where(plain, before, past.level[:, -1]))
+    nights = np.where(is_slow, lengths - REFERENCE, _dated(rows, centre))
+    proven = _proven([tonight, *windows])
+    side = np.where(sides < 0, -1, 1)
+    shares = [
+        _share(value, centre, units)
+        for value in (off, past.spread[:, -1], proven, seen * side, lasting * side)
     ]
+    level_of = np.where(units > 0, centre * units, np.exp(centre))
+    seen, lasting = np.abs(shares[3]), np.abs(shares[4])
+    suspects = odd.metrics & odd.unusual
+    columns = (p, nights, level_of, *shares[:2], is_slow, at_once, suspects, shares[2], seen, lasting)
+    return [Shift(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _sided(far: Floats, worse: Sequence[int] | None) -> Floats:
+def _share(value: Floats, centre: Floats, units: Floats) -> Floats:
+    """Differences as shares of the level."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        plain = np.where(value == 0, 0.0, value / np.abs(centre))
+    return np.where(units > 0, plain, np.expm1(np.clip(value, -700.0, 700.0)))
+
+
+def _sided(off: Floats, sides: Floats) -> Floats:
     """By what to multiply the allowed false alarms: more on the side of what is worse."""
-    sides = np.zeros(len(far)) if worse is None else np.array(worse)
-    same = np.where(sides * far > 0, 2 * _WORSE, 2 * (1 - _WORSE))
-    return np.asarray(np.where(sides == 0, 1.0, same))
+    return np.where(sides == 0, 1.0, np.where(sides * off > 0, 2 * _WORSE, 2 * (1 - _WORSE)))
 
 
-def _dated(rows: Floats, level: Floats) -> Numbers:
+class _Past:
+    """Level and spread of the nights before each of the last columns, and before tonight."""
+
+    def __init__(self, rows: Floats) -> None:
+        self.rows = rows
+        self.first = max(FEWEST, rows.shape[1] - 1 - _REPLAYED - _NEWEST)
+        padded = np.concatenate([np.full((len(rows), REFERENCE), np.nan), rows], axis=1)
+        told = [levels(padded[:, end : end + REFERENCE]) for end in range(self.first, rows.shape[1])]
+        self.level, variance, self.count = (np.stack(part, axis=1) for part in zip(*told, strict=True))
+        squeezed, self.degrees = _squeezed(variance, np.maximum(self.count - 1.0, 1.0))
+        self.spread = np.sqrt(squeezed)
+        ends = np.arange(self.first, rows.shape[1])
+        # fmax and fmin, since a night may be missing
+        nights = [padded[:, end : end + REFERENCE] for end in ends]
+        self.span = np.stack([np.fmax.reduce(n, axis=1) - np.fmin.reduce(n, axis=1) for n in nights], axis=1)
+
+    def window(self, size: int) -> _Window:
+        """The last nights of that number against those before them."""
+        nights = np.lib.stride_tricks.sliding_window_view(self.rows[:, self.first :], size, axis=1)
+        columns = nights.shape[1]
+        level, spread, count = (part[:, :columns] for part in (self.level, self.spread, self.count))
+        off = np.median(nights, axis=2) - level
+        error = spread * np.sqrt(_MEDIAN_VARIANCE[size] + 1 / np.maximum(count, 1))
+        if size <= 3:
+            far = self._if_odd(nights, level, spread, count)
+        else:
+            far = np.stack([self._ranked(nights[:, n], self.first + n) for n in range(columns)], axis=1)
+        # How alike nights are shows in how the same comparison scattered before; the lab's metrics tell, too.
+        past = far[:, : columns - _NEWEST if columns > 2 * _NEWEST else columns - 1]
+        squares = np.minimum(past**2, _CLIP**2)
+        groups = np.isfinite(past).sum(axis=1) / size
+        own = np.nansum(squares, axis=1) / size
+        lab = own.sum() / max(groups.sum(), 1.0) if groups.sum() else 1.0
+        wider = np.sqrt(np.maximum((own + _PRIOR_GROUPS * max(lab, 1.0)) / (groups + _PRIOR_GROUPS), 1.0))
+        return _Window(size, off, error * wider[:, None], far / wider[:, None], wider)
+
+    def usual(self, window: _Window) -> float:
+        """The deviation that at least one metric reached on one past night of _USUAL."""
+        known = np.where(self.count[:, : window.far.shape[1]] >= _RANGE_FROM, np.abs(window.far), np.nan)
+        nights = np.sort(np.nan_to_num(known[:, :-_NEWEST].max(axis=0, initial=0.0)))
+        return float(nights[-1 - len(nights) // _USUAL]) if len(nights) >= _AT_ONCE_FROM else 0.0
+
+    def _if_odd(self, nights: Floats, level: Floats, spread: Floats, count: Numbers) -> Floats:
+        """The deviation of some nights from a level, if as many of them are odd as makes it the least."""
+        columns, size = nights.shape[1:]
+        off = np.sort(nights - level[..., None], axis=2)
+        up = off.mean(axis=2) > 0
+        nearest = np.where(up[..., None], off, -off[..., ::-1])
+        odd, degrees = self._odd_share(_AS_FAR * nearest.mean(axis=2)), self.degrees[:, :columns]
+        p = odd**size if size > 1 else np.zeros(count.shape)
+        for kept in range(1, size + 1):
+            error = spread * np.sqrt(1 / kept + 1 / np.maximum(count, 1))
+            far = _normal(nearest[..., :kept].mean(axis=2) / error, degrees)
+            p = np.maximum(p, math.comb(size, kept) * odd ** (size - kept) * special.ndtr(-far))
+        return np.asarray(np.where(up, 1, -1) * -special.ndtri(np.clip(p, 1e-300, 0.5)))
+
+    def _odd_share(self, off: Floats) -> Floats:
+        """What share of a metric's nights is so far from its level: of its own, and of as many more of the
+        lab's, in spreads.
+        """
+        total = self.rows.shape[1]
+        nights = self.rows[:, : -_NEWEST if total > _ENOUGH else -3]
+        away = np.abs(nights - self.level[:, -1:]) / self.spread[:, -1:]
+        reach = off / self.spread[:, -1:]
+        lab = np.sort(away[np.isfinite(away)])
+        further = len(lab) - np.searchsorted(lab, reach)
+        ordered = np.sort(away, axis=1)
+        own = np.stack([(ordered >= column[:, None]).sum(axis=1) for column in reach.T], axis=1)
+        # A night of the past does not vouch for itself.
+        own = np.maximum(own - (np.arange(reach.shape[1]) < nights.shape[1] - self.first), 0)
+        count = np.isfinite(nights).sum(axis=1)[:, None]
+        share = (own + REFERENCE * further / max(len(lab), 1)) / (count + REFERENCE)
+        # Who was seen on few nights may have odd ones that it has not shown.
+        return np.asarray(np.maximum(share, 0.5 / (count + 1)))
+
+    def _ranked(self, nights: Floats, end: int) -> Floats:
+        """Mann and Whitney's test of some nights against those before a column, as a normal deviation."""
+        before = self.rows[:, max(end - _RANKED, 0) : end]
+        differences = nights[:, :, None] - before[:, None, :]
+        above = (differences > 0).sum(axis=(1, 2)) + (differences == 0).sum(axis=(1, 2)) / 2
+        count = np.isfinite(before).sum(axis=1)
+        found = np.full(len(nights), np.nan)
+        for number in np.unique(count[count >= FEWEST]):
+            mine = count == number
+            at_least = _above(nights.shape[1], int(number))
+            high = at_least[np.floor(above[mine]).astype(int)]
+            low = at_least[np.floor(nights.shape[1] * number - above[mine]).astype(int)]
+            found[mine] = np.where(
+                high < low, -special.ndtri(np.minimum(high, 0.5)), special.ndtri(np.minimum(low, 0.5))
+            )
+        return found
+
+
+@functools.cache
+def _above(newer: int, older: int) -> Floats:
+    """The probability that so many pairs or more have the newer value above, by that number, if all values
+    are of one distribution, whatever it is (H. B. Mann, D. R. Whitney, Annals of Mathematical Statistics
+    18, 1947: their recurrence).
+    """
+    ways = {(0, n): np.ones(1) for n in range(older + 1)}
+    for m in range(1, newer + 1):
+        ways[m, 0] = np.ones(1)
+        for n in range(1, older + 1):
+            ways[m, n] = np.zeros(m * n + 1)
+            ways[m, n][n:] += ways[m - 1, n]
+            ways[m, n][: m * (n - 1) + 1] += ways[m, n - 1]
+    counts = ways[newer, older]
+    return np.asarray(counts[::-1].cumsum()[::-1] / counts.sum())
+
+
+def levels(nights: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Level and variance along the last axis, odd nights nearer to the others (3.5 times the width of the
+    middle 70 %: two levels are noise, one odd night in thirty is not); and of how many nights. NaN for
+    fewer than FEWEST.
+    """
+    ordered = np.sort(nights, axis=-1)
+    count = (~np.isnan(ordered)).sum(axis=-1)
+    low, middle, high = (steps.of_sorted(ordered, share) for share in (0.15, 0.5, 0.85))
+    reach = _CLIP * np.maximum((high - low) / 2.073, RESOLUTION)
+    kept = np.clip(ordered, (middle - reach)[..., None], (middle + reach)[..., None])
+    known = np.where(count >= FEWEST, count, np.nan)
+    mean = np.nansum(kept, axis=-1) / known
+    variance = np.nansum((kept - mean[..., None]) ** 2, axis=-1) / (known - 1)
+    return mean, np.maximum(variance, RESOLUTION**2), count
+
+
+def _squeezed(variance: Floats, degrees: Floats) -> tuple[Floats, Floats]:
+    """Variances of metrics, a column a night, and their degrees of freedom, drawn towards that of the lab as
+    far as the metrics agree (G. K. Smyth, Statistical Applications in Genetics 3, 2004).
+    """
+    half = np.where(np.isfinite(variance), degrees, np.nan) / 2
+    with np.errstate(invalid="ignore"):
+        logarithms = np.log(variance) - special.digamma(half) + np.log(half)
+    few = np.isfinite(logarithms).sum(axis=0) < 2 * FEWEST
+    logarithms[:, few] = 0.0
+    half[:, few] = 1.0
+    between = np.maximum(np.nanvar(logarithms, axis=0) - np.nanmean(special.zeta(2, half), axis=0), 2e-3)
+    prior = (1 + np.sqrt(1 + 2 * between)) / between  # trigamma(x) is about 1/x + 1/(2 x^2)
+    centre = np.exp(np.nanmean(logarithms, axis=0) + special.digamma(prior / 2) - np.log(prior / 2))
+    prior[few] = 0.0
+    return (prior * centre + degrees * variance) / (prior + degrees), degrees + prior
+
+
+def _normal(off: Floats, degrees: Floats) -> Floats:
+    """Student's t as a normal deviation of the same probability, within 0.02 for five degrees and more
+    (D. L. Wallace, Annals of Mathematical Statistics 30, 1959).
+    """
+    scale = (8 * degrees + 1) / (8 * degrees + 3)
+    return np.asarray(np.sign(off) * scale * np.sqrt(degrees * np.log1p(off**2 / degrees)))
+
+
+def _slow(rows: Floats, lengths: NDArray[np.int64], wider: Floats) -> tuple[Floats, Floats, Floats]:
+    """The newest nights against the oldest of the same level: that level, the difference, its deviation."""
+    level, off, error = np.full((3, len(rows)), np.nan)
+    for length in np.unique(lengths[lengths >= 2 * REFERENCE]):
+        mine = np.flatnonzero(lengths == length)
+        nights = rows[mine, rows.shape[1] - length :]
+        (old, scatter, _), (new, other, _) = levels(nights[:, :REFERENCE]), levels(nights[:, -REFERENCE:])
+        level[mine], off[mine], error[mine] = old, new - old, np.sqrt((scatter + other) / REFERENCE)
+    return level, off, off / error / wider
+
+
+def _habit(window: _Window) -> Flags:
+    """Whether a metric was twice before as far off as it is now, groups apart."""
+    past = np.abs(window.off[:, :-1])
+    past = past[:, : max(past.shape[1] + 1 - (_NEWEST if past.shape[1] > 2 * _NEWEST else window.size), 0)]
+    apart = np.sort(np.nan_to_num(past[:, ::-1][:, :: window.size]), axis=1)
+    if apart.shape[1] < 2:
+        return np.zeros(len(past), dtype=bool)
+    return np.asarray(apart[:, -2] >= _AS_FAR * np.abs(window.off[:, -1]))
+
+
+@dataclass(frozen=True)
+class _Odd:
+    """Nights that are further from the level than anything in their history is from anything else in it, and
+    further than _AT_ONCE spreads: `by` how many times that, a column a past night and tonight last.
+    """
+
+    by: Floats
+    least: Floats
+    """What `by` counts."""
+
+    @property
+    def limit(self) -> float:
+        """How odd at least one metric is on one night of _ONE_OF by chance: the lab must have shown it."""
+        nights = np.sort(self.by[:, :-1].max(axis=0, initial=1.0))
+        if self._young:
+            return max(float(nights.max(initial=0.0)), _YOUNG)
+        return max(float(nights[-1 - len(nights) // _ONE_OF]), 1.0)
+
+    @property
+    def _young(self) -> bool:
+        """Whether too few nights have shown how odd those of the lab are."""
+        return bool((self.by[:, :-1].max(axis=0, initial=0.0) > 0).sum() < _AT_ONCE_FROM)
+
+    @property
+    def metrics(self) -> Flags:
+        """Whether tonight is one, by metric."""
+        return np.asarray(self.by[:, -1] > 1)
+
+    @property
+    def decided(self) -> Flags:
+        """Whether tonight is so odd that at most one night in _ONE_OF has such a one by chance, or one of so
+        many that most of them must be real.
+        """
+        wide = not self._young and self._many > _TIMES * self._most
+        return np.asarray(self.by[:, -1] > (1 if wide else self.limit))
+
+    @property
+    def unusual(self) -> bool:
+        """Whether more metrics are odd than on nine nights of ten."""
+        counts = (self.by[:, :-1] > 1).sum(axis=0)
+        return bool(self._many > (np.quantile(counts, 0.9) if len(counts) else 0))
+
+    @property
+    def _many(self) -> int:
+        return int((self.by[:, -1] > 1).sum())
+
+    @property
+    def _most(self) -> int:
+        """Odd metrics of the past night with most, and at least one."""
+        return max(int((self.by[:, :-1] > 1).sum(axis=0).max(initial=0)), 1)
+
+
+def _odd(past: _Past, single: _Window) -> _Odd:
+    least = np.maximum(past.span, _AT_ONCE * past.spread) * np.where(past.count < _FEW, 2.0, 1.0)
+    known = np.where(past.count >= _RANGE_FROM, np.nan_to_num(np.abs(single.off) / least), 0.0)
+    return _Odd(known, least)
+
+
+def _plain(rows: Floats) -> tuple[Floats, Floats]:
+    """The level before the newest nights, and how far the last three are from it where that is further than
+    anything before; NaN where it is not.
+    """
+    old = rows[:, max(rows.shape[1] - _NEWEST - REFERENCE, 0) : -_NEWEST]
+    if old.shape[1] < _RANGE_FROM:
+        return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    level, variance, count = levels(old)
+    last = rows[:, -3:] - level[:, None]
+    off = np.median(last, axis=1)
+    span = np.fmax.reduce(old, axis=1) - np.fmin.reduce(old, axis=1)
+    least = np.where(count < _AT_ONCE_FROM, _YOUNG, 1.0) * np.maximum(span, _AT_ONCE * np.sqrt(variance))
+    sure = (np.abs(off) > least) & (count >= _RANGE_FROM)
+    sure &= last[:, -1] * np.sign(off) > _BORNE_OUT * np.abs(off)
+    return level, np.asarray(np.where(sure, off, np.nan))
+
+
+def _dated(rows: Floats, level: Floats) -> NDArray[np.int64]:
     """Of how many of the last nights the mean is furthest from a level, in deviations: since when
     it is another.
     """
@@ -176,221 +439,21 @@ def _dated(rows: Floats, level: Floats) -> Numbers:
     return np.asarray(np.abs(off.cumsum(axis=1) / np.sqrt(counts)).argmax(axis=1) + 1)
 
 
-def _share(value: float, centre: float, unit: float) -> float:
-    """A difference as a share of the level."""
-    if unit:
-        return float(value / abs(centre)) if centre else float(value and np.inf)
-    return float(np.expm1(np.clip(value, -700.0, 700.0)))
-
-
-@dataclass(frozen=True)
-class _Window:
-    """One comparison: of tonight its level, difference and error, and how far from the level the nights are
-    on either reckoning (`reach`: what is like the night before may still be far from the level) and how far
-    off in normal deviations (`far`) in each night of the replay, tonight last; and tonight if no night is odd
-    (`plain`). The slow one has size 0, and is `since` so many nights.
+def _proven(windows: Sequence[_Window]) -> Floats:
+    """How far from the level the newest nights are at most, 19 times of 20; three nights prove nothing of
+    tonight where tonight is itself far off.
     """
-
-    size: int
-    weight: float
-    level: Floats
-    off: Floats
-    error: Floats
-    reach: Floats
-    far: Floats
-    plain: Floats
-    since: Numbers | int = 0
+    sure = [np.abs(w.off[:, -1]) + 1.96 * w.error[:, -1] for w in windows[:2]]
+    calm = np.abs(windows[0].off[:, -1]) <= 1.5 * windows[0].error[:, -1]
+    return np.where(calm, np.fmin(*sure), sure[0]) if len(sure) > 1 else sure[0]
 
 
-def _windows(rows: Floats, lengths: Numbers) -> list[_Window]:
-    total = rows.shape[1]
-    learnt = rows[:, :-1].copy()
-    learnt[lengths >= _ENOUGH, max(total - _NEWEST, 0) :] = np.nan
-    memory = spread.memory(learnt)
-    ends = np.arange(max(FEWEST, total - _REPLAYED - _NEWEST), total + 1)
-    past = spread.before(rows, ends)
-    restless = spread.restless(rows, _NEWEST)
-    groups = [_groups(rows, nights, ends) for nights in _WEIGHTS if ends[0] + nights <= total]
-    # What each model says, and the mean of that by how far each is believed.
-    middles = np.zeros((len(_WEIGHTS), 4, len(rows), total - ends[0]))
-    mean = np.zeros((len(_WEIGHTS), len(rows), total - ends[0] + 1))
-    models = []
-    for model, share in enumerate(memory.T):
-        if (mine := share > 0).any():
-            believed = share[mine, None]
-            theirs = past if mine.all() else past.of(mine)
-            found, off = _compared(groups, theirs, mine, model, restless)
-            middles[:, :, mine] += believed * found
-            mean[:, mine] += believed * off
-            models.append((mine, believed, off))
-    sign = np.where(mean > 0, 1, -1)
-    chance = np.zeros(sign.shape)
-    for mine, believed, off in models:
-        chance[:, mine] += believed * special.ndtr(-sign[:, mine] * off)
-    # The models may be of different minds: then the other side is the rare one.
-    other = chance > 0.5
-    rare = np.clip(np.where(other, 1 - chance, chance), _LEAST_P, 0.5)
-    far = np.where(other, -sign, sign) * -special.ndtri(rare)
-    windows = []
-    for place, (nights, weight) in enumerate(_WEIGHTS.items()):
-        if nights < far.shape[-1]:
-            level, off, error, reach = middles[place]
-            now = level[:, -1], off[:, -1], error[:, -1]
-            each = far[place]
-            windows.append(
-                _Window(nights, weight, *now, reach[:, nights - 1 :], each[:, nights - 1 : -1], each[:, -1])
-            )
-    if (lengths >= _SLOW_FROM).any():
-        windows.append(_slow(rows, lengths, memory))
-    return windows
-
-
-@dataclass(frozen=True)
-class _Groups:
-    """So many nights after each past, a row a metric; and the sums of those without the one, two or
-    three that are highest, or lowest (axis 0; all of them first).
+def _p(window: _Window, quiet: Flags) -> Floats:
+    """The probability of at least such a difference: what has been that far off before, but for one night, is
+    no rarer than it was in the lab.
     """
-
-    size: int
-    nights: Floats
-    low: Floats
-    high: Floats
-
-
-def _groups(rows: Floats, size: int, ends: Numbers) -> _Groups:
-    nights = np.lib.stride_tricks.sliding_window_view(rows, size, axis=1)[:, int(ends[0]) :]
-    ordered = np.sort(nights, axis=2)
-    counts = range(min(size, _MOST_ODD + 1))
-    low = np.stack([ordered[..., : size - count].sum(axis=2) for count in counts])
-    high = np.stack([ordered[..., count:].sum(axis=2) for count in counts])
-    return _Groups(size, nights, low, high)
-
-
-def _compared(
-    groups: Sequence[_Groups], past: Before, mine: Flags, model: int, restless: float
-) -> tuple[Floats, Floats]:
-    """By window: level, difference, its error, and reach; and how far off it is in normal deviations with
-    odd nights, and in a last column tonight without. A row is a metric, a column a night; NaN where there
-    are too few nights.
-    """
-    level, variance = past.level(model)
-    squeezed, degrees = spread.squeezed(variance, np.maximum(past.count - 1.0, 1.0))
-    spreads = np.sqrt(squeezed)
-    spreads[:, -1 - _NEWEST :] *= restless
-    found = np.full((len(_WEIGHTS), 4, len(level), past.count.shape[1] - 1), np.nan)
-    normal = np.full((len(_WEIGHTS), len(level), past.count.shape[1]), np.nan)
-    for place, group in enumerate(groups):
-        nights = group.nights[mine]
-        pasts = nights.shape[1]
-        there, count = level[:, :pasts], past.count[:, :pasts]
-        weights, factor = spread.differences(model, group.size)
-        off = np.empty(count.shape)
-        for column, counts in enumerate(count.T):
-            known = weights[counts]
-            kept = np.nan_to_num(past.kept[:, column])
-            off[:, column] = np.einsum("rk,rk->r", kept, known[:, :REFERENCE])
-            off[:, column] += np.einsum("rk,rk->r", nights[:, column], known[:, REFERENCE:])
-        error = spreads[:, :pasts] * np.sqrt(factor[count])
-        low, high = group.low[:, mine], group.high[:, mine]
-        reach = np.maximum(np.abs(off), np.abs(low[0] / group.size - there))
-        far = spread.normal(off / error, degrees[:, :pasts])
-        lefts = group.size - np.arange(len(low))[:, None, None]
-        sides = np.where(far > 0, low - lefts * there, lefts * there - high)
-        careful = np.sign(far) * _without_odd(np.abs(far), sides, group.size, past.odd)
-        found[place][:, :, -pasts:] = np.stack([there, off, error, reach])
-        normal[place][:, -1 - pasts : -1], normal[place][:, -1] = careful, far[:, -1]
-    return found, normal
-
-
-def _without_odd(far: Floats, sides: Floats, nights: int, odd: Floats) -> Floats:
-    """How far off groups of nights are if one, two or three of them are odd, which a share `odd` of a
-    metric's nights are; `sides` are the sums of the nights' differences to the level, in the direction of
-    the mean: of all, and without the one, two or three that are furthest.
-    """
-    whole = sides[0]
-    for count in range(1, len(sides)):
-        left = nights - count
-        share = sides[count] / left / (np.where(whole, whole, 1.0) / nights)
-        narrower = np.sqrt((1 / nights + 1 / REFERENCE) / (1 / left + 1 / REFERENCE))
-        chance = math.comb(nights, count) * odd[:, None] ** count
-        p = chance * special.ndtr(-np.minimum(far, _LARGEST) * share * narrower)
-        far = np.fmin(far, -special.ndtri(np.clip(p, _LEAST_P, 0.5)))
-    return np.asarray(far)
-
-
-def _slow(rows: Floats, lengths: Numbers, memory: Floats) -> _Window:
-    """The newest nights against the oldest of the same level."""
-    total = rows.shape[1]
-    level, off, error = np.full((3, len(rows)), np.nan)
-    means = np.repeat([-1 / REFERENCE, 1 / REFERENCE], REFERENCE)
-    for length in np.unique(lengths[lengths >= _SLOW_FROM]):
-        mine = np.flatnonzero(lengths == length)
-        parts = spread.before(rows[mine], np.array([total - length + REFERENCE, total]))
-        places = np.r_[0:REFERENCE, length - REFERENCE : length]
-        squares = np.zeros(len(mine))
-        for model, share in enumerate(memory[mine].T):
-            factor = means @ spread.together(model, int(length))[np.ix_(places, places)] @ means
-            squares += share * parts.level(model)[1].mean(axis=1) * factor
-        level[mine] = parts.kept[:, 0].mean(axis=1)
-        off[mine] = parts.kept.reshape(len(mine), -1) @ means
-        error[mine] = np.sqrt(squares)
-    far = spread.normal(off / error, np.full(len(rows), 2.0 * REFERENCE - 2))
-    return _Window(0, _SLOW, level, off, error, np.abs(off)[:, None], far[:, None], far, lengths - REFERENCE)
-
-
-def _two_sided(deviation: Floats) -> Floats:
-    return np.asarray(2 * special.ndtr(-np.abs(deviation)))
-
-
-def _habit(reach: Floats, nights: int) -> Flags:
-    """Whether a metric was twice before as far off as it is now, groups apart."""
-    past = reach[:, :-1]
-    past = past[:, : max(past.shape[1] + 1 - (_NEWEST if past.shape[1] > 2 * _NEWEST else nights), 0)]
-    apart = np.sort(np.nan_to_num(past[:, ::-1][:, ::nights]), axis=1)
-    if apart.shape[1] < 2:
-        return np.zeros(len(reach), dtype=bool)
-    return np.asarray(apart[:, -2] >= _AS_FAR * np.nan_to_num(reach[:, -1], nan=np.inf))
-
-
-@dataclass(frozen=True)
-class _Tail:
-    """What the lab's differences were like when nobody suspected a change: Student's t."""
-
-    degrees: float
-    width: float
-    past: Floats | None = None
-    nights: int = 1
-    """Groups that a night is in."""
-
-    def p(self, far: Floats) -> Floats:
-        """The probability of at least such a difference."""
-        width = max(self.width, _LEAST_WIDTH)
-        found = np.asarray(2 * special.stdtr(self.degrees, -np.abs(far) / width))
-        if self.past is None:
-            return found
-        # What has been that far off before, but for one night, is no rarer than it was.
-        further = len(self.past) - np.searchsorted(self.past, np.nan_to_num(np.abs(far)))
-        return np.asarray(np.maximum(found, np.maximum(further - self.nights, 0) / len(self.past)))
-
-    def reach(self, p: float) -> float:
-        """The deviation of that probability."""
-        return -float(min(special.ndtri(p / 2), self.width * special.stdtrit(self.degrees, p / 2)))
-
-
-def _tail(window: _Window, quiet: Flags) -> _Tail:
-    past = np.abs(window.far[quiet, :-1])
-    if past.shape[1] > 2 * _NEWEST:
-        past = past[:, :-_NEWEST]
+    far = np.abs(window.far[:, -1])
+    past = np.abs(window.far[quiet, : -_NEWEST if window.far.shape[1] > 2 * _NEWEST else -1])
     known = np.sort(past[np.isfinite(past)])
-    if not len(known):
-        return _Tail(float(_DEGREES[-1]), 1.0)
-    if len(known) < 100:
-        return _Tail(float(_DEGREES[-1]), 1.0, known, window.size)
-    rare = _RARE / len(known)
-    usual, far = np.quantile(known, [1 - _COMMON, 1 - rare])
-    ratios = special.stdtrit(_DEGREES, rare / 2) / special.stdtrit(_DEGREES, _COMMON / 2)
-    ratio = far / max(usual, 1e-9)
-    if ratio < ratios[-1] * _CHANCE:
-        return _Tail(float(_DEGREES[-1]), float(-usual / special.ndtri(_COMMON / 2)), known, window.size)
-    degrees = float(np.exp(np.interp(-ratio, -ratios, np.log(_DEGREES))))
-    return _Tail(degrees, float(-usual / special.stdtrit(degrees, _COMMON / 2)), known, window.size)
+    further = len(known) - np.searchsorted(known, np.nan_to_num(far)) - window.size
+    return np.asarray(np.maximum(2 * special.ndtr(-far), np.maximum(further, 0) / max(len(known), 1)))

@@ -6,10 +6,13 @@ what fewer than ten nights have is no level yet.
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evmperf.judge import spread
-from evmperf.judge.spread import RESOLUTION, Floats, Numbers
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 
+RESOLUTION = 1e-3
+"""Relative spread below which a series counts as quantised: it never has less."""
 _SEGMENT = 10
 """Nights that a level must have lasted to be a level of its own."""
 _PENALTY = 12.0
@@ -17,6 +20,39 @@ _AROUND = 3
 """Nights on either side that tell whether one is odd."""
 _FAR = 4.0
 """Spreads at which a night among others is taken to be."""
+
+
+def stacked(series: Sequence[Sequence[float]], longest: int) -> tuple[Floats, Floats]:
+    """The series as rows, and a factor a row that restores the unit (0 for rows of logarithms)."""
+    length = min(max(map(len, series)), longest)
+    rows = np.full((len(series), length), np.nan)
+    units = np.zeros(len(series))
+    for index, given in enumerate(series):
+        values = np.asarray(given, dtype=np.float64)[-length:]
+        if (values > 0).all():
+            values = np.log(values)
+        else:
+            units[index] = np.median(np.abs(values)) or 1.0
+            values = values / units[index]
+        rows[index, length - len(values) :] = values
+    return rows, units
+
+
+def _quantile(rows: Floats, share: float) -> Floats:
+    """That of each row's known values (numpy's nanquantile, for all rows together)."""
+    return of_sorted(np.sort(rows, axis=-1), share)
+
+
+def of_sorted(ordered: Floats, share: float) -> Floats:
+    """A quantile along the last axis, which is in order, NaN last."""
+    last = np.maximum((~np.isnan(ordered)).sum(axis=-1), 1) - 1
+    place = share * last
+    low = place.astype(np.int64)
+    near, far = (
+        np.take_along_axis(ordered, index[..., None], -1)[..., 0]
+        for index in (low, np.minimum(low + 1, last))
+    )
+    return np.asarray(near + (place - low) * (far - near))
 
 
 def begins(rows: Floats, newest: int) -> Numbers:
@@ -50,10 +86,10 @@ def _changes(rows: Floats) -> list[list[int]]:
         return found
     rows, begun = rows[long], begun[long]
     steps = np.abs(np.diff(rows, axis=1))
-    usual = spread.quantile(steps, 0.85)[:, None]
+    usual = _quantile(steps, 0.85)[:, None]
     kept = np.minimum(steps, np.maximum(3 * usual, RESOLUTION))
     noise = np.maximum(np.nanmean(kept, axis=1) * np.sqrt(np.pi) / 2, RESOLUTION)
-    rises = spread.variogram(rows, noise**2, (1, 3, 4, 5, 6))
+    rises = _variogram(rows, noise**2, (1, 3, 4, 5, 6))
     rise = np.nanmedian(rises[:, 1:], axis=0).mean() / max(np.nanmedian(rises[:, 0]), 1e-9)
     noise *= np.sqrt(max(float(rise), 1.0))
     rows = rows / noise[:, None]
@@ -108,7 +144,7 @@ def changes(series: Sequence[Sequence[float]]) -> list[list[int]]:
     """
     if not series:
         return []
-    rows, _ = spread.stacked(series, max(map(len, series)))
+    rows, _ = stacked(series, max(map(len, series)))
     begun = np.isnan(rows).sum(axis=1)
     return [[place - int(gone) for place in row] for gone, row in zip(begun, _changes(rows), strict=True)]
 
@@ -126,3 +162,15 @@ def _settled(values: Floats, places: list[int]) -> list[int]:
     # The split with the least squares is that with the largest of these.
     fit = sums[:-1] ** 2 / left + (sums[-1] - sums[:-1]) ** 2 / (len(row) - left)
     return places[:-1] if fit.argmax() + 1 > len(row) - _SEGMENT else places
+
+
+def _variogram(rows: Floats, variance: Floats, lags: Sequence[int]) -> Floats:
+    """Half the mean square difference of nights so far apart, as a share of the variance."""
+    far = 2 * _FAR**2 * variance[:, None]
+    found = np.full((len(rows), len(lags)), np.nan)
+    for place, lag in enumerate(lags):
+        squares = np.minimum((rows[:, lag:] - rows[:, :-lag]) ** 2, far)
+        pairs = (~np.isnan(squares)).sum(axis=1)
+        sums = np.nansum(squares, axis=1)
+        found[:, place] = sums / np.where(pairs, pairs, np.nan) / 2 / variance
+    return found

@@ -10,7 +10,8 @@ import numpy as np
 
 from evmperf.judge import judge, shift, steps
 from evmperf.judge.accepted import Accepted
-from evmperf.judge.nights import ANOTHER, EarlierNight, Past, Told, likeness, twin_ratios
+from evmperf.judge.nights import ANOTHER, EarlierNight, Past, Told, Track, likeness, twin_ratios
+from evmperf.model.alarm import MetricAlarm
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
@@ -126,14 +127,17 @@ def of_nights(nights: Iterable[EarlierNight], marks: Sequence[Accepted] = ()) ->
     """Trends of one board's nights, oldest first."""
     runs: list[Run] = []
     pasts: dict[Key, list[tuple[int, Past]]] = {}
+    alarms: dict[Key, dict[int, MetricAlarm]] = {}
     for number, night in enumerate(nights):
         runs.append(night.run)
+        for key, alarm in night.alarms.items():
+            alarms.setdefault(key, {})[number] = alarm
         for key, past in night.figures.items():
             pasts.setdefault(key, []).append((number, past))
     told: Told = {}
     trends = {key: _trend(key, found, told) for key, found in pasts.items()}
     _add_levels(list(trends.values()), runs, marks)
-    _add_verdicts(list(trends.values()), runs)
+    _add_verdicts(list(trends.values()), runs, alarms)
     return Trends(runs, trends)
 
 
@@ -197,19 +201,26 @@ def _move(trend: Trend, before: Level, after: Level, runs: Sequence[Run]) -> Mov
     return Move(after.first, before.value, after.value, outcome, meant[-1] if meant else None)
 
 
-def _add_verdicts(trends: list[Trend], runs: Sequence[Run]) -> None:
+def _add_verdicts(
+    trends: list[Trend], runs: Sequence[Run], alarms: Mapping[Key, Mapping[int, MetricAlarm]]
+) -> None:
     """Judge each newest figure, all together, as `evmperf check --against last:N` does."""
     judged, series = [], []
     for trend in trends:
-        alike = trend.alike
+        alike, told = trend.alike, alarms.get(trend.key, {})
         if trend.marks:
             since = trend.marks[-1].since_ns
             alike = [point for point in alike if runs[point.run].started_ns >= since]
-        if len(alike) <= shift.FEWEST or trend.doubt or judge.not_judged(trend.key):
+            meant = {run.id for run in runs if run.started_ns <= since}
+            told = {number: alarm for number, alarm in told.items() if alarm.since not in meant}
+        track = Track()
+        for point in alike[:-1]:
+            track.take(point.level, runs[point.run].id, told.get(point.run))
+        if len(track.values) < shift.FEWEST or trend.doubt or judge.not_judged(trend.key):
             continue
         verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].level)
-        ids = [runs[point.run].id for point in alike]
         judged.append(trend)
-        series.append(judge.JudgedSeries(verdict, [point.level for point in alike[:-1]], ids))
+        ids = [*track.runs, runs[alike[-1].run].id]
+        series.append(judge.JudgedSeries(verdict, track.values, ids, track.alarm))
     for trend, verdict in zip(judged, judge.latest(series), strict=True):
         trend.verdict = verdict

@@ -6,6 +6,7 @@ docs/data-model.md describes them; `evmperf.model.results` has their history.
 import msgspec
 
 from evmperf.model import limits
+from evmperf.model.alarm import MetricAlarm
 from evmperf.model.errors import Kind
 from evmperf.model.figures import Key
 from evmperf.model.results import Result, SpoolRecord
@@ -50,8 +51,8 @@ class VerdictRecord(SpoolRecord, frozen=True, tag="verdict"):
     """What comparing said of one figure after the run: the last one about a figure counts.
 
     `baseline` is as given; `change` is relative, None if unknown. `was` is the baseline's figure and
-    `tolerance` the margin of what is the same, both in the figure's unit; `level_since` the run from which on
-    a confirmed change is the level; `why` the part of `reason` that is in words. `owner` answers for the
+    `tolerance` the margin of what is the same, both in the figure's unit; `why` its words,
+    `code` that for programs (a Reason); `alarm` its life until then. `owner` answers for the
     limit `goal`, of which the figure says `reached` (a GoalWord).
     """
 
@@ -63,10 +64,11 @@ class VerdictRecord(SpoolRecord, frozen=True, tag="verdict"):
     reason: str = ""
     baseline: str = ""
     change: limits.Real | None = None
-    level_since: str = ""
     was: limits.Real | None = None
     tolerance: limits.Real | None = None
     why: str = ""
+    code: str = ""
+    alarm: MetricAlarm | None = None
     goal: str = ""
     reached: str = ""
     owner: str = ""

@@ -1,10 +1,12 @@
 """What comparing says of one metric."""
 
 import enum
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
@@ -51,8 +53,21 @@ WITHIN = 0.05
 """The margin of what is called the same, as a share of the baseline."""
 WITHIN_POINTS = 1.0
 """The least such margin of loads, in percentage points."""
-NO_COUNTERPART = "the baseline has none"
-"""Why a figure without a counterpart is not comparable."""
+
+
+class Reason(enum.StrEnum):
+    """Why a verdict is what it is, for programs; `why` says it for people."""
+
+    OTHER = ""
+    NO_COUNTERPART = "no counterpart"
+    NOISE = "noise"
+    """A change that matters would not show."""
+    FEW_NIGHTS = "few nights"
+    SUSPECTED = "suspected"
+    RECOVERING = "recovering"
+    """An open alarm that tonight does not bear out, and that is not shown to be over."""
+    ALARM = "alarm"
+    """What `alarm` says: opened, open, or ended tonight."""
 
 
 HISTORY = 15
@@ -75,18 +90,35 @@ class Verdict:
     tolerance: float | None = None
     p: float | None = None
     why: str = ""
-    suspect: bool = False
-    """It differs, but not yet with enough evidence: the coming nights will tell."""
-    slow: bool = False
-    """A change over many nights, none of which shows it alone."""
-    since: str = ""
-    """The run from which on a series is different."""
-    closed: str = ""
-    """The run whose alarm went away."""
-    confirmed: bool = False
-    """Whether an A/B bears it out."""
+    reason: Reason = Reason.OTHER
+    alarm: MetricAlarm | None = None
+    control: bool = False
+    """It is of the board itself, not of the software under test."""
     history: tuple[float, ...] = ()
     """The last values before it, at most HISTORY."""
+
+    @property
+    def suspect(self) -> bool:
+        """It differs, but not yet with enough evidence: the coming nights will tell."""
+        return self.alarm is not None and self.alarm.state is AlarmState.SUSPECTED
+
+    @property
+    def slow(self) -> bool:
+        """A change over many nights, none of which shows it alone."""
+        return self.alarm is not None and self.alarm.slow
+
+    @property
+    def since(self) -> str:
+        """The run from which on a series is different, "" for one that is not."""
+        moved = self.outcome in (Outcome.WORSE, Outcome.BETTER)
+        return self.alarm.since if self.alarm and moved else ""
+
+    @property
+    def lasting(self) -> float | None:
+        """The relative change over the nights of an alarm, where that of tonight is another."""
+        if self.alarm is None or self.alarm.nights < 2 or not self.since or self.change is None:
+            return None
+        return self.alarm.size if not math.isclose(self.alarm.size, self.change, abs_tol=5e-4) else None
 
     @property
     def change(self) -> float | None:
@@ -143,7 +175,7 @@ class Judgement:
     @property
     def new(self) -> dict[str, int]:
         """Figures of the run that the baseline does not have, by benchmark."""
-        return dict(Counter(v.key.benchmark for v in self.verdicts if v.why == NO_COUNTERPART))
+        return dict(Counter(v.key.benchmark for v in self.verdicts if v.reason is Reason.NO_COUNTERPART))
 
     def gaps(self) -> list[str]:
         """Figures and tables that only one side has, one line for each kind."""
@@ -176,21 +208,33 @@ class Judgement:
 
     @property
     def exit_status(self) -> ExitStatus:
-        """OK, FAILED (worse, or a missed goal), UNDECIDED (suspected, or cannot tell) or NOTHING."""
-        if self.count(Outcome.WORSE) or self.missed:
+        """FAILED for a decided loss of the software under test or a missed goal, UNDECIDED where something is
+        suspected, an alarm is in doubt or the board changed, else OK; NOTHING where nothing was compared.
+        """
+        if self.missed or any(v.outcome is Outcome.WORSE and not v.control for v in self.verdicts):
             return ExitStatus.FAILED
         open_goals = any(goal.word is not GoalWord.MET for goal in self.goals)
-        if open_goals or any(verdict.suspect for verdict in self.verdicts):
+        if open_goals or self.suspects or self.board_changes:
             return ExitStatus.UNDECIDED
         if self.compared:
             return ExitStatus.OK
         return ExitStatus.UNDECIDED if self.count(Outcome.UNKNOWN) else ExitStatus.NOTHING
 
     @property
+    def suspects(self) -> list[Verdict]:
+        """What later nights decide: suspected, or an open alarm that tonight does not bear out."""
+        return [v for v in self.verdicts if v.reason in (Reason.SUSPECTED, Reason.RECOVERING)]
+
+    @property
+    def board_changes(self) -> list[Verdict]:
+        """Figures of the board itself that changed."""
+        return [v for v in self.verdicts if v.control and v.outcome in (Outcome.WORSE, Outcome.BETTER)]
+
+    @property
     def headline(self) -> str:
         """The result as a title; it always names what is undecided."""
         worse, unknown = self.count(Outcome.WORSE), self.count(Outcome.UNKNOWN)
-        suspects = sum(verdict.suspect for verdict in self.verdicts)
+        suspects = len(self.suspects)
         missed = f"{len(self.missed)} goal{'s' * (len(self.missed) != 1)} missed" if self.missed else ""
         if not self.compared and not unknown:
             return missed or "nothing comparable"
@@ -207,11 +251,23 @@ class Judgement:
         """One line for people."""
         counts = ", ".join(f"{number} {outcome}" for outcome in Outcome if (number := self.count(outcome)))
         again = f"; {self.again}" if self.again else ""
-        if gone := sum(bool(verdict.closed) for verdict in self.verdicts):
-            again = f"; {gone} alarm{'s' * (gone != 1)} went away{again}"
+        ended = [v for v in self.verdicts if v.alarm and v.alarm.state is AlarmState.RECOVERED]
+        if ended:
+            again = f"; {len(ended)} alarm{'s' * (len(ended) != 1)} recovered{again}"
+        if self.suspects:
+            again += f"; later nights decide on {_few(self.suspects)}"
+        if self.exit_status is ExitStatus.UNDECIDED and self.board_changes:
+            changed = _few(self.board_changes)
+            again += f"; the board changed: {changed}; no software figure is worse; look at the board"
         if self.causes:
             again = f" (of {len(self.causes)} cause{'s' * (len(self.causes) != 1)}){again}"
         return f"{self.run} against {self.against}: {counts or 'nothing to compare'}{again}"
+
+
+def _few(verdicts: Sequence[Verdict]) -> str:
+    """Some figures with their changes, by name."""
+    named = ", ".join(f"{' '.join(v.key)} {change_text(v.change)}" for v in verdicts[:_NAMED])
+    return named + f" and {len(verdicts) - _NAMED} more" * (len(verdicts) > _NAMED)
 
 
 def by_severity(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -235,5 +291,5 @@ def explained(verdict: Verdict) -> str:
     parts = [f"{number(verdict.value)} {verdict.unit}"]
     if verdict.baseline is not None:
         parts.append(f"was {number(verdict.baseline)} ({change_text(verdict.change)})")
-    parts += [f"since {verdict.since}" if verdict.since else "", verdict.why]
+    parts.append(verdict.why)
     return ", ".join(part for part in parts if part)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.judge import spread
+from evmperf.judge import shift
 from evmperf.lab.provision import identity
 from selftests.instruments import bisections, confirmation
 from selftests.instruments.bisections import BOOT_TIME, Words
@@ -19,7 +19,7 @@ from selftests.provision import imagelab
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.texts import BOOT
 
-NIGHTS = spread.FEWEST
+NIGHTS = shift.FEWEST
 SCRIPT = Words(("uboot:colour=red", "uboot:colour=blue"), "uboot:pace=slow", "uboot:dies=yes")
 
 

@@ -1,16 +1,21 @@
-"""What of a board's past counts: alarms that went away, confirmed changes, boards of one kind."""
+"""What of a board's past counts: the life of alarms, boards of one kind."""
 
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
-from evmperf.judge import against
+from evmperf.judge import accepted, against
 from evmperf.judge.against import judged, wanted
 from evmperf.measure.runs.history import SpoolFolder
-from evmperf.model.verdict import Outcome
+from evmperf.model.alarm import AlarmState
+from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
+from evmperf.model.results import Direction
+from evmperf.model.verdict import Judgement, Outcome, Verdict
 from selftests.support import runs
 
-LOST = ("emmc_ext4", "102400", "write_throughput")
+LOST = Key("emmc_ext4", "102400", "write_throughput")
 
 
 def night(folder, generator, number, factor=1.0, **facts):
@@ -31,43 +36,76 @@ def test_an_alarm_that_the_next_night_does_not_bear_out_goes_away(tmp_path):
     assert (there / "results.jsonl").read_bytes() == measured
     assert len((there / "verdicts.jsonl").read_bytes().splitlines()) == len(judgement.verdicts)
     there, judgement, verdict = night(tmp_path, generator, 21)
-    assert (verdict.outcome, verdict.closed) == (Outcome.SAME, "am64xx-hsevm-0020")
-    assert "went away" in verdict.why
-    assert "1 alarm went away" in judgement.sentence()
+    assert verdict.outcome is Outcome.SAME
+    assert verdict.alarm.state is AlarmState.RECOVERED
+    assert "recovered: " in verdict.why
+    assert "1 alarm recovered" in judgement.sentence()
+    assert judgement.exit_status is not ExitStatus.FAILED
     against.keep(there, judgement)
-    assert not night(tmp_path, generator, 22)[2].closed, "it is said once"
+    assert not night(tmp_path, generator, 22)[2].alarm, "it is said once"
 
 
-def test_an_alarm_that_is_borne_out_stays(tmp_path):
-    generator = runs.history(tmp_path, nights=20)
-    there, judgement, _ = night(tmp_path, generator, 20, 0.6)
-    against.keep(there, judgement)
-    _, judgement, verdict = night(tmp_path, generator, 21, 0.6)
-    assert (verdict.outcome, verdict.closed) == (Outcome.WORSE, "")
-    assert "went away" not in judgement.sentence()
-
-
-def test_an_alarm_whose_change_lasted_until_it_was_the_level_did_not_go_away(tmp_path):
-    generator = runs.history(tmp_path, nights=20)
-    for number in range(20, 34):
-        there, judgement, verdict = night(tmp_path, generator, number, 0.6)
+def nights_of_loss(tmp_path, count, factor=0.6, first=20):
+    """Nights with a loss, each judged; the verdicts on it."""
+    generator = runs.history(tmp_path, nights=first)
+    told = []
+    for number in range(first, first + count):
+        there, judgement, verdict = night(tmp_path, generator, number, factor)
         against.keep(there, judgement)
-        assert not verdict.closed
+        told.append(verdict)
+    return generator, told
+
+
+def test_a_loss_stays_open_with_its_date_until_it_recovers(tmp_path):
+    generator, told = nights_of_loss(tmp_path, 34)
+    assert {verdict.outcome for verdict in told} == {Outcome.WORSE}
+    assert {verdict.alarm.since for verdict in told} == {"am64xx-hsevm-0020"}
+    assert told[-1].alarm.nights == 34
+    assert told[-1].alarm.good == "am64xx-hsevm-0019"
+    assert "open for 34 nights" in told[-1].why
+    there, judgement, verdict = night(tmp_path, generator, 54)
+    assert (verdict.outcome, verdict.alarm.state) == (Outcome.SAME, AlarmState.RECOVERED)
+    against.keep(there, judgement)
+    # Its nights are no history: who was well before is not better now.
+    assert night(tmp_path, generator, 55)[2].outcome is Outcome.SAME
+
+
+def test_an_accepted_change_is_said_once_and_held_no_more_against_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(accepted, "FILE", tmp_path / "accepted.yaml")
+    generator, _ = nights_of_loss(tmp_path, 7)
+    since = 1_000_000 * 21
+    accepted.add(accepted.Accepted("/".join(LOST), "am64xx-hsevm", "am64xx-hsevm-0020", since, "meant"))
+    there, judgement, verdict = night(tmp_path, generator, 27, 0.6)
     assert verdict.outcome is not Outcome.WORSE
+    assert verdict.alarm.state is AlarmState.ACCEPTED
+    against.keep(there, judgement)
+    assert night(tmp_path, generator, 28, 0.6)[2].alarm is None
 
 
-def test_the_level_after_a_confirmed_change_is_the_history(tmp_path):
+def test_a_better_level_is_the_level_after_ten_nights(tmp_path):
+    generator, told = nights_of_loss(tmp_path, 12, factor=1.5)
+    assert told[0].outcome is Outcome.BETTER
+    states = [verdict.alarm.state if verdict.alarm else None for verdict in told]
+    assert states[9] is AlarmState.LEVEL
+    assert night(tmp_path, generator, 32)[2].outcome is Outcome.WORSE
+
+
+def test_what_an_ab_takes_back_is_no_alarm_of_the_next_night(tmp_path):
     generator = runs.history(tmp_path, nights=20)
     there, judgement, verdict = night(tmp_path, generator, 20, 0.6)
-    confirmed = [replace(v, confirmed=True) if v.key == LOST else v for v in judgement.verdicts]
-    against.keep(there, replace(judgement, verdicts=confirmed))
-    _, _, verdict = night(tmp_path, generator, 21, 0.6)
-    assert verdict.outcome is Outcome.NOT_COMPARABLE
-    assert "confirmed" in verdict.why
-    for number in range(22, 27):
-        _, _, verdict = night(tmp_path, generator, number, 0.6)
-    assert verdict.outcome is not Outcome.WORSE
-    assert verdict.baseline == pytest.approx(60, rel=0.05)
+    taken_back = structs.replace(verdict.alarm, state=AlarmState.WITHDRAWN)
+    verdicts = [replace(v, alarm=taken_back) if v.key == LOST else v for v in judgement.verdicts]
+    against.keep(there, replace(judgement, verdicts=verdicts))
+    assert night(tmp_path, generator, 21)[2].alarm is None
+
+
+def test_only_the_board_changed(tmp_path):
+    verdict = Verdict(LOST, Outcome.WORSE, "s", Direction.LOWER, 1.1, 1.0, control=True)
+    judgement = Judgement("r", "b", "last:30", [verdict])
+    assert judgement.exit_status is ExitStatus.UNDECIDED
+    assert "the board changed" in judgement.sentence()
+    software = replace(verdict, control=False)
+    assert Judgement("r", "b", "last:30", [verdict, software]).exit_status is ExitStatus.FAILED
 
 
 def test_the_level_of_a_twin_is_taken_out(tmp_path):

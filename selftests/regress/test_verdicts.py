@@ -243,11 +243,11 @@ def test_runs_that_measured_nothing_or_were_cut_short_are_no_hindrance(tmp_path)
 def test_the_other_boards_of_the_same_night_are_no_history(tmp_path):
     generator = runs.history(tmp_path, nights=10)
     tonight = {"night": "night-kind-20260901T220000Z"}
-    lost = runs.write(tmp_path, runs.results(generator, changed={LOST: 0.8}), number=20, **tonight)
+    lost = runs.write(tmp_path, runs.results(generator, changed={LOST: 0.5}), number=20, **tonight)
     alone = check(lost, "last:8", tmp_path)
     assert worse(alone) == [LOST]
     for number in range(11, 19):
-        runs.write(tmp_path, runs.results(generator, changed={LOST: 0.8}), number=number, **tonight)
+        runs.write(tmp_path, runs.results(generator, changed={LOST: 0.5}), number=number, **tonight)
     assert check(lost, "last:8", tmp_path) == alone
     # Those of another night are.
     runs.write(tmp_path, runs.results(generator), number=19, night="night-kind-20260831T220000Z")

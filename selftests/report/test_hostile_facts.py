@@ -25,6 +25,7 @@ from evmperf.measure.runs import differences
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import append_verdicts
 from evmperf.model import outlets
+from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.change import Change, Comparison, Decision, Quantity
 from evmperf.model.ended import cause
 from evmperf.model.errors import Kind, LabError
@@ -52,6 +53,7 @@ KNOWN = """
     label input button noscript progress time
 """
 """Elements of our pages."""
+ALARM = MetricAlarm(AlarmState.OPEN, HOSTILE, HOSTILE, HOSTILE)
 
 
 class Page(html.parser.HTMLParser):
@@ -157,7 +159,7 @@ def of_sides(results):
 def judgement():
     key = Key(HOSTILE, HOSTILE, HOSTILE)
     found = [
-        Verdict(key, outcome, HOSTILE, Direction.HIGHER, 1.0, 2.0, why=HOSTILE, since=HOSTILE)
+        Verdict(key, outcome, HOSTILE, Direction.HIGHER, 1.0, 2.0, why=HOSTILE, alarm=ALARM)
         for outcome in Outcome
     ]
     return Judgement(HOSTILE, HOSTILE, HOSTILE, tuple(found), {HOSTILE: 1}, {HOSTILE: 1}, again=HOSTILE)

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from evmperf.measure.runs import casefile, spool
 from evmperf.model import comparable
+from evmperf.model.alarm import MetricAlarm
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.results import Result
@@ -53,6 +54,8 @@ class StoredRun:
     """Where its raw files are; None in a database."""
     brief: Callable[[], Iterable[Taken] | None] | None = None
     """All its figures if they are quick to read, else None; raises as reading does."""
+    alarms: Callable[[], Mapping[Key, MetricAlarm]] | None = None
+    """The alarms of its figures as judging left them, where its files are not at hand."""
     narrow: Callable[[str, str], Iterable[KeySamples]] | None = None
     """The samples of a benchmark, and of a case if one is named, where a database picks them."""
 

@@ -22,7 +22,7 @@ from evmperf.model.records import BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
-from evmperf.model.verdict import NO_COUNTERPART, GoalWord, Outcome
+from evmperf.model.verdict import GoalWord, Outcome, Reason
 from evmperf.publish.pages import look
 from evmperf.publish.report import plots
 from evmperf.publish.report.excerpt import excerpts
@@ -119,8 +119,7 @@ class _Page:
             text = f"Goal{'s' * (len(missed) != 1)} missed: {names}. {text}"
         if untold:
             noise = "noise: a change within the range of each would not show"
-            reasons = (one.why or one.reason for one in untold)
-            whys = Counter(noise if "would not show" in reason else reason for reason in reasons)
+            whys = Counter(noise if one.code == Reason.NOISE else one.why or one.reason for one in untold)
             (why, _), *_ = whys.most_common(1)
             text += f" {len(untold)} of {len(self.verdicts)} figures are undecided ({why})."
         return text
@@ -142,7 +141,7 @@ class _Page:
     def _untold(self) -> list[VerdictRecord]:
         """The figures that could have had an answer, and have none."""
         open_ones = self._of(Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
-        return [record for record in open_ones if record.why != NO_COUNTERPART]
+        return [record for record in open_ones if record.code != Reason.NO_COUNTERPART]
 
     @property
     def _compared(self) -> int:

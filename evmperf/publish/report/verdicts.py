@@ -9,7 +9,7 @@ from dataclasses import asdict
 from evmperf.benchmarks import wording
 from evmperf.measure.runs.differences import Difference
 from evmperf.model.outlets import markdown, plain
-from evmperf.model.verdict import NO_COUNTERPART, Judgement, Outcome, Verdict, change_text, explained, number
+from evmperf.model.verdict import Judgement, Outcome, Reason, Verdict, change_text, explained, number
 from evmperf.publish.report import differences as differing
 from evmperf.publish.report.columns import Column, markdown_table, sparkline, table
 from evmperf.publish.report.table import shortened
@@ -17,9 +17,19 @@ from evmperf.publish.report.table import shortened
 _ALARMS = (Outcome.WORSE, Outcome.BETTER)
 
 
+_ROWS = 3
+"""Members of a cause, and suspected figures, that have rows of their own."""
+
+
 def shown(judgement: Judgement, everything: bool = False) -> list[Verdict]:
-    """The verdicts that people look at: those that changed or are suspected, or all."""
-    return [v for v in judgement.verdicts if everything or v.outcome in _ALARMS or v.suspect]
+    """The verdicts that people look at: the first of each cause, what is suspected or recovered; or all."""
+    first = {key for cause in judgement.causes for key in cause.members[:_ROWS]}
+    ended = {v.key for v in judgement.verdicts if v.alarm and not v.alarm.is_open}
+    wanted = {v.key for v in judgement.suspects[:_ROWS]} | {v.key for v in judgement.board_changes}
+    wanted |= first | {v.key for v in judgement.verdicts if v.key in ended and not v.suspect}
+    caused = {key for cause in judgement.causes for key in cause.members}
+    rows = [v for v in judgement.verdicts if everything or v.outcome in _ALARMS or v.key in wanted]
+    return rows if everything else [v for v in rows if v.key in wanted or v.key not in caused]
 
 
 _COLUMNS = (
@@ -54,9 +64,9 @@ def _told(judgement: Judgement) -> Iterator[str]:
     yield from (f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes, 1))
     noise = "noise: a change of up to the tolerance would not show"
     whys = Counter(
-        noise if "would not show" in v.why else f"{v.outcome}: {v.why}"
+        noise if v.reason is Reason.NOISE else f"{v.outcome}: {v.why}"
         for v in judgement.verdicts
-        if v.outcome in (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE) and v.why != NO_COUNTERPART
+        if v.outcome in (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE) and v.reason is not Reason.NO_COUNTERPART
     )
     yield from (f"{count} without an answer: {why}" for why, count in whys.most_common(_REASONS))
     yield from judgement.gaps()

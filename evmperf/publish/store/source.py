@@ -12,6 +12,7 @@ import msgspec
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import GUIDE, StoredRun, Taken, by_age
 from evmperf.model import comparable, limits
+from evmperf.model.alarm import MetricAlarm
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.results import Result
@@ -54,6 +55,7 @@ class StoredRuns:
             StoredRun(
                 run,
                 functools.partial(self.results, run),
+                alarms=functools.partial(figures[run.lab, run.board].alarms_of, run),
                 brief=None if run.kind == GUIDE else functools.partial(figures[run.lab, run.board].of, run),
             )
             for run in runs
@@ -121,6 +123,17 @@ _Figure = tuple[Key, str, list[tuple[float, ...]], comparable.ComparableCase]
 _FIGURES = Path(__file__).with_name("figures.sql").read_text("utf-8")
 
 
+_ALARMS = (
+    """SELECT run, benchmark, "case", rest FROM {rows} """
+    """WHERE record = 'verdict' AND contains(rest, '"alarm":') ORDER BY number"""
+)
+
+
+class _ToldAlarm(msgspec.Struct):
+    metric: str
+    alarm: MetricAlarm
+
+
 class BoardFigures:
     """The figures of one board's runs; asked from the oldest on, they are read in one go."""
 
@@ -130,6 +143,7 @@ class BoardFigures:
         self._since_ns: int | None = None
         self._runs: dict[str, list[tuple[int, int, Sequence[_Figure]]]] = {}
         """By run: the place of each case in the run, and in the lists of its figures."""
+        self._alarms: dict[str, dict[Key, MetricAlarm]] | None = None
 
     def of(self, run: Run) -> Iterator[Taken]:
         """The figures of a run; raises LabError."""
@@ -141,6 +155,16 @@ class BoardFigures:
                     spool.leave_out(f"{self._source}: {run.id}: {key}: is beyond {limits.REAL:g}")
                 else:
                     yield Taken(key, unit, samples[at], case)
+
+    def alarms_of(self, run: Run) -> Mapping[Key, MetricAlarm]:
+        """The alarms of a run's figures; raises LabError."""
+        if self._alarms is None:
+            self._alarms = {}
+            for row in self._source.asked(self._board, _ALARMS):
+                told = msgspec.json.decode(row["rest"], type=_ToldAlarm)
+                key = Key(row["benchmark"], row["case"], told.metric)
+                self._alarms.setdefault(row["run"], {})[key] = told.alarm
+        return self._alarms.get(run.id, {})
 
     def _read(self, since_ns: int) -> None:
         self._runs = {}

@@ -27,17 +27,21 @@ with open(sys.argv[2], "w") as answers:
     for row in given["rows"]:
         for end in given["ends"]:
             values = [float(value) for value in row[:end]]
-            points = [[int(point.index) for point in compute_change_points(values)[0]]]
+            points = [[]]
+            if given["first"] == 0:
+                points = [[int(point.index) for point in compute_change_points(values)[0]]]
             points.append([int(step[0]) for step in detect_steps(values)[1:]])
             print(json.dumps(points), file=answers)
 """
 
 
-def change_points(rows: Matrix, ends: Sequence[int]) -> list[list[list[list[int]]]]:
-    """The change points of each row's first nights up to each end, by peer: [row][end][peer]."""
+def change_points(rows: Matrix, ends: Sequence[int], first: int = 0) -> list[list[list[list[int]]]]:
+    """The change points of each row up to each end, by peer: [row][end][peer]; peers before the
+    `first` are not asked.
+    """
     with tempfile.TemporaryDirectory(prefix="evmperf-peers-") as folder:
         given, answers = Path(folder, "given.npz"), Path(folder, "answers")
-        np.savez(given, rows=rows, ends=np.asarray(ends))
+        np.savez(given, rows=rows, ends=np.asarray(ends), first=first)
         one_core = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         subprocess.run([_python(), "-c", _PROGRAM, str(given), str(answers)], env=one_core, check=True)
         found = iter(answers.read_text().splitlines())

@@ -1,12 +1,14 @@
 """How often verdicts are wrong and how soon they are right on recorded series, beside Otava and asv.
 
 Nights are judged one after the other, as `evmperf check` does, and the life of each alarm goes on. A lab is
-some series of one machine whose runs are put in a random order: then nothing changes but what is put in, and
-what a tool reports besides is false. Series with an even number serve for tuning, the others for judging.
+some series of one machine without its changes of level (as asv finds them), its runs in a random
+order: then nothing changes but what is put in, and what a tool reports besides is false. Series with an even
+number serve for tuning, the others for judging.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +35,7 @@ _QUIET = 0.03
 """Relative spread of a quiet series."""
 _DRIFT = 0.0005
 """Loss a night, as a share."""
+_LEVEL_NIGHTS = 5
 ENDS = (1, 2, 3, 10)
 
 
@@ -55,7 +58,8 @@ def labs(half: int, most: int = _METRICS) -> Iterator[Lab]:
     for file in seeds.real("series", "*.jsonl.gz"):
         for setup, values in machine(file):
             mine = values[half::2]
-            yield Lab(f"{file.name.partition('.')[0]} {setup[-5:-2]}", mine[_some(random, len(mine), most)])
+            name = f"{file.name.partition('.')[0]} {setup[-5:-2]}"
+            yield Lab(name, _levelled(mine[_some(random, len(mine), most)]))
     for file in seeds.real("series-2", "*.npz"):
         values = np.load(file)["X"].astype(float)
         # A tool that must have each value gets the one before.
@@ -65,7 +69,18 @@ def labs(half: int, most: int = _METRICS) -> Iterator[Lab]:
             known = np.flatnonzero(np.isfinite(row))
             row[:] = row[known[np.maximum(np.searchsorted(known, np.arange(len(row)), "right") - 1, 0)]]
         mine = values[half::2]
-        yield Lab(file.stem, mine[_some(random, len(mine), most)])
+        yield Lab(file.stem, _levelled(mine[_some(random, len(mine), most)]))
+
+
+def _levelled(values: Matrix) -> Matrix:
+    """Without changes of level: each level of at least _LEVEL_NIGHTS nights is that of all."""
+    for row, ((_, points),) in zip(values, peers.change_points(values, [values.shape[1]], 1), strict=True):
+        whole = np.median(row)
+        ends = [0, *points, len(row)]
+        for first, last in itertools.pairwise(ends):
+            if last - first >= _LEVEL_NIGHTS:
+                row[first:last] *= whole / np.median(row[first:last])
+    return values
 
 
 def _some(random: np.random.Generator, count: int, most: int) -> np.ndarray:

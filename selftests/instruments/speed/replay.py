@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from evmperf.judge import judge
 from evmperf.judge.causes import causes
+from evmperf.judge.nights import Track
+from evmperf.model.alarm import MetricAlarm
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Key
@@ -41,15 +43,22 @@ class Replay:
 
     def nights(self, first: int, stride: int = 1) -> Iterator[Night]:
         """Each night from `first` on, judged with what was known then."""
-        ids = [run.id for run in self.runs]
-        for at in range(first, self.values.shape[1], stride):
-            series = [
-                judge.JudgedSeries(
-                    Verdict(key, Outcome.SAME, "s", Direction.LOWER, float(row[at])),
-                    [float(value) for value in row[:at]],
-                    ids[: at + 1],
-                )
-                for key, row in zip(self.keys, self.values, strict=True)
-            ]
-            found = judge.latest(series)
-            yield Night(found, causes(found, self.runs[: at + 1]))
+        tracks = [Track() for _ in self.keys]
+        for at, run in enumerate(self.runs):
+            figures = [float(value) for value in self.values[:, at]]
+            alarms: dict[Key, MetricAlarm | None] = {}
+            if at >= first and (at - first) % stride == 0:
+                series = [
+                    judge.JudgedSeries(
+                        Verdict(key, Outcome.SAME, "s", Direction.LOWER, value),
+                        track.values,
+                        [*track.runs, run.id],
+                        track.alarm,
+                    )
+                    for key, track, value in zip(self.keys, tracks, figures, strict=True)
+                ]
+                found = judge.latest(series)
+                alarms = {verdict.key: verdict.alarm for verdict in found}
+                yield Night(found, causes(found, self.runs[: at + 1]))
+            for key, track, value in zip(self.keys, tracks, figures, strict=True):
+                track.take(value, run.id, alarms.get(key))

@@ -1,0 +1,126 @@
+"""An open alarm, night after night: is the loss still there, how large is it, and since when.
+
+Tonight is held against the level before the alarm and that since. The evidence that the loss is over is the
+sum of the log-likelihood ratios of the nights since it was last borne out (E. S. Page, Biometrika 41, 1954;
+A. Wald, Sequential Analysis, 1947). A date moves only where another one explains the nights better by far.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from evmperf.judge.shift import Shift
+from evmperf.model.alarm import AlarmState, MetricAlarm
+
+_OVER = math.log(200)
+"""Evidence that ends an alarm: of 200 lasting losses one is called over by chance."""
+_MOST_OF_A_NIGHT = 8.0
+"""Evidence of one night at most: any night may be odd."""
+_AT_LEVEL = 3.0
+"""Spreads from the old level within which a night is back."""
+_DATED_AGAIN = math.log(1000)
+_BEFORE = 5
+"""Nights before its date in which an alarm may have begun."""
+_NEWEST = 10
+"""Nights that the size is taken from; of something better, those after which it is the level."""
+_UNDECIDED = 5
+"""Nights in a row that do not bear an alarm out, which end it."""
+_LEAST = 3
+"""Nights of a window that have a level of their own."""
+_ODD = 4.0
+"""Spreads at which a night counts as no further away."""
+_MEDIAN_ERROR = 1.25 * 1.96
+"""Of a median of normal values at 95 %, in standard errors of the mean."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Figures and runs of one metric, oldest first, tonight last; the alarm's first is at `first`."""
+
+    values: Sequence[float]
+    runs: Sequence[str]
+    first: int
+
+
+def opened(shift: Shift, runs: Sequence[str], state: AlarmState = AlarmState.OPEN) -> MetricAlarm:
+    """The alarm of a shift; `runs` are those of the series, tonight's last."""
+    place = max(len(runs) - shift.nights, 0)
+    error = 1.96 * shift.spread / math.sqrt(min(shift.nights, _NEWEST))
+    return MetricAlarm(
+        state,
+        runs[place],
+        runs[-1],
+        runs[max(place - 1, 0)],
+        len(runs) - place,
+        shift.level,
+        shift.off,
+        shift.off - error,
+        shift.off + error,
+        max(shift.spread, 1e-3),
+        slow=shift.slow,
+        at_once=shift.at_once,
+    )
+
+
+def followed(alarm: MetricAlarm, window: Window, better: bool) -> MetricAlarm:
+    """The alarm after tonight; `better` is whether it is of something better."""
+    away = [_away(value, alarm.level) for value in window.values[max(window.first - _BEFORE, 0) :]]
+    first = min(window.first, _BEFORE)
+    since, tonight = away[first:-1][-_NEWEST:], away[-1]
+    lasting = statistics.median(since) if len(since) >= _LEAST else _plain(alarm.size)
+    side = math.copysign(1, lasting)
+    spread = alarm.spread
+    # Beyond the old level is as far back as one can be.
+    left = max(side * tonight, 0.0)
+    evidence = ((tonight - lasting) ** 2 - left**2) / (2 * spread**2)
+    if side * tonight < 0:
+        evidence = lasting**2 / (2 * spread**2)
+    doubt = max(alarm.doubt + max(min(evidence, _MOST_OF_A_NIGHT), -_MOST_OF_A_NIGHT), 0.0)
+    nights = len(window.values) - window.first
+    undecided = alarm.undecided + 1 if doubt else 0
+    back = side * tonight <= max(_AT_LEVEL * spread, abs(lasting) / 3)
+    if (doubt >= _OVER and back) or undecided >= _UNDECIDED:
+        return replace(alarm, state=AlarmState.RECOVERED, nights=nights - undecided, doubt=doubt)
+    newest = [*since, tonight][-_NEWEST:] if not doubt else since or [lasting]
+    size, error = statistics.median(newest), _MEDIAN_ERROR * spread / math.sqrt(len(newest))
+    level = better and nights >= _NEWEST and not doubt
+    alarm = replace(
+        alarm,
+        state=AlarmState.LEVEL if level else alarm.state,
+        nights=nights,
+        size=math.expm1(size),
+        low=math.expm1(size - error),
+        high=math.expm1(size + error),
+        doubt=doubt,
+        undecided=undecided,
+    )
+    return alarm if doubt or alarm.slow else _dated(alarm, window, away, first, size)
+
+
+def _dated(alarm: MetricAlarm, window: Window, away: Sequence[float], first: int, size: float) -> MetricAlarm:
+    """The alarm with another date, where that explains the nights much better."""
+    limit = (_ODD * alarm.spread) ** 2
+    before = [min(one**2, limit) for one in away]
+    after = [min((one - size) ** 2, limit) for one in away]
+    # What a date costs against the present one, in squares.
+    costs = {place: sum(before[:place]) + sum(after[place:]) for place in range(len(away) - _LEAST + 1)}
+    costs.setdefault(first, sum(before[:first]) + sum(after[first:]))
+    best = min(costs, key=lambda place: costs[place])
+    if costs[first] - costs[best] < 2 * _DATED_AGAIN * alarm.spread**2:
+        return alarm
+    since = window.runs[window.first - first + best]
+    return replace(alarm, since=since, dated_before=alarm.since, nights=len(away) - best)
+
+
+def _away(value: float, level: float) -> float:
+    """How far a figure is from a level: a logarithm, or a share where there is none."""
+    if value > 0 and level > 0:
+        return math.log(value / level)
+    return _plain((value - level) / abs(level)) if level else 0.0
+
+
+def _plain(share: float) -> float:
+    return math.log1p(max(share, -0.999))
