@@ -63,10 +63,10 @@ class StepProgress:
             unit = str(self.benchmark.metric(reading.metric, self.case).unit)
             number = self.rounds * self.plan.repeats + repetition
             self.samples.append(Sample(reading.metric, reading.value, unit, number, time_ns, reading.error))
-            self._note(VARIANT, reading.variant)
-            self._note(MARKS, reading.mark)
+            self.note(VARIANT, reading.variant)
+            self.note(MARKS, reading.mark)
 
-    def _note(self, condition: str, words: str) -> None:
+    def note(self, condition: str, words: str) -> None:
         """Add words to a condition, once."""
         there = [word for word in str(self.conditions.get(condition, "")).split("; ") if word]
         if words and words not in there:
@@ -89,7 +89,7 @@ class StepProgress:
             self.samples.clear()
         for finding in findings:
             if not finding.refuses:
-                self._note(MARKS, finding.reason)
+                self.note(MARKS, finding.reason)
         return not refused
 
     def values(self, metric: str) -> list[float]:

@@ -23,7 +23,7 @@ from evmperf.measure.state.finding import Finding
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, Stopped, ToolError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
-from evmperf.model.results import Case, Failure, Result
+from evmperf.model.results import MARKS, Case, Failure, Result
 from evmperf.model.state import State
 
 _PORTS = range(20000, 30000)
@@ -62,6 +62,7 @@ class Runner:
         """Why the board counts as broken, "" while it works."""
         self.boot_s = 0.0
         """Seconds of all boots, including measured ones."""
+        self._has_booted = False
         self._steps = steps
         self._clock = clock
         self._tools = sorted(set(tools))
@@ -220,6 +221,12 @@ class Runner:
         self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
+        self._record_boots()
+        if self.spool.run.facts.provisioned and not self._has_booted:
+            first = self.bench.cold_boot(arguments)
+            self._record_boots()
+            how = f"{first.duration_s:.1f} s" if first.error is None else f"failed: {first.error}"
+            progress.note(MARKS, f"the first boot after the image was written ({how}) is not counted")
         for cycle in range(progress.plan.repeats):
             try:
                 failed += not self._measure_cycle(progress, cycle, arguments)
@@ -384,6 +391,7 @@ class Runner:
     def _record_boots(self) -> None:
         for boot in self.bench.boots():
             self.boot_s += boot.duration_s
+            self._has_booted |= boot.error is None and boot.goal != "uboot"
             self.spool.append(boot_readings.record(boot))
             banner = boot.marks.get(Phase.UBOOT_BANNER)
             if banner and self.spool.run.facts.uboot != banner.text:

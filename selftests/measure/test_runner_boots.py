@@ -10,7 +10,7 @@ from evmperf.measure.runs.spool import read_records, read_results, read_run
 from evmperf.model.errors import BoardError, Kind, LabError
 from evmperf.model.records import BootRecord
 from evmperf.model.repeats import Repeats
-from evmperf.model.results import Status
+from evmperf.model.results import MARKS, Status
 from selftests.support.fakes import failed_boot, good_boot
 from selftests.support.runners import CASE, FINE, make, on_spool
 
@@ -64,6 +64,15 @@ def test_one_hung_boot_is_recorded_and_keeps_the_others(lab):
     assert record.failure.phase == "login prompt"
     assert record.post_mortem == "power: on"
     assert not runner.broken
+
+
+def test_the_first_boot_of_an_image_is_told_and_not_counted(lab):
+    runner = lab(boots=[good_boot(seconds) for seconds in (30, 2, 3)], repeats=Repeats(boots=2))
+    runner.spool.run.facts.provisioned = {"image": "x.wic"}
+    result = runner.measure(BOOTS, CASE)
+    assert result.values("boot_time") == [2, 3]
+    assert len(boot_records(runner)) == 3
+    assert "not counted" in result.conditions[MARKS]
 
 
 def late_boot():

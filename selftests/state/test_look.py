@@ -314,8 +314,8 @@ def test_a_port_says_how_it_paces_interrupts_and_what_holds_it_back(said, tmp_pa
             "-S) printf '     Rx CRC Errors: 2\\n     rx_dropped: 0\\n';; esac"
         ),
         "tc": (
-            "case $1 in filter) printf 'filter parent 1:\\n  match 1\\n';; "
-            "*) echo 'qdisc tbf 8001: root refcnt 2 rate 100Mbit'; "
+            "case $1-$3 in filter-ingress) printf 'filter parent 1:\\n  match 1\\n';; "
+            "filter-*) ;; *) echo 'qdisc tbf 8001: root refcnt 2 rate 100Mbit'; "
             "echo 'qdisc fq 8002: parent :1 maxrate 1Mbit';; esac"
         ),
     }.items():

@@ -29,6 +29,8 @@ class Cause(msgspec.Struct, frozen=True):
 
 _SYMPTOMS = frozenset(("bus", "processor", "device", "loss", "queue.nr_requests", "machine"))
 """What a cause leads to as well: they come after it."""
+_MACHINE = frozenset(("machine", "host", "quota", "pinned", "tracer"))
+"""What slows a device's requests and a cable's answers, too."""
 _LEAST_PART = 0.15
 """Part of a difference below which a bound makes a bystander of a cause."""
 _WHOLE = 0.8
@@ -59,7 +61,7 @@ def weigh(findings: Iterable[Finding], times: float, metric: str, names: Mapping
         )
         order.append(((one.rule in _SYMPTOMS, partial, not one.whole, -one.size), cause))
     # A machine that is slower as a whole is no device's doing.
-    if any(cause.rule == "machine" and cause.part is None for _, cause in order):
+    if any(cause.rule in _MACHINE and cause.part is None for _, cause in order):
         order = [(key, cause) for key, cause in order if cause.rule not in ("device", "loss")]
     return [cause for _, cause in sorted(order, key=lambda pair: pair[0])]
 

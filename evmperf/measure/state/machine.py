@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from evmperf.measure.state.finding import Finding, cpus
 from evmperf.model.state import State
+from evmperf.model.units import MEBIBYTE
 
 _TICKS = 100
 """Of the kernel's USER_HZ in a second."""
@@ -30,6 +31,11 @@ _SLOWER = 1.5
 """How many times longer a look takes on a machine that is slower."""
 _INTERRUPTED = 0.7
 """Part of a CPU's time in interrupts from which on it is full of them."""
+_SECTOR = 512
+_LEAST_BYTES = 8 * MEBIBYTE
+_FOREIGN = 0.4
+"""Part of a disk's bytes that are not the case's."""
+_TESTER_IDLE = 0.03
 _LEAST_IDLE, _MOST_IDLE = 0.15, 0.4
 """Parts of the time that a full CPU, and another one, are idle."""
 _RATE = 1000.0
@@ -40,7 +46,7 @@ _PACKETS = 1500.0
 
 def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
     """What slowed the machine during a case; `ours` are the programs that belong to it."""
-    rules = (_host, _quota, _pinned, _offline, _interrupts)
+    rules = (_host, _quota, _pinned, _offline, _interrupts, _shared_disk, _tester)
     return [*(one for rule in rules for one in rule(state)), *_beside(state, ours), *_ended(state, ours)]
 
 
@@ -116,6 +122,27 @@ def _interrupts(state: State) -> Iterator[Finding]:
         place = f" (smp_affinity_list {listed})" if listed is not None else ""
         reason = f"CPU {cpu} was full, {part:.0%} of its time in interrupts{whose}{place}; another one idled"
         yield Finding("interrupts", reason, whole=True)
+
+
+def _shared_disk(state: State) -> Iterator[Finding]:
+    """What a case's disk carried for others; requests of a file system's own are few."""
+    for way in ("read", "write"):
+        carried = state.counted.get(f"disk.{way}_sectors", 0) * _SECTOR
+        own = state.counted.get(f"shell.{way}_bytes")
+        if own is None or carried < _LEAST_BYTES or (part := 1 - own / carried) < _FOREIGN:
+            continue
+        reason = (
+            f"the disk carried {carried / MEBIBYTE:.0f} MiB of {way}s, of which the case asked for "
+            f"{own / MEBIBYTE:.0f} MiB"
+        )
+        yield Finding("shared disk", reason, size=1 / (1 - part) if part < _STARVED else 0.0)
+
+
+def _tester(state: State) -> Iterator[Finding]:
+    ticks = {n: c for n, c in state.counted.items() if n.startswith("tester.cpu_")}
+    idle = sum(ticks.get(f"tester.cpu_{what}", 0) for what in ("idle", "iowait"))
+    if sum(ticks.values()) > _TICKS and idle < _TESTER_IDLE * sum(ticks.values()):
+        yield Finding("tester", "all CPUs of the tester were busy during the case")
 
 
 def _beside(state: State, ours: Collection[str]) -> Iterator[Finding]:
