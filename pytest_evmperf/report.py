@@ -10,8 +10,11 @@ import pytest
 from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result
-from evmperf.publish.report.table import result_rows
+from evmperf.publish.report.shape import figure_texts, text_table
 from pytest_evmperf.plugin import RESULT, SESSION
+
+_WIDTH = 160
+"""Characters of the table in a page of pytest-html."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -25,9 +28,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.failed and session.bench:
         report.sections.append(("post-mortem", plain(session.bench.post_mortem())))
     if result:
-        for row in result_rows(result):
-            figure = f"{row.mean} {row.unit} (min {row.low}, max {row.high}, n {row.count})"
-            item.user_properties.append((plain(row.metric), plain(figure)))
+        for metric, mean, folded in figure_texts(result):
+            item.user_properties.append((plain(metric), plain(f"{mean} ({folded})")))
         if item.config.pluginmanager.hasplugin("html"):
             from pytest_html import extras  # noqa: PLC0415  # only where the plugin is
 
@@ -42,7 +44,7 @@ def _html(session: MeasuringSession | None, results: Sequence[Result], **values:
     """The table of results, for a session with what is known of it, else with what failed."""
     from evmperf.publish.pages import look  # noqa: PLC0415  # not needed to collect tests
 
-    values |= {"session": session, "results": results, "rows": result_rows}
+    values |= {"session": session, "results": results, "table": text_table(results, _WIDTH)}
     return look.render("publish/report/pytest.html.j2", **values)
 
 

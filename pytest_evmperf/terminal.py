@@ -13,8 +13,7 @@ from evmperf.model.concealing import concealed
 from evmperf.model.ended import cause
 from evmperf.model.outlets import plain
 from evmperf.model.results import Case, Status
-from evmperf.publish.report.shape import text_table
-from evmperf.publish.report.table import result_rows
+from evmperf.publish.report.shape import figure_texts, text_table
 from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 from pytest_evmperf.ticker import Ticker
 
@@ -95,7 +94,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     result = item.stash.get(RESULT, None)
     if result:
         session.learn(index, result.duration_s)
-        figures = ", ".join(f"{r.metric} {r.mean} {r.unit}" for r in result_rows(result) if r.required)
+        figures = ", ".join(f"{metric} {mean}" for metric, mean, _ in figure_texts(result))
         well = result.status is Status.MEASURED
         said = figures if well else f"{result.status.upper()}: {cause(result)}  {figures}"
         reporter.ensure_newline()

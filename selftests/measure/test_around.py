@@ -15,7 +15,7 @@ from evmperf.measure.state import look
 from evmperf.model.errors import BoardError, Kind, LabError, ToolError
 from evmperf.model.results import MARKS, Status
 from evmperf.model.run import Run
-from evmperf.publish.report.table import result_rows
+from evmperf.publish.report.shape import text_table
 from selftests.support.fakes import LocalBench, LocalShell
 from selftests.support.runners import CASE, FINE, RATE, make, make_rows, measuring, on_spool, parse
 
@@ -191,7 +191,7 @@ def test_figures_have_their_share_of_the_bus_and_impossible_ones_are_refused(loo
     result = runner.measure(bench, CASE)
     assert result.status is Status.MEASURED
     assert result.state.shares == {"read_throughput": pytest.approx(50 / 53.248, abs=1e-4)}
-    assert "94% of USB, 480 Mbit/s" in next(result_rows(result)).note
+    assert "94% of USB, 480 Mbit/s" in text_table([result])
     runner, _ = looking(*[adding(lines(12))] * 3)
     result = runner.measure(bench, CASE)
     assert result.status is Status.REFUSED

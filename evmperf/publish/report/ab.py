@@ -17,9 +17,8 @@ from evmperf.model.stats import percent, rounded
 from evmperf.publish.pages import look
 from evmperf.publish.pages import plots as drawing
 from evmperf.publish.report import differences as differing
-from evmperf.publish.report.columns import Column, grid, markdown_table
+from evmperf.publish.report.columns import Column, grid, markdown_table, shortened
 from evmperf.publish.report.columns import table as text_table
-from evmperf.publish.report.table import shortened
 
 _DIGITS = 4
 _CHANGED = (Decision.WORSE, Decision.BETTER)

@@ -24,6 +24,14 @@ class Column:
     drop: int = 0
 
 
+_CASE_WIDTH = 36
+
+
+def shortened(case: str) -> str:
+    """A case's label for a table: some are whole command lines."""
+    return case if len(case) <= _CASE_WIDTH else f"{case[: _CASE_WIDTH - 1]}…"
+
+
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> str:
     """The table, at most `width` characters wide (None: as wide as the terminal)."""
     from rich.console import Console  # noqa: PLC0415  # slow to import

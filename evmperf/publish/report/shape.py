@@ -5,7 +5,7 @@ with the published one and the verdict beside it; notes stand once, with letters
 import itertools
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evmperf.benchmarks import wording
@@ -191,6 +191,14 @@ class _Notes:
 
 def _numbers(text: str) -> list[float]:
     return [float(number) for number in _NUMBER.findall(text)]
+
+
+def figure_texts(result: Result) -> Iterator[tuple[str, str, str]]:
+    """Each figure of a result: its metric, its mean with the unit, and how many samples with which range."""
+    for figure in figures([result]).values():
+        unit, divisor = _scale([figure])
+        cell = _cell(figure, (unit, divisor), None, None)
+        yield figure.key.metric, f"{cell.text} {unit}", cell.folded
 
 
 def text_table(results: Iterable[Result], width: int | None = None, published: Baseline | None = None) -> str:

@@ -11,8 +11,7 @@ from evmperf.measure.runs.differences import Difference
 from evmperf.model.outlets import markdown, plain
 from evmperf.model.verdict import Judgement, Outcome, Reason, Verdict, change_text, explained, number
 from evmperf.publish.report import differences as differing
-from evmperf.publish.report.columns import Column, markdown_table, sparkline, table
-from evmperf.publish.report.table import shortened
+from evmperf.publish.report.columns import Column, markdown_table, shortened, sparkline, table
 
 _ALARMS = (Outcome.WORSE, Outcome.BETTER)
 
