@@ -211,7 +211,8 @@ SOURCE = argument(
     default="",
     dest="source",
     metavar="DIR|history|influx|published",
-    help="where earlier runs are (default: the folder of --results and the lab's store)",
+    help="where earlier runs are (default: the folder of --results, and what EVMPERF_HISTORY names; "
+    "`evmperf runs`: the folder alone)",
 )
 WAIT = argument(
     "--wait",

@@ -103,8 +103,8 @@ _OUTPUT = (
 def _check(options: argparse.Namespace) -> int:
     """Judge runs: same, better, worse, or not comparable, metric by metric. The verdicts go into the run
     in place of earlier ones, its report is written again, and they go to InfluxDB if it is configured.
-    The run goes into the lab's store [EVMPERF_HISTORY: a folder or a URL]. Published figures are left
-    as they are.
+    The run goes into the lab's store, if one is named [EVMPERF_HISTORY: a folder or a URL]. Published
+    figures are left as they are.
     """
     if len(options.run) > 1 and any((options.json, options.junit, options.markdown, options.openmetrics)):
         raise UsageError("a file of verdicts is for one run: check one at a time")
