@@ -85,9 +85,9 @@ def test_a_long_record_takes_no_long_time():
     assert outside(record.widened(records, BAUD), said) == 0
 
 
-@pytest.mark.parametrize("wire", ["serial", "raw", "rfc2217"])
-def test_every_wire_has_its_margin(wire):
+@pytest.mark.parametrize(("wire", "margin_ms"), [("serial", 1), ("raw", 3), ("rfc2217", 4)])
+def test_every_wire_has_its_margin(wire, margin_ms):
     records = [ConsoleRecord(MS, MS, "#", b"power on"), ConsoleRecord(2 * MS, 0, "<", b"x", MS)]
     event, heard = record.bounded(records, wire, BAUD)
     assert event == records[0]
-    assert heard.bound_ns == MS + (1 if wire == "serial" else 3) * MS
+    assert heard.bound_ns == MS + margin_ms * MS

@@ -18,7 +18,14 @@ from labgrid import Environment
 from evmperf.boards import board as board_files
 from evmperf.lab.bench import LabgridBench
 
-_BURN = "import os\np = os.getppid()\nwhile os.getppid() == p:\n    for _ in range(10**6): pass"
+BURN = "import os\np = os.getppid()\nwhile os.getppid() == p:\n    for _ in range(10**6): pass"
+
+_SOURCE = '#include <map>\n#include <regex>\nbool is(char *s) { return regex_match(s, std::regex("a+b")); }'
+COMPILE = (
+    "import os, subprocess\np = os.getppid()\nwhile os.getppid() == p:\n"
+    f"    subprocess.run('g++ -O2 -x c++ -c - -o /dev/null'.split(), input={_SOURCE.encode()!r}, check=True)"
+)
+"""A compiler at work: processes that begin and end, files, memory."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +82,9 @@ def spare_from_load(board: Board) -> bool:
 
 
 @contextlib.contextmanager
-def burners(count: int) -> Iterator[None]:
-    """So many processes that do nothing but use a core each; they end with us in any case."""
-    processes = [subprocess.Popen([sys.executable, "-c", _BURN]) for _ in range(count)]
+def burners(count: int, work: str = BURN) -> Iterator[None]:
+    """So many processes that do nothing but `work` on a core each; they end with us in any case."""
+    processes = [subprocess.Popen([sys.executable, "-c", work]) for _ in range(count)]
     try:
         yield
     finally:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import bisect
 import contextlib
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,15 @@ from typing import Any
 
 from evmperf.boards.console.marks import ALLOWED_S, find
 from evmperf.boards.console.record import ConsoleRecord, read
-from selftests.instruments.speed.boards import Board, burners, labgrid_bench, spare_from_load, virtual_board
+from selftests.instruments.speed.boards import (
+    BURN,
+    COMPILE,
+    Board,
+    burners,
+    labgrid_bench,
+    spare_from_load,
+    virtual_board,
+)
 from selftests.instruments.speed.figures import Row, met, quantile
 from selftests.support.stamps import read_stamps
 from selftests.support.talking import (
@@ -37,8 +44,9 @@ _P99_MS = 2.0
 _MOST_MS = 20.0
 _PROMPT = "login: "
 
-_PIECES, _SIZE, _PAUSE_NS = 6000, 8, MS
-"""What a talking board says: 8 bytes a millisecond for 6 s, 69 % of what 115200 baud carry."""
+_RUNS, _PIECES, _SIZE, _PAUSE_NS = 20, 2000, 8, MS
+"""What a talking board says in each run: 8 bytes a millisecond for 2 s, 69 % of what 115200 baud carry."""
+_LOADS = {"idle": (0, ""), "both cores loaded": (2, BURN), "beside a compiler": (2, COMPILE)}
 _BOARDS = 32
 _STOP_S = 30
 
@@ -164,61 +172,50 @@ def wires() -> list[Row]:
         if wire in ("ser2net", "rfc2217") and not ser2net_program():
             rows.append(Row(f"stamps over {wire}", "not measured: ser2net is not installed"))
             continue
-        for load, count in (("idle", 0), ("both cores loaded", 2)):
-            with _talking([wire], _PIECES) as boards, burners(count):
-                boards[0].go()
-                rows.append(_row(f"stamps over {wire}, {load}", *_heard(boards[0], wire)))
-    with _talking(["raw"], _STOP_S * 1000) as boards, burners(2):
-        boards[0].go()
-        time.sleep(_STOP_S)
-        rows.append(_row(f"stamps, loaded, reader stopped for {_STOP_S} s", *_heard(boards[0], "raw")))
-    crowd = TalkingBoard("raw", _PIECES // 4, _SIZE, _PAUSE_NS, count=_BOARDS)
+        for load, burning in _LOADS.items():
+            with burners(*burning):
+                heard = [_heard(wire, _PIECES) for _ in range(_RUNS)]
+            rows.append(_row(f"stamps over {wire}, {load}, {_RUNS} runs", heard))
+    with burners(2):
+        heard = [_heard("raw", _STOP_S * 1000, _STOP_S)]
+    rows.append(_row(f"stamps, loaded, reader stopped for {_STOP_S} s", heard))
+    crowd = TalkingBoard("raw", 1500, _SIZE, _PAUSE_NS, count=_BOARDS)
     with contextlib.closing(crowd), burners(2):
         crowd.go()
         with ThreadPoolExecutor(_BOARDS) as pool:
             frames = list(pool.map(lambda number: crowd.frames(120, number), range(_BOARDS)))
         heard = [_compared(as_marks(found, "raw"), crowd.said()) for found in frames]
-        rows.append(
-            _row(
-                f"stamps of {_BOARDS} boards at once, loaded",
-                [delay for delays, _, _ in heard for delay in delays],
-                [bound for _, bounds, _ in heard for bound in bounds],
-                sum(wrong for _, _, wrong in heard),
-            )
-        )
+        rows.append(_row(f"stamps of {_BOARDS} boards at once, loaded", heard))
     return rows
 
 
-@contextlib.contextmanager
-def _talking(kinds: list[str], pieces: int) -> Iterator[list[TalkingBoard]]:
-    with contextlib.ExitStack() as stack:
-        boards = []
-        for wire in kinds:
-            boards.append(TalkingBoard(wire, pieces, _SIZE, _PAUSE_NS))
-            stack.callback(boards[-1].close)
-        yield boards
+_Heard = tuple[list[float], list[float], int]
+"""Delays and bounds of each byte in ms, and how many bytes were outside their bound."""
 
 
-def _heard(board: TalkingBoard, wire: str) -> tuple[list[float], list[float], int]:
-    """Delays and bounds of each byte in ms, and how many bytes were outside their bound."""
-    frames: list[Frame] = board.frames(120)
-    return _compared(as_marks(frames, wire), board.said())
+def _heard(wire: str, pieces: int, stopped_s: float = 0.0) -> _Heard:
+    """What is heard of a board; nobody reads at first."""
+    with contextlib.closing(TalkingBoard(wire, pieces, _SIZE, _PAUSE_NS)) as board:
+        board.go()
+        time.sleep(stopped_s)
+        return _compared(as_marks(board.frames(120), wire), board.said())
 
 
-def _compared(frames: list[Frame], said: list[tuple[int, int]]) -> tuple[list[float], list[float], int]:
+def _compared(frames: list[Frame], said: list[tuple[int, int]]) -> _Heard:
     return delays_ms(frames, said), bounds_ms(frames), outside(frames, said)
 
 
-def _row(what: str, delays: list[float], bounds: list[float], wrong: int) -> Row:
-    """Of the bytes that would not be refused as marks; how many would is said."""
-    kept = [d for d, b in zip(delays, bounds, strict=True) if b <= ALLOWED_S * 1000]
-    p99, most = quantile(kept, 0.99), max(kept)
-    refused = len(delays) - len(kept)
+def _row(what: str, heard: list[_Heard]) -> Row:
+    """Delays and bounds of all bytes; how many would be refused as marks of a short boot is said."""
+    delays = [delay for run, _, _ in heard for delay in run]
+    bounds = [bound for _, run, _ in heard for bound in run]
+    wrong = sum(outside for _, _, outside in heard)
+    refused = sum(bound > ALLOWED_S * 1000 for bound in bounds)
     return Row(
         f"{what}: bytes, n {len(delays)}, {refused} refused, {wrong} outside their bound",
-        f"p50 {quantile(kept, 0.5):.3f}, max {most:.3f} ms",
+        f"p50 {quantile(delays, 0.5):.3f}, max {max(delays):.3f} ms",
         f"stated p99 {quantile(bounds, 0.99):.1f}, max {max(bounds):.1f} ms",
-        f"p99 {p99:.3f} ms",
-        f"<= {_P99_MS:g} ms, max {_MOST_MS:g}",
-        "yes" if p99 <= _P99_MS and most <= _MOST_MS else "NO",
+        f"p99 {quantile(delays, 0.99):.3f} ms",
+        "0 outside",
+        met(wrong, 0),
     )
