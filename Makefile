@@ -9,7 +9,7 @@ export INFLUXD ?= 2.10
 WORKERS ?= 3
 SELFTESTS = $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
 
-.PHONY: help setup environment host-packages virtual influxd browser programs dashboards gauge demo test check evmtest fasttest lint \
+.PHONY: help setup environment host-packages virtual influxd browser programs dashboards gauge demo test check evmtest fasttest coverage lint \
 	bench docs guide-html lava-lab lava-test clean
 
 help: ## this list
@@ -84,6 +84,10 @@ evmtest: virtual influxd browser programs ## the tests on virtual EVMs alone: wh
 
 fasttest: programs ## the tests that need no virtual EVM, database or browser
 	$(SELFTESTS) -m "not (virtual_evm or many_sessions or influxd or browser)"
+
+coverage: virtual influxd browser programs ## what all tests reach of evmperf; the figures go to selftests/coverage.txt
+	-@rm -rf build/coverage; mkdir -p build/coverage; $(BIN)/coverage run -m pytest selftests -n $(WORKERS) -q
+	@scripts/coverage $(BIN)/coverage
 
 lint: $(VENV)/.tests ## style and types
 	$(BIN)/ruff check
