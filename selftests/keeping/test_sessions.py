@@ -325,7 +325,7 @@ class Writing:
         self._power.on()
         signal.raise_signal(signal.SIGTERM)
 provisioning.Installation = Writing
-sys.exit(main(["provision", sys.argv[1], "image.wic"]))
+sys.exit(main(["image", "install", sys.argv[1], "image.wic"]))
 """
 
 
