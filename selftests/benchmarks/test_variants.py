@@ -91,6 +91,9 @@ def test_published_figures_of_other_tools_are_not_compared(name, ours, published
         for tools in ([ours], [published])
     )
     assert comparable.difference(ours_, theirs) == f"tool differs ({ours}, not {published})"
+    beside = [f"tester {tool}" for tool in benchmark.ti.tester_tools]
+    as_ti = comparable.ComparableCase("d", "full", 0, [*benchmark.ti.tools, *beside], {})
+    assert comparable.difference(comparable.of_case(Run("x", "b", "full"), as_ti), theirs) == ""
 
 
 def texts(way):

@@ -66,6 +66,7 @@ def measured(runner: Runner, row: Row, rounds: int, seconds: float = math.inf) -
             if own in values and other in values:
                 pair.own.append(values[own])
                 pair.other.append(values[other])
+                print(f"round {number + 1}: {line(pair)}", file=sys.stderr)
     return found
 
 

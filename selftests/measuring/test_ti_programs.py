@@ -1,0 +1,66 @@
+"""A virtual EVM whose image has TI's own programs, compiled of ../shared: they measure, and say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from evmperf_virtual import envfile
+
+from selftests.measuring.session import Pytest
+from selftests.support import seeds, tiprograms, virtualbench
+
+pytestmark = [pytest.mark.virtual_evm, seeds.needs("real/ltp-ddt")]
+
+DEADLINE_S = 900
+PERIOD = 256
+"""Frames: TI's program has a buffer of 1024."""
+
+
+@pytest.fixture(scope="module")
+def ti_board(own_state: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A board file of a running virtual EVM with TI's programs."""
+    folder = tmp_path_factory.mktemp("ti")
+    (folder / "recipes").mkdir()
+    tiprograms.write_recipe(folder / "recipes", folder / "cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVMPERF_RECIPES", str(folder / "recipes"))
+        with virtualbench.running(tiprograms.VARIANT) as bench:
+            file, ports = folder / "ti.yaml", bench.record
+            place = {"serial_port": ports.serial_port, "power_port": ports.power_port}
+            envfile.write(envfile.source("virtual"), file, **place)
+            text = file.read_text().replace("virtual: virtual\n", f"virtual: {tiprograms.VARIANT}\n")
+            file.write_text(text.replace("period_frames: 1024", f"period_frames: {PERIOD}"))
+            yield file
+
+
+def measured(file: Path, folder: Path, select: str, *options: str):
+    session = Pytest(file, folder, select, options)
+    assert session.process.wait(DEADLINE_S) == 0, session.log.read_text()
+    results = session.measured()
+    assert {result.status for result in results} == {"measured"}
+    return results
+
+
+def test_tis_programs_measure_where_they_are(ti_board, tmp_path):
+    results = measured(ti_board, tmp_path, "(emmc_ext4 and not fio) or audio_playback")
+    programs = {result.benchmark: set(result.tools) for result in results}
+    assert programs == {"emmc_ext4": {"filesystem_tests", "mkfs.ext4"}, "audio_playback": {"alsa_perf_tests"}}
+    files = [result for result in results if result.benchmark == "emmc_ext4"]
+    assert len(files) == 5
+    assert not any("variant" in result.conditions for result in files)
+    # One execution: the first row has the raw outputs of all.
+    assert len({result.raw for result in files}) == 1
+
+
+def test_evmperfs_way_is_a_word_away(ti_board, tmp_path):
+    results = measured(ti_board, tmp_path, "emmc_ext4 and not fio and 102400", "--tool=own")
+    assert "dd" in results[0].tools
+    assert results[0].conditions["variant"] == "dd from memory, over the same file"
+
+
+def test_tis_netperf_paces_its_datagrams(ti_board, tmp_path):
+    (result,) = measured(ti_board, tmp_path, "eth_icssg_udp_egress_0loss and 1518")
+    assert {"netperf", "netperf-b"} <= set(result.tools)
+    assert result.conditions["trials"]
