@@ -42,9 +42,11 @@ def write_recipe(folder: Path, cache: Path) -> None:
     programs = own / "overlay" / _FOLDER
     programs.mkdir(parents=True)
     (own / "variant.yaml").write_text(yaml.safe_dump({"base": "virtual"}))
-    for program in (_files(cache), _audio(cache), _netperf(cache)):
-        (programs / program.name).write_bytes(program.read_bytes())
-        (programs / program.name).chmod(0o755)
+    usual = own / "overlay/usr/bin"  # where netperf replaces Debian's
+    usual.mkdir(parents=True)
+    for program, place in ((_files(cache), programs), (_audio(cache), programs), (_netperf(cache), usual)):
+        (place / program.name).write_bytes(program.read_bytes())
+        (place / program.name).chmod(0o755)
 
 
 def file_system_sources() -> tuple[list[Path], list[str]]:

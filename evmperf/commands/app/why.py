@@ -200,6 +200,9 @@ def _causes(
     if held.baseline and other:
         ours = comparable.of_result(run, result)
         differs = comparable.difference(ours, comparable.of_result(held.baseline.published, other.result))
+        module = catalogue.benchmarks().get(result.benchmark)
+        if differs and module and module.ti_tools and not set(module.ti_tools) & set(result.tools):
+            differs += f"; with {', '.join(module.ti_tools)} it would be ({catalogue.TI_IMAGE})"
         found += [Finding("alike", f"not measured alike: {differs}")] if differs else []
     if state:
         found += _judged(state, result, run.board)
