@@ -101,13 +101,11 @@ AM64 = boards.load(boards.find("am64x"))
 
 def test_doctor_says_what_tis_own_programs_measure(tmp_path):
     said = software.as_ti(AM64, AsBoard(tmp_path, ["filesystem_tests"]))
-    assert said.startswith("TI's own programs measure 7 tables")
+    assert said.startswith("TI's own programs measure 7")
 
 
 def test_doctor_says_what_is_not_comparable_and_what_would_make_it_so(tmp_path):
-    with pytest.raises(
-        Noted, match=r"7 tables .* do not compare .* filesystem_tests is not there; TI's images"
-    ):
+    with pytest.raises(Noted, match=r"7 tables .* filesystem_tests is not there"):
         software.as_ti(AM64, AsBoard(tmp_path, []))
     own = (
         boards.find("am64x")
