@@ -42,7 +42,7 @@ _FORMS = tuple(
         # The password of an address, also one with an @ or a / that should have been written otherwise.
         r"://[^\s:/@'\"]{0,200}:(?!\d{1,5}(?:[/?#\s'\",;)\]]|\Z))(?P<secret>[^\s'\"<>]{1,500})@(?=[\w\[])",
         r"://(?P<secret>[^\s:/@'\"]{16,500})@(?=[\w\[])",
-        r"(?<![\w.@:/-])[\w.-]{1,100}:(?!\d{1,5}\b)(?P<secret>[^\s:@/'\"]{6,200})@(?=[A-Za-z\[])",
+        r"(?<![\w.@:-])[\w.-]{1,100}:(?!\d{1,5}\b)(?P<secret>[^\s:@/'\"]{6,200})@(?=[A-Za-z\[]|\d{1,3}\.\d)",
         # Tokens that are known by their form: GitLab, GitHub, Slack, AWS, Stripe, PyPI, npm, JWT, InfluxDB.
         _START + r"(?P<secret>(?:gl[a-z]{2,5}-|gh[a-z]_|github_pat_|xox[a-z]-|sk[-_](?:live|test|proj)[-_]"
         r"|pypi-|npm_|hf_)[\w.=-]{10,})",

@@ -101,7 +101,15 @@ def test_a_token_that_no_header_takes_is_refused_and_not_shown(tmp_path, around)
 
 
 @pytest.mark.parametrize(
-    "url", ["influx:8086", "ftp://influx", "http://", "http://me:hunter2@influx", "me:hunter2@influx:8086"]
+    "url",
+    [
+        "influx:8086",
+        "ftp://influx",
+        "http://",
+        "http://me:hunter2@influx",
+        "me:hunter2@influx:8086",
+        "http://me:hunter2@[::1",
+    ],
 )
 def test_a_wrong_address_is_named(tmp_path, url):
     given = {**FULL, "EVMPERF_INFLUX_URL": url, "XDG_CONFIG_HOME": str(tmp_path)}

@@ -1,10 +1,12 @@
 """Secrets by form: none goes out, also written twice, and no word of a healthy log is taken for one."""
 
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
 
+from evmperf.commands.cli.main import main
 from evmperf.model.concealing import Typed, conceal, concealed
 from evmperf.model.errors import LabError
 from selftests.support.secretforms import FORMS, HEALTHY
@@ -37,6 +39,26 @@ def test_no_word_of_real_text_is_a_secret():
     for file in files:
         conceal(file.read_text(errors="replace"), lambda secret: taken.append(secret) or "")
     assert (taken, len(files) > 300) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("words", "variables"),
+    [
+        (["image", "show", "http://alice:hunter2@127.0.0.1:9/i.wic"], {}),
+        (["doctor", "am64x"], {"LG_COORDINATOR": "alice:hunter2@127.0.0.1:9", "LG_PLACE": "p"}),
+        (["store"], {"EVMPERF_HISTORY": "nope://alice:hunter2@bucket/x"}),
+        (["image", "show", "12.00"], {"EVMPERF_RELEASES": "http://alice:hunter2@lab/releases.yaml"}),
+    ],
+)
+def test_no_command_repeats_a_password(words, variables, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with contextlib.suppress(SystemExit):
+        assert main(words) != 0
+    shown = capsys.readouterr()
+    assert "(7 characters)" in shown.out + shown.err
+    assert "hunter2" not in shown.out + shown.err
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 5, 100])

@@ -157,7 +157,7 @@ def coordinator(options: argparse.Namespace) -> str:
 
 def tell(sentence: str) -> None:
     """Tell a person what goes on."""
-    print(f"evmperf: {concealed(sentence)}", file=sys.stderr, flush=True)
+    print(f"evmperf: {sentence}", file=sys.stderr, flush=True)
 
 
 def say(reply: Reply) -> None:

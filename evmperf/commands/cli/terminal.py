@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from evmperf.model import outlets
+from evmperf.model.concealing import concealed
 
 
 class Plain:
@@ -21,6 +22,15 @@ class Plain:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.own, name)
+
+
+class Messages(Plain):
+    """A stream for people, also of errors that nobody expected: without passwords and tokens."""
+
+    def write(self, text: str) -> int:
+        """Write what may be shown of a text; returns its length."""
+        super().write(concealed(text))
+        return len(text)
 
 
 def width(piped: int = 160) -> int | None:
@@ -40,7 +50,7 @@ def own(stream: TextIO) -> TextIO:
 
 @contextlib.contextmanager
 def plain() -> Iterator[None]:
-    """Within it, stdout and stderr take text only."""
-    streams: Any = Plain(sys.stdout), Plain(sys.stderr)
+    """Within it, stdout and stderr take text only, stderr no secret."""
+    streams: Any = Plain(sys.stdout), Messages(sys.stderr)
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
         yield

@@ -59,7 +59,10 @@ def load(environment: Mapping[str, str] = os.environ) -> Config | None:
             f"InfluxDB: {', '.join(missing)} not given: set "
             f"{', '.join(map(variable, missing))} or write a line for each into {path}"
         )
-    address = urlsplit(values["url"])
+    try:
+        address = urlsplit(values["url"])
+    except ValueError:
+        address = urlsplit("")
     if address.scheme not in ("http", "https") or not address.hostname:
         raise UsageError(f"InfluxDB: {values['url']!r} is not an address like http://influx:8086")
     if address.username or address.password:
