@@ -96,8 +96,9 @@ _OUTPUT = (
     argument("--board", default="", metavar="FILE", help="the board for it (default: the run's own)"),
     WAIT,
     *_OUTPUT,
-    epilog="""Exit status: 0 no decided figure is worse, 1 a figure is worse or a goal missed, 5 nothing
-    comparable, 6 no figure decided, or a change suspected. Of several runs the worst counts.
+    epilog="""Exit status: 0 no decided figure is worse, 1 a loss of the software under test is open
+    tonight or a goal missed, 5 nothing comparable, 6 no figure decided, a change suspected,
+    an alarm in doubt, or the board itself changed. Of several runs the worst counts.
     """,
 )
 def _check(options: argparse.Namespace) -> int:

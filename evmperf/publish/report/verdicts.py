@@ -16,19 +16,21 @@ from evmperf.publish.report.columns import Column, markdown_table, shortened, sp
 _ALARMS = (Outcome.WORSE, Outcome.BETTER)
 
 
+_CAUSES = 3
+"""Causes whose members have rows of their own."""
 _ROWS = 3
 """Members of a cause, and suspected figures, that have rows of their own."""
 
 
 def shown(judgement: Judgement, everything: bool = False) -> list[Verdict]:
-    """The verdicts that people look at: the first of each cause, what is suspected or recovered; or all."""
-    first = {key for cause in judgement.causes for key in cause.members[:_ROWS]}
-    ended = {v.key for v in judgement.verdicts if v.alarm and not v.alarm.is_open}
-    wanted = {v.key for v in judgement.suspects[:_ROWS]} | {v.key for v in judgement.board_changes}
-    wanted |= first | {v.key for v in judgement.verdicts if v.key in ended and not v.suspect}
+    """The verdicts that people look at: the first of each cause, what is suspected or has ended; or all."""
+    first = {key for cause in judgement.causes[:_CAUSES] for key in cause.members[:_ROWS]}
     caused = {key for cause in judgement.causes for key in cause.members}
-    rows = [v for v in judgement.verdicts if everything or v.outcome in _ALARMS or v.key in wanted]
-    return rows if everything else [v for v in rows if v.key in wanted or v.key not in caused]
+    suspects = {v.key for v in judgement.suspects[:_ROWS]}
+    ended = {v.key for v in judgement.verdicts if v.alarm and not v.alarm.is_open and not v.suspect}
+    wanted = first | suspects | set(sorted(ended)[:_ROWS])
+    moved = [v for v in judgement.verdicts if v.outcome in _ALARMS and v.key not in caused]
+    return [v for v in judgement.verdicts if everything or v.key in wanted or v in moved]
 
 
 _COLUMNS = (
@@ -60,7 +62,9 @@ def _told(judgement: Judgement) -> Iterator[str]:
     for goal in judgement.goals:
         said = f"{number(goal.value)} {goal.unit}, {goal.goal} (owner {goal.owner})"
         yield f"goal {goal.word}: {wording.figure(goal.key)} {said}"
-    yield from (f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes, 1))
+    yield from (f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes[:_REASONS], 1))
+    if more := len(judgement.causes) - _REASONS:
+        yield from [f"{more} more causes: --all shows their figures"] * (more > 0)
     noise = "noise: a change of up to the tolerance would not show"
     whys = Counter(
         noise if v.reason is Reason.NOISE else f"{v.outcome}: {v.why}"

@@ -121,7 +121,7 @@ def quick() -> list[Row]:
     return _rows(0, most=100, rounds=1)
 
 
-def _rows(half: int, most: int = _METRICS, rounds: int = 3) -> list[Row]:
+def _rows(half: int, most: int = _METRICS, rounds: int = 1) -> list[Row]:
     known = list(labs(half, most))
     found: list[Row] = []
     for part in (_unchanged, _steps, _mended, _lasting, _wide, _young, _drifting):
