@@ -168,7 +168,7 @@ def test_strict_fails_on_anything_unknown(tmp_path, capsys):
     assert cli.main(["import-guide", str(file)]) == 0
     assert cli.main(["import-guide", str(file), "--strict"]) == 1
     captured = capsys.readouterr()
-    assert "1 tables, 2 cells, 1 known, 1 unknown" in captured.out
+    assert "1 table, 2 cells, 1 known, 1 unknown" in captured.out
     assert f"{file} line 14: not read: add perf: 'fast'" in captured.err
 
 

@@ -39,5 +39,5 @@ def test_it_draws_what_the_spools_have(bucket, tmp_path, monkeypatch, capsys):
     for name in ("url", "token", "org", "bucket"):
         monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(bucket, name))
     assert cli.main(["site", "--from", "influx", "-o", str(tmp_path / "command")]) == 0
-    assert "24 runs of 1 boards" in capsys.readouterr().out
+    assert "24 runs of 1 board" in capsys.readouterr().out
     assert drawn(tmp_path / "command") == drawn(tmp_path / "folder")

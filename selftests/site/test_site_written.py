@@ -94,7 +94,7 @@ def test_with_the_labs_history_a_run_counts_once(tmp_path, monkeypatch, capsys):
         shutil.rmtree(run)
     where = ["-o", str(tmp_path / "public"), "--results", str(tmp_path / "results")]
     assert cli.main(["site", *where]) == 0
-    assert "6 runs of 1 boards" in capsys.readouterr().out
+    assert "6 runs of 1 board" in capsys.readouterr().out
     text = (tmp_path / "public/evm/runs.js").read_text()
     assert text.count("report.html") == 1  # the history has none
     assert f"{runs[-1].name}/report.html" in text
