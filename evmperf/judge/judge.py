@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -20,7 +20,7 @@ from evmperf.guides.published import artefacts, declared, steady
 from evmperf.guides.published.declared import tables
 from evmperf.judge import accepted, beside, life, shift
 from evmperf.judge.accepted import Accepted
-from evmperf.judge.nights import EarlierNight, pasts, unlike
+from evmperf.judge.nights import EarlierNight, Track, pasts, unlike
 from evmperf.model import comparable as facets
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Figure, Key
@@ -143,8 +143,53 @@ def against_nights(
     subject: Subject, history: Iterable[EarlierNight], level: float = shift.LEVEL
 ) -> list[Verdict]:
     """Judge a run by the board's earlier runs, oldest first."""
-    series, verdicts = _series(subject, history)
+    judged: list[bool] = []
+
+    def noted() -> Iterator[EarlierNight]:
+        for night in history:
+            judged.append(night.judged)
+            yield night
+
+    series, verdicts = _series(subject, noted())
+    if series and not any(judged[-_CAUGHT_UP:]):
+        series = _caught_up(series, level)
     return list(by_severity([*verdicts, *latest(series, level)]))
+
+
+_CAUGHT_UP = 15
+"""Nights that are judged first where nobody judged any of so many: a change among them has no alarm yet."""
+
+
+def _caught_up(series: Sequence[JudgedSeries], level: float) -> list[JudgedSeries]:
+    """Series with the alarms that judging their newest nights, one after the other, would have left."""
+    newest = max((row.runs[:-1] for row in series), key=len)[-_CAUGHT_UP:]
+    values = [dict(zip(row.runs, row.values, strict=False)) for row in series]
+    tracks = [Track() for _ in series]
+    for track, known in zip(tracks, values, strict=True):
+        for run in known.keys() - set(newest):
+            track.runs.append(run)
+        track.runs.sort(key=list(known).index)
+        track.values.extend(known[run] for run in track.runs)
+    for run in newest:
+        rows = [
+            (
+                track,
+                JudgedSeries(
+                    replace(row.verdict, value=known[run]), track.values, [*track.runs, run], track.alarm
+                ),
+            )
+            for row, track, known in zip(series, tracks, values, strict=True)
+            if run in known
+        ]
+        ready = [row for track, row in rows if len(track.values) >= shift.FEWEST]
+        alarms = iter([verdict.alarm for verdict in latest(ready, level)])
+        for track, row in rows:
+            alarm = next(alarms) if len(row.values) >= shift.FEWEST else None
+            track.take(row.verdict.value or 0.0, run, alarm)
+    return [
+        JudgedSeries(row.verdict, track.values, [*track.runs, row.runs[-1]], track.alarm)
+        for row, track in zip(series, tracks, strict=True)
+    ]
 
 
 def replayed(

@@ -47,11 +47,12 @@ class Past(NamedTuple):
 
 @dataclass(frozen=True)
 class EarlierNight:
-    """One earlier run, and the alarms of its figures as they were after its judging."""
+    """One earlier run, and the alarms of its figures as they were after its judging, if it was judged."""
 
     run: Run
     figures: Mapping[Key, Past]
     alarms: Mapping[Key, MetricAlarm] = field(default_factory=dict)
+    judged: bool = False
 
 
 class _Sample(msgspec.Struct, gc=False):
@@ -86,7 +87,7 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
     for entry in runs:
         if (figures := entry.brief() if entry.brief else None) is not None:
             alarms = entry.alarms() if entry.alarms else {}
-            yield EarlierNight(entry.run, _of_brief(entry.run, figures, shared), alarms)
+            yield EarlierNight(entry.run, _of_brief(entry.run, figures, shared), alarms, bool(entry.alarms))
             continue
         if entry.folder is None:
             yield EarlierNight(entry.run, _of_results(entry.run, entry.results(), shared))
@@ -97,7 +98,8 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
             wholes = [file.read_bytes().rpartition(b"\n")[0] for file in files if file.exists()]
             lines = [line for whole in wholes for line in decoder.decode_lines(whole)]
             alarms = {Key(line.benchmark, line.case, line.metric): line.alarm for line in lines if line.alarm}
-            night = EarlierNight(entry.run, _of_brief(entry.run, _taken(lines), shared), alarms)
+            judged = any(line.record == "verdict" for line in lines)
+            night = EarlierNight(entry.run, _of_brief(entry.run, _taken(lines), shared), alarms, judged)
         except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             left_out(f"{entry.folder}: its results are damaged ({error})")
         else:
