@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.benchmarks import catalogue, control
+from evmperf.benchmarks import catalogue
 from evmperf.judge.experiment import Experiment
 from evmperf.measure.runs import spool
 from evmperf.model.alarm import AlarmState
@@ -19,7 +19,7 @@ from evmperf.model.change import Change, Comparison, Decision
 from evmperf.model.errors import UsageError
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
-from evmperf.model.verdict import WITHIN, WITHIN_POINTS, Judgement, Outcome, Verdict, by_severity
+from evmperf.model.verdict import WITHIN, WITHIN_POINTS, Judgement, Outcome, Reason, Verdict, by_severity
 
 BLOCKS = 40
 """Most blocks; the budget ends it earlier."""
@@ -58,9 +58,7 @@ def _image(run: Run) -> dict[str, str]:
 
 def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_s: float) -> Experiment:
     """The A/B that checks what got worse, of no other cases."""
-    worse = [
-        v.key for v in judgement.verdicts if v.outcome is Outcome.WORSE and v.key.benchmark != control.NAME
-    ]
+    worse = [v.key for v in judgement.perhaps_worse]
     if not worse:
         raise UsageError("only control metrics are worse: look at the board, not at its image")
     changes = [abs(v.change or 0.0) for v in judgement.verdicts if v.key in worse]
@@ -93,7 +91,7 @@ def settled(judgement: Judgement, comparison: Comparison, since: str, board: str
     verdicts = []
     for verdict in judgement.verdicts:
         said = verdict
-        if verdict.outcome is Outcome.WORSE:
+        if verdict.outcome is Outcome.WORSE or verdict in judgement.perhaps_worse:
             word, said = _settled(verdict, found.get(verdict.key), since)
             by[word].append(said)
         verdicts.append(said)
@@ -127,7 +125,7 @@ def _settled(verdict: Verdict, change: Change | None, since: str) -> tuple[str, 
         return _OPEN, replace(verdict, why=f"{_OPEN}: {image} has no such figure")
     bounds = f"{_text(change, change.low)} to {_text(change, change.high)}"
     if change.decision is Decision.WORSE:
-        confirmed = _told(verdict, AlarmState.CONFIRMED)
+        confirmed = replace(_told(verdict, AlarmState.CONFIRMED), outcome=Outcome.WORSE, reason=Reason.ALARM)
         return _CONFIRMED, replace(confirmed, why=f"{_CONFIRMED} by {image}: {bounds}")
     if change.decision is Decision.UNKNOWN:
         return _OPEN, replace(verdict, why=f"{_OPEN} by {image}: {bounds}")
@@ -135,7 +133,9 @@ def _settled(verdict: Verdict, change: Change | None, since: str) -> tuple[str, 
     same = max(-change.low, change.high) <= (WITHIN_POINTS if change.in_points else WITHIN)
     outcome = Outcome.SAME if same else Outcome.UNKNOWN
     taken_back = _told(verdict, AlarmState.WITHDRAWN)
-    return _DISMISSED, replace(taken_back, outcome=outcome, why=f"{_DISMISSED}: {image} shows {bounds}")
+    return _DISMISSED, replace(
+        taken_back, outcome=outcome, reason=Reason.ALARM, why=f"{_DISMISSED}: {image} shows {bounds}"
+    )
 
 
 def _told(verdict: Verdict, state: AlarmState) -> Verdict:

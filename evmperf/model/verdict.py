@@ -98,6 +98,13 @@ class Verdict:
     """The last values before it, at most HISTORY."""
 
     @property
+    def suspected_loss(self) -> bool:
+        """Whether this is a suspicion of something worse."""
+        if self.alarm is None or self.reason is not Reason.SUSPECTED:
+            return False
+        return (self.alarm.size > 0) is (self.better is Direction.LOWER)
+
+    @property
     def suspect(self) -> bool:
         """It differs, but not yet with enough evidence: the coming nights will tell."""
         return self.alarm is not None and self.alarm.state is AlarmState.SUSPECTED
@@ -219,6 +226,13 @@ class Judgement:
         if self.compared:
             return ExitStatus.OK
         return ExitStatus.UNDECIDED if self.count(Outcome.UNKNOWN) else ExitStatus.NOTHING
+
+    @property
+    def perhaps_worse(self) -> list[Verdict]:
+        """What an A/B can confirm: worse figures, and suspected ones on that side; no control figures."""
+        return [
+            v for v in self.verdicts if not v.control and (v.outcome is Outcome.WORSE or v.suspected_loss)
+        ]
 
     @property
     def suspects(self) -> list[Verdict]:

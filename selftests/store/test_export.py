@@ -122,4 +122,4 @@ def test_every_sample_as_columns(results, exported, name):
 def test_a_run_that_is_not_there(results, capsys):
     words = ["export", "none", "--from", str(results), "--kcidb", str(results.parent / "out")]
     assert main(words) == ExitStatus.USAGE
-    assert "has no run 'none'" in capsys.readouterr().err
+    assert "no run 'none'" in capsys.readouterr().err

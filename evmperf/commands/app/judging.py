@@ -172,7 +172,7 @@ def named(sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title:
 
 def _confirmed(request: Check, folder: Path, judgement: Judgement, good: Run | None, hear: Hear) -> Judgement:
     """The judgement with the A/B's word on its alarms; without an A/B they stay, with the reason."""
-    if not request.confirm_s or not judgement.count(Outcome.WORSE):
+    if not request.confirm_s or not judgement.perhaps_worse:
         return judgement
     try:
         return _again(request, folder, judgement, good, hear)
