@@ -58,10 +58,11 @@ class Signals:
             self._skippable = False
 
     def _hear(self, number: int, _: Any) -> None:
-        now, before = time.monotonic(), self._heard
-        self._heard = now
-        if now - before < _SAME_S:
-            return
+        if number == signal.SIGINT:
+            now, before = time.monotonic(), self._heard
+            self._heard = now
+            if now - before < _SAME_S:
+                return
         self.hurried = self.hurried or bool(self.by or self._held)
         self.by = self.by or signal.Signals(number).name
         if self._skippable or not self._held:

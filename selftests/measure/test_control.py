@@ -9,6 +9,7 @@ import pytest
 from evmperf.benchmarks import control
 from evmperf.benchmarks.tools import control as loop
 from evmperf.judge.causes import causes
+from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Key
@@ -55,7 +56,17 @@ def test_the_highest_temperature_is_the_idle_one():
 def test_a_board_that_changed_is_the_first_suspect():
     def worse(benchmark, metric):
         key = Key(benchmark, "session", metric)
-        return Verdict(key, Outcome.WORSE, "ms", Direction.LOWER, 112, 100, since="run-2")
+        alarm = MetricAlarm(AlarmState.OPEN, "run-2", "run-2", "run-1", 1, 100.0, 0.12, 0.1, 0.14, 0.01)
+        return Verdict(
+            key,
+            Outcome.WORSE,
+            "ms",
+            Direction.LOWER,
+            112,
+            100,
+            alarm=alarm,
+            control=benchmark == control.NAME,
+        )
 
     facts = Facts(kernel="6.12", host_load=0.3)
     loaded = Facts(kernel="6.18", host_load=4.0)
@@ -64,5 +75,5 @@ def test_a_board_that_changed_is_the_first_suspect():
     assert cause.suspects == [
         "the board changed: CPU loop +12.0 %, too",
         "the lab's host was loaded (4.0 processes a processor, 0.3 before)",
-        "kernel differs",
+        "kernel differs (6.12 to 6.18)",
     ]
