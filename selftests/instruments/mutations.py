@@ -141,8 +141,9 @@ def count(recording: Recording, kind: str, places: int = 0) -> Count:
 
 def _is_part(value: object, expected: object) -> bool:
     """Whether a list of names with their numbers has no number that it should not have."""
-    pairs = isinstance(value, list) and value and isinstance(value[0], tuple) and isinstance(expected, list)
-    return bool(pairs) and {number for _, number in value} <= {number for _, number in expected}
+    if not (isinstance(value, list) and value and isinstance(value[0], tuple) and isinstance(expected, list)):
+        return False
+    return {number for _, number in value} <= {number for _, number in expected}
 
 
 def _near(value: object, expected: object) -> bool:
