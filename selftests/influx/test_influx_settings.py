@@ -166,15 +166,20 @@ def three_runs(tmp_path):
     return tmp_path
 
 
-def test_history_is_the_same_from_database_store_and_folder(configured, three_runs, tmp_path, capsys):
+def test_history_is_the_same_from_database_store_and_folder(
+    configured, three_runs, tmp_path, capsys, monkeypatch
+):
     assert cli.main(["push", f"--results={three_runs}"]) == 0
     capsys.readouterr()
     assert history("write_throughput", "--from=influx") == 0
     stored = capsys.readouterr().out
     (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "store"))
+    assert cli.main(["store", f"--results={three_runs}"]) == 0
+    capsys.readouterr()
     assert history("write_throughput", f"--results={tmp_path / 'elsewhere'}") == 0
     of_store = capsys.readouterr().out
-    assert of_store.split("\n", 1)[1] == stored.split("\n", 1)[1]  # `push` has kept the runs there
+    assert of_store.split("\n", 1)[1] == stored.split("\n", 1)[1]
     assert history("write_throughput", f"--results={three_runs}") == 0
     kept = capsys.readouterr().out
     assert stored.split("\n", 1)[1] == kept.split("\n", 1)[1]
