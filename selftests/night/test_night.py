@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -218,6 +219,10 @@ def test_a_night_leaves_a_board_to_who_kicks_it(lab, night):
     assert places(tonight) == ["fake-6", "fake-6"]
 
 
+@pytest.mark.skipif(
+    "PYTEST_XDIST_WORKER" in os.environ,
+    reason="two cores: beside other workers a step takes over two minutes",
+)
 @pytest.mark.parametrize("any_board", [False, True], ids=["its own board", "any of a kind"])
 def test_a_night_gives_a_board_to_who_asks_goes_on_elsewhere_and_comes_back(lab, night, any_board):
     """As often as a job may lose its board: a give-way is no loss."""
@@ -229,7 +234,7 @@ def test_a_night_gives_a_board_to_who_asks_goes_on_elsewhere_and_comes_back(lab,
     for number in range(asked):
         until(lambda wanted=number + 1: len(tonight.events("started")) == wanted, 120)
         place = places(tonight)[-1]
-        until(lambda here=place: lab.boards[here].typed[-1:] == ["boot"], 120)
+        until(lambda here=place, wanted=number + 1: lab.boards[here].typed.count("boot") >= wanted, 120)
         with asking({**lab.environment, "LG_USERNAME": "ada"}, place, "--for", "1h") as ada:
             until(lambda ada=ada: ada.has_it, 120)
             assert lab.holder(place) == "here/ada"
