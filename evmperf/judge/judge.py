@@ -166,9 +166,7 @@ def _caught_up(series: Sequence[JudgedSeries], level: float) -> list[JudgedSerie
     values = [dict(zip(row.runs, row.values, strict=False)) for row in series]
     tracks = [Track() for _ in series]
     for track, known in zip(tracks, values, strict=True):
-        for run in known.keys() - set(newest):
-            track.runs.append(run)
-        track.runs.sort(key=list(known).index)
+        track.runs = [run for run in known if run not in newest]
         track.values.extend(known[run] for run in track.runs)
     for run in newest:
         rows = [

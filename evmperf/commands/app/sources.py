@@ -42,7 +42,7 @@ def opened(
 
 
 def has_store() -> bool:
-    """Whether the lab's store is named: a store is used where it was named, and nowhere else."""
+    """Whether the environment names a store; without a name no store is used."""
     return bool(os.environ.get("EVMPERF_HISTORY"))
 
 
