@@ -86,8 +86,9 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
     shared: _Shared = {}
     for entry in runs:
         if (figures := entry.brief() if entry.brief else None) is not None:
-            alarms = entry.alarms() if entry.alarms else {}
-            yield EarlierNight(entry.run, _of_brief(entry.run, figures, shared), alarms, bool(entry.alarms))
+            alarms = entry.alarms() if entry.alarms else None
+            night = _of_brief(entry.run, figures, shared)
+            yield EarlierNight(entry.run, night, alarms or {}, alarms is not None)
             continue
         if entry.folder is None:
             yield EarlierNight(entry.run, _of_results(entry.run, entry.results(), shared))

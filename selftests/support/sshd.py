@@ -1,5 +1,6 @@
 """A real sshd on loopback, for tests of what goes over SSH."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -73,5 +74,7 @@ class Sshd:
             ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True, check=False
         ).stdout.split()
         for pid in (self.process.pid, *map(int, group)):
-            os.kill(pid, signal.SIGKILL)
+            # A session may end by itself once its parent is gone.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.wait()

@@ -54,8 +54,9 @@ class StoredRun:
     """Where its raw files are; None in a database."""
     brief: Callable[[], Iterable[Taken] | None] | None = None
     """All its figures if they are quick to read, else None; raises as reading does."""
-    alarms: Callable[[], Mapping[Key, MetricAlarm]] | None = None
-    """The alarms of its figures as judging left them, where its files are not at hand."""
+    alarms: Callable[[], Mapping[Key, MetricAlarm] | None] | None = None
+    """The alarms of its figures as judging left them, None if it was not judged; where its files are not
+    at hand."""
     narrow: Callable[[str, str], Iterable[KeySamples]] | None = None
     """The samples of a benchmark, and of a case if one is named, where a database picks them."""
 

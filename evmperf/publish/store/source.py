@@ -127,6 +127,7 @@ _ALARMS = (
     """SELECT run, benchmark, "case", rest FROM {rows} """
     """WHERE record = 'verdict' AND contains(rest, '"alarm":') ORDER BY number"""
 )
+_JUDGED = "SELECT DISTINCT run FROM {rows} WHERE record = 'verdict'"
 
 
 class _ToldAlarm(msgspec.Struct):
@@ -156,15 +157,15 @@ class BoardFigures:
                 else:
                     yield Taken(key, unit, samples[at], case)
 
-    def alarms_of(self, run: Run) -> Mapping[Key, MetricAlarm]:
-        """The alarms of a run's figures; raises LabError."""
+    def alarms_of(self, run: Run) -> Mapping[Key, MetricAlarm] | None:
+        """The alarms of a run's figures, None of a run that was not judged; raises LabError."""
         if self._alarms is None:
-            self._alarms = {}
+            self._alarms = {row["run"]: {} for row in self._source.asked(self._board, _JUDGED)}
             for row in self._source.asked(self._board, _ALARMS):
                 told = msgspec.json.decode(row["rest"], type=_ToldAlarm)
                 key = Key(row["benchmark"], row["case"], told.metric)
-                self._alarms.setdefault(row["run"], {})[key] = told.alarm
-        return self._alarms.get(run.id, {})
+                self._alarms[row["run"]][key] = told.alarm
+        return self._alarms.get(run.id)
 
     def _read(self, since_ns: int) -> None:
         self._runs = {}
