@@ -87,8 +87,8 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
     for entry in runs:
         if (figures := entry.brief() if entry.brief else None) is not None:
             alarms = entry.alarms() if entry.alarms else None
-            night = _of_brief(entry.run, figures, shared)
-            yield EarlierNight(entry.run, night, alarms or {}, alarms is not None)
+            past = _of_brief(entry.run, figures, shared)
+            yield EarlierNight(entry.run, past, alarms or {}, alarms is not None)
             continue
         if entry.folder is None:
             yield EarlierNight(entry.run, _of_results(entry.run, entry.results(), shared))
