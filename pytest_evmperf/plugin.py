@@ -216,7 +216,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
         near = difflib.get_close_matches(keyword, [*FEATURES, *catalogue.benchmarks()], n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         sentence = f"-k {keyword} selects nothing.{hint} Drivers: {', '.join(FEATURES)}. "
-        sentence += "`evmperf list` names the benchmarks."
+        sentence += "`evmperf benchmark list` names the benchmarks."
     if not sentence or SESSION not in config.stash:
         return []
     _answer(config, Failed(kind=Kind.USAGE, sentence=sentence))

@@ -129,7 +129,7 @@ def benchmark(name: str) -> Benchmark:
         return benchmarks()[name]
     except KeyError:
         near = difflib.get_close_matches(name, benchmarks(), n=3)
-        hint = f"; did you mean {', '.join(near)}?" if near else "; `evmperf list` names them"
+        hint = f"; did you mean {', '.join(near)}?" if near else "; `evmperf benchmark list` names them"
         raise UsageError(f"unknown benchmark {name!r}{hint}") from None
 
 

@@ -12,7 +12,7 @@ from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 
 FILE = Path("baselines") / "accepted.yaml"
-_HEAD = "# Intended changes; `evmperf accept` adds to this, git shows who and when.\n"
+_HEAD = "# Intended changes; `evmperf check --accept` adds to this, git shows who and when.\n"
 
 
 @dataclass(frozen=True)

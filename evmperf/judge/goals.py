@@ -99,7 +99,9 @@ def _goal(name: str, text: str) -> Goal:
     if _plain(name) not in known:
         near = difflib.get_close_matches(_plain(name), known, n=3)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise UsageError(f"no figure has this name: write BENCHMARK CASE METRIC (evmperf list){hint}")
+        raise UsageError(
+            f"no figure has this name: write BENCHMARK CASE METRIC (evmperf benchmark list){hint}"
+        )
     key, unit = known[_plain(name)]
     if match["unit"] != unit:
         raise UsageError(f"the unit of this figure is {unit}, not {match['unit']}")

@@ -177,7 +177,7 @@ def test_a_row_that_the_board_lacks_has_a_reason():
 
 
 def test_a_boards_list_has_its_rows_only(capsys):
-    assert main(["list", "--board", "virtual-ospi.yaml", "--json"]) == 0
+    assert main(["benchmark", "list", "--board", "virtual-ospi.yaml", "--json"]) == 0
     entries = {entry["id"]: entry for entry in json.loads(capsys.readouterr().out)}
     assert entries["linux_flash_summary"]["cases"] == ["OSPI NOR|1 MB"]
     assert entries["uboot_ospi"]["runnable"]
@@ -206,5 +206,5 @@ def test_a_missing_tester_is_named_and_no_hindrance_to_others(tmp_path, monkeypa
 def test_an_unknown_benchmark_gets_a_suggestion():
     with pytest.raises(UsageError, match="unknown benchmark 'emmc_ext5'; did you mean emmc_ext"):
         catalogue.benchmark("emmc_ext5")
-    with pytest.raises(UsageError, match="evmperf list"):
+    with pytest.raises(UsageError, match="evmperf benchmark list"):
         catalogue.benchmark("zzz")

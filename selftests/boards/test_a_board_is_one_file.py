@@ -53,8 +53,8 @@ def evmperf(root, *words):
 
 def test_it_is_checked_and_has_its_benchmarks(copy):
     assert str(copy / NEW) in evmperf(copy, "board", "check", "am70-sk")
-    listed = json.loads(evmperf(copy, "list", "--board", "am70-sk", "--json"))
-    like = json.loads(evmperf(copy, "list", "--board", "j784s4", "--json"))
+    listed = json.loads(evmperf(copy, "benchmark", "list", "--board", "am70-sk", "--json"))
+    like = json.loads(evmperf(copy, "benchmark", "list", "--board", "j784s4", "--json"))
     assert [entry["runnable"] for entry in listed] == [entry["runnable"] for entry in like]
     assert any(entry["runnable"] for entry in listed)
 

@@ -36,14 +36,14 @@ def folder(tmp_path):
     [
         ("evmperf expl", "explain"),
         ("evmperf doctor am6", "am64x"),
-        ("evmperf list --board virt", "virtual-rt"),
+        ("evmperf benchmark list --board virt", "virtual-rt"),
         ("evmperf show my", "my-am64x-20261101T010203Z-ab12"),
         ("evmperf compare la", "last"),
         ("evmperf compare last --b virt", "virtual-evm-20261102T010203Z-cd34"),
         ("evmperf history my", "my-am64x"),
         ("evmperf history my-am64x emmc_e", "emmc_ext4"),
         ("evmperf history my-am64x emmc_ext4 write_t", "write_throughput"),
-        ("evmperf accept emmc_ext", "emmc_ext4/"),
+        ("evmperf check --accept emmc_ext", "emmc_ext4/"),
         ("evmperf bisect virtual --metric emmc_raw_fio_1g/4", "emmc_raw_fio_1g/4m/"),
     ],
 )

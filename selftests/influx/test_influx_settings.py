@@ -175,7 +175,7 @@ def test_history_is_the_same_from_database_store_and_folder(
     stored = capsys.readouterr().out
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "store"))
-    assert cli.main(["store", f"--results={three_runs}"]) == 0
+    assert cli.main(["store", "add", f"--results={three_runs}"]) == 0
     capsys.readouterr()
     assert history("write_throughput", f"--results={tmp_path / 'elsewhere'}") == 0
     of_store = capsys.readouterr().out

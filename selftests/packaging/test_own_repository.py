@@ -52,7 +52,7 @@ def lab(tmp_path):
 
 
 def test_the_wheel_brings_everything_that_measuring_needs(installed, lab):
-    listed = run(installed / "evmperf", "list", "--board", "my-board", "--json", cwd=lab)
+    listed = run(installed / "evmperf", "benchmark", "list", "--board", "my-board", "--json", cwd=lab)
     assert listed.returncode == 0, listed.stderr
     rows = {row["id"]: row for row in json.loads(listed.stdout)}
     assert rows["emmc_ext4_fio_1g"]["runnable"]

@@ -257,7 +257,7 @@ def test_wrong_calls(words, told, capsys):
 
 
 def test_a_step_that_breaks_stops_git_and_is_never_a_verdict(tmp_path, capsys):
-    assert main(["bisect-step", str(tmp_path), "v1"]) == 128
+    assert main(["bisect", "--step", str(tmp_path), "v1"]) == 128
     assert "nothing to resume" in capsys.readouterr().err
 
 
@@ -273,16 +273,16 @@ def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
     ):
         asked.steps.append(search.Step(version, answer, bad, 3))
     asked.save(tmp_path)
-    statuses = [main(["bisect-step", str(tmp_path), version]) for version in ("v1", "v2", "v3")]
+    statuses = [main(["bisect", "--step", str(tmp_path), version]) for version in ("v1", "v2", "v3")]
     assert statuses == [0, 1, 125]
     asked.build = "false"
     asked.save(tmp_path)
-    assert main(["bisect-step", str(tmp_path), "v9"]) == 125
+    assert main(["bisect", "--step", str(tmp_path), "v9"]) == 125
     for number in range(3):
         step = search.Step(f"u{number}", StepAnswer.UNKNOWN, 0.5, asked.blocks)
         asked.steps.append(step)
     asked.save(tmp_path)
-    assert main(["bisect-step", str(tmp_path), "v3"]) == 128
+    assert main(["bisect", "--step", str(tmp_path), "v3"]) == 128
     assert "too small for the noise" in capsys.readouterr().err
 
 

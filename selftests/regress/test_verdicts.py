@@ -176,7 +176,7 @@ def test_published_files_of_another_program_are_not_compared(tmp_path):
 def test_an_accepted_change_is_not_worse(nights, marks, capsys):
     since = "am64xx-hsevm-0020"
     arguments = ["--results", str(nights["later"])]
-    command = ["accept", "emmc_ext4/102400/*", "--since", since, "--why", "new driver"]
+    command = ["check", "--accept", "emmc_ext4/102400/*", "--since", since, "--why", "new driver"]
     assert cli.main([*command, *arguments]) == 0
     assert "since: am64xx-hsevm-0020" in marks.read_text()
     judgement = check(nights["lost"], "last:40", nights["later"])
@@ -184,7 +184,10 @@ def test_an_accepted_change_is_not_worse(nights, marks, capsys):
     assert judgement.exit_status == 0
     one = check(nights["lost"], "run:am64xx-hsevm-0003", nights["later"])
     assert "accepted since am64xx-hsevm-0020: new driver" in {v.why for v in one.verdicts}
-    assert cli.main(["accept", "emcm_ext4", "--since", since, "--why", "x", *arguments]) == ExitStatus.USAGE
+    assert (
+        cli.main(["check", "--accept", "emcm_ext4", "--since", since, "--why", "x", *arguments])
+        == ExitStatus.USAGE
+    )
     assert "did you mean emmc_ext4?" in capsys.readouterr().err
 
 

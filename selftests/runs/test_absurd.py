@@ -27,15 +27,15 @@ check am64xx-hsevm-0003 --against last:3 --results {results}
 compare am64xx-hsevm-0001 am64xx-hsevm-0003 --results {results}
 site -o {out}/site --results {results}
 guide --release newest --from {results} -o {out}/guide.rst
-query --from {results} FROM_runs
-query --from {results} SELECT_sum(value)_FROM_samples
+store query --from {results} FROM_runs
+store query --from {results} SELECT_sum(value)_FROM_samples
 export --from {results} --parquet {out}/x
 export --from {results} --openmetrics {out}/x
 export --from {results} --kcidb {out}/x
-store --results {results}
+store add --results {results}
 runs --from history
 """
-READERS = ("guide", "query", "export", "store", "history am64xx-hsevm emmc_ext4")
+READERS = ("guide", "export", "store", "history am64xx-hsevm emmc_ext4")
 """Commands that read the records of every run."""
 
 
@@ -67,7 +67,7 @@ def test_every_command_does_the_rest(absurd, tmp_path, capsys, caplog, monkeypat
         status = main([word.format(results=tmp_path / "results", out=tmp_path) for word in words])
         said = capsys.readouterr()
         whole = file.name == "run.json" or (what == "value" and line.startswith("site"))
-        left_out = ExitStatus.USAGE if whole and line.startswith("store") else ExitStatus.OK
+        left_out = ExitStatus.USAGE if whole and line.startswith("store add") else ExitStatus.OK
         assert status in (left_out, ExitStatus.UNDECIDED, ExitStatus.NOTHING, ExitStatus.FAILED), said
         if what != "tiny" and (whole or line.startswith(READERS)) and "--from history" not in line:
             assert str(file.parent) in caplog.text + said.err, line
@@ -84,7 +84,7 @@ def test_a_night_that_was_kept_before_there_were_limits_is_left_out(tmp_path, mo
         said = json.loads(lines[0])
         said["samples"][0]["value"] = 1e308
         (folder / spool.RECORDS).write_text("\n".join([json.dumps(said), *lines[1:]]) + "\n")
-        assert main(["store", "--results", str(tmp_path / "results")]) == ExitStatus.OK
+        assert main(["store", "add", "--results", str(tmp_path / "results")]) == ExitStatus.OK
     last = tmp_path / "results/am64xx-hsevm-0003"
     words = ["check", str(last), "--against", "last:3", "--from", "history", "--dry-run"]
     assert main(words) == ExitStatus.NOTHING  # two sound nights are too few to judge by

@@ -74,13 +74,17 @@ def test_without_a_name_there_is_no_store(nights, tmp_path, monkeypatch, capsys)
     listed = capsys.readouterr().out
     assert all(folder.name in listed for folder in nights)
     assert not list(home.rglob("*.parquet"))
-    for words in (["query", "FROM runs"], ["store", str(nights[0])], ["runs", "--from", "history"]):
+    for words in (
+        ["store", "query", "FROM runs"],
+        ["store", "add", str(nights[0])],
+        ["runs", "--from", "history"],
+    ):
         assert main(words) == ExitStatus.USAGE
         assert "no store is named: set EVMPERF_HISTORY" in capsys.readouterr().err
 
 
 def test_runs_lists_what_can_be_shown(nights, tmp_path, capsys):
-    assert main(["store", *map(str, nights)]) == ExitStatus.OK
+    assert main(["store", "add", *map(str, nights)]) == ExitStatus.OK
     shutil.rmtree(nights[0])
     capsys.readouterr()
     assert main(["runs", "--results", str(tmp_path / "results")]) == ExitStatus.OK
@@ -92,7 +96,7 @@ def test_runs_lists_what_can_be_shown(nights, tmp_path, capsys):
 
 def _query(question, capsys):
     capsys.readouterr()
-    assert main(["query", "--json", question]) == ExitStatus.OK
+    assert main(["store", "query", "--json", question]) == ExitStatus.OK
     return capsys.readouterr().out
 
 

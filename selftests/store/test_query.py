@@ -44,11 +44,11 @@ def store(tmp_path_factory):
 
 @pytest.fixture
 def asked(store, monkeypatch, capsys):
-    """Call `evmperf query`; returns status, output and errors."""
+    """Call `evmperf store query`; returns status, output and errors."""
     monkeypatch.setenv("EVMPERF_HISTORY", str(store.root))
 
     def ask(*words):
-        status = main(["query", *words])
+        status = main(["store", "query", *words])
         return status, *capsys.readouterr()
 
     return ask

@@ -211,7 +211,7 @@ def _of_commits(folder: Path, bisector: Bisector) -> tuple[ExitStatus, str]:
     if not bisector.calibrate():
         return ExitStatus.NOTHING, ""
     gitrange.git(repository, "bisect", "start", bad, good)
-    command = [sys.executable, "-m", "evmperf", "bisect-step", str(folder.resolve())]
+    command = [sys.executable, "-m", "evmperf", "bisect", "--step", str(folder.resolve())]
     try:
         status = gitrange.run(repository, command)
         first, possible = gitrange.found(repository)

@@ -48,7 +48,7 @@ def has_store() -> bool:
 
 def keep(folders: Sequence[Path], complain: Callable[[str], None]) -> tuple[int, ExitStatus]:
     """Keep runs in the lab's store; returns how many are new or have more than before, and how it
-    went. What cannot be kept is complained of; the folders stay, and `evmperf store` keeps them later.
+    went. What cannot be kept is complained of; the folders stay, and `evmperf store add` keeps them later.
     """
     from evmperf.publish.store import files, source  # noqa: PLC0415  # DuckDB is slow to import
 

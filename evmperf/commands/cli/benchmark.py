@@ -1,4 +1,4 @@
-"""`evmperf list` and `evmperf benchmark`: the benchmarks that exist, and one of your own."""
+"""`evmperf benchmark`: the benchmarks that exist, and one of your own."""
 
 import argparse
 import json
@@ -18,8 +18,8 @@ from evmperf.model.places import project
 
 group(
     "benchmark",
-    """Benchmarks of your own (docs/add-a-benchmark.md). Put them into benchmarks/ of the folder that you
-measure in; they run like evmperf's own.
+    """Benchmarks, and those of your own (docs/add-a-benchmark.md). Put these into benchmarks/ of the folder
+that you measure in; they run like evmperf's own.
 
   evmperf benchmark new copy_speed                     writes a benchmark that runs, and its test
   pytest benchmarks/_copy_speed_test.py                tests it without a board
@@ -28,7 +28,7 @@ measure in; they run like evmperf's own.
 )
 
 
-@command("list", BOARD_OPTION, PROFILE, JSON)
+@command("benchmark list", BOARD_OPTION, PROFILE, JSON, listed="the benchmarks, and why a board skips one")
 def _list(options: argparse.Namespace) -> None:
     """Lists the benchmarks of the catalogue; with a board, also the reason for each one it skips. Tables
     of published guides without a benchmark follow, with the reason.

@@ -109,7 +109,7 @@ def _new(options: argparse.Namespace) -> None:
     BOARD,
     COORDINATOR,
     JSON,
-    argument("--console", type=Path, metavar="FILE", help="record the console here, for evmperf replay"),
+    argument("--console", type=Path, metavar="FILE", help="record the console here, for evmperf case replay"),
     epilog="""Exit status: 0 nothing is bad; else that of the first bad step: 1 the board or its software,
     3 the lab, 4 the call, the board file, or a board in use.
     """,

@@ -1,19 +1,35 @@
-"""`evmperf case`: one case packed to post, and measured again."""
+"""`evmperf case`: one case packed to post, and measured again; a console read again."""
 
 import argparse
+import json
+import re
 import socket
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from evmperf.boards.console import record, review
+from evmperf.boards.console.review import Reviewed
+from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
 from evmperf.commands.app import judging, why
 from evmperf.commands.app.requests import Reproduce, Why
-from evmperf.commands.cli.arguments import RESULTS, RUN, argument, command, group, requested
-from evmperf.measure.runs import casefile, history, spool
-from evmperf.model.errors import LabError
+from evmperf.commands.cli.arguments import JSON, RESULTS, RUN, argument, command, group, requested
+from evmperf.measure.runs import casefile, spool
+from evmperf.measure.runs.history import run_folder
+from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import line
+from evmperf.model.records import BootRecord
 from evmperf.model.stats import rounded
 from evmperf.publish.pages import look
 
-group("case", "One case of a run as a file, and its measurement on another board (docs/ab.md).")
+group(
+    "case",
+    "What to send with a question: one case of a run as a file, and its measurement on another board\n"
+    "(docs/ab.md); a console, read again.",
+)
+
+_MOST = 5
+"""Parts of a boot's phase that are shown."""
 
 
 @command(
@@ -28,7 +44,7 @@ def _case(options: argparse.Namespace) -> None:
     addresses, MACs, serial numbers and keys are replaced; the file's content is listed. `evmperf show`,
     `why`, `compare` and `case measure` read the file.
     """
-    folder = history.run_folder(options.run, options.results)
+    folder = run_folder(options.run, options.results)
     benchmark, _, case = options.case.partition(" ")
     packed, listed = casefile.pack(folder, benchmark, case, [socket.gethostname()])
     try:
@@ -59,3 +75,61 @@ def _reproduce(options: argparse.Namespace) -> int:
         print(line(f"{verdict.key}: {verdict.outcome} ({', '.join(said)})"))
     print(line(f"measured into {done.folder}"))
     return done.status
+
+
+@command(
+    "case replay",
+    RESULTS,
+    JSON,
+    argument(
+        "file",
+        help=(
+            "a console.log, or a run's folder, its name below --results or the beginning of it, "
+            "`last`, or `last~1`"
+        ),
+    ),
+    argument("--prompt", default="", help="regular expression that ends a boot"),
+)
+def _replay(options: argparse.Namespace) -> None:
+    """Reads the console.log of an earlier run again with today's evmperf, and shows each boot and the
+    changes. It switches and writes nothing. Send this file with the report of a boot problem: of
+    a password it has the length only.
+    """
+    path = Path(options.file)
+    if not path.is_file():
+        path = run_folder(options.file, options.results) / "console.log"
+    ends = (options.prompt,) if options.prompt else (LOGIN_PROMPT, INIT_SHELL_PROMPT)
+    try:
+        boots = list(_boots(path, ends))
+    except (LabError, OSError, re.error) as failed:
+        raise UsageError(f"{path}: cannot be replayed: {failed}") from failed
+    if not boots:
+        raise UsageError(f"{path}: has no power-on, so it has no boot")
+    if options.json:
+        print(json.dumps([_entry(boot) for boot in boots], indent=1))
+        return
+    print(look.render("commands/cli/replay.txt.j2", boots=boots, most=_MOST), end="")
+
+
+def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
+    """The boots of a console, beside those of the run in its folder; a file alone has none."""
+    known = spool.read_records(path.parent) if (path.parent / spool.RECORDS).exists() else []
+    boots = [entry for entry in known if isinstance(entry, BootRecord)]
+    recorded = {mark.mono_ns: boot for boot in boots for mark in boot.marks if mark.phase == "power_on"}
+    for number, records in enumerate(review.boots(record.read(path)), 1):
+        yield review.review(number, records, prompts, recorded.get(records[0].mono_ns))
+
+
+def _entry(boot: Reviewed) -> dict[str, Any]:
+    return {
+        "boot": boot.number,
+        "marks": [
+            {"phase": str(mark.phase), "mono_ns": mark.mono_ns, "error_s": mark.error_s, "text": mark.text}
+            for mark in boot.marks.values()
+        ],
+        "alarm": {"name": boot.alarm.name, "text": boot.alarm.text} if boot.alarm else None,
+        "notes": list(boot.notes),
+        "times": list(boot.tree.notes),
+        "parts": [vars(part) for part in boot.tree.parts],
+        "changes": list(boot.changes),
+    }

@@ -1,4 +1,4 @@
-"""`evmperf ab`, `bisect` and `bisect-step`: sides of a board measured in turn."""
+"""`evmperf ab` and `bisect`: sides of a board measured in turn."""
 
 import argparse
 import contextlib
@@ -164,6 +164,12 @@ def _ab(options: argparse.Namespace) -> int:
     argument("-k", default="", dest="select", help="what to measure (default: the case)"),
     *_ROUND,
     argument("--resume", type=Path, metavar="FOLDER", help="go on with a bisection"),
+    argument(
+        "--step",
+        nargs="+",
+        metavar=("FOLDER", "VERSION"),
+        help="one step of that bisection, for git: is VERSION good? (default: the commit checked out here)",
+    ),
     RESULTS,
     epilog=r"""A list of versions, the first good, the last bad; {} in --what stands for each:
       evmperf bisect am64x.yaml --of releases.txt --what image:{} \
@@ -175,31 +181,26 @@ def _ab(options: argparse.Namespace) -> int:
         --what image:/tmp/{}/image.wic --metric boot_time_mmcsd/default_rootfs/boot_time
 
     Both go on after Ctrl-C, kill -9 or a broken lab with `evmperf bisect --resume FOLDER`. Exit status:
-    0 the change was found, 1 it was not, 3 the lab is broken, 5 good and bad do not differ.
+    0 the change was found, 1 it was not, 3 the lab is broken, 5 good and bad do not differ. With --step,
+    for git: 0 like the good version, 1 like the bad one, 125 cannot tell (does not build, does not boot,
+    neither like good nor like bad), 128 the lab is broken or the difference is too small: git stops.
     """,
 )
 def _bisect(options: argparse.Namespace) -> int:
     """Find the change that made a metric worse, by measuring versions between a good and a bad one; good
     and bad are measured again beside each (docs/ab.md).
     """
+    if options.step:
+        return _step(*options.step)
     found = experiments.bisect(requested(Bisect, options), say)
     print("".join(f"{line}\n" for line in found.lines), end="")
     return found.status
 
 
-@command(
-    "bisect-step",
-    argument("folder", type=Path, help="the bisection's folder"),
-    argument("version", nargs="?", default="", help="default: the commit checked out here"),
-)
-def _step(options: argparse.Namespace) -> int:
-    """For `git bisect run evmperf bisect-step FOLDER`, with the FOLDER of `evmperf bisect`. Exit
-    status, for git: 0 like the good version, 1 like the bad one, 125 cannot tell (does not
-    build, does not boot, neither like good nor like bad), 128 the lab is broken or the difference is
-    too small: git stops.
-    """
+def _step(folder: str, version: str = "") -> int:
+    """Tell `git bisect run` whether a version is like the good one."""
     try:
-        step, stuck = experiments.bisect_step(options.folder, options.version, say)
+        step, stuck = experiments.bisect_step(Path(folder), version, say)
     except EvmperfError as error:
         tell(str(error))
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # git takes 1 for "bad"

@@ -29,7 +29,9 @@ _ROOM = "evmperf.commands.cli"
 _RENAMED = {
     **{old: f"lab {old}" for old in ("who", "ask", "health")},
     **{"nightly": "gitlab pipeline", "note": "gitlab note"},
-    **{"provision": "image install", "reproduce": "case measure"},
+    **{"provision": "image install", "reproduce": "case measure", "replay": "case replay"},
+    **{"accept": "check --accept", "bisect-step": "bisect --step"},
+    **{"list": "benchmark list", "query": "store query"},
 }
 """Commands of 0.2 and what they are called now; for one version."""
 
@@ -46,9 +48,6 @@ class _Parser(argparse.ArgumentParser):
     """argparse, with the exit status of a wrong call that all our commands have."""
 
     def error(self, message: str) -> NoReturn:
-        words = sys.argv[1:2]
-        if renamed := _RENAMED.get(words[0] if words else ""):
-            self.exit(ExitStatus.USAGE, f"evmperf: `evmperf {words[0]}` is `evmperf {renamed}` now\n")
         self.print_usage(sys.stderr)
         self.exit(ExitStatus.USAGE, f"{self.prog}: error: {message}\n")
 
@@ -67,6 +66,9 @@ def _run(words: Sequence[str]) -> int:
         if "_ARGCOMPLETE" in os.environ:
             _module("completion").complete(_parser(*os.environ.get("COMP_LINE", "").split()[1:2]))
         words = words or ["--help"]
+        if renamed := _RENAMED.get(words[0]):
+            print(f"evmperf: `evmperf {words[0]}` is `evmperf {renamed}` now", file=sys.stderr)
+            words = [*renamed.split(), *words[1:]]
         options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
         with Signals().watching():
             return options.func(options) or ExitStatus.OK

@@ -1,4 +1,4 @@
-"""`evmperf check`, `compare`, `explain` and `accept`: runs judged, and what differs between them."""
+"""`evmperf check`, `compare` and `explain`: runs judged, and what differs between them."""
 
 import argparse
 import dataclasses
@@ -95,6 +95,15 @@ _OUTPUT = (
     ),
     argument("--board", default="", metavar="FILE", help="the board for it (default: the run's own)"),
     WAIT,
+    argument(
+        "--accept",
+        default="",
+        metavar="METRIC",
+        help="judge nothing, but mark a change as intended in baselines/accepted.yaml: a benchmark, or "
+        "benchmark/case/metric; * stands for anything",
+    ),
+    argument("--since", default="", metavar="RUN", help="with --accept: the first run with the change"),
+    argument("--why", default="", metavar="SENTENCE", help="with --accept: the reason"),
     *_OUTPUT,
     epilog="""Exit status: 0 no decided figure is worse, 1 a loss of the software under test is open
     tonight or a goal missed, 5 nothing comparable, 6 no figure decided, a change suspected,
@@ -107,6 +116,9 @@ def _check(options: argparse.Namespace) -> int:
     The run goes into the lab's store, if one is named [EVMPERF_HISTORY: a folder or a URL]. Published
     figures are left as they are.
     """
+    if options.accept:
+        _accept(options)
+        return ExitStatus.OK
     if len(options.run) > 1 and any((options.json, options.junit, options.markdown, options.openmetrics)):
         raise UsageError("a file of verdicts is for one run: check one at a time")
     times = {"confirm_s": options.confirm, "wait_s": options.wait}
@@ -173,19 +185,12 @@ def _explain(options: argparse.Namespace) -> None:
         print(differing.text(found, everything=options.all), end="")
 
 
-@command(
-    "accept",
-    argument("metric", help="benchmark, or benchmark/case/metric; * stands for anything"),
-    argument("--since", metavar="RUN", required=True, help="first run with the change"),
-    argument("--why", required=True, help="one sentence"),
-    RESULTS,
-)
 def _accept(options: argparse.Namespace) -> None:
-    """Mark an intended change: from that run on, the metric is not compared with older figures. Kept in
-    baselines/accepted.yaml, for git.
-    """
+    """Mark an intended change, for git: from that run on, the metric is not compared with older figures."""
+    if not options.since or not options.why:
+        raise UsageError("--accept needs --since RUN, the first run with the change, and --why SENTENCE")
     run = read_run(against.run_folder(options.since, options.results))
-    pattern = accepted.pattern(options.metric)
+    pattern = accepted.pattern(options.accept)
     mark = accepted.Accepted(pattern, run.board, run.id, run.started_ns, options.why)
     benchmark = pattern.partition("/")[0]
     if not fnmatch.filter(tables(), benchmark):

@@ -1,36 +1,26 @@
-"""`evmperf runs`, `show`, `history` and `replay`: the runs, one run, one figure, its console."""
+"""`evmperf runs`, `show` and `history`: the runs, one run, one figure."""
 
 import argparse
 import difflib
 import json
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from evmperf.benchmarks import catalogue
-from evmperf.boards.console import record, review
-from evmperf.boards.console.review import Reviewed
-from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
 from evmperf.commands.app import sources
-from evmperf.commands.cli.arguments import JSON, RESULTS, RUN, SOURCE, argument, board_name, command, count
+from evmperf.commands.cli.arguments import RESULTS, RUN, SOURCE, argument, board_name, command, count
 from evmperf.commands.cli.terminal import width
 from evmperf.guides.published import source as published
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import GUIDE, Measured, RunSource, StoredRun, measured, run_folder
-from evmperf.model.errors import LabError, UsageError
-from evmperf.model.records import BootRecord
+from evmperf.model.errors import UsageError
 from evmperf.model.run import Run
 from evmperf.model.units import counted
 from evmperf.publish.pages import look
 from evmperf.publish.report.columns import Column, sparkline, table
 from evmperf.publish.report.shape import text_table
 from evmperf.publish.report.summary import headlines
-
-_MOST = 5
-"""Parts of a boot's phase that are shown."""
 
 
 @command(
@@ -109,7 +99,10 @@ def _show(options: argparse.Namespace) -> None:
     "history",
     argument("board", help="the board's name, as in its file"),
     argument(
-        "benchmark", nargs="?", default="", help="`evmperf list` names them (default: list what was measured)"
+        "benchmark",
+        nargs="?",
+        default="",
+        help="`evmperf benchmark list` names them (default: list what was measured)",
     ),
     argument("metric", nargs="?", default="", help="e.g. write_throughput (default: all of the benchmark)"),
     argument("--case", default="", help="one row of the benchmark (default: all)"),
@@ -168,61 +161,3 @@ def _measured(source: RunSource, board: str, last: int) -> None:
     print(f"{board}: measured in the last {counted(len(runs), 'run')}, from {source}")
     for key in sorted(cases):
         print(f"  {' '.join(key)}: {counted(len(cases[key]), 'case')} in {counted(seen[key], 'run')}")
-
-
-@command(
-    "replay",
-    RESULTS,
-    JSON,
-    argument(
-        "file",
-        help=(
-            "a console.log, or a run's folder, its name below --results or the beginning of it, "
-            "`last`, or `last~1`"
-        ),
-    ),
-    argument("--prompt", default="", help="regular expression that ends a boot"),
-)
-def _replay(options: argparse.Namespace) -> None:
-    """Reads the console.log of an earlier run again with today's evmperf, and shows each boot and the
-    changes. It switches and writes nothing. Send this file with the report of a boot problem: of
-    a password it has the length only.
-    """
-    path = Path(options.file)
-    if not path.is_file():
-        path = run_folder(options.file, options.results) / "console.log"
-    ends = (options.prompt,) if options.prompt else (LOGIN_PROMPT, INIT_SHELL_PROMPT)
-    try:
-        boots = list(_boots(path, ends))
-    except (LabError, OSError, re.error) as failed:
-        raise UsageError(f"{path}: cannot be replayed: {failed}") from failed
-    if not boots:
-        raise UsageError(f"{path}: has no power-on, so it has no boot")
-    if options.json:
-        print(json.dumps([_entry(boot) for boot in boots], indent=1))
-        return
-    print(look.render("commands/cli/replay.txt.j2", boots=boots, most=_MOST), end="")
-
-
-def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
-    """The boots of a console, beside those of the run in its folder; a file alone has none."""
-    known = spool.read_records(path.parent) if (path.parent / spool.RECORDS).exists() else []
-    boots = [entry for entry in known if isinstance(entry, BootRecord)]
-    recorded = {mark.mono_ns: boot for boot in boots for mark in boot.marks if mark.phase == "power_on"}
-    for number, records in enumerate(review.boots(record.read(path)), 1):
-        yield review.review(number, records, prompts, recorded.get(records[0].mono_ns))
-
-
-def _entry(boot: Reviewed) -> dict[str, Any]:
-    return {
-        "boot": boot.number,
-        "marks": [
-            {"phase": str(mark.phase), "mono_ns": mark.mono_ns, "error_s": mark.error_s, "text": mark.text}
-            for mark in boot.marks.values()
-        ],
-        "alarm": {"name": boot.alarm.name, "text": boot.alarm.text} if boot.alarm else None,
-        "notes": list(boot.notes),
-        "times": list(boot.tree.notes),
-        "parts": [vars(part) for part in boot.tree.parts],
-        "changes": list(boot.changes),
-    }

@@ -1,4 +1,4 @@
-"""`evmperf query` and `store`: the lab's store of runs, and questions in SQL. They need DuckDB."""
+"""`evmperf store add`: the lab's store of runs, and questions in SQL. It needs DuckDB."""
 
 import argparse
 import csv
@@ -10,16 +10,28 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from evmperf.commands.app import sources
-from evmperf.commands.cli.arguments import RESULTS, RUNS, STORE, argument, command, duration, either, tell
+from evmperf.commands.cli.arguments import (
+    RESULTS,
+    RUNS,
+    STORE,
+    argument,
+    command,
+    duration,
+    either,
+    group,
+    tell,
+)
 from evmperf.commands.cli.terminal import width
 from evmperf.measure.runs.history import run_folder
 from evmperf.model.exits import ExitStatus
 from evmperf.publish.report.columns import Column, table
 from evmperf.publish.store.limited import limited
 
+group("store", "The lab's store of runs (docs/store.md).")
+
 
 @command(
-    "query",
+    "store query",
     argument("question", metavar="SQL", help="one SELECT"),
     STORE,
     argument("--timeout", type=duration, default=60.0, metavar="TIME", help="default: 60s"),
@@ -67,7 +79,7 @@ def _cell(value: Any) -> str:
     return f"{value:%Y-%m-%d %H:%M}" if isinstance(value, datetime.datetime) else str(value)
 
 
-@command("store", RUNS, RESULTS)
+@command("store add", RUNS, RESULTS, listed="keep runs in the store")
 def _store(options: argparse.Namespace) -> int:
     """Keep runs in the lab's store [EVMPERF_HISTORY: a folder or a URL], as `check` does: those named, or
     all below --results. Runs already there stay unchanged.

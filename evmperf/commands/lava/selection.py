@@ -60,7 +60,7 @@ def select(board: Board, kind: JobKind, profile: str, keyword: str = "") -> Sele
         if matches(keyword, f"test_{benchmark.driver}.py {benchmark.name}")
     ]
     if not asked:
-        raise UsageError(f"no benchmark matches {keyword!r}; `evmperf list` names them")
+        raise UsageError(f"no benchmark matches {keyword!r}; `evmperf benchmark list` names them")
     chosen, refused = [], []
     for benchmark in asked:
         if reason := benchmark.unsupported(board) or _unfit(benchmark, board, kind, profile):

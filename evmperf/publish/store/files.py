@@ -174,7 +174,7 @@ def _is_torn(con: duckdb.DuckDBPyConnection, place: StorePlace, name: str) -> bo
     return bool(why)
 
 
-_AGAIN = "remove it, and keep its runs again from their folders with `evmperf store`"
+_AGAIN = "remove it, and keep its runs again from their folders with `evmperf store add`"
 
 
 def add(place: StorePlace, folder: Path) -> bool:

@@ -63,7 +63,7 @@ def _measured(boards: int) -> list[Row]:
             **where,
         )
         _say(f"store {size / 1e6:.0f} MB, check {check}")
-        figure = used([*asked, "query", "--csv", _QUESTION], **where)
+        figure = used([*asked, "store", "query", "--csv", _QUESTION], **where)
         _say(f"figure {figure}")
         site = used([*asked, "site", "-o", str(Path(base) / "site"), "--from", "history"], **where)
     each = size / count

@@ -113,7 +113,7 @@ def _from_store(folder: Path, check: Sequence[str]) -> list[Used]:
     """The check of a year that is in the lab's store."""
     where = {"EVMPERF_HISTORY": str(folder / "store")}
     results = ["--results", str(folder / "results")]
-    used([sys.executable, "-m", "evmperf", "store", *results], **where)
+    used([sys.executable, "-m", "evmperf", "store", "add", *results], **where)
     return [used([*check, "--from", "history"], _JUDGED, **where) for _ in range(3)]
 
 
