@@ -15,7 +15,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.judge.experiment import Experiment
 from evmperf.measure.runs import spool
 from evmperf.model.alarm import AlarmState
-from evmperf.model.change import Change, Comparison, Decision
+from evmperf.model.change import Change, Comparison
 from evmperf.model.errors import UsageError
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
@@ -124,10 +124,10 @@ def _settled(verdict: Verdict, change: Change | None, since: str) -> tuple[str, 
     if change is None:
         return _OPEN, replace(verdict, why=f"{_OPEN}: {image} has no such figure")
     bounds = f"{_text(change, change.low)} to {_text(change, change.high)}"
-    if change.decision is Decision.WORSE:
+    if change.decision is Outcome.WORSE:
         confirmed = replace(_told(verdict, AlarmState.CONFIRMED), outcome=Outcome.WORSE, reason=Reason.ALARM)
         return _CONFIRMED, replace(confirmed, why=f"{_CONFIRMED} by {image}: {bounds}")
-    if change.decision is Decision.UNKNOWN:
+    if change.decision is Outcome.UNKNOWN:
         return _OPEN, replace(verdict, why=f"{_OPEN} by {image}: {bounds}")
     # What is shown to be less than the alarm is the same only within the margin of all that is.
     same = max(-change.low, change.high) <= (WITHIN_POINTS if change.in_points else WITHIN)

@@ -1,4 +1,4 @@
-"""What blocks of A and B say of each metric: better, worse, same, or not yet known; and, with a
+"""What blocks of A and B say of each metric: better, worse, same, or cannot tell; and, with a
 third side, whether a candidate is like the good version or like the bad one.
 
 A block holds one run of each side, in random order, so that warm-up, temperature and time of day
@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evmperf.model import anytime
-from evmperf.model.change import Change, Decision, Quantity
+from evmperf.model.change import Change, Quantity
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.units import Unit
+from evmperf.model.verdict import Outcome
 
 WITHIN = 0.02
 """Change up to which two sides are the same, where nobody says otherwise."""
@@ -50,7 +51,7 @@ def compare(
         if (change := _change(key, quantity, blocks, within, alpha))
     ]
     decided = decide(changes, alpha)
-    order = {decision: number for number, decision in enumerate(Decision)}
+    order = {decision: number for number, decision in enumerate(Outcome)}
     return sorted(decided, key=lambda change: (order[change.decision], -abs(change.change)))
 
 
@@ -62,15 +63,15 @@ def decide(changes: Sequence[Change], alpha: float = anytime.ALPHA) -> list[Chan
     ]
 
 
-def _decision(change: Change, sure: bool) -> Decision:
+def _decision(change: Change, sure: bool) -> Outcome:
     if len(change.a) < anytime.FEWEST:
-        return Decision.UNKNOWN
+        return Outcome.UNKNOWN
     if -change.within <= change.low and change.high <= change.within:
-        return Decision.SAME
+        return Outcome.SAME
     if not sure or change.quantity.better is Direction.NONE:
-        return Decision.UNKNOWN
+        return Outcome.UNKNOWN
     good = (change.change > 0) is (change.quantity.better is Direction.HIGHER)
-    return Decision.BETTER if good else Decision.WORSE
+    return Outcome.BETTER if good else Outcome.WORSE
 
 
 def _change(

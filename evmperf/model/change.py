@@ -1,6 +1,5 @@
 """The comparison of two sides of one board that were measured in turn."""
 
-import enum
 import math
 import statistics
 from collections.abc import Sequence
@@ -10,15 +9,7 @@ from evmperf.model import anytime
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.units import Unit
-
-
-class Decision(enum.StrEnum):
-    """The decision about one metric, in the order of display."""
-
-    WORSE = "worse"
-    BETTER = "better"
-    UNKNOWN = "not yet known"
-    SAME = "same"
+from evmperf.model.verdict import Outcome
 
 
 @dataclass(frozen=True)
@@ -45,7 +36,7 @@ class Change:
     high: float
     evidence: float
     within: float
-    decision: Decision = Decision.UNKNOWN
+    decision: Outcome = Outcome.UNKNOWN
 
     @property
     def in_points(self) -> bool:
@@ -94,7 +85,7 @@ class Comparison:
     notes: Sequence[str] = ()
     """Omissions, with the reasons."""
 
-    def count(self, decision: Decision) -> int:
+    def count(self, decision: Outcome) -> int:
         """How many metrics ended like that."""
         return sum(change.decision is decision for change in self.changes)
 
@@ -103,7 +94,7 @@ class Comparison:
         """The undecided metrics among those it waits for."""
         wanted = set(self.waiting)
         return [
-            change for change in self.changes if change.key in wanted and change.decision is Decision.UNKNOWN
+            change for change in self.changes if change.key in wanted and change.decision is Outcome.UNKNOWN
         ]
 
     def plan(self, most: int, budget_s: float) -> str:
@@ -131,14 +122,14 @@ class Comparison:
     @property
     def state(self) -> str:
         """`bad` for something worse, `unsure` while anything waited for is not decided."""
-        if self.count(Decision.WORSE):
+        if self.count(Outcome.WORSE):
             return "bad"
         return "unsure" if self.open or not self.changes else "good"
 
     @property
     def headline(self) -> str:
         """The result as a title."""
-        worse = self.count(Decision.WORSE)
+        worse = self.count(Outcome.WORSE)
         parts = [f"{worse} metric{'s' * (worse != 1)} worse"] if worse else []
         parts += [f"{len(self.open)} not decided"] if self.open else []
         if not self.changes:
@@ -147,9 +138,7 @@ class Comparison:
 
     def sentence(self) -> str:
         """One line for people."""
-        counts = ", ".join(
-            f"{number} {decision}" for decision in Decision if (number := self.count(decision))
-        )
+        counts = ", ".join(f"{number} {decision}" for decision in Outcome if (number := self.count(decision)))
         blocks = f"{self.blocks} block{'s' * (self.blocks != 1)}"
         return (
             f"B ({self.b}) against A ({self.a}) on {self.board} after {blocks}: "

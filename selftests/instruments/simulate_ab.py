@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from evmperf.judge import paired
-from evmperf.judge.paired import Change, Decision
+from evmperf.judge.paired import Change
+from evmperf.model.verdict import Outcome
 from selftests.instruments import command, noise
 
-ALARMS = (Decision.WORSE, Decision.BETTER)
+ALARMS = (Outcome.WORSE, Outcome.BETTER)
 MANY = 40
 """Metrics that an A/B of one driver has."""
 
@@ -58,15 +59,15 @@ def simulate(
         needed, stopped, wrong = math.inf, None, False
         for count, found in enumerate(looks(random, kind, rounds, metrics, change), paired.anytime.FEWEST):
             wrong = any(entry.decision in ALARMS for entry in found if entry.key != first)
-            if stopped is None or stopped.decision is Decision.UNKNOWN:
+            if stopped is None or stopped.decision is Outcome.UNKNOWN:
                 needed = count
                 stopped = next(entry for entry in found if entry.key == first)
-            if wrong or (metrics == 1 and stopped.decision is not Decision.UNKNOWN):
+            if wrong or (metrics == 1 and stopped.decision is not Outcome.UNKNOWN):
                 break
         assert stopped
-        unknown = stopped.decision is Decision.UNKNOWN
+        unknown = stopped.decision is Outcome.UNKNOWN
         alarms += wrong or stopped.decision in ALARMS
-        same += stopped.decision is Decision.SAME
+        same += stopped.decision is Outcome.SAME
         missed += not stopped.low <= change <= stopped.high
         taken.append(math.inf if unknown else needed)
     return Found(

@@ -8,9 +8,9 @@ from evmperf.boards import variation
 from evmperf.judge import ab, experiment
 from evmperf.judge.experiment import Experiment
 from evmperf.measure.runs import differences
-from evmperf.model.change import Decision
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.verdict import Outcome
 from evmperf.publish.report import ab as report
 from selftests.regress.rounds import FakeSessions, noisy
 
@@ -36,8 +36,8 @@ def test_a_loss_is_found_the_rest_is_the_same_and_it_ends_by_itself(folder):
     sessions = FakeSessions(folder, noisy(SLOWER))
     comparison = ab.go_on(folder, wanted(blocks=30), sessions)
     found = by_case(comparison)
-    assert found["102400"].decision is Decision.WORSE
-    assert found["1048576"].decision is Decision.SAME
+    assert found["102400"].decision is Outcome.WORSE
+    assert found["1048576"].decision is Outcome.SAME
     assert comparison.ended == "all requested metrics are decided"
     assert comparison.blocks < 30
     assert ab.exit_status(comparison) is ExitStatus.FAILED
@@ -96,7 +96,7 @@ def test_named_metrics_decide_when_it_ends(folder):
     given = wanted(blocks=12, metrics=["emmc_ext4/102400/write_throughput"])
     comparison = ab.go_on(folder, given, sessions)
     assert comparison.blocks < 12
-    assert comparison.count(Decision.UNKNOWN) > 0
+    assert comparison.count(Outcome.UNKNOWN) > 0
 
 
 def test_interrupted_it_goes_on_where_it_was_without_the_half_block(folder):

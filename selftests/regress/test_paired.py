@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from evmperf.judge import paired
-from evmperf.judge.paired import Decision, Quantity
+from evmperf.judge.paired import Quantity
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
+from evmperf.model.verdict import Outcome
 from evmperf.publish.report import ab as report
 from selftests.instruments import noise, simulate_ab
 
@@ -22,22 +23,22 @@ def pairs(key, a, b):
 def test_a_loss_is_worse_and_its_interval_holds_it():
     blocks = pairs(THROUGHPUT, [50, 51, 49, 50, 50.5], [45, 46, 44, 45.2, 45.1])
     (change,) = paired.compare(blocks, QUANTITIES)
-    assert change.decision is Decision.WORSE
+    assert change.decision is Outcome.WORSE
     assert change.low < -0.1 < change.high < 0
     assert change.change == pytest.approx(-0.1, abs=0.01)
 
 
 def test_the_other_way_it_is_better():
     blocks = pairs(THROUGHPUT, [45, 46, 44, 45.2, 45.1], [50, 51, 49, 50, 50.5])
-    assert paired.compare(blocks, QUANTITIES)[0].decision is Decision.BETTER
+    assert paired.compare(blocks, QUANTITIES)[0].decision is Outcome.BETTER
 
 
 def test_a_change_that_nobody_minds_is_the_same():
     a = [50.00, 50.02, 49.98, 50.01, 50.00, 49.99]
     (change,) = paired.compare(pairs(THROUGHPUT, a, [v * 1.003 for v in a]), QUANTITIES)
-    assert change.decision is Decision.SAME
+    assert change.decision is Outcome.SAME
     (closer,) = paired.compare(pairs(THROUGHPUT, a, [v * 1.003 for v in a]), QUANTITIES, within=0.001)
-    assert closer.decision is Decision.BETTER
+    assert closer.decision is Outcome.BETTER
 
 
 @pytest.mark.parametrize("metric", [THROUGHPUT, LOAD])
@@ -53,14 +54,14 @@ def test_the_change_follows_from_the_columns_beside_it(metric):
 
 def test_three_blocks_decide_nothing_however_clear():
     (change,) = paired.compare(pairs(THROUGHPUT, [50] * 3, [10] * 3), QUANTITIES)
-    assert change.decision is Decision.UNKNOWN
+    assert change.decision is Outcome.UNKNOWN
     assert change.detectable == math.inf
 
 
 def test_what_is_not_decided_says_what_it_could_have_shown():
     a, b = [50, 60, 40, 52, 47], [48, 55, 51, 44, 56]
     (change,) = paired.compare(pairs(THROUGHPUT, a, b), QUANTITIES)
-    assert change.decision is Decision.UNKNOWN
+    assert change.decision is Outcome.UNKNOWN
     assert change.low < 0 < change.high
     assert 0.1 < change.detectable < 2
 
@@ -69,7 +70,7 @@ def test_loads_change_in_points():
     (change,) = paired.compare(
         pairs(LOAD, [0.5, 0.4, 0.0, 0.6, 0.5, 0.4], [5.5, 5.4, 5.1, 5.6, 5.5, 5.3]), QUANTITIES
     )
-    assert change.decision is Decision.WORSE
+    assert change.decision is Outcome.WORSE
     assert change.in_points
     assert change.change == pytest.approx(5.0, abs=0.1)
 
@@ -90,7 +91,7 @@ def test_a_block_without_one_side_is_no_pair():
 def test_a_quantity_without_a_direction_is_never_called_worse():
     quantities = {THROUGHPUT: Quantity("MB/s", Direction.NONE)}
     blocks = pairs(THROUGHPUT, [50, 51, 49, 50, 50.5], [45, 46, 44, 45.2, 45.1])
-    assert paired.compare(blocks, quantities)[0].decision is Decision.UNKNOWN
+    assert paired.compare(blocks, quantities)[0].decision is Outcome.UNKNOWN
 
 
 @pytest.mark.parametrize("kind", noise.KINDS)

@@ -26,7 +26,7 @@ from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import append_verdicts
 from evmperf.model import outlets
 from evmperf.model.alarm import AlarmState, MetricAlarm
-from evmperf.model.change import Change, Comparison, Decision, Quantity
+from evmperf.model.change import Change, Comparison, Quantity
 from evmperf.model.ended import cause
 from evmperf.model.errors import Kind, LabError
 from evmperf.model.figures import Key
@@ -168,7 +168,7 @@ def judgement():
 def comparison():
     key = Key(HOSTILE, HOSTILE, HOSTILE)
     quantity = Quantity(HOSTILE, Direction.HIGHER)
-    change = Change(key, quantity, (1.0, 2.0), (2.0, 3.0), 0.1, 0.0, 0.2, 9.0, 0.1, Decision.WORSE)
+    change = Change(key, quantity, (1.0, 2.0), (2.0, 3.0), 0.1, 0.0, 0.2, 9.0, 0.1, Outcome.WORSE)
     return Comparison(
         HOSTILE, HOSTILE, HOSTILE, HOSTILE, 2, 60.0, (change,), (key,), HOSTILE, notes=(HOSTILE,)
     )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from evmperf.model.change import Decision
 from evmperf.model.outlets import address, line, markdown, plain
 from evmperf.model.stats import rounded
 from evmperf.model.verdict import GoalWord, Outcome
@@ -69,7 +68,7 @@ def _text(names: tuple[str, ...]) -> str:
 _TONES = {
     "bad": (Outcome.WORSE, GoalWord.MISSED),
     "good": (Outcome.BETTER, GoalWord.MET),
-    "unsure": (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE, Decision.UNKNOWN),
+    "unsure": (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE),
 }
 
 

@@ -10,10 +10,11 @@ from markupsafe import Markup
 
 from evmperf.benchmarks import wording
 from evmperf.measure.runs.differences import Difference
-from evmperf.model.change import Change, Comparison, Decision
+from evmperf.model.change import Change, Comparison
 from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import markdown
 from evmperf.model.stats import percent, rounded
+from evmperf.model.verdict import Outcome
 from evmperf.publish.pages import look
 from evmperf.publish.pages import plots as drawing
 from evmperf.publish.report import differences as differing
@@ -21,7 +22,7 @@ from evmperf.publish.report.columns import Column, grid, markdown_table, shorten
 from evmperf.publish.report.columns import table as text_table
 
 _DIGITS = 4
-_CHANGED = (Decision.WORSE, Decision.BETTER)
+_CHANGED = (Outcome.WORSE, Outcome.BETTER)
 _NAMED = 3
 """Changes that the sentence on top names."""
 _ENDLESS = ("change", "low", "high", "evidence")
@@ -110,7 +111,7 @@ def interval(change: Change) -> str:
 def named(comparison: Comparison) -> str:
     """The headline with the largest changes, those for the worse first."""
     changed = [change for change in comparison.changes if change.decision in _CHANGED]
-    changed.sort(key=lambda change: (change.decision is not Decision.WORSE, -abs(change.change)))
+    changed.sort(key=lambda change: (change.decision is not Outcome.WORSE, -abs(change.change)))
     few = [f"{wording.figure(c.key)} {amount(c, c.change)} ({interval(c)})" for c in changed[:_NAMED]]
     return ": ".join(filter(None, [comparison.headline, "; ".join(few)]))
 
@@ -133,7 +134,7 @@ def as_json(comparison: Comparison, differences: Sequence[Difference] = ()) -> s
         "spent_s": round(comparison.spent_s, 1),
         "ended": comparison.ended,
         "false_alarm_rate": comparison.alpha,
-        "counts": {str(decision): comparison.count(decision) for decision in Decision},
+        "counts": {str(decision): comparison.count(decision) for decision in Outcome},
         "changes": [
             {
                 **change.key._asdict(),
@@ -166,9 +167,9 @@ def as_markdown(comparison: Comparison, differences: Sequence[Difference] = ()) 
     rows = [
         (str(change.decision), wording.figure(change.key), *_cells(change))
         for change in shown(comparison)
-        if change.decision is not Decision.SAME
+        if change.decision is not Outcome.SAME
     ]
-    lines += markdown_table((*_COLUMNS[:1], *_COLUMNS[3:]), rows, Decision.WORSE)
+    lines += markdown_table((*_COLUMNS[:1], *_COLUMNS[3:]), rows, Outcome.WORSE)
     lines += [f"{markdown(one)}  " for one in undecided(comparison)]
     if differences:
         lines += ["", *differing.folded(differences, "What differs between the sides")]
