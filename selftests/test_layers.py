@@ -143,6 +143,22 @@ def module_graph():
     return graph
 
 
+def drawing():
+    """The districts below each other, and the arrows between them: a mark where the left one imports."""
+    width = max(map(len, DISTRICTS))
+    rows = [" " * (width + 2) + " ".join(f"{name:>{max(len(name), 5)}}" for name in DISTRICTS)]
+    for district in DISTRICTS:
+        found = {name for file in modules(f"evmperf/{district}") for name in districts_imported(file)}
+        marks = ("." if name == district else "x" if name in found else "" for name in DISTRICTS)
+        cells = (f"{mark:>{max(len(name), 5)}}" for name, mark in zip(DISTRICTS, marks, strict=True))
+        rows.append(f"{district:<{width}}   {' '.join(cells)}".rstrip())
+    return "\n".join(rows)
+
+
+def test_the_page_on_architecture_has_the_drawing():
+    assert drawing() in (ROOT / "docs" / "architecture.md").read_text(), drawing()
+
+
 def test_the_page_on_architecture_has_this_table():
     page = (ROOT / "docs" / "architecture.md").read_text()
     rows = [
@@ -281,3 +297,7 @@ def test_an_import_is_seen_wherever_it_hides(monkeypatch, tmp_path, text, name):
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
     (tmp_path / "module.py").write_text(text)
     assert f"module.py imports {name}" in offenders("module.py", {"labgrid"})
+
+
+if __name__ == "__main__":
+    print(drawing())
