@@ -27,7 +27,7 @@ DISTRICTS = {
     ),
     "lab": (
         "Labgrid's side: drivers, holding a board, images, the desk, the doctor",
-        "publish measure benchmarks boards model",
+        "measure benchmarks boards model",
     ),
     "commands": ("use cases, the command line, nights of many boards, LAVA, GitLab", "*"),
 }

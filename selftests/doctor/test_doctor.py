@@ -139,7 +139,7 @@ def test_a_power_switch_that_refuses(write, switch):
     check_bad(found["power switch"], Kind.LAB, "refused with 500: relay 0 is stuck")
     assert outcomes(found, ["U-Boot", *ON_THE_BOARD]) == {CheckOutcome.UNCHECKED}
     assert found["U-Boot"].text == "not checked: it needs power switch"
-    assert CheckOutcome.UNCHECKED not in outcomes(found, ["meter", "clock", "real time", "InfluxDB"])
+    assert CheckOutcome.UNCHECKED not in outcomes(found, ["meter", "clock", "real time"])
     assert exit_status(found.values()) is ExitStatus.LAB_BROKEN
 
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from evmperf.commands.cli.board import influx
 from evmperf.lab.doctor import host
 from evmperf.lab.doctor.finding import Noted
 from evmperf.model.errors import LabError, UsageError
@@ -24,23 +25,23 @@ def test_a_database_that_answers(influxd):
     config = influxd.bucket()
     names = ("url", "token", "org", "bucket")
     given = settings(**{name: getattr(config, name) for name in names})
-    assert host.influx(given) == f"{config} can be read"
+    assert influx(given) == f"{config} can be read"
     with pytest.raises(LabError, match="refuses the token"):
-        host.influx(given | settings(token="another"))
+        influx(given | settings(token="another"))
 
 
 def test_a_database_that_is_away():
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(LabError, match="cannot be reached"):
-        host.influx(settings(url=url, token="t", org="o", bucket="b"))
+        influx(settings(url=url, token="t", org="o", bucket="b"))
 
 
 def test_settings_that_are_missing_are_noted_or_named(tmp_path):
     nothing = {"EVMPERF_INFLUX_CONFIG": str(tmp_path / "none.toml")}
     with pytest.raises(Noted, match="not configured"):
-        host.influx(nothing)
+        influx(nothing)
     with pytest.raises(UsageError, match="token"):
-        host.influx(nothing | settings(url="http://influx:8086", org="o", bucket="b"))
+        influx(nothing | settings(url="http://influx:8086", org="o", bucket="b"))
 
 
 def test_the_clock(monkeypatch):

@@ -1,7 +1,10 @@
 """`evmperf board` and `evmperf doctor`: board files, and whether a board and its lab are ready."""
 
 import argparse
+import itertools
 import json
+import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,13 +15,17 @@ from evmperf.commands.cli.terminal import note
 from evmperf.lab import boardcheck
 from evmperf.lab.desk import boardfile as foundfile
 from evmperf.lab.doctor.examination import Examination
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, exit_status
+from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, checked, exit_status
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.publish.influx import config
+from evmperf.publish.influx.client import Store
 from evmperf.publish.pages import look
 
 _WIDTH = 14
+_ANSWER_S = 5.0
+_LAST_MINUTE = "from(bucket: params.bucket) |> range(start: -1m) |> limit(n: 1)"
 
 
 group(
@@ -131,7 +138,7 @@ def _doctor(options: argparse.Namespace) -> int:
         board, options.coordinator, options.console, (lambda _: None) if options.json else note
     )
     found: list[CheckFinding] = []
-    for finding in examination.findings():
+    for finding in itertools.chain(examination.findings(), checked("InfluxDB", influx)):
         found.append(finding)
         if not options.json:
             word = "-" if finding.outcome is CheckOutcome.UNCHECKED else finding.outcome
@@ -145,3 +152,14 @@ def _doctor(options: argparse.Namespace) -> int:
         f"{count[CheckOutcome.BAD]} bad, {count[CheckOutcome.UNCHECKED]} not checked"
     )
     return exit_status(found)
+
+
+def influx(environment: Mapping[str, str] = os.environ) -> str:
+    """Say that the bucket can be read; raises UsageError, LabError or Noted."""
+    settings = config.load(environment)
+    if settings is None:
+        raise Noted("not configured, results stay in results/: docs/results.md says how to send them")
+    with Store(settings, _ANSWER_S) as store:
+        for _ in store.query(_LAST_MINUTE):
+            break
+    return f"{settings} can be read"

@@ -17,7 +17,7 @@ from evmperf.boards.console.marks import ObservedBoot, Phase
 from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.doctor import host, software
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, bad
+from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, bad, checked
 from evmperf.lab.doctor.target import line, opened
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import Wanted, wanted
@@ -95,22 +95,10 @@ class Examination:
                 if lacks := next((name for name in step.needs if name not in good), ""):
                     yield CheckFinding(step.name, CheckOutcome.UNCHECKED, f"not checked: it needs {lacks}")
                     continue
-                found = list(self._do(step))
+                found = list(checked(step.name, step.check))
                 if not any(f.outcome in (CheckOutcome.BAD, CheckOutcome.UNCHECKED) for f in found):
                     good.add(step.name)
                 yield from found
-
-    def _do(self, step: _Step) -> Iterator[CheckFinding]:
-        try:
-            said = step.check()
-            for item in [said] if isinstance(said, str) else said:
-                yield (
-                    item if isinstance(item, CheckFinding) else CheckFinding(step.name, CheckOutcome.OK, item)
-                )
-        except Noted as note:
-            yield CheckFinding(step.name, CheckOutcome.NOTE, str(note))
-        except EvmperfError as error:
-            yield bad(step.name, error)
 
     def _steps(self) -> list[_Step]:
         board = self.board
@@ -137,7 +125,6 @@ class Examination:
             _Step("meter", meter, self._meter),
             _Step("clock", (), host.clock),
             _Step("real time", (), host.real_time),
-            _Step("InfluxDB", (), host.influx),
         ]
         if board.has_console and board.power == "reset":
             return [replace(s, check=self._reset) if s.name == "power switch" else s for s in steps]

@@ -1,7 +1,7 @@
 """What a check found, and what the command makes of all of it."""
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from evmperf.model.errors import EvmperfError, Kind
@@ -31,6 +31,20 @@ class CheckFinding:
 
 class Noted(Exception):
     """Ends a check with a note: nothing is broken, but what depends on it cannot be checked."""
+
+
+def checked(step: str, check: Callable[[], Iterable[CheckFinding | str] | str]) -> Iterator[CheckFinding]:
+    """The findings of one step; `check` returns the sentence of a good one, or yields findings of its own,
+    and raises EvmperfError or Noted.
+    """
+    try:
+        said = check()
+        for item in [said] if isinstance(said, str) else said:
+            yield item if isinstance(item, CheckFinding) else CheckFinding(step, CheckOutcome.OK, item)
+    except Noted as note:
+        yield CheckFinding(step, CheckOutcome.NOTE, str(note))
+    except EvmperfError as error:
+        yield bad(step, error)
 
 
 def bad(step: str, error: EvmperfError) -> CheckFinding:

@@ -1,18 +1,14 @@
 """Checks of this machine: its clock, its right to real-time priority, the way to InfluxDB."""
 
 import ctypes
-import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 from evmperf.lab.doctor.finding import Noted
 from evmperf.model.errors import LabError
-from evmperf.publish.influx import config
-from evmperf.publish.influx.client import Store
 
 _ANSWER_S = 5.0
 _TIMEX = 512
@@ -63,17 +59,6 @@ def real_time() -> str:
             "are not"
         )
     return "the console's clock gets real-time priority"
-
-
-def influx(environment: Mapping[str, str] = os.environ) -> str:
-    """Say that the bucket can be read; raises UsageError, LabError or Noted."""
-    settings = config.load(environment)
-    if settings is None:
-        raise Noted("not configured, results stay in results/: docs/results.md says how to send them")
-    with Store(settings, _ANSWER_S) as store:
-        for _ in store.query(_LAST_MINUTE):
-            break
-    return f"{settings} can be read"
 
 
 def usb_uart(port: str, ttys: Path = Path("/sys/class/tty")) -> str:
