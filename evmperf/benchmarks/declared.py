@@ -38,6 +38,10 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     """Options of the driver that are conditions."""
 
 
+_TAKEN = ["driver", "title", "section", "metrics", "tools", "tester_tools", "options", "place", "version"]
+"""Fields that a benchmark has under the same name."""
+
+
 def declared(module: str) -> Mapping[str, dict[str, Any]]:
     """Arguments of `Benchmark`, by name, from the `.yaml` file beside a module."""
     data = yamlfile.read(Path(module).with_suffix(".yaml"))
@@ -47,8 +51,7 @@ def declared(module: str) -> Mapping[str, dict[str, Any]]:
 
 
 def _arguments(name: str, said: Declaration) -> dict[str, Any]:
-    fields = {field: getattr(said, field) for field in said.__struct_fields__[:9]}
-    found = {"name": name, **{field: value for field, value in fields.items() if value}}
+    found = {"name": name, **{field: value for field in _TAKEN if (value := getattr(said, field))}}
     if said.perf:
         columns = {label: (perf(*column),) for label, column in said.perf.items()}
         # Rows that are all alike have the table's.
