@@ -42,6 +42,48 @@ def test_every_number_of_a_real_sheet_is_read_with_its_line(file):
     assert all(problem.kept for problem in read.problems)
 
 
+def with_cells(text, change):
+    """The sheet with each row of its tables of figures changed; other lines stay."""
+    lines, within = text.splitlines(), False
+    for number, line in enumerate(lines):
+        within = "|" in line and (within or bool(FIGURES.search(line)))
+        if within:
+            lines[number] = "|".join(change([cell.strip() for cell in line.split("|")]))
+    return "\n".join(lines)
+
+
+FORMS = {
+    "figures first": lambda text: with_cells(text, lambda cells: cells[::-1]),
+    "key last": lambda text: with_cells(text, lambda cells: [*cells[1:], cells[0]]),
+    "pipes around": lambda text: with_cells(text, lambda cells: ["", *cells, ""]),
+    "other headings": lambda text: text.replace("Performance\n", "performance numbers (HS-SE)\n"),
+    "a new mode": lambda text: text.replace("SDR50 ", "HS400ES "),
+    "other lines": lambda text: text.replace("\n", "\r\n"),
+    "square brackets": lambda text: re.sub(r"\((us|ms)\)", r"[in \1]", text),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("file", REAL, ids=lambda file: file.stem)
+def test_sheets_of_other_boards_may_be_laid_out_otherwise(file, form):
+    """What the real sheets would be in another order of columns, or with other words."""
+    read = sheet.interpret(FORMS[form](file.read_text()), file.name)
+    ours = {}
+    for case in (case for cases in read.cases.values() for case in cases):
+        for value in case.values:
+            ours.setdefault(value.line, []).append(value.mean)
+    wanted = printed(file.read_text())
+    assert {line: sorted(ours.get(line, [])) for line in wanted} == {n: sorted(v) for n, v in wanted.items()}
+    assert [problem.reason for problem in read.problems if not problem.kept] == []
+
+
+def test_bits_and_bytes_are_not_mixed_up():
+    rates = {"MBps": "MB/s", "Mbps": "Mbit/s", "MiBps": "MiB/s", "KiB/s": "KiB/s"}
+    heads = " | ".join(f"{name} rate({name})" for name in rates)
+    ((_, cases),) = read(f"\nMode | {heads}\n--|--|--|--|--\nA | 1 | 2 | 3 | 4\n").cases.items()
+    assert [value.unit for value in cases[0].values] == [*rates.values()]
+
+
 @seeds.needs("real/datasheets")
 def test_the_record_has_the_sheets():
     entries = [entry for file in REAL for entry in sheet.load(file).entries()]
@@ -96,7 +138,7 @@ def read(text):
         (f"{TABLE}HS200 | 1 | n/a\n", "is no figure"),
         (f"{TABLE}HS200 | 1 | 1e5\n", "is no figure"),
         (f"{TABLE}HS200 | 1 | -3\n", "is no figure"),
-        (f"{TABLE}HS200 | 1 | 12 ms\n", "is no figure in mibps"),
+        (f"{TABLE}HS200 | 1 | 12 ms\n", "is no figure in MiBps"),
         (f"{TABLE}HS200 | 1 | 77\n", "has a second row"),
         ("<table><tr><th>Read (ms)</th></tr>\n<tr><td>5</td></tr></table>\n", "in HTML"),
     ],

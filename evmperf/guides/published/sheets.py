@@ -3,6 +3,7 @@ what they say that a mode costs.
 """
 
 import functools
+import re
 import statistics
 from collections.abc import Mapping
 
@@ -19,7 +20,8 @@ _SAME = {"SDR50": "eMMC high-speed", "DDR50": "DDR52"}
 """The sheets' names of eMMC modes (the clock in MHz) that `evmperf.boards.modes` calls otherwise."""
 _LINUX = "a53"
 """The core whose figures count where a sheet has several: that of Linux."""
-_TABLES = {"emmc": ("emmc_performance",), "ospi": ("ospi_performance", "ospi_nor_flash_performance")}
+_TABLES = {"emmc": r"emmc_(\w+_)?performance", "ospi": r"ospi_(nor_)?(flash_)?performance"}
+"""Tables of each driver's medium; OSPI's NAND is another."""
 
 
 class SheetRate(msgspec.Struct, frozen=True):
@@ -59,7 +61,7 @@ def _rates(board: str, driver: str, side: str) -> Mapping[str, SheetRate]:
     found: dict[str, dict[str, list[tuple[float, str]]]] = {}
     for entry in record.of_board(board, file=FILE):
         for case in entry.cases:
-            for value in case.values if case.benchmark in _TABLES.get(driver, ()) else ():
+            for value in case.values if re.fullmatch(_TABLES.get(driver, "-"), case.benchmark) else ():
                 core, mode = _mode(case, driver)
                 if value.metric == f"{side}_speed" and mode:
                     place = f"{entry.guide}, line {value.line}"
@@ -74,8 +76,9 @@ def _middle(rates: list[tuple[float, str]]) -> tuple[float, str]:
 
 
 def _mode(case: PublishedCase, driver: str) -> tuple[str, str]:
-    """The core and the mode of a row whose name is [CORE|][MODE|]SIZE[|more]."""
-    *keys, _ = case.name.split("|MiB")[0].split("|")
+    """The core and the mode of a row whose name is [CORE|][MODE|]SIZE[|more], in this or another order."""
+    keys = [key for key in case.name.split("|") if not re.fullmatch(r"[\d.]+ [KM]iB", key)]
+    keys = [key for key in keys if key not in {f"{name} {fact}" for name, fact in case.words.items()}]
     if driver == "emmc":
         mode = keys[-1] if keys else ""
         return "|".join(keys[:-1]), _SAME.get(mode, mode)

@@ -24,16 +24,18 @@ RELEASE = "MCU+ SDK"
 """Of a sheet whose release nobody said."""
 
 _UNITS = {"ms": Unit.MILLISECOND, "us": Unit.MICROSECOND, "ns": Unit.NANOSECOND, "s": Unit.SECOND}
-_UNITS |= dict.fromkeys(("mibps", "mib/s"), Unit.MEBIBYTE_PER_SECOND)
-_UNITS |= dict.fromkeys(("mbps", "mbit/s", "mbits/s", "mbits/sec"), Unit.MEGABIT_PER_SECOND)
-_UNITS |= dict.fromkeys(("kibps", "kib/s"), Unit.KIBIBYTE_PER_SECOND) | {"%": Unit.PERCENT}
+_UNITS |= {"msec": Unit.MILLISECOND, "usec": Unit.MICROSECOND, "sec": Unit.SECOND, "%": Unit.PERCENT}
+_UNITS |= dict.fromkeys(("MiBps", "MiB/s"), Unit.MEBIBYTE_PER_SECOND)
+_UNITS |= dict.fromkeys(("MBps", "MB/s"), Unit.MEGABYTE_PER_SECOND)
+_UNITS |= dict.fromkeys(("Mbps", "Mbit/s", "Mbits/s", "Mbits/sec"), Unit.MEGABIT_PER_SECOND)
+_UNITS |= dict.fromkeys(("KiBps", "KiB/s"), Unit.KIBIBYTE_PER_SECOND)
 _SIZES = {"mib", "mb", "kib", "kb", "bytes", "byte", "bits", "b"}
 _HEADING = re.compile(r" ?(#{1,6}) +(.*?)(?: *\{#(\w+)\})?")
 _BOLD = re.compile(r"\*\*([\w -]+?) *: *\*\*|\*\*([\w -]+?)\*\* *:?")
 _FACT = re.compile(r"\s*[-*] +([^:]{1,60}?)\s*: *(\S.*)")
 _ALONE = re.compile(r"\s*[-*] +(.*?)~? ?(\d+(?:\.\d+)?) ?(ms|us|ns)\.?")
 _RULE = re.compile(r"[\s|:+-]*-[\s|:+-]*")
-_IN_BRACKETS = re.compile(r"(.*?) ?\(([^()]*)\)")
+_IN_BRACKETS = re.compile(r"(.*?) ?[(\[](?:in )?([^()]*?)[)\]]")
 _NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,9})?) ?([a-zA-Z%/]*)")
 _STAGE = re.compile(r"SBL Stage\d")
 _TOTAL = re.compile(r"\btotal\b", re.IGNORECASE)
@@ -189,13 +191,19 @@ def _table(sheet: Sheet, place: _Place, lines: Sequence[str], first: int) -> Ite
         sheet.problems.append(Problem(first, f"no column has a known unit: {' | '.join(heads)}", table=True))
         return
     board, benchmark = _about(sheet, place)
+    named = [n for n in range(len(heads)) if n not in figures]
+    # What is counted stands behind the figures, keys before them; unless rows need what is behind to differ.
+    first_keys = [n for n in named if n < min(figures)]
+    whole = [cells for _, cells in body if len(cells) == len(heads)]
+    if len({tuple(cells[n] for n in first_keys) for cells in whole}) == len(whole):
+        named = first_keys
     sums = dict.fromkeys(figures, 0.0)
     for line, cells in body:
-        if len(cells) < max(figures) + 1:
+        if len(cells) <= max((*figures, *named)):
             sheet.problems.append(Problem(line, f"a row of {len(cells)} cells under {len(heads)} headings"))
             continue
-        keys = [f"{cells[n]} {_size(units[n])}".strip() for n in range(min(figures))]
-        stage, printed = _STAGE.match(heads[0]), _STAGE.match(keys[0]) if keys else None
+        keys = [f"{cells[n]} {_size(units[n])}".strip() for n in named]
+        stage, printed = (_STAGE.match(heads[named[0]]), _STAGE.match(keys[0])) if named else (None, None)
         if stage and printed and stage[0] != printed[0]:
             reason = f"{keys[0]!r} is in the table of {stage[0]}, and counts as that"
             sheet.problems.append(Problem(line, reason, kept=True))
@@ -203,8 +211,8 @@ def _table(sheet: Sheet, place: _Place, lines: Sequence[str], first: int) -> Ite
         values = []
         for n in figures:
             number = _NUMBER.fullmatch(cells[n])
-            unit = _UNITS.get(number[2].lower() if number and number[2] else units[n]) if number else None
-            if number is None or unit is None or (number[2] and units[n] and number[2].lower() != units[n]):
+            unit = _UNITS.get(number[2] or units[n]) if number else None
+            if number is None or unit is None or (number[2] and units[n] and number[2] != units[n]):
                 sheet.problems.append(
                     Problem(line, f"{cells[n]!r} is no figure in {units[n] or 'a known unit'}")
                 )
@@ -225,19 +233,22 @@ def _cells(line: str) -> list[str]:
 
 
 def _head(text: str) -> tuple[str, str]:
-    """A heading's name and unit, in lower case."""
+    """A heading's name and unit; `MBps` is not `Mbps`."""
     match = _IN_BRACKETS.fullmatch(text)
-    return (match[1], match[2].lower()) if match else (text, "")
+    return (match[1], match[2]) if match else (text, "")
 
 
 def _of_cells(body: Sequence[tuple[int, Sequence[str]]], column: int) -> bool:
     """Whether each cell of a column has a figure with its own unit."""
     found = [_NUMBER.fullmatch(cells[column]) if column < len(cells) else None for _, cells in body]
-    return all(match and match[2].lower() in _UNITS for match in found)
+    return all(match and match[2] in _UNITS for match in found)
 
 
 def _size(unit: str) -> str:
-    return {"mib": "MiB", "kib": "KiB", "bytes": "B", "byte": "B"}.get(unit, unit) if unit in _SIZES else ""
+    known = unit.lower()
+    return (
+        {"mib": "MiB", "kib": "KiB", "bytes": "B", "byte": "B"}.get(known, known) if known in _SIZES else ""
+    )
 
 
 def _put(sheet: Sheet, rows: Sequence[_Row]) -> None:

@@ -199,7 +199,7 @@ def _as_one(benchmark: Benchmark, case: Case, reword: Change, *before: Step, rep
 def _file_system() -> Row:
     """dd beside TI's program, which is compiled of ../shared and typed at the board."""
     benchmark = catalogue.benchmark("emmc_ext4")
-    size, buffer, place = 5 * _MIB, 102400, "/tmp/evmperf-filesystem-tests"
+    size, buffer, place = 20 * _MIB, 102400, "/tmp/evmperf-filesystem-tests"
     case = replace(_row_of(benchmark, str(buffer)), params={"buffer_size": buffer, "file_bytes": size})
     sources, flags = tiprograms.file_system_sources()
     program = installed(sources, place, flags)
@@ -210,7 +210,7 @@ def _file_system() -> Row:
     own = _way("dd over the same file", benchmark, case, repeats=2)
     anew = _way("dd, each a new file", benchmark, case, reworded(r",notrunc", ""), repeats=2)
     figures = {
-        "write_throughput": "eMMC ext4, writing 5 MiB in pieces of 102400",
+        "write_throughput": "eMMC ext4, writing 20 MiB in pieces of 102400",
         "write_cpu_load": "its CPU load",
     }
     figures |= {"read_throughput": "reading that", "read_cpu_load": "its CPU load"}
