@@ -42,13 +42,12 @@ DOORS = {
     "measure": "around bench boardfile provenance runner shellstep signals runs.casefile runs.differences "
     "runs.folders runs.history runs.spool runs.stamps state.answers state.buses state.causes state.contrast "
     "state.finding state.look state.machine state.rules",
-    "guides": "published.artefacts published.declared published.dialect published.identity published.meaning "
+    "guides": "published.artefacts published.declared published.identity published.meaning "
     "published.record published.releases published.sheets published.source published.steady "
-    "reading.conditions reading.importer reading.match reading.rows reading.sheet reading.source "
-    "reading.teach",
+    "reading.conditions reading.importer reading.match reading.rows reading.sheet reading.source",
     "judge": "ab accepted against causes confirm experiment gitrange goals judge nights rounds search shift "
     "trends",
-    "publish": "guide.layout guide.page guide.plots guide.writer influx.client influx.config influx.push "
+    "publish": "guide.layout guide.page guide.writer influx.client influx.config influx.push "
     "influx.reader pages.look report.ab report.boots report.columns report.differences report.exports "
     "report.page report.shape report.summary report.verdicts site store.files store.limited store.source "
     "store.tables",

@@ -73,7 +73,6 @@ class Facts(msgspec.Struct, kw_only=True):
     guide: str = ""
     """The file of an imported guide."""
     guide_sha256: str = ""
-    dialect: str = ""
     release_from: str = ""
     unread_tables: int | None = None
     other: dict[str, Any] = {}

@@ -9,7 +9,7 @@ _SLOW = {"dataclasses", "labgrid", "msgspec", "pytest", "secrets", "statistics",
 
 _WITHOUT = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 """`make coverage` loads modules of its own."""
-_EXTRA = {"docutils", "sphinx", "matplotlib", "weasyprint", "fsspec", "duckdb", "pyvisa"}
+_EXTRA = {"docutils", "sphinx", "weasyprint", "fsspec", "duckdb", "pyvisa"}
 """What the base wheel does not bring."""
 
 

@@ -4,7 +4,6 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from evmperf.guides.published.dialect import Dialect, of_release
 from evmperf.guides.reading import rows
 from evmperf.model.units import Unit
 
@@ -47,17 +46,3 @@ def test_anything_else_is_refused(text):
 def test_a_unit_in_a_cell_must_be_one_of_its_metric():
     with pytest.raises(rows.CellError, match="measured in us"):
         rows.figure("5 MB/s", "m", Unit.MICROSECOND)
-
-
-@pytest.mark.parametrize(
-    ("release", "os", "dialect"),
-    [
-        ("11.01.16.13", "Linux", Dialect.LOWER),
-        ("12.00", "Linux", Dialect.LOWER),
-        ("11.00.00.00", "Linux", Dialect.CLASSIC),
-        ("11.01", "RT-linux", Dialect.CLASSIC),
-        ("09.02", "Linux", Dialect.CLASSIC),
-    ],
-)
-def test_the_spelling_of_units_follows_the_release(release, os, dialect):
-    assert of_release(release, os) is dialect

@@ -89,16 +89,6 @@ def test_a_table_that_is_not_known_is_left_out_and_said(tmp_path, capsys):
     assert "no figures for: stream" in said
 
 
-def test_a_table_that_is_kept_on_request_is_marked(tmp_path, capsys):
-    measured(tmp_path / "results", "full")
-    arguments = ("--release", "12.00", "--from", tmp_path / "results", "--keep-unread")
-    status, text, said = guide(capsys, *arguments, "--like", like(tmp_path, STRANGE))
-    assert status == 1
-    assert "copied and marked" in said
-    note = ".. note:: Copied, not measured: evmperf does not know this table of Linux 10.01.00."
-    assert text.index(note) < text.index("4711.00")
-
-
 def test_rows_that_the_layout_lacks_follow_in_their_table(tmp_path, capsys):
     measured(tmp_path / "results", "full")
     body = (

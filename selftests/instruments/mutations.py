@@ -1,8 +1,7 @@
 """Damaged outputs: how often a parser gives another number than the undamaged text's.
 
 Damaged are all recordings that hold a number and, where they are, all real outputs; a table says
-first how the real ones are read undamaged. Without `--only`, `guide_mutations` runs afterwards
-and makes the mistakes of writers in every table of every guide.
+first how the real ones are read undamaged.
 
 The exit status is 1 for a wrong number, except for a lost digit of a number that the tool prints
 only once (`ONCE`), and a turned one that moves it by less than half a percent; those are counted.
@@ -17,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from evmperf.model.errors import RefusedOutput
-from selftests.instruments import command, guide_mutations
+from selftests.instruments import command
 from selftests.support import real_tools
 from selftests.support.recordings import KERNEL_LINE, Recording, all_recordings, approximately
 
@@ -266,13 +265,8 @@ def _print_row(name: str, counted: Count) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print the counts of outputs, and of guides unless it is to be one tool."""
-    words = sys.argv[1:] if words is None else words
-    status = outputs(words)
-    if any(word.startswith("--only") for word in words):
-        return status
-    print()
-    return guide_mutations.main([]) or status
+    """Print the counts of outputs."""
+    return outputs(sys.argv[1:] if words is None else words)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from evmperf.commands.app import sources
 from evmperf.commands.app.requests import Hear, Keep, Produced, Push, WriteGuide, WriteSite
-from evmperf.guides.published import dialect, releases, steady
+from evmperf.guides.published import releases, steady
 from evmperf.guides.published import source as published
 from evmperf.guides.reading import conditions, importer
 from evmperf.measure.runs.history import GUIDE, StoredRun
@@ -15,7 +15,7 @@ from evmperf.model.figures import Key
 from evmperf.model.replies import Remark
 from evmperf.model.units import counted
 from evmperf.publish import site as sites
-from evmperf.publish.guide import layout, plots, writer
+from evmperf.publish.guide import layout, writer
 from evmperf.publish.guide.layout import Figures, Layout
 from evmperf.publish.guide.writer import Extras, Head
 from evmperf.publish.influx import config as configs
@@ -46,9 +46,9 @@ def rendered(request: WriteGuide) -> tuple[str, Head, Layout]:
         release = next((entry.run.release for entry in reversed(chosen) if entry.run.release), "")
         os = next((entry.run.os for entry in reversed(chosen) if entry.run.os), "Linux")
         if request.like:
-            plan = layout.like(importer.load(Path(request.like), release), figures, request.keep_unread)
+            plan = layout.like(importer.load(Path(request.like), release), figures)
         else:
-            plan = layout.own(figures, dialect.of_release(release, os))
+            plan = layout.own(figures)
         extras = _extras(request, chosen, there, figures)
         facts = tuple(_facts(figures, chosen, extras))
         head = Head(release, os, releases.modules(figures), tuple(figures), facts)
@@ -90,7 +90,6 @@ def _extras(request: WriteGuide, chosen: list[StoredRun], there: list[StoredRun]
             for key in steady.unsound(entry.run, known.get(entry.run.board, {}))
         )
         last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
-    drawn = plots.draw(Path(request.output), figures, chosen) if request.plots else None
     return Extras(
         counts="counts" in request.extras,
         outliers="outliers" in request.extras,
@@ -98,7 +97,6 @@ def _extras(request: WriteGuide, chosen: list[StoredRun], there: list[StoredRun]
         before=last,
         os=chosen[0].run.os if chosen else "",
         doubtful=doubtful,
-        plots=drawn,
     )
 
 

@@ -208,9 +208,7 @@ class WriteGuide(Request, frozen=True):
     os: str = ""
     board: tuple[str, ...] = ()
     like: str = ""
-    keep_unread: bool = False
     extras: tuple[str, ...] = ()
-    plots: bool = False
 
 
 class Push(Request, frozen=True):

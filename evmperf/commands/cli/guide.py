@@ -13,7 +13,7 @@ from evmperf.commands.cli.arguments import argument, comma_separated, command, r
 from evmperf.commands.cli.terminal import note
 from evmperf.guides.published import record
 from evmperf.guides.published import source as published
-from evmperf.guides.reading import importer, sheet, teach
+from evmperf.guides.reading import importer, sheet
 from evmperf.guides.reading.importer import ImportedGuide
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
@@ -41,12 +41,11 @@ from evmperf.publish.guide.writer import Head
         help="write the figures of all FILEs into one record (docs/performance-guide.md)",
     ),
     argument("--strict", action="store_true", help="exit with status 1 if anything is unknown"),
-    argument("--teach", action="store_true", help="draft a table file for each unknown table"),
 )
 def _import(options: argparse.Namespace) -> int:
     """Read performance guides in reStructuredText; every csv-table becomes results of the catalogue's
-    benchmarks, one run per board. Unknown tables are not read: each is reported with its line and the
-    nearest known table, and kept as it is. A file .md is a data sheet of the MCU+ SDK, for --record.
+    benchmarks, one run per board. Unknown tables are not read: each is reported with its line, and kept
+    as it is. A file .md is a data sheet of the MCU+ SDK, for --record.
     """
     unknown, entries = False, []
     for read_sheet in map(sheet.load, filter(sheet.is_sheet, options.files)):
@@ -66,9 +65,6 @@ def _import(options: argparse.Namespace) -> int:
         unknown |= bool(imported.unknown)
         boards = ", ".join(imported.results) or "no board"
         print(f"{file}: {imported.os} {imported.release}, {boards}: {imported.summary()}")
-        for table in imported.unread if options.teach else ():
-            if drafted := teach.write(table):
-                print(f"  line {table.line}: drafted {drafted}: check it and read the guide again")
         if options.record:
             runs = ((importer.run_of(imported, b), found) for b, found in imported.results.items())
             entries += [published.entry_of(run, found) for run, found in runs]
@@ -83,12 +79,9 @@ def _import(options: argparse.Namespace) -> int:
 
 def _report(file: Path, imported: ImportedGuide) -> None:
     """Say what was not read, and what was and is doubtful, by line."""
-    unread = {table.line: table for table in imported.unread}
     for problem in imported.problems:
         what = "remark" if problem.kept else "table not known" if problem.table else "not read"
         note(f"{file} line {problem.line}: {what}: {problem.reason}")
-        if problem.table:
-            note(f"  {teach.advice(unread[problem.line])}")
 
 
 @command(
@@ -105,11 +98,6 @@ def _report(file: Path, imported: ImportedGuide) -> None:
     ),
     argument("--like", type=Path, metavar="FILE", help="in that guide's layout"),
     argument(
-        "--keep-unread",
-        action="store_true",
-        help="copy unknown tables of --like, marked as another release's",
-    ),
-    argument(
         "--with",
         type=comma_separated,
         default=[],
@@ -117,9 +105,8 @@ def _report(file: Path, imported: ImportedGuide) -> None:
         metavar="WHAT,...",
         help="beside the figures: counts, delta, outliers",
     ),
-    argument("--plots", action="store_true", help="draw plots beside OUTPUT (needs -o)"),
     argument("-o", "--output", type=Path, help="default: standard output"),
-    argument("--html", type=Path, metavar="DIR", help="build web pages there, with plots, by Sphinx"),
+    argument("--html", type=Path, metavar="DIR", help="build web pages there, by Sphinx"),
     argument("--pdf", type=Path, metavar="DIR", help="print the page into a PDF there"),
     epilog="""Exit status: 1 if the guide of --like has unknown tables.""",
 )
@@ -127,14 +114,11 @@ def _guide(options: argparse.Namespace) -> int:
     """Render results as a performance guide in reStructuredText."""
     built = options.html or options.pdf
     if built:
-        options.plots = True
         options.output = options.output or built / "source" / "guide.rst"
         options.output.parent.mkdir(parents=True, exist_ok=True)
         for folder in (options.html, options.pdf):
             if folder and folder.resolve() == options.output.parent.resolve():
                 raise UsageError(f"{folder}/ holds the guide's source: build in another folder")
-    if options.plots and not options.output:
-        raise UsageError("--plots needs a place for its files: name the guide's file with -o")
     text, head, plan = publishing.rendered(requested(WriteGuide, options))
     if not options.output:
         sys.stdout.write(text)
@@ -161,7 +145,6 @@ def _left_out(options: argparse.Namespace, plan: Layout) -> int:
         tell(f"{options.like}: no figures for: {names}")
     if not plan.unread:
         return ExitStatus.OK
-    what = "copied and marked" if options.keep_unread else "left out"
     tables = f"{counted(len(plan.unread), 'table')} {'is' if len(plan.unread) == 1 else 'are'}"
-    tell(f"{options.like}: {tables} unknown and {what}: {'; '.join(plan.unread)}")
+    tell(f"{options.like}: {tables} unknown and left out: {'; '.join(plan.unread)}")
     return ExitStatus.FAILED

@@ -36,7 +36,7 @@ _RENAMED = {
 """Commands of 0.2 and what they are called now; for one version."""
 
 _EXTRAS = {
-    **dict.fromkeys(("docutils", "matplotlib", "sphinx", "weasyprint"), "guide"),
+    **dict.fromkeys(("docutils", "sphinx", "weasyprint"), "guide"),
     "duckdb": "store",
     "pyvisa": "meter",
     "fsspec": "objects",

@@ -17,7 +17,6 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
 from evmperf.guides.published import meaning
-from evmperf.guides.published.dialect import COLUMN_UNITS, UNIT_TEXTS, Dialect, usual_text
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction, Metric
@@ -31,6 +30,11 @@ AGAIN = " (again)"
 """Behind the case of a figure that stands twice in a guide with two values, where it stands again."""
 _OF_MODULES = {"title", "section", "driver", "metrics", "not_measured"}
 """What only the file of a table without a module says."""
+_SPELT = yamlfile.own("guides/published/units.yaml")
+ROW_UNITS = msgspec.convert(_SPELT["rows"], dict[Unit, tuple[str, ...]])
+"""How guides spell a unit in row labels: the usual spelling first. The case of letters differs by release."""
+COLUMN_UNITS = msgspec.convert(_SPELT["columns"], dict[Unit, str])
+"""How guides spell the unit of most columns, behind the title."""
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 
 
@@ -66,8 +70,6 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     aliases: Mapping[str, str] = {}
     """Rows that are a second name of another."""
     units_in_labels: bool = False
-    spelt: Mapping[str, tuple[str, ...]] = {}
-    """Cases that spell their unit in another than the usual way, by code of UNIT_TEXTS."""
     empty: Mapping[str, str] = {}
     """Text of a missing figure, by metric."""
     quotients: Mapping[str, float] = {}
@@ -128,20 +130,18 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             return True
         return bool(self.more_rows and re.fullmatch(self.more_rows, case))
 
-    def unit_code(self, case: str) -> str:
-        """The code of UNIT_TEXTS for the unit in a row's label; "" where there is none."""
+    def row_unit(self, case: str) -> Unit | None:
+        """The unit that a row's label ends with; None where it has none."""
         metric = self.metric(case, next(iter(self.columns))) if self.units_in_labels else None
-        if metric is None:
-            return ""
-        return next((code for code, cases in self.spelt.items() if case in cases), usual_text(metric.unit))
+        return metric.unit if metric and metric.unit in ROW_UNITS else None
 
-    def label_of(self, case: str, dialect: Dialect, count: int = 0) -> str:
+    def label_of(self, case: str, count: int = 0) -> str:
         """The printed label of a case, with its unit or `count` of measurements where the table does."""
         if (label := self._special(case)) not in ("", case):
             count = count or (self.module.profiles["full"].repeats if self.module else 1)
             return label.replace("{n}", str(count))
-        code = self.unit_code(case)
-        return f"{case} ({UNIT_TEXTS[code].text(dialect)})" if code else case
+        unit = self.row_unit(case)
+        return f"{case} ({ROW_UNITS[unit][0]})" if unit else case
 
     def counts(self, case: str) -> bool:
         """Whether the label of a row says how many times it was measured."""

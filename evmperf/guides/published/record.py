@@ -52,7 +52,6 @@ class Entry(msgspec.Struct, array_like=True, frozen=True, dict=True):
     dated: bool
     guide: str
     sha256: str
-    dialect: str
     packed: msgspec.Raw
 
     @functools.cached_property

@@ -92,7 +92,7 @@ def entry_of(run: Run, results: Iterable[Result]) -> Entry:
     cases = msgspec.Raw(msgspec.msgpack.encode([_case(result) for result in found]))
     facts, guide = run.facts, run.facts.guide
     where = (identity.board(run.board), run.board, run.os, run.release, record.date_in(guide))
-    return Entry(*where, bool(facts.release_from), guide, facts.guide_sha256, facts.dialect, cases)
+    return Entry(*where, bool(facts.release_from), guide, facts.guide_sha256, cases)
 
 
 def _case(result: Result) -> PublishedCase:
@@ -123,12 +123,7 @@ def _run(entries: list[Entry], samples: bool) -> StoredRun:
         started_ns=_time(last),
         exit_status=0,
         outcome="imported from a published guide",
-        facts=Facts(
-            guide=last.guide,
-            guide_sha256=last.sha256,
-            dialect=last.dialect,
-            release_from="date" if last.dated else "",
-        ),
+        facts=Facts(guide=last.guide, guide_sha256=last.sha256, release_from="date" if last.dated else ""),
     )
 
     def results() -> list[Result]:

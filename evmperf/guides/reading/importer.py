@@ -11,7 +11,6 @@ from pathlib import Path
 
 from evmperf.guides.published import record, steady
 from evmperf.guides.published.declared import AGAIN
-from evmperf.guides.published.dialect import Dialect, of_release, seen_in
 from evmperf.guides.reading import conditions, match, rows, settle
 from evmperf.guides.reading.source import (
     UNKNOWN_OS,
@@ -47,7 +46,6 @@ class ImportedGuide:
     source: Source
     release: str
     os: str
-    dialect: Dialect
     results: dict[str, list[Result]] = field(default_factory=dict)
     """Results by board."""
     matches: list[rows.TableRows | None] = field(default_factory=list)
@@ -127,7 +125,7 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     if not source.tables:
         raise UsageError(f"{name} line 1: has no csv-table, so it is not a performance guide")
     system = source.os or by_name or os or UNKNOWN_OS
-    imported = ImportedGuide(file, source, release, system, of_release(release, system), dated=bool(by_date))
+    imported = ImportedGuide(file, source, release, system, dated=bool(by_date))
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
     settle.captions(source)
     known = settle.boards(source, board)
@@ -138,11 +136,6 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
         for place, cell in _take(imported, table, found, known, witness):
             taken.setdefault(place, []).append(cell)
     _keep(imported, taken)
-    there = filter(None, imported.matches)
-    read_rows = ((found.match.table, row.row.cells) for found in there for row in found.rows)
-    labels = (("|".join(cells[: len(table.keys)]), table) for table, cells in read_rows)
-    units = (match.split_label(*label)[1] for label in labels)
-    imported.dialect = seen_in(filter(None, units)) or imported.dialect
     _doubts(imported)
     imported.problems.sort(key=lambda problem: problem.line)
     return imported
@@ -204,7 +197,7 @@ def _take(
     if not found.boards and lone != headed:
         # In a layout of several boards, a column without one would be nobody's.
         found = replace(found, columns=tuple(replace(column, board=lone) for column in found.columns))
-    done = rows.read(source, found, imported.release, known.misspelt, witness.spread)
+    done = rows.read(source, found, imported.release, known.misspelt)
     imported.matches.append(done)
     imported.problems += done.problems
     imported.unknown_cells += done.unknown_cells
@@ -306,7 +299,7 @@ def store(imported: ImportedGuide, into: Path) -> list[Path]:
 def run_of(imported: ImportedGuide, board: str) -> Run:
     """The run that a guide's figures of one board are: of the same guide always of the same id."""
     facts = Facts.from_dict(imported.conditions.facts(board) if imported.conditions else {})
-    facts.guide, facts.guide_sha256, facts.dialect = imported.file, imported.sha256, imported.dialect
+    facts.guide, facts.guide_sha256 = imported.file, imported.sha256
     facts.release_from = "date" if imported.dated else ""
     facts.unread_tables = len(imported.unread) or None
     return Run(

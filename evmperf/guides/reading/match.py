@@ -3,14 +3,12 @@ renamed, `perf` heads nine tables, and some have no caption. Where two contradic
 """
 
 import functools
-import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from evmperf.guides.published import identity, meaning
-from evmperf.guides.published.declared import Table, numbered, tables
-from evmperf.guides.published.dialect import UNIT_TEXTS
+from evmperf.guides.published.declared import ROW_UNITS, Table, numbered, tables
 from evmperf.guides.reading.source import SourceTable
 
 _BOARD_HEADER = re.compile(r"(?P<board>[A-Za-z0-9][\w.-]*):\s*(?P<title>\S.*)")
@@ -128,9 +126,8 @@ def unit_fits(table: Table, case: str, unit_text: str | None) -> bool:
     """Whether a row's unit is spelt in one of the known ways."""
     if not table.units_in_labels:
         return True
-    unit = UNIT_TEXTS[table.unit_code(case)].unit
-    alike = [text for text in UNIT_TEXTS.values() if text.unit is unit]
-    return any(unit_text in (text.classic, text.lower) for text in alike)
+    unit = table.row_unit(case)
+    return unit_text is not None and unit is not None and unit_text.lower() in ROW_UNITS[unit]
 
 
 def columns_of(table: Table, header: Sequence[str]) -> tuple[MatchedColumn, ...] | None:
@@ -176,41 +173,6 @@ def _alike(known: str, title: str) -> str | None:
 @functools.lru_cache(maxsize=4096)
 def _spelt(title: str) -> str:
     return " ".join(_NO_UNIT.sub("", title.lower()).split()).replace(" (", "(")
-
-
-def nearest(source: SourceTable, count: int = 2) -> list[Table]:
-    """The declared tables that are most like a table."""
-    evidence = _evidence(source)
-    titles = {split_header(text)[1] for text in source.header}
-
-    def likeness(table: Table) -> float:
-        known = [text for text in source.header if column_of(table, text)]
-        keys = {meaning.plain(key) for key in table.keys} & {meaning.plain(t) for t in titles}
-        agree = len(evidence.against(table, agree=True)) - len(evidence.against(table))
-        return 2 * len(known) / max(len(source.header), 1) + len(keys) / len(table.keys) + agree
-
-    scored = sorted(tables().values(), key=likeness, reverse=True)
-    return [table for table in scored[:count] if likeness(table) > 0]
-
-
-def difference(source: SourceTable, table: Table) -> str:
-    """What keeps a table from being the declared one."""
-    parts = []
-    keys = itertools.zip_longest(source.header[: len(table.keys)], table.keys, fillvalue="")
-    unlike = [(ours, key) for ours, key in keys if meaning.plain(ours) != meaning.plain(key)]
-    if unlike:
-        parts.append(f"its column {unlike[0][0]!r} is {unlike[0][1]!r} there")
-    else:
-        new = [text for text in source.header[len(table.keys) :] if not column_of(table, text)]
-        titles = dict.fromkeys(split_header(text)[1] for text in new)
-        if titles:
-            parts.append(f"it has the column {', '.join(map(repr, titles))}")
-    if wrong := _evidence(source).against(table):
-        parts.append(f"{' and '.join(map(repr, wrong))} contradicts it")
-    rows = [row for row in source.rows if row.cells]
-    if not parts and rows and not any(table.knows(row_key(row.cells, table)) for row in rows):
-        parts.append(f"none of its rows ({_rows(source)}) is known")
-    return "; ".join(parts) or "no reason but the one above"
 
 
 def remarks(source: SourceTable, table: Table) -> Iterator[str]:

@@ -19,7 +19,6 @@ from evmperf.model.errors import UsageError
 from evmperf.model.units import Unit
 
 OS = "bare metal"
-DIALECT = "data sheet"
 RELEASE = "MCU+ SDK"
 """Of a sheet whose release nobody said."""
 
@@ -60,18 +59,7 @@ class Sheet:
         """The record's entries, one a board."""
         date = record.date_in(self.file)
         return [
-            Entry(
-                board,
-                self.board,
-                OS,
-                release or RELEASE,
-                date,
-                False,
-                self.file,
-                self.sha256,
-                DIALECT,
-                packed,
-            )
+            Entry(board, self.board, OS, release or RELEASE, date, False, self.file, self.sha256, packed)
             for board, cases in self.cases.items()
             for packed in [msgspec.Raw(msgspec.msgpack.encode(cases))]
         ]
@@ -246,9 +234,8 @@ def _of_cells(body: Sequence[tuple[int, Sequence[str]]], column: int) -> bool:
 
 def _size(unit: str) -> str:
     known = unit.lower()
-    return (
-        {"mib": "MiB", "kib": "KiB", "bytes": "B", "byte": "B"}.get(known, known) if known in _SIZES else ""
-    )
+    spelt = {"mib": "MiB", "kib": "KiB", "bytes": "B", "byte": "B"}
+    return spelt.get(known, known) if known in _SIZES else ""
 
 
 def _put(sheet: Sheet, rows: Sequence[_Row]) -> None:

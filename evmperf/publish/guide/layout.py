@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evmperf.guides.published.declared import AGAIN, BOARD, Table, tables
-from evmperf.guides.published.dialect import Dialect
 from evmperf.guides.reading.importer import ImportedGuide
 from evmperf.guides.reading.match import MatchedColumn
 from evmperf.model.figures import Figure, Key
@@ -48,26 +47,17 @@ class Slot:
             yield from ((line, column, f) for f in figures_of(self.table, column, line.case, figures))
 
 
-@dataclass(frozen=True)
-class Unread:
-    """A table that is not known, to be copied as it was, marked as such."""
-
-    text: str
-    origin: str
-
-
 @dataclass
 class Layout:
     """Tables by section path, sections in order."""
 
-    dialect: Dialect
-    sections: dict[Path, list[Slot | Unread]] = field(default_factory=dict)
+    sections: dict[Path, list[Slot]] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     """Tables of the guide to be like that are not known, in words."""
     unmeasured: list[str] = field(default_factory=list)
     """Known ones that there are no figures for."""
 
-    def add(self, path: Path, entry: Slot | Unread) -> None:
+    def add(self, path: Path, entry: Slot) -> None:
         """Put a table at the end of its section; a new section goes behind its relatives."""
         if path not in self.sections:
             paths = list(self.sections)
@@ -81,9 +71,7 @@ class Layout:
     def slots(self) -> Iterator[tuple[Path, Slot]]:
         """Every known table with its section."""
         for path, entries in self.sections.items():
-            for entry in entries:
-                if isinstance(entry, Slot):
-                    yield path, entry
+            yield from ((path, slot) for slot in entries)
 
 
 def shared(one: Path, other: Path) -> int:
@@ -92,9 +80,9 @@ def shared(one: Path, other: Path) -> int:
     return len(list(alike))
 
 
-def own(figures: Figures, dialect: Dialect) -> Layout:
+def own(figures: Figures) -> Layout:
     """The project's own layout for these figures."""
-    layout = Layout(dialect)
+    layout = Layout()
     for table in tables().values():
         boards = sorted(board for board in figures if _cases(table, figures[board]))
         together = table.board_in_header and BOARD not in table.section
@@ -103,20 +91,16 @@ def own(figures: Figures, dialect: Dialect) -> Layout:
     return layout
 
 
-def like(imported: ImportedGuide, figures: Figures, keep_unread: bool = False) -> Layout:
+def like(imported: ImportedGuide, figures: Figures) -> Layout:
     """The layout of a given guide, filled with these figures; what it has no place for follows. A table of it
-    that is not known is left out, as its figures would be another release's, unless `keep_unread`; either way
-    it is among the layout's `unread`.
+    that is not known is left out (the layout's `unread`), as its figures would be another release's.
     """
-    layout = Layout(imported.dialect)
+    layout = Layout()
     seen: set[tuple[str, str, str]] = set()
     for source, found in zip(imported.source.tables, imported.matches, strict=True):
         if found is None:
             what = source.caption or " / ".join(source.section) or "no caption"
             layout.unread.append(f"line {source.line} ({what})")
-            if keep_unread:
-                origin = f"{imported.os} {imported.release}"
-                layout.add(source.section, Unread(source.text, origin))
             continue
         rows = []
         for r in found.rows:
@@ -175,25 +159,23 @@ def _add_missing(layout: Layout, figures: Figures) -> None:
             cases.update(line.case for line in slot.rows)
     for entries in layout.sections.values():
         for number, entry in enumerate(entries):
-            if isinstance(entry, Slot):
-                more: dict[str, None] = {}
-                for board in (board or lone for board in entry.boards):
-                    known = placed[board, entry.table.benchmark]
-                    cases = _cases(entry.table, figures.get(board, {})) - known
-                    more |= dict.fromkeys(sorted(cases, key=entry.table.place))
-                    known |= cases
-                lines = _lines(entry.table, more, layout.dialect)
-                entries[number] = replace(entry, rows=(*entry.rows, *lines))
+            more: dict[str, None] = {}
+            for board in (board or lone for board in entry.boards):
+                known = placed[board, entry.table.benchmark]
+                cases = _cases(entry.table, figures.get(board, {})) - known
+                more |= dict.fromkeys(sorted(cases, key=entry.table.place))
+                known |= cases
+            entries[number] = replace(entry, rows=(*entry.rows, *_lines(entry.table, more)))
     rest = {
         board: {key: f for key, f in known.items() if (board, key.benchmark) not in placed}
         for board, known in figures.items()
     }
-    for path, slot in own({b: f for b, f in rest.items() if f}, layout.dialect).slots():
+    for path, slot in own({b: f for b, f in rest.items() if f}).slots():
         layout.add(path, slot)
 
 
-def _lines(table: Table, cases: Iterable[str], dialect: Dialect) -> tuple[LayoutLine, ...]:
-    return tuple(LayoutLine(case, tuple(table.label_of(case, dialect).split("|"))) for case in cases)
+def _lines(table: Table, cases: Iterable[str]) -> tuple[LayoutLine, ...]:
+    return tuple(LayoutLine(case, tuple(table.label_of(case).split("|"))) for case in cases)
 
 
 def _add_own(layout: Layout, table: Table, boards: Sequence[str], figures: Figures) -> None:
@@ -212,7 +194,7 @@ def _add_own(layout: Layout, table: Table, boards: Sequence[str], figures: Figur
     )
     caption = table.captions[0] if table.captions else ""
     style = "argument" if caption else "none"
-    slot = Slot(table, columns, _lines(table, cases, layout.dialect), caption, style, table.rubric)
+    slot = Slot(table, columns, _lines(table, cases), caption, style, table.rubric)
     layout.add(path, slot)
 
 

@@ -1,13 +1,12 @@
 """Layout and figures to reStructuredText that docutils and Sphinx take without a warning."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evmperf.guides.published import steady
 from evmperf.guides.published.declared import Table, outline, tables
-from evmperf.guides.published.dialect import Dialect
 from evmperf.guides.published.releases import Module
 from evmperf.guides.reading.rows import figure_text
 from evmperf.guides.reading.source import QUICK_MARK
@@ -17,7 +16,7 @@ from evmperf.model.outlets import line as one_line
 from evmperf.model.outlets import rst
 from evmperf.model.results import REPEAT, Direction
 from evmperf.model.stats import outliers_text, percent
-from evmperf.publish.guide.layout import Figures, Layout, LayoutLine, Path, Slot, Unread, figures_of, shared
+from evmperf.publish.guide.layout import Figures, Layout, LayoutLine, Path, Slot, figures_of, shared
 from evmperf.publish.pages import look
 
 _NOTHING = percent(0.0)[1:]
@@ -50,7 +49,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Extras:
-    """What is shown beyond the figures, and plots by benchmark (paths beside the guide)."""
+    """What is shown beyond the figures."""
 
     counts: bool = False
     outliers: bool = False
@@ -62,7 +61,6 @@ class Extras:
     """The operating system of the guide, whose releases tell the scatter of a metric."""
     doubtful: frozenset[tuple[str, Key]] = frozenset()
     """Figures by board that are doubtful in either release: no change of them is told."""
-    plots: Mapping[str, Sequence[str]] | None = None
 
 
 def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None = None) -> str:
@@ -71,7 +69,7 @@ def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None =
     sections = []
     seen: Path = ()
     for path, entries in layout.sections.items():
-        there = [e if isinstance(e, Unread) else _table(e, figures, extras) for e in entries]
+        there = [_table(slot, figures, extras) for slot in entries]
         sections.append((_headings(seen, path, layout, figures), there))
         seen = path
     text = look.render(
@@ -224,7 +222,7 @@ def _label(slot: Slot, line: LayoutLine, figures: Figures) -> tuple[str, ...]:
     count = max((f.count for found in cells for f in found), default=0)
     if not count or not slot.table.counts(line.case):
         return line.label
-    return (slot.table.label_of(line.case, Dialect.CLASSIC, count),)
+    return (slot.table.label_of(line.case, count),)
 
 
 def _cells(slot: Slot, line: LayoutLine, figures: Figures, extras: Extras) -> list[str]:

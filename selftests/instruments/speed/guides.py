@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from docutils.core import publish_doctree
 
-from evmperf.guides.published import dialect
 from evmperf.guides.published import releases as gather
 from evmperf.guides.reading import importer
 from evmperf.model.figures import Figure, Key
@@ -27,7 +26,7 @@ def texts() -> dict[str, str]:
 
 
 def render(figures: dict[str, dict[Key, Figure]], release: str, os: str) -> str:
-    plan = layout.own(figures, dialect.of_release(release, os))
+    plan = layout.own(figures)
     return writer.render(plan, figures, writer.Head(release, os))
 
 
