@@ -13,7 +13,8 @@ LEAST_SAME = 0.988
 @pytest.mark.skipif(not GUIDES, reason="no shared/real/guides beside the checkout")
 def test_published_figures_come_back_or_are_refused_with_a_reason():
     said = guide_reading.truth()
-    counts = [guide_reading.counted(file, said.get(file.name, ("", ""))) for file in (*seeds.files(), *GUIDES)]
+    files = (*seeds.files(), *GUIDES)
+    counts = [guide_reading.counted(file, said.get(file.name, ("", ""))) for file in files]
     assert [count.wrong for count in counts if count.wrong] == []
     assert not any(count.refused["without a reason"] for count in counts)
     total = sum(count.total for count in counts)
