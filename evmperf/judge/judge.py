@@ -333,10 +333,6 @@ def _shown_only(*sides: tuple[Run, Mapping[Key, Figure]]) -> dict[Key, str]:
     for run, side in sides:
         for key, why in steady.doubts(run, side).items():
             found.setdefault(key, f"known artefact: {why}")
-    if len(sides) > 1:
-        for name in artefacts.copied(sides[0][1], sides[1][1]):
-            why = "known artefact: the whole table is copied from the other release"
-            found.update((key, why) for key in sides[0][1] if key.benchmark == name)
     return found
 
 

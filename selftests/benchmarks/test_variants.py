@@ -15,7 +15,6 @@ from evmperf.model import comparable
 from evmperf.model.results import VARIANT, Status
 from evmperf.model.run import Run
 from selftests.instruments.variants import __main__ as command
-from selftests.instruments.variants import recorded
 from selftests.instruments.variants.figures import Measured, line
 from selftests.instruments.variants.ways import ROWS
 from selftests.support import seeds
@@ -123,6 +122,9 @@ def test_a_row_is_measured_as_the_catalogue_does_and_otherwise(name):
         assert done.returncode == 0, command_
 
 
+LARGE, SMALL = (f"periods of {frames} frames" for frames in (1024, 512))
+
+
 class Numbers:
     """A runner whose measurements are given."""
 
@@ -148,11 +150,11 @@ class Given:
 
 
 def test_ways_are_measured_in_turn_and_only_whole_pairs_count():
-    row = ROWS["pinned"]()
-    runner = Numbers({"on CPU 0": [11, 22, 33, 44], "on any CPU": [10, None, 30, 40]})
+    row = ROWS["periods"]()
+    runner = Numbers({LARGE: [11, 22, 33, 44], SMALL: [10, None, 30, 40]})
     runner.row = row
     (pair,) = command.measured(runner, row, 4)
-    assert runner.asked == ["on CPU 0", "on any CPU", "on any CPU", "on CPU 0"] * 2
+    assert runner.asked == [LARGE, SMALL, SMALL, LARGE] * 2
     assert (pair.own, pair.other) == ([11, 33, 44], [10, 30, 40])
     mean, half = pair.difference
     assert mean == pytest.approx(0.1)
@@ -161,25 +163,10 @@ def test_ways_are_measured_in_turn_and_only_whole_pairs_count():
 
 
 def test_the_interval_is_students():
-    row = ROWS["pinned"]()
-    pair = Measured(row, row.others[0], "perf", [1.0, 1.1, 1.2], [1.0, 1.0, 1.0])
+    row = ROWS["periods"]()
+    pair = Measured(row, row.others[0], "cpu_load", [1.0, 1.1, 1.2], [1.0, 1.0, 1.0])
     mean, half = pair.difference
     assert mean == pytest.approx(0.1)
     assert half == pytest.approx(4.302653 * 0.1 / 3**0.5, rel=1e-6)
-    few = Measured(row, row.others[0], "perf", [1.0], [1.0])
+    few = Measured(row, row.others[0], "cpu_load", [1.0], [1.0])
     assert line(few).endswith("| not measured | 1 |")
-
-
-def test_two_decimals_are_worth_half_of_the_last_one():
-    row = recorded.two_decimals()
-    assert row.own - row.other == pytest.approx(0.005)
-    assert row.line.endswith(f"| at most ± {row.difference:.1%} | 1 |")
-
-
-@seeds.needs("real/tools")
-def test_a_score_without_terrain_is_the_mean_of_the_other_scenes():
-    one, other, gpu = recorded.without_terrain()
-    # 33 scenes were drawn, of which terrain had 93, 94 and 54 frames a second.
-    for row, terrain in ((one, 93), (other, 94), (gpu, 54)):
-        assert row.other == pytest.approx((row.own * 33 - terrain) / 32)
-        assert row.difference < 0

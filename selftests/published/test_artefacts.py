@@ -99,11 +99,3 @@ def test_a_total_that_is_not_the_sum_of_its_rails():
     assert not doubted(figures("lpm_power_deep_sleep", **rails, Total__power=6.5))
     wrong = doubted(figures("lpm_power_deep_sleep", **rails, Total__power=7.5))
     assert wrong == {"Total power": "not the sum of its rails, 6.50"}
-
-
-def test_a_table_that_was_copied_whole():
-    rows = {f"rail{n}__power": 1.0 + n for n in range(8)}
-    one, same = (figures("lpm_power_deep_sleep", **rows) for _ in range(2))
-    assert artefacts.copied(one, same) == {"lpm_power_deep_sleep"}
-    other = figures("lpm_power_deep_sleep", **{**rows, "rail3__power": 9.9})
-    assert artefacts.copied(one, other) == set()

@@ -7,8 +7,7 @@ from evmperf.guides.published.declared import AGAIN
 from evmperf.judge import judge, nights, trends
 from evmperf.measure.runs.history import StoredRun
 from evmperf.model.figures import Figure, Key
-from evmperf.model.figures import figures as of_results
-from evmperf.model.results import Published, Result, Status
+from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
 from selftests.published.test_artefacts import figures
 
@@ -100,28 +99,6 @@ def test_what_a_bus_a_load_or_a_second_print_show(benchmark, rows, doubted):
 def test_the_record_is_read_once_for_a_board():
     board = record.entries()[0].board
     assert steady.history(board, "Linux") is steady.history(board, "Linux")
-
-
-@pytest.mark.parametrize(
-    ("changed", "unit", "again"), [(None, "MB/s", {"stream": "9.00"}), ("c3", "MB/s", {}), (None, "%", {})]
-)
-def test_a_table_that_is_typed_again_is_named(monkeypatch, changed, unit, again):
-    def published(release, **values):
-        known = figures("stream", **{f"c{number}__perf": 5.0 for number in range(6)} | values)
-        published = [Published(key.metric, unit, f.mean, None, None) for key, f in known.items()]
-        results = [
-            Result("stream", 0, "system", key.case, {}, "full", Status.MEASURED, (), published=(p,))
-            for key, p in zip(known, published, strict=True)
-        ]
-        return StoredRun(Run("a", "x1-evm", "full", os="Linux", release=release), lambda: results)
-
-    there = [
-        published("8.00", c1__perf=4.0),
-        published("9.00", **{f"{changed}__perf": 5.1} if changed else {}),
-    ]
-    monkeypatch.setattr(steady.source, "guides", lambda board, os: there)
-    now = published("9.01")
-    assert steady.typed_again(now.run, of_results(now.results())) == again
 
 
 def test_no_trend_builds_on_a_doubtful_figure():

@@ -87,7 +87,7 @@ def _extras(request: WriteGuide, chosen: list[StoredRun], there: list[StoredRun]
             (entry.run.board, key)
             for entries, known in sides
             for entry in entries
-            for key in steady.unsound(entry.run, known.get(entry.run.board, {}))
+            for key in steady.doubts(entry.run, known.get(entry.run.board, {}))
         )
         last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
     return Extras(

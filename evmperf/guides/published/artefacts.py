@@ -20,6 +20,8 @@ _BITS_PER_SAMPLE = 32
 _OFF_RATE = 0.02
 _MEMORY = ("rd", "wr", "rdwr", "cp", "fwr", "frd", "fcp", "bzero", "bcopy")
 """bw_mem's operations in the order in which TI's script runs them."""
+_ENOUGH = 6
+"""Equal bounds that are no coincidence."""
 _DMIPS_PER_MHZ = 7.0
 """More than any core of these boards does (Cortex-A72: under 6)."""
 _DHRYSTONES_PER_DMIPS = 1757.0
@@ -46,30 +48,6 @@ def doubts(figures: Figures) -> dict[Key, str]:
             for key, why in rule(known):
                 found.setdefault(key, why)
     return found
-
-
-_ENOUGH = 6
-"""Equal figures that are no coincidence."""
-
-
-def copied(ours: Figures, theirs: Figures) -> set[str]:
-    """Benchmarks whose published figures are all those of another release, typed again: what is
-    measured never comes out the same to the last digit in several figures; loads may.
-    """
-    both = {key.benchmark for key in ours} & {key.benchmark for key in theirs}
-    return {name for name in both if _same(_of(name, ours), _of(name, theirs))}
-
-
-def _of(benchmark: str, figures: Figures) -> Figures:
-    return {key: figure for key, figure in figures.items() if key.benchmark == benchmark}
-
-
-def _same(mine: Figures, other: Figures) -> bool:
-    return (
-        mine.keys() == other.keys()
-        and sum(figure.unit != Unit.PERCENT for figure in mine.values()) >= _ENOUGH
-        and all(f.published and other[k].published and f.mean == other[k].mean for k, f in mine.items())
-    )
 
 
 def _printed_again(figures: Figures) -> Iterator[Doubt]:

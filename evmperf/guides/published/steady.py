@@ -7,9 +7,9 @@ import itertools
 import statistics
 from collections.abc import Mapping
 
-from evmperf.guides.published import artefacts, identity, record, releases, source
+from evmperf.guides.published import artefacts, identity, record, source
 from evmperf.measure.state import buses
-from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.figures import Figure, Key
 from evmperf.model.run import Run
 
 Series = Mapping[tuple[int, ...], tuple[str, str, float]]
@@ -46,19 +46,6 @@ def doubts(run: Run, known: Mapping[Key, Figure]) -> dict[Key, str]:
             why = out_of_line(figure.mean, figure.unit, series, record.same_time(run.release))
         found |= {key: why} if why else {}
     return found
-
-
-def typed_again(run: Run, known: Mapping[Key, Figure]) -> dict[str, str]:
-    """Benchmarks whose published figures all equal those of the release before, with that release."""
-    before = releases.previous_release(source.guides(identity.board(run.board), run.os), run)
-    copied = artefacts.copied(known, figures(before.results())) if before else set()
-    return dict.fromkeys(copied, before.run.release if before else "")
-
-
-def unsound(run: Run, known: Mapping[Key, Figure]) -> set[Key]:
-    """Figures that no change is told of: the doubtful ones, and tables typed again."""
-    again = typed_again(run, known)
-    return {*doubts(run, known), *(key for key in known if key.benchmark in again)}
 
 
 def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]) -> str:

@@ -247,10 +247,6 @@ def _doubts(imported: ImportedGuide) -> None:
     for board, results in imported.results.items():
         lines: dict[tuple[str, str], list[int]] = {}
         found, run = figures(results), run_of(imported, board)
-        for benchmark, release in steady.typed_again(run, found).items():
-            (first, *_) = (result for result in results if result.benchmark == benchmark)
-            copied = f"{benchmark}: all figures of {board} are those of {release}, copied"
-            imported.remark(first.published[0].line, copied)
         for key, why in steady.doubts(run, found).items():
             (cell,) = (c for c in found[key].result.published if c.metric == key.metric)
             lines.setdefault((key.benchmark, why), []).append(cell.line)

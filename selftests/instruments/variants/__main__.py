@@ -2,7 +2,7 @@
 
 Each row of docs/variants.md is measured on a virtual EVM in evmperf's way and in the others, in
 turn; the difference is that of neighbours, with the 95 % confidence interval of its mean (Student's
-t). The figures of programs that no virtual EVM has are from recorded outputs.
+t).
 """
 
 from __future__ import annotations
@@ -22,25 +22,12 @@ from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.run import Run
 from selftests.instruments import command
-from selftests.instruments.variants import recorded
 from selftests.instruments.variants.figures import HEAD, Measured, line
 from selftests.instruments.variants.ways import ROWS, Row
 from selftests.instruments.virtuallab import board_file
 
 _ROUNDS = 6
-_TOOLS = (
-    "aplay",
-    "dd",
-    "ethtool",
-    "evmperf-dhrystone",
-    "evmperf-linpack",
-    "fio",
-    "iperf3",
-    "mkfs.ext4",
-    "mpstat",
-    "netperf",
-    "taskset",
-)
+_TOOLS = ("aplay", "dd", "fio", "iperf3", "mkfs.ext4", "mpstat")
 """What the rows need on the board."""
 
 
@@ -89,18 +76,13 @@ def _on_virtual(names: list[str], rounds: int, seconds: float) -> None:
 def main(words: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = command.parser(__spec__.name, __doc__)
-    rows = [*ROWS, "recorded"]
-    command.add_names(parser, rows)
+    command.add_names(parser, ROWS)
     parser.add_argument("--rounds", type=int, default=_ROUNDS, metavar="N")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no round of a row later")
     options = parser.parse_args(words)
-    names = command.named(parser, options.names, rows)
+    names = command.named(parser, options.names, ROWS)
     print(HEAD)
-    if on_virtual := [name for name in names if name in ROWS]:
-        _on_virtual(on_virtual, options.rounds, options.seconds)
-    if "recorded" in names:
-        for row in (recorded.two_decimals(), *recorded.without_terrain()):
-            print(row.line)
+    _on_virtual(names, options.rounds, options.seconds)
     return 0
 
 

@@ -30,11 +30,9 @@ from evmperf.benchmarks.step import (
     next_trial,
 )
 from evmperf.boards.board import Board
-from evmperf.model.places import project
 from evmperf.model.results import Case, Reading
 from selftests.support import tiprograms
 
-PROGRAMS = Path(__file__).parent / "programs"
 _COMPILE = [
     "aarch64-linux-gnu-gcc",
     "-O2",
@@ -135,8 +133,7 @@ def installed(programs: Sequence[Path], place: str, flags: Sequence[str] = ()) -
     """The step that puts a program on the board: compiled here, typed there."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "program"
-        headers = ["-I", str(project("virtual-evm") / "virtual" / "programs")]
-        subprocess.run([*_COMPILE, *headers, *flags, *map(str, programs), "-o", str(target)], check=True)
+        subprocess.run([*_COMPILE, *flags, *map(str, programs), "-o", str(target)], check=True)
         text = base64.b64encode(gzip.compress(target.read_bytes(), mtime=0)).decode()
     return Prepare("program", f"echo {text} | base64 -d | gzip -d >{place} && chmod +x {place}", 120)
 
@@ -149,35 +146,6 @@ def _way(name: str, benchmark: Benchmark, case: Case, change: Change | None = No
 def _row_of(benchmark: Benchmark, label: str, **params: object) -> Case:
     case = next(case for case in benchmark.cases("quick") if case.label == label)
     return replace(case, params={**case.params, **params})
-
-
-def _pinned() -> Row:
-    benchmark = catalogue.benchmark("dhrystone")
-    case = _row_of(benchmark, "dhrystone_per_second", seconds=2)
-    return Row(
-        "CPU 0, performance governor",
-        {"perf": "Dhrystone"},
-        _way("on CPU 0", benchmark, case),
-        (_way("on any CPU", benchmark, case, reworded(r"taskset -c 0 ", "")),),
-    )
-
-
-def _precision() -> Row:
-    benchmark = catalogue.benchmark("linpack")
-    case = _row_of(benchmark, "linpack", seconds=2)
-    place = "/tmp/evmperf-linpack-single"
-    program = installed([PROGRAMS / "linpack-single.c"], place)
-    reword = reworded(r"\bevmperf-linpack\b", place)
-
-    def change(step: Step) -> list[Step]:
-        return [program, *reword(step)] if isinstance(step, Measure) else [step]
-
-    return Row(
-        "double precision",
-        {"perf": "Linpack"},
-        _way("double precision", benchmark, case),
-        (_way("single precision", benchmark, case, change),),
-    )
 
 
 def _as_one(benchmark: Benchmark, case: Case, reword: Change, *before: Step, repeats: int = 1) -> Benchmark:
@@ -239,22 +207,6 @@ def _history() -> Row:
     return Row("4m, 1m, 256k, 4k over one file", figures, own, tuple(others))
 
 
-def _pacing() -> Row:
-    benchmark = catalogue.benchmark("eth_icssg_tcp_bidir_pacing")
-    plain = catalogue.benchmark("eth_icssg_tcp_bidir")
-    (case,), (unpaced,) = benchmark.cases("quick"), plain.cases("quick")
-    case, unpaced = (replace(c, params={**c.params, "seconds": 4}) for c in (case, unpaced))
-    return Row(
-        "rx-usecs 500",
-        {"throughput": "TCP both ways, e1000e"},
-        _way("rx-usecs 500", benchmark, case),
-        (
-            _way("rx-usecs 100", on_other_board(benchmark, "icssg", rx_usecs=100), case),
-            _way("without pacing", plain, unpaced),
-        ),
-    )
-
-
 def _periods() -> Row:
     benchmark = catalogue.benchmark("audio_playback")
     case = _row_of(benchmark, "48000")
@@ -285,11 +237,8 @@ def _bursts() -> Row:
 
 
 ROWS: dict[str, Callable[[], Row]] = {
-    "pinned": _pinned,
-    "precision": _precision,
     "file-system": _file_system,
     "history": _history,
-    "pacing": _pacing,
     "periods": _periods,
     "bursts": _bursts,
 }
