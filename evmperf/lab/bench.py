@@ -235,7 +235,8 @@ class LabgridBench:
 
     def _transition(self, state: str) -> None:
         self._check()
-        self.activity = _ACTIVITIES.get(state, "")
+        doing, did = (_ACTIVITIES.get(name, "") for name in (state, self._strategy.status.name))
+        self.activity = doing if doing != did else ""
         try:
             self._strategy.transition(state)
         except StrategyError as error:

@@ -287,12 +287,14 @@ def test_a_figure_has_its_change_its_range_and_the_reason_for_no_verdict(opened,
     sheet = opened(folder)
     told = sheet.locator(".sizes tbody tr").all_inner_texts()
     assert told[0].startswith("100 KiB")
-    assert "same, +1.0 % ±4.0 %" in told[0]
+    # What is the same is folded.
+    assert "%" not in told[0]
+    folded = [cell.get_attribute("title") for cell in sheet.locator(".sizes td").all()]
+    assert "earlier runs 50.0: same, +1.0 % ±4.0 %" in folded[0]
     # Less than one night would have shown: its evidence is in several, so there is no such range.
-    assert "worse, -10.0 %" in told[1]
-    assert "±" not in told[1]
-    assert "earlier runs 50.0" in sheet.locator(".sizes td").first.get_attribute("title")
-    assert "not comparable (kernel differs)" in told[2]
+    assert "-10.0\N{NO-BREAK SPACE}% worse" in told[1]
+    assert "±" not in folded[1]
+    assert "a: not comparable: kernel differs" in sheet.locator(".notes").first.inner_text()
     facts = sheet.locator("dl").last.inner_text().split()
     assert facts[facts.index("virtual") + 1] == "yes"
     assert "tuned" not in facts

@@ -52,7 +52,7 @@ def test_the_report_begins_with_a_summary_beside_the_published_figures(tmp_path)
     assert "<dt>Storage read</dt>" in summary
     assert re.search(r"TI 12\.00\S*: \S+ MiB/s, 10\.0 % higher", summary)
     table = rest.partition("<table")[2].partition("</table>")[0]
-    assert re.search(r">TI \d+, \+10\.0 %", table)
+    assert re.search(r">TI \d+, \+10\.0\s%", table)
     own = replace(BOARD, release="11.00")
     assert source.baseline(own).published.release.startswith("11.00")  # not a later one
 

@@ -40,6 +40,8 @@ _POWER = {
 }
 _PLAN_S, _INSTALL_S = 60.0, 1200.0
 """After which apt-get counts as hung."""
+_QUIET = ("-qq", "--tb=no", "-rN", "-o", "console_output_style=classic")
+"""Neither pytest's head nor its counts of what was skipped nor a percentage."""
 _LOOKS = 60
 """How often a board that is busy is looked at."""
 _FOLDERS = {"multibench": "multibench", "coremarkpro": "coremark_pro", "coremarkpro_two_core": "coremark_pro"}
@@ -251,8 +253,7 @@ def measure(file: str, results: str, select: str = "") -> tuple[int, Path | None
     with tempfile.TemporaryDirectory() as folder:
         said = Path(folder, "answer.json")
         wanted = WantedSession(board=file, results=results, select=select, profile="quick", answer=str(said))
-        # Neither pytest's head nor its counts of what was skipped.
-        status = attend(subprocess.Popen([*wanted.command(), "-qq", "--tb=no", "-rN"]))
+        status = attend(subprocess.Popen([*wanted.command(), *_QUIET]))
         reply = answer(said, status)
     run = Path(results) / reply.run if isinstance(reply, SessionEnded) and reply.run else None
     return status, run if run and run.is_dir() else None

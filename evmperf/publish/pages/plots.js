@@ -53,11 +53,13 @@ const evmperf = (() => {
       : axis(spec.axes[0], { values: (_, splits) => splits.map((v) => (Number.isInteger(v) || xs.some((x) => !Number.isInteger(x)) ? number(v) : "")) });
     const up = logarithmic ? { distr: 3 }
       : spec.zero === false ? {} : { range: (_, low, high) => [Math.min(0, low), high * 1.08 || 1] };
+    const broken = spec.zero === false && spec.series.every((s) => s.points.every((p) => p[1] > 0));
     const height = element.closest(".multiples") ? 200 : 280;
     place(element, height, (width) => new uPlot({
       width, height,
       scales: { x: spec.sizes ? { time: false, distr: 3, log: 2 } : { time: false }, y: up },
-      axes: [across, measured(spec.axes[1])],
+      axes: [across, measured(broken ? `${spec.axes[1]}, not from 0` : spec.axes[1])],
+      legend: { markers: { dash: (u, index) => (u.series[index].dash?.length ? "dashed" : "solid") } },
       series: [{ label: spec.axes[0], value: (_, v) => (v === null ? "–" : spec.sizes ? size(v) : number(v)) }, ...spec.series.map((series, index) => ({
         label: series.name, spanGaps: true, width: series.of === undefined ? 2 : 1,
         stroke: () => colour(series.of ?? index), dash: series.of === undefined ? DASHES[index % DASHES.length] : [2, 2],

@@ -90,12 +90,8 @@ def _table(
     order = [metric.name for metric in form.metrics] if form else []
     names = sorted({key.metric for key in known}, key=lambda n: order.index(n) if n in order else len(order))
     scales = {name: _scale([f for key, f in known.items() if key.metric == name]) for name in names}
-    titles = {metric.name: metric.title for metric in form.metrics} if form else {}
-    heads = [
-        " ".join(filter(None, (titles.get(name, wording.metric(name)), unit and f"({unit})")))
-        for name, (unit, _) in scales.items()
-    ]
-    notes = _Notes()
+    heads = [head(benchmark, name, unit) for name, (unit, _) in scales.items()]
+    notes = Notes()
     rows = []
     for result in results:
         cells = []
@@ -105,7 +101,9 @@ def _table(
             cells.append(_cell(figure, scales[name], published, verdict) if figure else None)
         mine = (verdicts.get(Key(benchmark, result.case, name)) for name in names)
         untold = [
-            f"undecided: {one.why or one.reason}" for one in mine if one and one.verdict == Outcome.UNKNOWN
+            f"{'undecided' if one.verdict == Outcome.UNKNOWN else one.verdict}: {one.why or one.reason}"
+            for one in mine
+            if one and one.verdict in (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
         ]
         noted = dict.fromkeys([*_noted(result), *untold])
         letters = "".join(dict.fromkeys(notes.letter(text, result.case) for text in noted))
@@ -116,6 +114,13 @@ def _table(
         rows = [WideRow((", ".join(row.labels),), row.case, row.cells, row.letters) for row in rows]
     title = wording.title(benchmark)
     return WideTable(benchmark, title, keys, tuple(heads), tuple(rows), notes.all(len(rows)))
+
+
+def head(benchmark: str, metric: str, unit: str) -> str:
+    """The head of a metric's column as the guide has it, with the unit."""
+    form = declared.tables().get(benchmark)
+    titles = {one.name: one.title for one in form.metrics} if form else {}
+    return " ".join(filter(None, (titles.get(metric, wording.metric(metric)), unit and f"({unit})")))
 
 
 def _scale(column: Sequence[Figure]) -> tuple[str, float]:
@@ -138,13 +143,15 @@ def _cell(
         folded += f", {brief(low, low, high)} to {brief(high, low, high)}"
     if figure.error is not None:
         folded += f", each ± {figure.error:.2g} {figure.unit}"
-    if verdict and verdict.was is not None:
-        folded += f", earlier runs {brief(verdict.was / divisor)}"
-    told = None if verdict and verdict.verdict == Outcome.UNKNOWN else earlier(verdict)
+    told = earlier(verdict)
+    if told and verdict and verdict.was is not None:
+        folded += f", earlier runs {brief(verdict.was / divisor)}: {told.words}"
     known = beside(figure, published)
     if known and known.other is not None and unit:
         known = replace(known, figure=brief(known.other / divisor))
-    return Cell(text, folded, tuple(change for change in (known, told) if change), figure.key)
+    return Cell(
+        text, folded, (*([known] if known else []), *([told] if told and told.tone else [])), figure.key
+    )
 
 
 def _noted(result: Result) -> list[str]:
@@ -164,13 +171,14 @@ def _noted(result: Result) -> list[str]:
     return [*dict.fromkeys([*notes, *result.flaws()])]
 
 
-class _Notes:
-    """Notes that differ in numbers alone have one letter, and the largest of them is said."""
+class Notes:
+    """Notes of rows: those that differ in numbers alone have one letter, and the largest of them is said."""
 
     def __init__(self) -> None:
         self._texts: dict[str, dict[str, set[str]]] = {}
 
     def letter(self, text: str, case: str) -> str:
+        """The letter of a note at the row of a case."""
         form = _NUMBER.sub("#", text)
         self._texts.setdefault(form, {}).setdefault(text, set()).add(case)
         number = [*self._texts].index(form)

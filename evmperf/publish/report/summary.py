@@ -61,11 +61,10 @@ class ShownChange:
     @property
     def short(self) -> str:
         """The same in a cell of a table, where `figure` is in the column's unit."""
-        if not self.figure:
-            return self.words
         verdict = {"good": "better", "bad": "worse"}.get(self.tone, "")
         change = f"{self.percent} {verdict}".strip() or self.words
-        return ", ".join(filter(None, (f"TI {self.figure}", change)))
+        words = ", ".join(filter(None, (self.figure and f"TI {self.figure}", change)))
+        return words.replace(" %", "\N{NO-BREAK SPACE}%")
 
     def __str__(self) -> str:
         return f"{self.against}: {', '.join(filter(None, (self.figure, self.words)))}"
@@ -135,13 +134,13 @@ def earlier(verdict: VerdictRecord | None) -> ShownChange | None:
     """What comparing with earlier runs said of a figure; None where nothing was compared."""
     if verdict is None:
         return None
-    words = verdict.verdict
-    if verdict.change is not None:
-        words += f", {percent(verdict.change)}{_range(verdict)}"
-    if verdict.why and verdict.verdict != Outcome.SAME:
-        words += f" ({verdict.why})"
+    words, change = verdict.verdict, "" if verdict.change is None else percent(verdict.change)
+    if change:
+        words += f", {change}{_range(verdict)}"
     tone = {Outcome.WORSE: "bad", Outcome.BETTER: "good"}.get(Outcome(verdict.verdict), "")
-    return ShownChange("earlier runs", words, tone)
+    if verdict.why and not tone and verdict.verdict != Outcome.SAME:
+        words += f" ({verdict.why})"
+    return ShownChange("earlier runs", words, tone, percent=change)
 
 
 def _range(verdict: VerdictRecord) -> str:

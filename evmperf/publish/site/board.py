@@ -20,10 +20,12 @@ from evmperf.model import outlets
 from evmperf.model.errors import EvmperfError
 from evmperf.model.figures import Key
 from evmperf.model.run import Run
+from evmperf.model.units import readable
 from evmperf.model.verdict import GoalWord, Outcome, Reached
 from evmperf.publish.pages import look, plots
+from evmperf.publish.report.shape import Notes, head
 from evmperf.publish.site import case
-from evmperf.publish.site.pages import Folder, is_published, month, slug
+from evmperf.publish.site.pages import Folder, day, is_published, month, slug
 
 _SPARKED = 60
 """Nights of the small histories."""
@@ -279,7 +281,27 @@ def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, str | int]:
 def _write_benchmark(
     folder: Folder, board: str, benchmark: str, cases: dict[str, list[Trend]], found: Trends
 ) -> None:
-    title = wording.title(benchmark)
+    title, notes = wording.title(benchmark), Notes()
+    scales: dict[str, tuple[str, float]] = {}
+    for trend in itertools.chain.from_iterable(cases.values()):
+        unit, divisor = readable(trend.unit, trend.alike[-1].value)
+        metric = trend.key.metric
+        scales[metric] = max(scales.get(metric, (unit, divisor)), (unit, divisor), key=lambda one: one[1])
+    rows = []
+    for label, trends in cases.items():
+        there = {trend.key.metric: trend for trend in trends}
+        said = [
+            f"{case.outcome(trend)}: {case.reason(trend)}"
+            for trend in trends
+            if case.outcome(trend) not in (Outcome.SAME, Outcome.WORSE, Outcome.BETTER)
+        ]
+        said += [
+            f"measured last on {day(found.runs[trend.alike[-1].run])}"
+            for trend in trends
+            if trend.alike[-1].run != len(found.runs) - 1
+        ]
+        letters = "".join(dict.fromkeys(notes.letter(text, label) for text in said))
+        rows.append((label, letters, [(there.get(name), divisor) for name, (_, divisor) in scales.items()]))
     for before, label, after in zip(["", *cases], cases, [*list(cases)[1:], ""], strict=False):
         page = case.SiteCase(board, benchmark, title, label, before, after)
         case.write(folder, page, cases[label], found.runs)
@@ -289,11 +311,12 @@ def _write_benchmark(
         board=board,
         benchmark=benchmark,
         title=title,
-        cases=cases,
-        runs=found.runs,
+        heads=[head(benchmark, name, unit) for name, (unit, _) in scales.items()],
+        rows=rows,
+        notes=notes.all(len(rows)),
+        newest=found.runs[-1],
         spark=lambda trend: plots.spark([point.value for point in trend.alike[-_SPARKED:]]),
         outcome=case.outcome,
-        reason=case.reason,
     )
 
 

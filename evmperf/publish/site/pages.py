@@ -17,7 +17,7 @@ from evmperf.measure.runs.history import StoredRun
 from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import address
 from evmperf.model.run import Run
-from evmperf.model.stats import percent
+from evmperf.model.stats import brief, percent
 from evmperf.publish.pages import look
 
 _SAFE = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
@@ -71,11 +71,6 @@ def amount(change: float | None) -> str:
     return "" if change is None else percent(change)
 
 
-def number(value: float) -> str:
-    """A figure in five digits."""
-    return f"{value:.5g}" if abs(value) < 1e5 else f"{value:.0f}"
-
-
 @functools.lru_cache(10_000)
 def slug(name: str) -> str:
     """A file name for a board, benchmark or case, unique also where a file system takes `A` for `a`."""
@@ -106,4 +101,4 @@ def time(run: Run) -> str:
     return f"{datetime.fromtimestamp(run.started_ns / 1e9, UTC):%Y-%m-%d %H:%M}"
 
 
-_FOR_TEMPLATES = (slug, day, time, is_published, month, amount, number)
+_FOR_TEMPLATES = (slug, day, time, is_published, month, amount, brief)
