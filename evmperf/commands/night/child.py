@@ -48,15 +48,15 @@ class Child:
         """Measure into the run of that id until `deadline` (seconds since the epoch); `options` are pytest's,
         `but` are cases that are left out, as BENCHMARK/CASE.
         """
-        said = self._log.with_suffix(".json")
-        wanted = WantedSession(
+        reply_file = self._log.with_suffix(".json")
+        session = WantedSession(
             board=str(self._board_file),
             results=str(self._results),
             run_id=run,
-            answer=str(said),
+            answer=str(reply_file),
             leave_out=tuple(but),
         )
-        words = [*_WITH_US, *wanted.command(), "-p", "no:cacheprovider", *options]
+        words = [*_WITH_US, *session.command(), "-p", "no:cacheprovider", *options]
         environment = {**os.environ, JOIN: claim.token, "LG_PLACE": claim.wanted.place}
         if claim.wanted.coordinator:
             environment["LG_COORDINATOR"] = claim.wanted.coordinator
@@ -75,14 +75,14 @@ class Child:
             status = self._wait(process, deadline)
         if status == ExitStatus.NOTHING and but:
             return EndedRun(Ending.MEASURED, "all cases were already measured", run)
-        sentence = answer(said, status).sentence
+        sentence = answer(reply_file, status).sentence
         return outcome(self._results / run, status, sentence, cut=self._cut)
 
     def cut(self, *, hurry: bool = False) -> None:
         """End the session, which switches the board off, in a `hurry` at once; callable in any thread."""
         with self._lock:
-            told, self._cut = self._cut, True
-            if self._process and self._process.poll() is None and (hurry or not told):
+            interrupted, self._cut = self._cut, True
+            if self._process and self._process.poll() is None and (hurry or not interrupted):
                 self._process.send_signal(signal.SIGINT)
 
     def _wait(self, process: subprocess.Popen[bytes], deadline: float) -> int:
@@ -95,7 +95,7 @@ class Child:
         return process.wait()
 
 
-def outcome(folder: Path, status: int, said: str, *, cut: bool) -> EndedRun:
+def outcome(folder: Path, status: int, sentence_given: str, *, cut: bool) -> EndedRun:
     """What a session's exit status and its run say together."""
     name = folder.name
     try:
@@ -105,7 +105,7 @@ def outcome(folder: Path, status: int, said: str, *, cut: bool) -> EndedRun:
         # It did not reach its board.
         wrong = status in (ExitStatus.USAGE, ExitStatus.NOTHING)
         ending = Ending.WRONG if wrong else Ending.LAB
-        return EndedRun(Ending.CUT if cut else ending, said, name)
+        return EndedRun(Ending.CUT if cut else ending, sentence_given, name)
     measured = sum(result.status is Status.MEASURED for result in results)
     sentence = run.outcome or f"the session ended without a reason (status {status})"
     if run.ending is Ending.LOST and not run.facts.lost:

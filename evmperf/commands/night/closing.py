@@ -92,8 +92,8 @@ class NightBoard:
     @property
     def remarks(self) -> list[str]:
         """What there is to say of a job that did not go smoothly."""
-        said = [] if self.progress.state == "measured" else [self.progress.sentence]
-        return [*dict.fromkeys([*self.progress.failures, *said])]
+        sentences = [] if self.progress.state == "measured" else [self.progress.sentence]
+        return [*dict.fromkeys([*self.progress.failures, *sentences])]
 
 
 @dataclass
@@ -114,14 +114,14 @@ class Closing:
     @property
     def worse(self) -> list[Worse]:
         """What is worse, a line a figure: on several boards it is the software's doing."""
-        found: dict[Key, Worse] = {}
+        lines: dict[Key, Worse] = {}
         for board in self.boards:
             by_id = {run.id: run for run in board.runs}
             for run, verdict in board.worse:
                 change = "" if verdict.change is None else percent(verdict.change)
-                line = found.setdefault(verdict.key, Worse(verdict.key, change, verdict.reason))
+                line = lines.setdefault(verdict.key, Worse(verdict.key, change, verdict.reason))
                 line.runs.append(by_id[run])
-        return sorted(found.values(), key=lambda line: -len(line.runs))
+        return sorted(lines.values(), key=lambda line: -len(line.runs))
 
     @property
     def status(self) -> ExitStatus:
@@ -135,16 +135,16 @@ class Closing:
         worse |= any(record.reached == GoalWord.MISSED for _, record in self.goals)
         if "failed" in states or self.failed or worse or self.unjudged:
             return ExitStatus.FAILED
-        told = {v.verdict for board in self.boards for v in board.verdicts.values()}
-        if Outcome.UNKNOWN in told and not told & {Outcome.SAME, Outcome.BETTER}:
+        outcomes = {v.verdict for board in self.boards for v in board.verdicts.values()}
+        if Outcome.UNKNOWN in outcomes and not outcomes & {Outcome.SAME, Outcome.BETTER}:
             return ExitStatus.UNDECIDED
         return ExitStatus.OK
 
     @property
     def goals(self) -> list[tuple[str, VerdictRecord]]:
         """Goals that are missed or cannot be told, with the job."""
-        found = [(b.progress.job.name, v) for b in self.boards for v in b.verdicts.values() if v.goal]
-        return [(job, v) for job, v in found if v.reached != GoalWord.MET]
+        verdicts = [(b.progress.job.name, v) for b in self.boards for v in b.verdicts.values() if v.goal]
+        return [(job, v) for job, v in verdicts if v.reached != GoalWord.MET]
 
     @property
     def state(self) -> str:
@@ -174,20 +174,20 @@ def close(night: NightConductor, began: float) -> Closing:
         _describe(board, night.results)
     if plan.confirm:
         _confirm(closing, night, check)
-    wanted: list[tuple[str, Request]] = []
+    requests: list[tuple[str, Request]] = []
     unmeasured = tuple(r.id for b in closing.boards for r in b.runs if r.id not in measured)
     if unmeasured and sources.has_store():
         # Judging keeps what it judges. The others tell of boots and of the lab.
-        wanted.append(("store", Keep(runs=unmeasured, results=results)))
+        requests.append(("store", Keep(runs=unmeasured, results=results)))
     if plan.guide and any(board.runs for board in closing.boards):
         release, guide = plan.release or "newest", str(folder / "guide.rst")
-        wanted.append(("guide", WriteGuide(release=release, source=results, output=guide)))
+        requests.append(("guide", WriteGuide(release=release, source=results, output=guide)))
     if plan.push:
-        wanted.append(("database", Push(results=results)))
+        requests.append(("database", Push(results=results)))
     if plan.site and measured:
         site = WriteSite(output=str(night.results / "site"), results=results, source=plan.history)
-        wanted.append(("site", site))
-    for what, request in wanted:
+        requests.append(("site", site))
+    for what, request in requests:
         _ask(closing, calls, what, request)
     links = {
         "journal": "journal.jsonl",

@@ -121,9 +121,9 @@ class NightConductor:
 
     def _recall(self) -> None:
         """Restore the progress of an earlier part of this night from the journal."""
-        known = {progress.job.name: progress for progress in self.progress}
+        progress_of = {progress.job.name: progress for progress in self.progress}
         for event in read(self.journal.folder):
-            progress = known.get(event.get("job", ""))
+            progress = progress_of.get(event.get("job", ""))
             if progress is None:
                 continue
             if event["event"] == "started":
@@ -203,10 +203,10 @@ class NightConductor:
         job = progress.job
         options = [*self.plan.words(job), "--fact", f"{NIGHT}={self.journal.id}"]
         limit = time.time() + seconds(job.limit) if job.limit else self.until
-        there = [case for name in but for case in measured_in(self.results / name)]
+        measured_before = [case for name in but for case in measured_in(self.results / name)]
         log = self.journal.folder / f"{run}.log"
         with self._ended_with_us(Child(board_file(job), self.results, log)) as child:
-            done = child.run(claim, run, options, but=there, deadline=min(limit, self.until))
+            done = child.run(claim, run, options, but=measured_before, deadline=min(limit, self.until))
         if done.ending is Ending.CUT and limit <= time.time() < self.until:
             return replace(done, ending=Ending.LIMIT)
         return done
@@ -262,14 +262,14 @@ class NightConductor:
 
     def _claim(self, progress: Progress, wait_s: float) -> Claim:
         """Hold a board for a job; raises UsageError when there is none for it."""
-        wanted = self._candidates(progress)
+        candidates = self._candidates(progress)
 
         def tell(sentence: str) -> None:
             progress.state, progress.sentence = Doing.WAITING, sentence
             self.tell(f"{progress.job.name}: waiting: {sentence}")
 
         return Claim.take(
-            wanted,
+            candidates,
             self.journal.id,
             until=self.until,
             wait_s=wait_s,
@@ -281,20 +281,20 @@ class NightConductor:
     def _candidates(self, progress: Progress) -> Wanted:
         """The boards that fit and were not tried yet; raises UsageError."""
         job = progress.job
-        wanted = self.plan.wanted(job)
+        own = self.plan.wanted(job)
         if not job.any:
-            health = self._register.of(wanted)
+            health = self._register.of(own)
             if health.state is not HealthState.BAD:
-                return wanted
+                return own
             raise UsageError(
-                f"{wanted.place} is bad ({health.why}): `evmperf lab health clear {wanted.place}` "
+                f"{own.place} is bad ({health.why}): `evmperf lab health clear {own.place}` "
                 f"when it is repaired"
             )
-        if not wanted.coordinator:
+        if not own.coordinator:
             raise UsageError(f"{job.board} has no place, so `any` cannot be used for {job.name}")
         fitting = [
             place
-            for place in places(wanted.coordinator)
+            for place in places(own.coordinator)
             if job.any.items() <= place["tags"].items() and place["ready"]
         ]
         well = [p for p in fitting if Health.of_tags(p["tags"]).state is not HealthState.BAD]
@@ -307,7 +307,7 @@ class NightConductor:
                 f"({len(fitting)} with devices, {bad} of them bad)"
             )
         first, *others = (p["name"] for p in sorted(fresh, key=lambda p: bool(p["acquired"])))
-        return Wanted(first, wanted.coordinator, others=tuple(others))
+        return Wanted(first, own.coordinator, others=tuple(others))
 
     # Health
 

@@ -61,9 +61,9 @@ class Health:
     def of_tags(cls, tags: Mapping[str, str]) -> Health:
         """As a place's tags say."""
         state, failures = tags.get(_STATE, ""), tags.get(_FAILURES, "")
-        known = HealthState(state) if state in list(HealthState) else HealthState.GOOD
+        known_state = HealthState(state) if state in list(HealthState) else HealthState.GOOD
         count = int(failures) if failures.isdecimal() and len(failures) < 9 else 0
-        return cls(known, count, tags.get(_WHY, ""))
+        return cls(known_state, count, tags.get(_WHY, ""))
 
 
 class Register:
@@ -83,16 +83,16 @@ class Register:
             ask_once("tag", coordinator=board.coordinator, place=board.place, tags=health.as_tags())
             return
         with self._lock:
-            known = self._tags("")
-            known[board.place] = {k: v for k, v in health.as_tags().items() if v}
-            text = json.dumps({k: v for k, v in known.items() if v}, indent=1) + "\n"
+            tags = self._tags("")
+            tags[board.place] = {k: v for k, v in health.as_tags().items() if v}
+            text = json.dumps({k: v for k, v in tags.items() if v}, indent=1) + "\n"
             write_whole(self._path, text.encode())
 
     def all(self, coordinator: str) -> dict[str, Health]:
         """Every board that is not known as good, by name; raises LabError."""
         tags = self._tags("") | (self._tags(coordinator) if coordinator else {})
-        found = {name: Health.of_tags(entry) for name, entry in tags.items()}
-        return {name: health for name, health in sorted(found.items()) if health != Health()}
+        healths = {name: Health.of_tags(entry) for name, entry in tags.items()}
+        return {name: health for name, health in sorted(healths.items()) if health != Health()}
 
     def _tags(self, coordinator: str) -> dict[str, dict[str, str]]:
         """The tags of all places at a coordinator, or, for "", of the boards in the file."""

@@ -48,23 +48,23 @@ def measure(request: MeasureNight, hear: Hear) -> NightEnded:
         hear(Remark(sentence=sentence))
 
     file = Path(request.plan)
-    wanted = plan.read(file)
+    night_plan = plan.read(file)
     if request.over == "lava":
-        wanted = _for_lava(wanted, say)
-    results = Path(request.results or wanted.results).absolute()
-    said = f"over {request.over}\n{file.read_text()}"
-    journal = open_night(results, wanted.name, said, fresh=request.new)
+        night_plan = _for_lava(night_plan, say)
+    results = Path(request.results or night_plan.results).absolute()
+    plan_text = f"over {request.over}\n{file.read_text()}"
+    journal = open_night(results, night_plan.name, plan_text, fresh=request.new)
     begun = next((e for e in read(journal.folder) if e["event"] == "begun"), None)
     began = begun["at"] if begun else time.time()
-    until = begun["until"] if begun else plan.end_of(wanted, began)
+    until = begun["until"] if begun else plan.end_of(night_plan, began)
     if begun:
         say(f"going on with {journal.id}, which began at {time.ctime(began)}")
     else:
-        journal.note("begun", plan=said, until=until)
+        journal.note("begun", plan=plan_text, until=until)
     say(f"status: {journal.folder / 'status.html'}")
 
     kind = LavaNight if request.over == "lava" else NightConductor
-    night = kind(wanted, results, journal, until, lambda line: None)
+    night = kind(night_plan, results, journal, until, lambda line: None)
     night.identity = request.identity
     status = StatusPage(night, began)
 
@@ -92,7 +92,7 @@ def measure(request: MeasureNight, hear: Hear) -> NightEnded:
     finally:
         status.close()
         journal.close()
-    failed = (f"{words}: {said}" for words, said in ended.failed)
+    failed = (f"{what}: {reason}" for what, reason in ended.failed)
     last = f"{sentence} {journal.folder / 'night.html'}"
     return NightEnded(status=ended.status, sentences=(*failed, last))
 

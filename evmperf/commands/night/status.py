@@ -67,11 +67,11 @@ class StatusPage:
         held = {record.place: record for record in locks.held()}
         jobs = [self._job(progress, held) for progress in self._night.progress]
         # Before its session begins, a board is held for the whole night.
-        known = [job["until"] for job in jobs if job["doing"] and job["until"]]
-        if not known:
+        ends_s = [job["until"] for job in jobs if job["doing"] and job["until"]]
+        if not ends_s:
             return ""
         waits = any(not p.done for p in self._night.progress if p.state is not Doing.MEASURING)
-        return f"expected end {'after ' if waits else ''}{clock(max(known))}"
+        return f"expected end {'after ' if waits else ''}{clock(max(ends_s))}"
 
     def record(self) -> dict[str, Any]:
         """Everything that is shown."""
@@ -100,11 +100,11 @@ class StatusPage:
 
     def _look(self) -> None:
         """Ask the coordinators for their places."""
-        known: list[dict[str, Any]] = []
+        places: list[dict[str, Any]] = []
         for coordinator in sorted(self._coordinators):
             with contextlib.suppress(EvmperfError):
-                known += [{**place, "coordinator": coordinator} for place in claim.places(coordinator)]
-        self._known = known
+                places += [{**place, "coordinator": coordinator} for place in claim.places(coordinator)]
+        self._known = places
 
     def _write(self) -> None:
         record = self.record()
