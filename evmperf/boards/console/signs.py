@@ -260,10 +260,10 @@ def _trouble(text: str) -> Alarm | None:
 
 
 def _troubles(lines: Iterable[str]) -> list[str]:
-    """The lines that are signs of trouble: those that say why where there are any."""
+    """The lines that are signs of trouble: those that say why, else the first, which the others follow from."""
     signs, benign, conclusion = map(telling, ("trouble", "benign", "conclusion"))
     shown = [line for line in lines if signs.search(line) and not benign.search(line)]
-    return [line for line in shown if not conclusion.search(line)] or shown
+    return [line for line in shown if not conclusion.search(line)] or shown[:1]
 
 
 def _short(line: str) -> str:

@@ -138,6 +138,8 @@ class Watch:
             return _TURNS[event](self, text, at)
         elif self._stage is Stage.LOADING:
             return self._banner(event, text, at)
+        elif event == "spl" and self._stage is Stage.UBOOT:
+            return Alarm(_RESET, text, after=self._reason(text, at))  # nothing prints it there but SPL
         elif event == "uboot" or not self._asleep:
             self._suspect, self._suspect_at = text, at
         return None
