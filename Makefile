@@ -52,7 +52,7 @@ selftests/npm/node_modules/.ready: selftests/npm/package-lock.json
 programs: setup $(VENV)/.tests
 	@scripts/host-packages selftests/host-packages.txt scripts/pdf-packages.txt
 
-dashboards: setup ## write the Grafana dashboards anew, after a change of the catalogue
+dashboards: setup ## write the Grafana dashboards and alerts below dashboards/
 	@$(BIN)/python -m evmperf.publish.grafana
 
 GAUGE := evmperf/benchmarks/tools/gauge

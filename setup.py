@@ -8,6 +8,8 @@ from setuptools.command.build_py import build_py
 
 FOLDERS = ["env", "strategies", "tests", "baselines", "lava-jobs", "dashboards"]
 FOLDERS += ["docs"]
+GENERATED = ["grafana", "grafana-sql", "alerting"]
+"""What `make dashboards` writes."""
 
 
 class BuildWithProject(build_py):
@@ -22,7 +24,7 @@ class BuildWithProject(build_py):
                     Path(__file__).parent / name,
                     Path(self.build_lib) / "evmperf" / "project" / name,
                     dirs_exist_ok=True,
-                    ignore=shutil.ignore_patterns("__pycache__", "*.pyc", "pictures"),
+                    ignore=shutil.ignore_patterns("__pycache__", "*.pyc", "pictures", *GENERATED),
                 )
 
 

@@ -9,11 +9,13 @@ import yaml
 
 from evmperf.measure.runs.spool import append_verdicts
 from evmperf.publish.grafana.query import FLUX, SQL
-from evmperf.publish.grafana.write import ALERTS, FOLDER, files
+from evmperf.publish.grafana.write import ALERTS, files
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.push import RunPush
 from selftests.support import spools, sql
 from selftests.support.grafana import interpolated
+
+FOLDER = Path(__file__).parents[2] / "dashboards"
 
 
 @pytest.fixture(scope="module")

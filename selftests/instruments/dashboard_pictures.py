@@ -16,7 +16,7 @@ from typing import Any
 
 from evmperf.model.errors import UsageError
 from evmperf.publish.grafana.query import FLUX
-from evmperf.publish.grafana.write import DASHBOARDS, FOLDER
+from evmperf.publish.grafana.write import DASHBOARDS, files
 from evmperf.publish.influx import config as configs
 from evmperf.publish.influx.config import Config
 from evmperf.publish.pages import look, plots
@@ -141,7 +141,7 @@ def _table(rows: Rows, unit: str) -> str:
 
 def main(words: Sequence[str] | None = None) -> None:
     parser = command.parser(__spec__.name, __doc__)
-    parser.add_argument("dashboards", nargs="+", help="files in dashboards/grafana/, e.g. boot.json")
+    parser.add_argument("dashboards", nargs="+", help="their files, e.g. boot.json")
     parser.add_argument("--to", type=Path, required=True, help="folder for the pictures")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--hours", type=float, default=24, help="how far back (default: 24)")
@@ -154,7 +154,7 @@ def main(words: Sequence[str] | None = None) -> None:
     given = {name: [value] for name, _, value in (text.partition("=") for text in options.set)}
     with chromium() as browser:
         for name in options.dashboards:
-            dashboard = json.loads((FOLDER / DASHBOARDS[FLUX] / name).read_text())
+            dashboard = json.loads(files(FLUX)[f"{DASHBOARDS[FLUX]}/{name}"])
             values = choose(dashboard, config, given, begin, end)
             sheet = browser.new_page(viewport={"width": 1440, "height": 600})
             sheet.set_content(page(dashboard, config, values, (begin, end)))

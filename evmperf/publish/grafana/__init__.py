@@ -1,1 +1,1 @@
-"""Grafana dashboards and alert rules as code: `python -m evmperf.publish.grafana` writes dashboards/."""
+"""Grafana dashboards and alert rules as code: `python -m evmperf.publish.grafana` writes them."""

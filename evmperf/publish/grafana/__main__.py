@@ -1,13 +1,17 @@
-"""`python -m evmperf.publish.grafana`: write all generated files below dashboards/."""
+"""`python -m evmperf.publish.grafana [FOLDER]`: write all files below FOLDER (default: dashboards)."""
 
-from evmperf.publish.grafana.write import DASHBOARDS, FOLDER, files
+import sys
+from pathlib import Path
 
+from evmperf.publish.grafana.write import DASHBOARDS, files
+
+folder = Path(*sys.argv[1:] or ["dashboards"])
 written = files()
 for name, text in written.items():
-    path = FOLDER / name
+    path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-for folder in DASHBOARDS.values():
-    for path in (FOLDER / folder).glob("*.json"):
-        if f"{folder}/{path.name}" not in written:
-            path.unlink()
+for path in (path for there in DASHBOARDS.values() for path in (folder / there).glob("*.json")):
+    if str(path.relative_to(folder)) not in written:
+        path.unlink()
+print(f"{folder}: {len(written)} files")

@@ -14,19 +14,17 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import yamlfile
 from evmperf.boards.vocabulary import FEATURES
-from evmperf.model.places import project
 from evmperf.model.results import Metric
 from evmperf.publish.grafana.query import FLUX, LANGUAGES, SQL, Language, flat
 
-FOLDER = project("dashboards")
 DASHBOARDS = {FLUX: "grafana", SQL: "grafana-sql"}
-"""The folders below FOLDER that Grafana reads, and only these."""
+"""The folders of dashboards that Grafana reads, and only these."""
 ALERTS = {FLUX: "provisioning/alerting/evmperf.yaml", SQL: "provisioning-sql/alerting/evmperf.yaml"}
 _FULL_WIDTH = 24
 
 
 def files(*languages: str) -> dict[str, str]:
-    """Every generated file (of some languages only): its name below dashboards/, and its text."""
+    """Every generated file (of some languages only): its name below the folder, and its text."""
     said, alerts = (
         yamlfile.own("publish/grafana/dashboards.yaml"),
         yamlfile.own("publish/grafana/alerts.yaml"),
