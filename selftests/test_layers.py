@@ -40,7 +40,7 @@ DOORS = {
     "benchmarks": "benchmark catalogue control step wording families.boot families.scratch tables.latencies "
     "tools.control tools.gauge tools.meter tools.systemd_analyze",
     "measure": "around bench boardfile provenance runner shellstep signals runs.casefile runs.differences "
-    "runs.folders runs.history runs.spool runs.stamps state.answers state.buses state.causes state.contrast "
+    "runs.folders runs.history runs.spool state.answers state.buses state.causes state.contrast "
     "state.finding state.look state.machine state.rules",
     "guides": "published.artefacts published.declared published.identity published.meaning "
     "published.record published.releases published.sheets published.source published.steady "

@@ -52,29 +52,10 @@ def test_the_wall_clock_is_utc():
     assert record.line() == f"1.000000005 {wall} < 0.001500000 b'x'\n".encode()
 
 
-@pytest.mark.parametrize("content", [b"", b"evmperf-console/3\n", b"U-Boot 2025.01\n"])
+@pytest.mark.parametrize("content", [b"", b"evmperf-console/1\n", b"U-Boot 2025.01\n"])
 def test_a_file_of_another_format_is_refused(tmp_path_factory, content):
     with pytest.raises(LabError, match="not a console record"):
         read(tmp_path_factory, content)
-
-
-def old_line(mono_ns, data, kind="<"):
-    wall = "2026-01-01T00:00:00.000000Z"
-    return f"{mono_ns // 10**9}.{mono_ns % 10**9:09d} {wall} {kind} {data!r}\n".encode()
-
-
-def test_bounds_of_an_old_record_are_worked_out(tmp_path_factory):
-    old = b"evmperf-console/1\n" + b"".join(
-        [
-            old_line(1 * 10**9, b"U"),
-            old_line(6 * 10**9, b"x" * 62),  # an adapter's packet after a silence
-            old_line(9 * 10**9, b"x" * 5920),  # nobody read for up to three seconds
-            old_line(9 * 10**9 + 5, b"ls", ">"),
-            old_line(9 * 10**9 + 10**6, b"x" * 2304),  # within 1 ms: held up for 0.2 s before
-        ]
-    )
-    bounds = [r.bound_ns / 1e9 for r in read(tmp_path_factory, old)]
-    assert bounds == [0.002, pytest.approx(62 / 11520), 3.0, 0.0, pytest.approx(2304 / 11520)]
 
 
 def test_a_line_cannot_carry_more_than_its_baud_allows():

@@ -7,8 +7,7 @@ File format `evmperf-console/2` (console.log): a header line, then one line per 
 MONOTONIC is CLOCK_MONOTONIC in seconds with nanoseconds, WALL the UTC time, KIND is `<` for bytes
 from the board, `>` for bytes sent to it, `#` for an event of the lab (power, connection), BOUND how
 much earlier than that any of it may have been at most, in seconds with nanoseconds, and LITERAL a
-Python bytes literal. A line cut short by a crash is the last one and is ignored. Format 1 had no
-BOUND; it is worked out from the record when such a file is read (`supposed_bound`).
+Python bytes literal. A line cut short by a crash is the last one and is ignored.
 """
 
 import ast
@@ -27,7 +26,6 @@ from evmperf.model import limits
 from evmperf.model.errors import LabError
 
 HEADER = b"evmperf-console/2\n"
-_HEADER_1 = b"evmperf-console/1\n"
 POWER_ON = "power on"
 POWER_OFF = "power off"
 POWER_ANSWERED = "power switch has answered"
@@ -40,12 +38,6 @@ BEGINNINGS = frozenset({POWER_ON, ASKED_ON, RESET, RESET_LINE})
 
 BITS_A_BYTE = 10
 """On a serial line: start, eight of data, stop."""
-_BAUD = 115200
-"""What consoles have where a file does not say."""
-_USUAL_NS = 2_000_000
-"""The bound of a stamp of which nothing is known that speaks against it."""
-_SHORT_NS = 25_000_000
-"""What a USB adapter may keep bytes for without anything being wrong, in ns of the line's time."""
 
 _SLACK_NS = 500_000
 """By how much a piece may be early without that being evidence."""
@@ -101,19 +93,6 @@ class Line:
         self._at_ns = mono_ns
         self._late_ns = max(0.0, self._late_ns - passed) + length * self._byte_ns
         return round(self._late_ns)
-
-
-def supposed_bound(length: int, since_ns: int, baud: int = _BAUD) -> int:
-    """The bound in ns of `length` bytes whose record does not say it, `since_ns` after the record before.
-
-    A reader that waits for the console takes each byte as it comes, or some together that an adapter held
-    back. More than that in one piece says that it was not reading: the bytes arrived at any time since the
-    record before.
-    """
-    line_ns = length * BITS_A_BYTE * 1_000_000_000 // baud
-    if line_ns <= _SHORT_NS:
-        return max(line_ns, _USUAL_NS)
-    return max(line_ns, since_ns)
 
 
 def widened(records: Sequence[ConsoleRecord], baud: int) -> list[ConsoleRecord]:
@@ -274,27 +253,19 @@ def read(path: Path) -> Iterator[ConsoleRecord]:
     """Read a console.log back; raises LabError for a file of another format or a broken line."""
     with path.open("rb") as file:
         header = file.readline(len(HEADER) + 1)
-        if header not in (HEADER, _HEADER_1):
+        if header != HEADER:
             raise LabError(f"{path}: is not a console record of format {HEADER.decode().strip()}")
-        before_ns = 0
         for number, line in enumerate(file, 2):
             if not line.endswith(b"\n"):
                 return
             try:
-                record = _parse(line.decode(), bounded=header == HEADER)
+                yield _parse(line.decode())
             except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
                 raise LabError(f"{path}: line {number} is not a console record") from error
-            if header == _HEADER_1 and record.kind == "<":
-                bound = supposed_bound(len(record.data), record.mono_ns - before_ns)
-                record = replace(record, bound_ns=bound)
-            if record.kind == "<":
-                before_ns = record.mono_ns
-            yield record
 
 
-def _parse(line: str, *, bounded: bool) -> ConsoleRecord:
-    mono, wall, kind, rest = line.rstrip("\n").split(" ", 3)
-    bound, literal = rest.split(" ", 1) if bounded else ("0.0", rest)
+def _parse(line: str) -> ConsoleRecord:
+    mono, wall, kind, bound, literal = line.rstrip("\n").split(" ", 4)
     data = ast.literal_eval(literal)
     if not isinstance(data, bytes):
         raise TypeError(f"{kind} holds no bytes")

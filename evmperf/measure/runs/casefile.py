@@ -19,7 +19,6 @@ import msgspec
 
 from evmperf.boards.console import record as console
 from evmperf.measure.runs import spool
-from evmperf.measure.runs.stamps import CONSOLE_LOG
 from evmperf.model import limits
 from evmperf.model.concealing import conceal
 from evmperf.model.errors import LabError, UsageError
@@ -171,7 +170,7 @@ def _files(folder: Path, results: list[Result]) -> Iterator[tuple[str, str]]:
         path = folder / name
         if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
             yield name, path.read_text(errors="replace")
-    log = folder / CONSOLE_LOG
+    log = folder / spool.CONSOLE_LOG
     if not log.is_file():
         return
     try:

@@ -28,14 +28,15 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from evmperf.measure.runs import stamps
 from evmperf.model.errors import LabError, RefusedOutput, UsageError
 from evmperf.model.figures import Key
 from evmperf.model.places import is_plain
-from evmperf.model.records import KINDS, BootRecord, VerdictRecord
+from evmperf.model.records import KINDS, VerdictRecord
 from evmperf.model.results import SCHEMA, Header, Result, SpoolRecord
 from evmperf.model.run import Run
 
+CONSOLE_LOG = "console.log"
+"""The console's record in a run's folder."""
 RECORDS = "results.jsonl"
 VERDICTS = "verdicts.jsonl"
 """What judging said after the run. Runs until 0.2 have it among their records."""
@@ -83,7 +84,7 @@ class Spool:
     @property
     def console_log(self) -> Path:
         """Where the console's record goes."""
-        return self.folder / stamps.CONSOLE_LOG
+        return self.folder / CONSOLE_LOG
 
     def hold(self) -> None:
         """Hold this run as its measurer until the end of this process; see `is_live`."""
@@ -316,19 +317,8 @@ def read_verdicts(folder: Path) -> dict[Key, VerdictRecord]:
 
 
 def records_from(folder: Path, offset: int, name: str = RECORDS) -> Iterator[tuple[int, SpoolRecord]]:
-    """The whole records from a byte of one of a run's files on, each with the byte that follows it; those
-    of an old run with the errors of their times (`evmperf.measure.runs.stamps`).
-    """
-    amend: Callable[[SpoolRecord], SpoolRecord] | None = None
-    for end, schema, record in _decoded(folder / name, offset):
-        if schema < stamps.MEASURED_SINCE and amend is None:
-            records = (one for _, _, one in _decoded(folder / RECORDS, 0))
-            amend = stamps.amending(folder, [one for one in records if isinstance(one, BootRecord)])
-        yield end, amend(record) if amend and schema < stamps.MEASURED_SINCE else record
-
-
-def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, SpoolRecord]]:
-    """Each whole record from a byte on, with the byte that follows it and its schema."""
+    """The whole records from a byte of one of a run's files on, each with the byte that follows it."""
+    path = folder / name
     if not path.exists():
         return
     begin, damaged = offset, 0
@@ -350,7 +340,7 @@ def _decoded(path: Path, offset: int) -> Iterator[tuple[int, int, SpoolRecord]]:
                 if damaged <= _NAMED:
                     leave_out(str(error) if isinstance(error, Damaged) else f"{where}: is damaged: {error}")
             else:
-                yield offset, found.schema, record
+                yield offset, record
     if damaged > _NAMED:
         leave_out(f"{path}: is damaged: {damaged - _NAMED} more lines")
 

@@ -12,7 +12,7 @@ from evmperf.boards.console import record, review, tree
 from evmperf.boards.console.marks import Phase
 from evmperf.boards.console.record import ConsoleRecord
 from evmperf.measure.runs import spool
-from evmperf.measure.runs.stamps import CONSOLE_LOG
+from evmperf.measure.runs.spool import CONSOLE_LOG
 from evmperf.measure.state.answers import Answer, Cause
 from evmperf.model.errors import LabError, RefusedOutput
 from evmperf.model.records import BootMark, BootRecord
