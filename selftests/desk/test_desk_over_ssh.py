@@ -38,14 +38,18 @@ QUICK = ("--yes", "-k", "openssl_throughput and aes-128 and 16384")
 def test_the_desk_measures_over_ssh_alone(tmp_path):
     with ssh_board() as (sshd, key):
         address = f"root@127.0.0.1:{sshd.port}"
-        done = evmperf(address, *key, "--results", str(tmp_path / "r"), *QUICK)
+        keyless = evmperf(address, "--key", "/dev/null")
+        assert f"put a key there first: ssh-copy-id -p {sshd.port} root@127.0.0.1" in keyless.stderr
+        done = evmperf(address, *key, "--results", str(tmp_path / "r"), "--power", "hand", *QUICK)
         assert done.returncode == 0, done.stdout + done.stderr
+        assert "--power hand needs the board's console" in done.stdout + done.stderr
         (file,) = (tmp_path / "r" / "desk").glob("*.yaml")
         main = yaml.safe_load(file.read_text())["targets"]["main"]
         assert set(main["drivers"]) == {"SSHDriver", "BootStrategy"}
     refused = evmperf(address, *key)
     assert refused.returncode == ExitStatus.LAB_BROKEN
     assert "cannot be reached" in refused.stderr
+    assert "ssh-copy-id" not in refused.stderr
 
 
 def test_another_user_than_root_measures_through_sudo_over_ssh(tmp_path):

@@ -260,7 +260,7 @@ def _trouble(text: str) -> Alarm | None:
 
 
 def _troubles(lines: Iterable[str]) -> list[str]:
-    """The lines that are signs of trouble: those that say why, else the first, which the others follow from."""
+    """The lines that are signs of trouble: those that say why, else the first of all."""
     signs, benign, conclusion = map(telling, ("trouble", "benign", "conclusion"))
     shown = [line for line in lines if signs.search(line) and not benign.search(line)]
     return [line for line in shown if not conclusion.search(line)] or shown[:1]

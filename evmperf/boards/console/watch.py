@@ -136,10 +136,8 @@ class Watch:
             self._asleep = event == "asleep"
         elif event in _TURNS:
             return _TURNS[event](self, text, at)
-        elif self._stage is Stage.LOADING:
+        elif self._stage is Stage.LOADING or (event == "spl" and self._stage is Stage.UBOOT):
             return self._banner(event, text, at)
-        elif event == "spl" and self._stage is Stage.UBOOT:
-            return Alarm(_RESET, text, after=self._reason(text, at))  # nothing prints it there but SPL
         elif event == "uboot" or not self._asleep:
             self._suspect, self._suspect_at = text, at
         return None
@@ -183,6 +181,8 @@ class Watch:
         return patterns().ends[which].seen(text)
 
     def _banner(self, event: str, text: str, at: int) -> Alarm | None:
+        if self._stage is Stage.UBOOT:  # where nothing but SPL says so
+            return Alarm(_RESET, text, after=self._reason(text, at))
         passed, self._banner_at = self._between(self._banner_at, at), at
         handed_over = event == "uboot" or _HANDED_OVER.search(passed)
         if self._uboots or (self._spls and not handed_over):

@@ -100,7 +100,10 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
         )
     if request.install:
         found = _installed(request, way, question, found, hear=hear, agree=agree)
-    power = request.power if isinstance(way, Voice) or request.power != "hand" else "none"
+    power = request.power
+    if power == "hand" and isinstance(way, SshAddress):
+        power = "none"
+        hear(Remark(sentence="--power hand needs the board's console: over SSH no boot is timed."))
     like = boardfile.fitting(found)
     sections: dict[str, Mapping[str, str]] = {}
     if request.tester.partition(":")[0] == "local" and not like:

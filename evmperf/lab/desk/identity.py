@@ -206,9 +206,8 @@ def _over_serial(
             secret = typed[-1] if talks == "password" else ""
             said = line.ask(f"{typed[-1]}\n", _PROMPT, _LOGIN_S, secret=secret)
         else:
-            raise UsageError(
-                f"{voice.port.path}: the board refused the login of {user}: --user names another one"
-            )
+            wrong = "is the password right?" if password in typed else "--user names another one"
+            raise UsageError(f"{voice.port.path}: the board refused the login of {user}: {wrong}")
         prompt = said.rpartition("\n")[2]
         said = ""
         for one in command.splitlines():
@@ -241,7 +240,9 @@ def _over_ssh(address: SshAddress, command: str, within_s: float) -> tuple[str, 
     except LabError as error:
         if trouble := host_key_trouble(str(error), *place):
             raise LabError(trouble) from None
-        remedy = f"put a key there first (ssh-copy-id {name})"
-        raise LabError(f"{error}; where it wants a password, {remedy}") from None
+        if "Permission denied" not in str(error):
+            raise
+        port = f"-p {address.port} " if address.port != SshAddress.port else ""
+        raise LabError(f"{error}; put a key there first: ssh-copy-id {port}{name}") from None
     finally:
         tester.close()

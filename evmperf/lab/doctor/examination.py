@@ -38,6 +38,8 @@ _OFF_S = 3.0
 _ANSWER_S = 1.0
 _CLOCK_S = 2
 """Between two looks at the board's clock: enough to see a wrong one, not to see a percent."""
+_CLOCK_WIDE = 0.2
+"""Seconds per second between the least and the most from which a clock was not checked."""
 _COMMAND_S = 60.0
 _GARBAGE = 8
 """Characters that a healthy line may show when the power comes."""
@@ -285,7 +287,10 @@ class Examination:
             raise BoardError(finding.reason)
         if rate is None:
             raise Noted("not checked: /proc/uptime is empty")
-        return f"runs {rate[0]:.2f} to {rate[1]:.2f} s per second of this host"
+        said = f"runs {rate[0]:.2f} to {rate[1]:.2f} s per second of this host"
+        if rate[1] - rate[0] > _CLOCK_WIDE:
+            raise Noted(f"not checked: it {said}, which is or was busy")
+        return said
 
     def _uptime(self) -> BoardLook:
         began = time.monotonic()
