@@ -30,7 +30,8 @@ class Typed:
 
 
 _VALUE = (
-    r"(?:\\?[\"'])?(?P<secret>(?:(?<=\")(?! )[^\"\\\n]+|(?<=')(?! )[^'\\\n]+|(?<![\"'])[^\s,;&}\]\"'<>\\]+))"
+    r"(?:\\?[\"']|%22)?(?P<secret>(?:(?<=\\\")(?! )[^\"\\\n]+|(?<=\")(?! )(?:[^\"\\\n]|\\.)+"
+    r"|(?<=')(?! )[^'\\\n]+|(?<![\"'])[^\s,;&}\]\"'<>\\]+))"
 )
 """With the quotes around it, also those of JSON within a string; a quote before a blank ends a quotation."""
 _ALREADY = r"(?!\([\w ]+\))"
@@ -43,9 +44,12 @@ _FORMS = tuple(
         r"://[^\s:/@'\"]{0,200}:(?!\d{1,5}(?:[/?#\s'\",;)\]]|\Z))(?P<secret>[^\s'\"<>]{1,500})@(?=[\w\[])",
         r"://(?P<secret>[^\s:/@'\"]{16,500})@(?=[\w\[])",
         r"(?<![\w.@:-])[\w.-]{1,100}:(?!\d{1,5}\b)(?P<secret>[^\s:@/'\"]{6,200})@(?=[A-Za-z\[]|\d{1,3}\.\d)",
-        # Tokens that are known by their form: GitLab, GitHub, Slack, AWS, Stripe, PyPI, npm, JWT, InfluxDB.
-        _START + r"(?P<secret>(?:gl[a-z]{2,5}-|gh[a-z]_|github_pat_|xox[a-z]-|sk[-_](?:live|test|proj)[-_]"
-        r"|pypi-|npm_|hf_)[\w.=-]{10,})",
+        # Tokens that are known by their form: GitLab, GitHub, Slack, AWS, Stripe, PyPI, npm, JWT, InfluxDB,
+        # Google, SendGrid, Docker, Vault.
+        _START
+        + r"(?P<secret>(?:gl[a-z]{2,5}-|gh[a-z]_|[a-z]{3,10}_pat_|xox[a-z]-|sk[-_](?=\S*\d)|whsec_|AIza|SG\."
+        r"|hv[sbr]\.|pypi-|npm_|hf_)[\w.=-]{10,})",
+        r"hooks\.slack\.com/services/(?P<secret>[\w/]+)",
         _START + r"(?P<secret>(?:AKIA|ASIA)[0-9A-Z]{16})\b",
         _START + r"(?P<secret>eyJ[\w-]{8,}\.[\w-]{4,}\.?[\w-]*)",
         r"(?<![\w+/=-])(?P<secret>(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{84,88}==)",
@@ -54,11 +58,20 @@ _FORMS = tuple(
         # What is called one.
         r"(?i)authorization\\?[\"']?\s?[=:]\s?\\?[\"']?(?:(?:basic|bearer|token|digest)\s)?+(?P<secret>[^\s\"',\\]+)",
         rf"(?i){_START}(?:bearer|token|private-token:?)\s(?P<secret>(?=\S*\d)[\w.~+/=-]{{16,}})",
-        r"(?i)(?:passw(?:or)?d|passwd|passphrase|passcode|secret|token|psk|(?:api|access|private|secret|auth)[_-]?key"
-        r"(?:[_-]?id)?|credentials?|[?&]sig(?:nature)?|[?&,]pass|\bX-Amz-(?:Signature|Credential))"
-        r"[\w-]{0,20}(?:\\?[\"'])?[ \t]{0,4}[=:][ \t]{0,4}(?!none\b|null\b)" + _VALUE,
+        r"(?i)(?:passw(?:or)?d|passwd|passphrase|passcode|secret|token|psk|(?:api|access|account|private|secret|auth)"
+        r"[_-]?key(?:[_-]?id)?|credentials?|[?&]sig(?:nature)?|[?&,_]pass|(?:\b|_|(?<=\\[nrt]))pwd(?=\s?[=:]\s?[^/\s])|wep[_-]key"
+        r"|\bX-Amz-(?:Signature|Credential))"
+        r"[\w-]{0,20}(?:\\?[\"'])?[ \t]{0,4}[=:>][ \t]{0,4}(?!none\b|null\b)" + _VALUE,
+        rf"(?i)(?:{_START}|-)cookie:\s?[\w-]{{1,50}}={_VALUE}",
         rf"(?i){_START}--?(?:password|passwd|passphrase|token|secret|psk|api-key)[ \t]+" + _VALUE,
-        _START + r"sshpass\s+-p\s*" + _VALUE,
+        # What a program is called with.
+        _START + r"(?:sshpass|mysql\w*)\s[^\n]{0,200}?(?<=\s)-p\s{0,4}(?!\d{1,5}\b)" + _VALUE,
+        _START + r"(?:ipmitool|snmp\w+|openssl)\s[^\n]{0,200}?(?<=\s)-[PkAX]\s+" + _VALUE,
+        _START + r"pass:(?P<secret>\S+)",
+        rf"{_START}(?:nmcli|login|connect)\s[^\n]{{0,200}}?\spassword\s+{_VALUE}",
+        rf"{_START}psk\s+(?=\\?[\"']){_VALUE}",
+        rf"{_START}connect\s[^\n]{{0,200}}?\skey\s+\d:{_VALUE}",
+        _START + r"echo\s+[\"']?[\w-]{1,50}:(?P<secret>[^\n\"']{1,200}?)[\"']?\s*\|\s*(?:sudo\s+)?chpasswd",
         _START + r"curl\s[^\n]{0,500}?-u\s{0,4}[^\s:]{1,100}:" + _VALUE,
     )
 )
