@@ -2,22 +2,14 @@
 
 from pathlib import Path
 
-from evmperf_virtual.console import BASE, MAGIC, RECORD
 
+def read_stamps(path: Path) -> list[tuple[int, int, int, int]]:
+    """Read a file of stamps: (offset, length in bytes, monotonic ns of arrival and of passing on) by chunk.
 
-def read_stamps(path: Path) -> list[tuple[int, int, int]]:
-    """Read a file of stamps: (offset in bytes, length in bytes, monotonic time in ns) by chunk.
-
-    Raises ValueError if it is not a file of stamps. A last record cut short is left out.
+    Raises ValueError if it is not a file of stamps. A last line cut short is left out.
     """
-    data = path.read_bytes()
-    head = len(MAGIC) + BASE.size
-    if not data.startswith(MAGIC) or len(data) < head:
-        raise ValueError(f"{path} is not a console.stamps of version 1")
-    (offset,) = BASE.unpack_from(data, len(MAGIC))
-    body = memoryview(data)[head : head + (len(data) - head) // RECORD.size * RECORD.size]
-    chunks = []
-    for length, monotonic_ns in RECORD.iter_unpack(body):
-        chunks.append((offset, length, monotonic_ns))
-        offset += length
-    return chunks
+    lines = path.read_bytes().split(b"\n")[:-1]
+    return [
+        (offset, length, came, passed)
+        for offset, length, came, passed in (map(int, n.split()) for n in lines)
+    ]

@@ -121,7 +121,7 @@ def test_stamps_cover_every_byte_once(bench: LabClient, console: SerialClient) -
         console.receive(5)
     chunks = read_stamps(bench.folder / "console.stamps")
     position, last = 0, 0
-    for offset, length, monotonic_ns in chunks:
+    for offset, length, monotonic_ns, _ in chunks:
         assert offset == position
         assert length > 0
         assert monotonic_ns >= last
@@ -130,7 +130,7 @@ def test_stamps_cover_every_byte_once(bench: LabClient, console: SerialClient) -
     # Nobody sees a byte before the bench stamped it.
     ends = iter(console.arrivals)
     seen, arrived = next(ends)
-    for offset, _, monotonic_ns in chunks:
+    for offset, _, monotonic_ns, _ in chunks:
         while seen <= offset:
             seen, arrived = next(ends)
         assert monotonic_ns <= arrived

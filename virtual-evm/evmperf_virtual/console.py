@@ -4,22 +4,19 @@ All clients see all output and all may type. Output that comes while nobody list
 a UART; input is dropped while the board has no power. Every byte is passed on in the same turn of
 the event loop in which it was read.
 
-The file `console.stamps` says when each byte left QEMU: every chunk is stamped the moment it has been read,
-before anything else is done with it. Others that time console output (over TCP, through Labgrid) are checked
-against it.
-
-Form: the line `evmperf-stamps 1\\n`, the offset of the first chunk as a little-endian 64-bit
-number, then one record of 12 bytes a chunk: its length in bytes (32 bit) and the time in
-nanoseconds of CLOCK_MONOTONIC (64 bit), both unsigned and little-endian. Chunks follow one another
-without gap, so a chunk's offset is the sum of what came before. Offsets count from the start of
-the bench. The file is complete up to the last `GET /status` or power off, whichever is later.
+The file `console.stamps` says when each byte left QEMU and when it had been passed on. Others that time
+console output (over TCP, through Labgrid) are checked against it. It has one line a chunk: its offset since
+the start of the bench and its length in bytes, then both times in nanoseconds of CLOCK_MONOTONIC. The file
+is complete up to the last `GET /status` or power off, whichever is later.
 """
 
 import asyncio
+import contextlib
 import logging
+import os
 import socket
-import struct
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from evmperf.boards.labports import HOST
@@ -30,14 +27,8 @@ OUTPUT_LIMIT = 16 << 20
 INPUT_LIMIT = 4 << 20
 """Bytes kept for a guest that does not read; more input is lost, as on a UART."""
 _CHUNK = 256 << 10
-MAGIC = b"evmperf-stamps 1\n"
-BASE = struct.Struct("<Q")
-RECORD = struct.Struct("<IQ")
-_LIMIT = 64 << 20
+_STAMPS = 64 << 20
 """Size in bytes (some hundred boots) after which `rotate` starts the file anew."""
-
-_PENDING = 64 << 10
-"""Bytes of stamps that wait to be written at most."""
 
 _log = logging.getLogger(__name__)
 
@@ -48,48 +39,40 @@ class ConsoleStamps:
     def __init__(self, path: Path) -> None:
         self.offset = 0
         """Bytes stamped since the bench started."""
-        self._pending = bytearray()
-        self._size = 0
-        self._file = path.open("wb", buffering=0)
-        self._failed = False
-        self._begin()
+        self._file = path.open("wb", buffering=64 << 10)
 
-    def add(self, length: int, monotonic_ns: int) -> None:
-        """Note a chunk of `length` bytes that arrived at `monotonic_ns`."""
+    def add(self, length: int, came_ns: int, passed_ns: int) -> None:
+        """Note a chunk of `length` bytes that came at `came_ns` and was passed on at `passed_ns`."""
+        with self._going_on():
+            self._file.write(b"%d %d %d %d\n" % (self.offset, length, came_ns, passed_ns))
         self.offset += length
-        if not self._failed:
-            self._pending += RECORD.pack(length, monotonic_ns)
-            if len(self._pending) > _PENDING:
-                self.flush()
 
     def flush(self) -> None:
         """Write what is pending; takes well below a millisecond."""
-        try:
-            while self._pending:
-                written = self._file.write(self._pending) or 0
-                self._size += written
-                del self._pending[:written]
-        except OSError as error:
-            _log.error("console.stamps ends here, it cannot be written: %s", error)
-            self._failed = True
-            self._pending.clear()
+        with self._going_on():
+            self._file.flush()
 
     def rotate(self) -> None:
         """Start the file anew if it has grown large; called when the power goes on."""
-        if self._size > _LIMIT and not self._failed:
-            self._file.seek(0)
-            self._file.truncate()
-            self._begin()
+        with self._going_on():
+            if self._file.tell() > _STAMPS:
+                self._file.seek(0)
+                self._file.truncate()
 
     def close(self) -> None:
         """Flush and close the file."""
-        self.flush()
-        self._file.close()
+        with self._going_on():
+            self._file.close()
 
-    def _begin(self) -> None:
-        self._size = 0
-        self._pending[:] = MAGIC + BASE.pack(self.offset)
-        self.flush()
+    @contextlib.contextmanager
+    def _going_on(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            _log.error("console.stamps ends here, it cannot be written: %s", error)
+            with contextlib.suppress(OSError):
+                self._file.close()
+            self._file = Path(os.devnull).open("wb")  # noqa: SIM115  # as long as the console
 
 
 class ConsoleServer:
@@ -131,11 +114,11 @@ class ConsoleServer:
             client.close()
         self.stamps.flush()
 
-    def from_board(self, data: bytes, monotonic_ns: int) -> None:
+    def from_board(self, data: bytes, came_ns: int) -> None:
         """Pass on what QEMU sent."""
         for client in list(self.clients):
             client.send(data)
-        self.stamps.add(len(data), monotonic_ns)
+        self.stamps.add(len(data), came_ns, time.monotonic_ns())
 
     def from_client(self, data: bytes) -> None:
         """Pass on what a client typed, or drop it while there is no running board."""
@@ -171,8 +154,8 @@ class _Board(_End):
         self._overrun = False
 
     def buffer_updated(self, nbytes: int) -> None:
-        stamp = time.monotonic_ns()
-        self.console.from_board(bytes(self._view[:nbytes]), stamp)
+        came_ns = time.monotonic_ns()
+        self.console.from_board(bytes(self._view[:nbytes]), came_ns)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.closed.done():
