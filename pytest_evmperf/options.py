@@ -54,15 +54,6 @@ OPTIONS = [
         help="time to wait for a board in use: 90s, 30m, 2h (default: none)",
     ),
     argument(
-        "--grace",
-        default="10m",
-        metavar="TIME",
-        help=(
-            "while waiting, leave a kicked board for this time to the person who kicked its "
-            "holder, or until they release it (default: 10m)"
-        ),
-    ),
-    argument(
         "--give-way",
         action="store_true",
         help="end after the current case when somebody asks for the board (`evmperf lab ask`)",

@@ -38,7 +38,6 @@ class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
     fact: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     wait: str = ""
-    grace: str = "10m"
     give_way: bool = False
     keep_on: bool = False
 

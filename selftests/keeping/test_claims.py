@@ -193,7 +193,7 @@ def test_who_kicks_may_take_the_place_before_who_waits_and_keeps_it(lab, place, 
         until(lambda: kicked.lost)
         until(lambda: "waiting" not in lab.client("", "reservations"))
         lab.client("one", "acquire", user="bob")
-        until(lambda: "evmperf_kicked" not in lab.client("one", "show"))
+        until(lambda: "evmperf_locks" not in lab.client("one", "show"))
         assert lab.holder("one") == "here/bob"
         assert taken == []
         lab.client("one", "release", user="bob")  # let go: no need to wait any more
@@ -201,29 +201,17 @@ def test_who_kicks_may_take_the_place_before_who_waits_and_keeps_it(lab, place, 
         assert lab.holder("one") == "here/me+run-2"
 
 
-def test_a_place_that_is_kicked_free_is_left_alone_for_a_grace(lab, place):
-    with held(place), waiting_for(place, grace_s=15) as taken:
+def test_a_place_that_is_kicked_free_is_left_alone_by_nights(lab, place):
+    with held(place), waiting_for(place) as taken:
         lab.client("one", "release", "--kick", user="bob")
-        kicked = time.monotonic()
-        until(lambda: "evmperf_kicked" in lab.client("one", "show"))
         # A night is nobody who has just kicked; a person may be.
+        until(lambda: lab.holder("one") == "")
         with pytest.raises(UsageError, match=r"one: its holder was kicked .* reserved for"):
             Claim.take(place, "night-1", priority=-1.0)
         with held(place, "run-3"):
             assert lab.holder("one") == "here/me+run-3"
         until(lambda: taken, 60)
-    with held(place), waiting_for(place, "run-4", grace_s=3) as taken:
-        kicked = time.monotonic()
-        lab.client("one", "release", "--kick", user="bob")
-        until(lambda: taken, 60)
-        assert time.monotonic() - kicked >= 3
-
-
-def test_what_a_tag_says_of_a_kick_keeps_nobody_away_for_ever(lab, place):
-    for said in ("9" * 15, "soon", "-1"):
-        lab.client("one", "set-tags", f"evmperf_kicked={said}")
-        with held(place, priority=-1.0):
-            assert lab.holder("one") == "here/me+run-1"
+        assert lab.holder("one") == "here/me+run-2"
 
 
 def test_who_waits_in_vain_is_told_by_whom(place):

@@ -131,8 +131,8 @@ class MeasuringSession:
         busy or unknown board, LabError when the lab does not answer.
         """
         board, until = wanted_place(self.board.file, coordinator), self.expected_end()
-        wait_s, grace_s = seconds(self.wanted.wait), seconds(self.wanted.grace)
-        self.claim = Claim.take(board, self.run.id, until=until, wait_s=wait_s, grace_s=grace_s, tell=tell)
+        wait_s = seconds(self.wanted.wait)
+        self.claim = Claim.take(board, self.run.id, until=until, wait_s=wait_s, tell=tell)
         # A night's hold was for the whole night, and one that was waited for begins now.
         self.claim.doing("starting", self.expected_end())
         self.claim.on_asked = lambda message: tell(f"asked for {board.place}: {message}")

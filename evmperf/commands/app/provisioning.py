@@ -72,7 +72,6 @@ def read(request: ReadImage, hear: Hear) -> ImageRead:
         sha256=hashes.file,
         facts=facts,
         lines=tuple(identity.lines(says)),
-        warnings=tuple(image.warnings),
         fits=f"{board.name} ({board.file_name})" if board else "",
     )
 

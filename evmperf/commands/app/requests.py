@@ -297,7 +297,6 @@ class ImageRead(Reply, frozen=True):
     sha256: str
     facts: dict[str, Any]
     lines: tuple[tuple[str, str], ...]
-    warnings: tuple[str, ...]
     fits: str = ""
 
 

@@ -44,13 +44,11 @@ def _image(options: argparse.Namespace) -> None:
     with contextlib.closing(ProgressBar()) as bar:
         read = provisioning.read(requested(ReadImage, options), bar.hear)
     if options.json:
-        print(json.dumps(read.facts | {"warnings": read.warnings}, indent=1))
+        print(json.dumps(read.facts, indent=1))
     else:
         print(f"{read.name}: {read.size >> 20} MiB, SHA-256 {read.sha256}")
         for word, value in read.lines:
             print(f"  {word:<17} {value}")
-        for warning in read.warnings:
-            print(f"note: {warning}")
     if read.fits:
         print(f"fit for {read.fits}", file=sys.stderr)
 

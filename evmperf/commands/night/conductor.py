@@ -274,7 +274,6 @@ class NightConductor:
             until=self.until,
             wait_s=wait_s,
             priority=_PRIORITY,
-            grace_s=seconds(self.plan.grace),
             tell=tell,
         )
 

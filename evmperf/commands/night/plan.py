@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
 from evmperf.boards.images import PARTS, by_board, role
-from evmperf.lab.keeping.wanted import GRACE_S, Wanted, wanted
+from evmperf.lab.keeping.wanted import Wanted, wanted
 from evmperf.model import repeats
 from evmperf.model.errors import UsageError
 from evmperf.model.units import seconds
@@ -66,8 +66,6 @@ class NightPlan(msgspec.Struct, frozen=True):
     images: list[str] = []
     run_kind: str = "nightly"
     give_way: bool = False
-    grace: str = f"{GRACE_S:g}s"
-    """How long a kicked board is reserved for the kicker."""
     against: str = "last:30"
     history: str = ""
     """Where earlier runs are, DIR or influx; "" for the night's own results."""
@@ -124,7 +122,7 @@ def checked(data: Any, where: str, name: str, *, parts: bool = False) -> NightPl
         at = f"{where}: boards, number {number}"
         jobs.append(_check(job, plan, at, {other.name for other in jobs}))
     _check_repeat(plan.repeat, where)
-    for duration in (plan.wait, plan.stagger, plan.grace, plan.confirm):
+    for duration in (plan.wait, plan.stagger, plan.confirm):
         seconds(duration)
     end_of(plan, 0)
     if parts and any(role(word)[0] in PARTS for word in plan.images):

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from evmperf.boards import board as boards
 from evmperf.lab.keeping import locks, wire
-from evmperf.lab.keeping.wanted import GRACE_S, Holder, HoldRecord, Wanted
+from evmperf.lab.keeping.wanted import Holder, HoldRecord, Wanted
 from evmperf.lab.keeping.wanted import wanted as board_wanted
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
 from evmperf.model.places import for_children
@@ -179,18 +179,17 @@ class Claim(KeeperLink):
         until: float = 0.0,
         wait_s: float = 0.0,
         priority: float = 0.0,
-        grace_s: float = GRACE_S,
         ask: str = "",
         tell: Callable[[str], None] = lambda sentence: None,
     ) -> Claim:
         """Hold a board for a run that is expected to end at `until` (seconds since the epoch).
 
         Waits at most `wait_s` for a busy board and reports the wait to `tell`. If somebody kicks the holder
-        meanwhile, the board is left to them for `grace_s`. A night shares a board that it holds with its
+        meanwhile, the board is left to them for ten minutes. A night shares a board that it holds with its
         sessions. With a message to `ask` for it, the board comes before all others who wait. Raises
         UsageError if the board is busy or unknown, LabError if the lab does not answer.
         """
-        asked = {"until": until, "wait_s": wait_s, "priority": priority, "grace_s": grace_s, "ask": ask}
+        asked = {"until": until, "wait_s": wait_s, "priority": priority, "ask": ask}
         for last in (False, True):
             claim = cls(wanted)
             claim._tell = tell

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import difflib
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,7 +19,7 @@ from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 from labgrid.remote.generated import labgrid_coordinator_pb2_grpc as rpc
 from labgrid.util.proxy import proxymanager
 
-from evmperf.lab.keeping.wanted import KICKED_TAG, LOCKS_TAG, Holder
+from evmperf.lab.keeping.wanted import Holder
 from evmperf.model.errors import LabError, UsageError
 
 _ANSWER_S = 30.0
@@ -43,7 +42,7 @@ class TakenAway(Exception):
 
 
 class _Session(ClientSession):  # type: ignore[misc]
-    """Labgrid's session with the holder's name; it reports changes of places, and notes kicks of runs."""
+    """Labgrid's session with the holder's name; it reports changes of places."""
 
     holder = Holder("", "")
     notify: Callable[[str], None] = staticmethod(lambda place: None)
@@ -52,7 +51,6 @@ class _Session(ClientSession):  # type: ignore[misc]
         super().__attrs_post_init__()
         self.channel = grpc.aio.insecure_channel(self.address, options=_OPTIONS)
         self.stub = rpc.CoordinatorStub(self.channel)
-        self.kicks: dict[str, float] = {}
 
     def gethostname(self) -> str:
         """The holder's host."""
@@ -64,15 +62,8 @@ class _Session(ClientSession):  # type: ignore[misc]
 
     async def on_place_changed(self, place_pb2: Any) -> None:
         """Store the record, then report the change."""
-        before = self.places.get(place_pb2.name)
-        of_run = bool(before) and "+" in (before.acquired or "")
         await super().on_place_changed(place_pb2)
-        place = self.places[place_pb2.name]
-        if place.acquired:
-            self.kicks.pop(place.name, None)  # the kicker has it, or let somebody else take it
-        elif of_run and LOCKS_TAG in place.tags:
-            self.kicks[place.name] = time.time()
-        self.notify(place.name)
+        self.notify(place_pb2.name)
 
     async def on_place_deleted(self, name: str) -> None:
         """Store the record, then report the change."""
@@ -153,13 +144,6 @@ class Connection:
             f"there is no place {name!r} at the coordinator {self.address}: {hint} "
             f"`labgrid-client -x {self.address} places` lists them"
         )
-
-    def kicked(self, place: Place) -> float:
-        """The time of a free place's kick, in seconds since the epoch; 0 if there was none."""
-        said = place.tags.get(KICKED_TAG, "")
-        if place.acquired:
-            return 0.0
-        return self._session.kicks.get(place.name) or (float(said) if said.isdigit() else 0.0)
 
     async def acquire(self, name: str) -> None:
         """Acquire a place; raises TakenAway, or LabError if its devices are missing."""

@@ -119,7 +119,6 @@ class Keeper:
         until: float,
         wait_s: float,
         priority: float,
-        grace_s: float,
         ask: str,
     ) -> dict[str, Any]:
         """Hold a board after a limited wait; one that is asked for is known by its name alone."""
@@ -130,7 +129,7 @@ class Keeper:
             if board.place not in known:
                 raise UsageError(f"no one on this host holds a board {board.place!r}: see `evmperf lab who`")
             board = known[board.place]
-        hold = Hold(board, who, until, deadline, priority, grace_s, ask)
+        hold = Hold(board, who, until, deadline, priority, ask)
         hold.parties.add(client.send)
         await self._taking.take(hold)
         return await self._do_join(client, hold.token)

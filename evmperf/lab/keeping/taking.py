@@ -18,7 +18,6 @@ from evmperf.lab.keeping import locks
 from evmperf.lab.keeping.locks import Busy, Locks
 from evmperf.lab.keeping.wanted import (
     ASK_TAG,
-    KICKED_TAG,
     LOCKS_TAG,
     UNTIL_TAG,
     Holder,
@@ -29,15 +28,14 @@ from evmperf.lab.keeping.wanted import (
     device_key,
     promised,
     refusal,
+    reserved,
 )
 from evmperf.model.errors import LabError, UsageError
 
 if TYPE_CHECKING:
     from evmperf.lab.keeping.places import Connection
 
-_NO_TAGS = {UNTIL_TAG: "", LOCKS_TAG: "", KICKED_TAG: ""}
-_CLOCKS_S = 60.0
-"""Maximum difference between the clocks of a lab's hosts (seconds)."""
+_NO_TAGS = {UNTIL_TAG: "", LOCKS_TAG: ""}
 _LOOK_S = 0.2
 _POLL_S = 5.0
 """Seconds between polls of a reservation; the coordinator processes them every 15 s."""
@@ -55,8 +53,6 @@ class Hold:
     until: float = 0.0
     deadline: float = 0.0
     priority: float = 0.0
-    grace_s: float = 0.0
-    """How long a kicked place is reserved for the person who kicked its holder, in seconds."""
     ask: str = ""
     """The message to whoever holds the board, which is given to who asks before all others."""
     doing: str = ""
@@ -208,7 +204,7 @@ class Taking:
             while True:
                 hold.changed.clear()
                 places = [connection.find(name) for name in names]
-                kept = {p.name: why for p in places if (why := _kept(hold, connection, p, began))}
+                kept = {p.name: why for p in places if (why := _kept(hold, p, began))}
                 for name in kept.keys() & tokens.keys():
                     # Our turn in the queue would block the kicker.
                     await connection.give_up(tokens.pop(name))
@@ -268,7 +264,7 @@ class Taking:
         with contextlib.suppress(Busy):
             hold.locks = Locks([_place_key(hold)], hold.record())
         until = {UNTIL_TAG: f"{hold.until:.0f}"} if hold.until else {}
-        await connection.tag(place.name, {LOCKS_TAG: locks.identity(), **until})
+        await connection.tag(place.name, {LOCKS_TAG: f"{locks.identity()} {hold.owner}", **until})
         # Changes during the acquire.
         self._on_change(connection, place.name)
         return ""
@@ -293,8 +289,9 @@ class Taking:
             return  # the first report
         found = next((p for p in connection.places() if p.name == place), None)
         now = (found.acquired or "") if found else ""
-        if found and now and KICKED_TAG in found.tags:
-            self._background(connection.tag(place, {KICKED_TAG: ""}))
+        of = found.tags.get(LOCKS_TAG, "").partition(" ")[2] if found else ""
+        if now and of not in ("", now) and not Holder.named(now).run:
+            self._background(connection.tag(place, _NO_TAGS))  # the kicker has it
         for hold in self.holds:
             if hold.connection is not connection:
                 continue
@@ -304,12 +301,8 @@ class Taking:
                 continue
             elif now and now != hold.owner:
                 hold.lose(f"{place} was taken by {Holder.named(now)} at {clock(time.time())}")
-            elif not now:
-                if found and (kicked := connection.kicked(found)):
-                    # For keepers that did not see the kick, and for the successor of this one.
-                    self._background(_note_kick(connection, place, int(kicked)))
-                if not hold.lost:
-                    hold.lose(f"{place} was released by another user at {clock(time.time())}", taken=False)
+            elif not now and not hold.lost:
+                hold.lose(f"{place} was released by another user at {clock(time.time())}", taken=False)
             elif found and ASK_TAG in found.tags:
                 self._on_asked(connection, hold, found)
 
@@ -344,23 +337,12 @@ class Taking:
         task.add_done_callback(self._tasks.discard)
 
 
-def _kept(hold: Hold, connection: Connection, place: Any, began: float) -> str:
-    """Why a place is left to who asked for it or kicked its holder, "" if it is not: a session begun after a
-    kick may be the kicker's.
-    """
+def _kept(hold: Hold, place: Any, began: float) -> str:
+    """Why a place is left to who asked for it or kicked its holder, "" if it is not."""
     who, _ = asked(place.tags)
     if who and not (hold.ask and who == hold.holder.by_hand):
         return promised(place.name, Holder.named(who).by)
-    at = connection.kicked(place)
-    ends = at + hold.grace_s
-    # A tag may have any content.
-    passed = time.time() >= ends or at > time.time() + _CLOCKS_S
-    if passed or (hold.priority >= 0 and began > at):
-        return ""
-    return (
-        f"{place.name}: its holder was kicked at {clock(at)}; the place is reserved for the "
-        f"kicker until {clock(ends)}"
-    )
+    return "" if place.acquired else reserved(place, began, by_night=hold.priority < 0)
 
 
 async def _is_stale(hold: Hold, connection: Connection, place: Any) -> bool:
@@ -368,7 +350,7 @@ async def _is_stale(hold: Hold, connection: Connection, place: Any) -> bool:
     held = Holder.named(place.acquired or "")
     if not held.run or (held.host, held.user) != (hold.holder.host, hold.holder.user):
         return False
-    if place.tags.get(LOCKS_TAG) != locks.identity():
+    if place.tags.get(LOCKS_TAG) != f"{locks.identity()} {place.acquired}":
         return False
     try:
         Locks([_place_key(hold)], hold.record()).release()
@@ -377,12 +359,6 @@ async def _is_stale(hold: Hold, connection: Connection, place: Any) -> bool:
     await connection.tag(place.name, _NO_TAGS)
     await connection.release(place.name, place.acquired)
     return True
-
-
-async def _note_kick(connection: Connection, place: str, at: int) -> None:
-    """Tell other keepers of a kick, unless the kicker has the place already."""
-    if not connection.find(place).acquired:
-        await connection.tag(place, {KICKED_TAG: str(at)})
 
 
 def _place_key(hold: Hold) -> str:

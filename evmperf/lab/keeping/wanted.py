@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 from msgspec.structs import asdict
@@ -28,7 +28,7 @@ _PLACE = re.compile(r"\$LG_PLACE\b|\$\{LG_PLACE\}")
 _WIRES = ("SerialPort", "PowerPort")
 
 
-GRACE_S = 600.0
+_GRACE_S = 600.0
 """How long a place is reserved for a kicker who has not taken it yet, in seconds."""
 
 UNTIL_TAG = "evmperf_until"
@@ -40,11 +40,9 @@ message. Everybody else leaves the place alone as long. Another text is a messag
 _ASKED = re.compile(r"(\d{10}) (\S+) (.*)")
 _ASKED_S = 86400.0
 """How long anybody may wait like that; a tag may have any content."""
-KICKED_TAG = "evmperf_kicked"
-"""The tag of a place with the time of the kick, in seconds since the epoch."""
 LOCKS_TAG = "evmperf_locks"
-"""The tag of a place with the lock folder that shows whether the holder lives. A keeper removes it
-before it releases a place: if a place becomes free with the tag, its holder was kicked.
+"""The tag of a place with the lock folder that shows whether the holder lives, and its name. A keeper
+removes it before it releases a place: a free place with the tag had its holder kicked when it changed last.
 """
 
 _Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
@@ -130,6 +128,19 @@ def asked(tags: Mapping[str, str]) -> tuple[str, str]:
         return "", said
     waits = time.time() < float(form[1]) < time.time() + _ASKED_S
     return (form[2], form[3]) if waits else ("", "")
+
+
+def reserved(free: Any, began: float, *, by_night: bool) -> str:
+    """Why a free place is left to who kicked its holder, "" if it is not: a session of a person that `began`
+    after the kick may be the kicker's.
+    """
+    since = free.changed
+    if LOCKS_TAG not in free.tags or abs(time.time() - since) >= _GRACE_S or (not by_night and began > since):
+        return ""
+    return (
+        f"{free.name}: its holder was kicked at {clock(since)}; the place is reserved for the kicker until "
+        f"{clock(since + _GRACE_S)}"
+    )
 
 
 def clock(seconds: float) -> str:
