@@ -6,7 +6,6 @@ import gzip
 import lzma
 import os
 import random
-import re
 import subprocess
 
 import pytest
@@ -171,48 +170,6 @@ def test_spl_is_told_only_where_there_is_nothing_else():
     assert identity.banner(LOADER) == BANNER
     assert identity.banner(SPL.encode()) == SPL
     assert identity.banner(b"U-Boot is nice") == ""
-
-
-def bmap_of(image, kept=lambda _block: True):
-    """A block map of the blocks that have data, less those that are not `kept`."""
-    data = image.read_bytes()
-    zeros = bytes(4096)
-    blocks = [n for n in range(len(data) // 4096) if data[n * 4096 : n * 4096 + 4096] != zeros]
-    ranges = "".join(f"<Range>{n}</Range>" for n in blocks if kept(n))
-    return (
-        f'<?xml version="1.0" ?><bmap version="2.0"><ImageSize>{len(data)}</ImageSize>'
-        f"<BlockSize>4096</BlockSize><BlockMap>{ranges}</BlockMap></bmap>"
-    )
-
-
-def test_a_map_is_a_hint_that_is_checked(plain, cache, tmp_path):
-    given = tmp_path / "a.wic"
-    given.write_bytes(plain.read_bytes())
-    packed = imagelab.pack(given, "zst")
-    beside = tmp_path / "a.wic.bmap"
-    beside.write_text(bmap_of(given))
-    assert cache.get(str(packed)).warnings == ()
-    # The FAT's second copy is left out, as a map made after a decompression leaves out zeros.
-    beside.write_text(bmap_of(given, kept=lambda n: n > 0))
-    (warning,) = cache.get(str(packed)).warnings
-    assert "a.wic.bmap leaves out" in warning
-    beside.write_text(bmap_of(given).replace("<ImageSize>", "<ImageSize>2"))
-    assert "is of an image of 2" in cache.get(str(packed)).warnings[0]
-    beside.write_text("<html>")
-    assert "is not a block map" in cache.get(str(packed)).warnings[0]
-
-
-def test_real_maps_of_bmaptool_are_read(cache, plain, tmp_path):
-    given = tmp_path / "a.wic"
-    given.write_bytes(plain.read_bytes())
-    made = subprocess.run(
-        ["bmaptool", "create", str(given)], capture_output=True, text=True, check=True
-    ).stdout
-    (tmp_path / "a.wic.bmap").write_text(made)
-    assert "<Range" in made
-    assert cache.get(str(given)).warnings == ()
-    (tmp_path / "a.wic.bmap").write_text(re.sub("<Range.*?</Range>", "", made, count=1))
-    assert "leaves out" in cache.get(str(given)).warnings[0]
 
 
 def test_no_room_for_the_content_is_a_lab_failure_and_leaves_nothing(plain, tmp_path):

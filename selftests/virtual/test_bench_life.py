@@ -226,24 +226,6 @@ def test_cli(make_bench: Callable[..., LabClient], tmp_path: Path) -> None:
     assert "by-cli is not running" in done.stderr
 
 
-def test_foreground(state: Path, built_image: object) -> None:
-    words = ["evmperf", "virtual", "start", "front", "--foreground", "--serial-port=0", "--power-port=0"]
-    with subprocess.Popen(
-        [sys.executable, "-m", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        try:
-            assert process.stdout is not None
-            assert b"started: serial" in process.stdout.readline()
-            LabClient("front").on()
-            process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 0
-        finally:
-            process.kill()
-    bench = LabClient("front")
-    assert not bench.running
-    assert not processes(bench.folder)
-
-
 def test_help_is_quick_and_light() -> None:
     code = "import sys; from evmperf.commands.cli import main; main._parser(); print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()

@@ -8,8 +8,8 @@ from pathlib import Path
 from evmperf.commands.cli.arguments import JSON, argument, command, group
 from evmperf.commands.cli.terminal import note
 from evmperf.model.errors import EvmperfError, LabError
-from evmperf_virtual import envfile, image, lavalab, recipe, release, server
-from evmperf_virtual.board import BenchStatus, LabOptions, LabRecord
+from evmperf_virtual import envfile, image, lavalab, recipe, release
+from evmperf_virtual.board import BenchStatus
 from evmperf_virtual.client import LabClient, all_benches, terminal
 
 _NAME = "virtual"
@@ -88,13 +88,6 @@ def _release(args: argparse.Namespace) -> None:
         metavar="FILE",
         help="write a copy of the variant's env/*.yaml with this board's ports",
     ),
-    argument("--foreground", action="store_true", help="stay in the foreground; Ctrl-C stops it"),
-    argument(
-        "--qemu-option",
-        action="append",
-        metavar="OPTION",
-        help="one more word for QEMU's command line, for experiments; give it as --qemu-option=-d",
-    ),
     listed="start the bench of a board",
 )
 def _start(args: argparse.Namespace) -> None:
@@ -108,23 +101,19 @@ def _start(args: argparse.Namespace) -> None:
     bench = LabClient(args.name)
     variant = args.variant or (args.name if recipe.exists(args.name) else _NAME)
 
-    def ready(record: BenchStatus | LabRecord, word: str = "started") -> None:
+    def ready(word: str = "started") -> None:
+        record = bench.record
         ports = {"serial_port": record.serial_port, "power_port": record.power_port}
         if args.write_env:
             envfile.write(envfile.source(variant), args.write_env, **ports)
         said = f"serial {record.serial_port}, power {record.power_port}"
         print(f"board {bench.name} ({variant}) {word}: {said}", flush=True)
 
-    if args.foreground:
-        ports = envfile.usual_ports(bench.name, args.serial_port, args.power_port)
-        more = tuple(args.qemu_option or ())
-        server.run_foreground(LabOptions(bench.name, variant, *ports, args.fresh, more), ready)
-        return
     asked = {name: getattr(args, name) for name in ("serial_port", "power_port", "fresh")}
-    if bench.start(variant, **asked, qemu_options=args.qemu_option):
-        ready(bench.record)
+    if bench.start(variant, **asked):
+        ready()
         return
-    ready(bench.record, "is already running")
+    ready("is already running")
     # It keeps the image it was started with, even when another has been built.
     try:
         current, running = image.load(variant).hash, bench.status().image_hash

@@ -232,13 +232,6 @@ async def serve(options: LabOptions, folder: Path, ready: Callable[[BenchStatus]
     _log.info("stopped")
 
 
-def run_foreground(options: LabOptions, ready: Callable[[BenchStatus], None]) -> None:
-    """Serve a board in this process, logging to stderr as well. Raises EvmperfError."""
-    folder = boards.folder(options.name)
-    _set_up_log(folder, logging.StreamHandler())
-    asyncio.run(serve(options, folder, ready))
-
-
 def main(options: LabOptions) -> int:
     """Become a daemon and serve; tells the starter through standard output how it went."""
     # The starter waits for its child only until here: no zombie stays with a starter that lives on.
@@ -265,7 +258,7 @@ def main(options: LabOptions) -> int:
     return 0
 
 
-def _set_up_log(folder: Path, *handlers: logging.Handler) -> None:
+def _set_up_log(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "bench.log"
     full = path.exists() and path.stat().st_size > _LOG_LIMIT
@@ -273,7 +266,7 @@ def _set_up_log(folder: Path, *handlers: logging.Handler) -> None:
         level=logging.INFO,
         format="%(asctime)s.%(msecs)03d %(levelname)-7s %(message)s",
         datefmt="%Y-%m-%dT%H:%M:%S",
-        handlers=[logging.FileHandler(path, mode="w" if full else "a"), *handlers],
+        handlers=[logging.FileHandler(path, mode="w" if full else "a")],
         force=True,
     )
 

@@ -122,7 +122,9 @@ class Cache:
         self._tidy(keep=content.parent)
         fetched = file.is_relative_to(self.folder / "downloads")
         name = download.name_of(file) if fetched else file.name
-        return images.checked(DiskImage(source, file, content, hashes, says, name))
+        image = DiskImage(source, file, content, hashes, says, name)
+        images.check_whole(image)
+        return image
 
     def _content(self, hashes: Hashes) -> Path:
         return self.folder / "content" / hashes.file / "content.img"

@@ -83,8 +83,6 @@ class Installation:
         system, BoardError for a failed boot, after which the last good image is put back.
         """
         image = cache.open_image(given, self.board, self._progress)
-        for warning in image.warnings:
-            self._tell(f"note: {warning}")
         if not force and (runs := self._already(image)):
             self._done = {"left_alone": True}
             return self._identified(image, runs)

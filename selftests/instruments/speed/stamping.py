@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.boards.console.marks import ALLOWED_S, find
-from evmperf.boards.console.record import ConsoleRecord, read
+from evmperf.boards.console.record import ConsoleRecord, bounded, read
 from selftests.instruments.speed.boards import (
     BURN,
     COMPILE,
@@ -28,6 +28,7 @@ from selftests.instruments.speed.boards import (
 from selftests.instruments.speed.figures import Row, met, quantile
 from selftests.support.stamps import read_stamps
 from selftests.support.talking import (
+    BAUD,
     MS,
     WIRES,
     Frame,
@@ -107,7 +108,7 @@ def delays() -> list[Row]:
                     if boot.error:
                         raise boot.error
                     bench.off()
-                records = _settled(board, log, base)
+                records = bounded(_settled(board, log, base), "raw", BAUD)
                 _compare(records, seen, base, _theirs(board), series)
                 seen = len(records)
     reference = "bench's stamp, " + ("spared the load" if spared else "itself under load")
