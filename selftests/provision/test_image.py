@@ -160,12 +160,6 @@ def test_a_page_of_a_login_is_no_image(cache, tmp_path):
         cache.get(str(text))
 
 
-def test_an_image_without_a_boot_loader_says_none(tmp_path):
-    says = identity.read(imagelab.build(tmp_path / "a.wic", Spec(boot={})))
-    assert says.uboot == ""
-    assert says.kernel == RELEASE
-
-
 def test_spl_is_told_only_where_there_is_nothing_else():
     assert identity.banner(LOADER) == BANNER
     assert identity.banner(SPL.encode()) == SPL

@@ -168,13 +168,6 @@ def test_a_connection_that_is_cut_is_said_so(way, image, disk, served):
     assert_marked(disk, image)
 
 
-def test_a_slow_server_costs_only_time(way, image, disk, served):
-    served.server.fault = lambda _: time.sleep(3) or True
-    way.put(image, lambda *_: None)
-    content = image.file.read_bytes()
-    assert disk.open("rb").read(len(content)) == content
-
-
 def test_a_server_that_is_too_slow_is_given_up(way, image, disk, served, monkeypatch):
     monkeypatch.setattr(network, "_limit", lambda _: 4.0)
     served.server.fault = lambda _: time.sleep(20) or True
