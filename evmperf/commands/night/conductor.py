@@ -269,12 +269,7 @@ class NightConductor:
             self.tell(f"{progress.job.name}: waiting: {sentence}")
 
         return Claim.take(
-            candidates,
-            self.journal.id,
-            until=self.until,
-            wait_s=wait_s,
-            priority=_PRIORITY,
-            tell=tell,
+            candidates, self.journal.id, until=self.until, wait_s=wait_s, priority=_PRIORITY, tell=tell
         )
 
     def _candidates(self, progress: Progress) -> Wanted:
