@@ -1,6 +1,7 @@
 """`evmperf why`: causes that were read, the largest first, and none on a healthy board."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -40,8 +41,8 @@ READ = 314.0
 def asked(tmp_path):
     """A function that asks why of a run on a J7200 with this state, and gives the answers."""
 
-    def ask(state, read=150.0, case="emmc_ext4_fio_1g 1m", **more):
-        run = Run("r1", "j7200-evm", "full", os="Linux", release="09.02")
+    def ask(state, read=150.0, case="emmc_ext4_fio_1g 1m", board="j7200-evm", **more):
+        run = Run("r1", board, "full", os="Linux", release="09.02")
         spool = Spool(tmp_path / "results", run)
         result = Result(
             benchmark="emmc_ext4_fio_1g",
@@ -123,6 +124,16 @@ def test_a_cause_that_was_read_is_named_first(asked, shown, more, rules, size):
     assert answers[0].causes[0].size == (size and pytest.approx(size))
     # A command is given where there is one that takes the cause away.
     assert bool(answers[0].causes[0].proof) == (rules[0] in ("limited", "governor", "mode"))
+
+
+def test_a_mode_below_tis_has_the_price_of_its_data_sheet(asked):
+    slow = {"mmc.ios.timing_spec": "1 (mmc high-speed)", "mmc.ios.clock": "50000000 Hz"}
+    answers = asked(State(shown=HEALTHY | slow), read=25.0, board="am62axx_sk-fs")
+    (said,) = (cause.evidence for cause in answers[0].causes if cause.rule == "mode")
+    rates = re.search(
+        r"bare metal on the same board, TI: (.*) MiB/s at eMMC high-speed, (.*) MiB/s at HS200", said
+    )
+    assert (40 < float(rates[1]) < 50, 150 < float(rates[2]) < 200) == (True, True)
 
 
 def test_what_holds_in_a_run_that_was_well_is_no_cause(asked, tmp_path):

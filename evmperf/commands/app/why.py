@@ -11,7 +11,7 @@ from msgspec import structs
 
 from evmperf.benchmarks import catalogue, control
 from evmperf.commands.app.requests import Explained, Hear, Why
-from evmperf.guides.published import releases, source
+from evmperf.guides.published import releases, sheets, source
 from evmperf.guides.reading import importer
 from evmperf.measure.runs.history import in_folder
 from evmperf.measure.runs.spool import results_in
@@ -207,7 +207,7 @@ def _causes(
     if state:
         found += _judged(state, result, run.board)
         if not run.facts.virtual:
-            found += buses.findings(result, run.board)
+            found += [_priced(one, run.board, result, figure) for one in buses.findings(result, run.board)]
             found += _above(state, figure, other) if figure and other else []
             found += _slower_clock(state, held.module) if other else []
     if held.baseline and held.states:
@@ -223,6 +223,15 @@ def _causes(
     times = figure.mean / other.mean if figure and other and figure.mean and other.mean else 1.0
     names = {"benchmark": result.benchmark, "run": run.id}
     return weigh(found, max(times, 1 / times), figure.key.metric if figure else "", names)
+
+
+def _priced(found: Finding, board: str, result: Result, figure: Figure | None) -> Finding:
+    """A mode below TI's expectation, with what that mode costs by TI's data sheet of the board."""
+    lesser, side = buses.lesser_mode(result, board), figure.key.metric.partition("_")[0] if figure else ""
+    if found.rule != "mode" or lesser is None:
+        return found
+    price = sheets.price(board, result.driver, side, lesser.mode, lesser.expected.mode)
+    return replace(found, reason=f"{found.reason}; {price}") if price else found
 
 
 def _above(state: State, ours: Figure, theirs: Figure) -> Iterator[Finding]:

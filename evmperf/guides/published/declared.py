@@ -195,19 +195,11 @@ def metric(key: Key) -> Metric | None:
     return table.metric(key.case, key.metric) if table else None
 
 
-class Words(msgspec.Struct, frozen=True):
-    """What the guide says at the head of a section, and commands with the full profile's parameters."""
-
-    section: tuple[str, ...]
-    prose: str = ""
-    commands: str = ""
-
-
 class Outline(msgspec.Struct, frozen=True):
-    """The order of the tables, and the words of sections."""
+    """The order of the tables, and what the guide says at the head of sections, by `HEADING > HEADING`."""
 
     order: tuple[str, ...]
-    sections: tuple[Words, ...]
+    sections: Mapping[str, str]
 
 
 @functools.cache

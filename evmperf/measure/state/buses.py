@@ -100,7 +100,7 @@ def findings(result: Result, board: str = "") -> list[Finding]:
     bus = of_result(result, board)
     if bus is None:
         return []
-    if lesser := _expected(result, board):
+    if lesser := lesser_mode(result, board):
         bus = msgspec.structs.replace(bus, better=str(lesser), times=lesser.times)
     found = [
         Finding("impossible", f"{metric} is {share:.0%} of what {bus.mode} can carry", refuses=True)
@@ -112,7 +112,7 @@ def findings(result: Result, board: str = "") -> list[Finding]:
     return [*found, Finding("mode", bus.better, size=bus.times)] if bus.better else found
 
 
-def _expected(result: Result, board: str) -> modes.LesserMode | None:
+def lesser_mode(result: Result, board: str) -> modes.LesserMode | None:
     """The mode below TI's expectation that a result was measured in, whatever card and host say of
     themselves: a wrong device tree hides a better mode from the host.
     """

@@ -70,7 +70,7 @@ def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None =
     seen: Path = ()
     for path, entries in layout.sections.items():
         there = [_table(slot, figures, extras) for slot in entries]
-        sections.append((_headings(seen, path, layout, figures), there))
+        sections.append((_headings(seen, path), there))
         seen = path
     text = look.render(
         "publish/guide/guide.rst.j2",
@@ -117,17 +117,11 @@ def _named(benchmarks: Sequence[str]) -> str:
     return f" ({', '.join(names[:3])}{', ...' * (len(names) > 3)})" if names else ""
 
 
-def _headings(
-    before: Path, path: Path, layout: Layout, figures: Figures
-) -> Iterator[tuple[str, str, Sequence[str]]]:
+def _headings(before: Path, path: Path) -> Iterator[tuple[str, str, str]]:
     """The headings between one section and the next, underlined, with the words that belong there."""
     for depth in range(shared(before, path), len(path)):
-        mark, here, texts = _UNDERLINES[min(depth, len(_UNDERLINES) - 1)], path[: depth + 1], []
-        for words in (words for words in outline().sections if words.section == here):
-            below = (slot for known, slot in layout.slots() if known[: len(here)] == here)
-            full = not any(_quick(slot, figures) for slot in below)
-            texts = [*filter(None, (words.prose, words.commands if full else ""))]
-        yield path[depth], mark * len(path[depth]), texts
+        mark = _UNDERLINES[min(depth, len(_UNDERLINES) - 1)]
+        yield path[depth], mark * len(path[depth]), outline().sections.get(" > ".join(path[: depth + 1]), "")
 
 
 def _table(slot: Slot, figures: Figures, extras: Extras) -> dict[str, Any]:
