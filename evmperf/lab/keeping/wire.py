@@ -11,7 +11,7 @@ import msgspec
 
 from evmperf.model.errors import LabError
 
-_VERSION = 3
+_VERSION = 4
 """Version of the protocol. The socket's name includes it, so each version has its own keeper;
 coordinator and locks keep them apart.
 """
