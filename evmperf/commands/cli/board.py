@@ -55,13 +55,13 @@ def _check(options: argparse.Namespace) -> int:
         try:
             file = boards.find(given)
             board = boardfile.named(str(file))
-            found = boardcheck.check(file)
+            problems = boardcheck.check(file)
         except UsageError as error:
-            found = [str(error)]
-        bad += bool(found)
-        for sentence in found:
+            problems = [str(error)]
+        bad += bool(problems)
+        for sentence in problems:
             tell(sentence)
-        if not found:
+        if not problems:
             print(look.render("commands/cli/board.txt.j2", file=file, board=board), end="")
     return ExitStatus.USAGE if bad else 0
 
@@ -137,21 +137,21 @@ def _doctor(options: argparse.Namespace) -> int:
     examination = Examination(
         board, options.coordinator, options.console, (lambda _: None) if options.json else note
     )
-    found: list[CheckFinding] = []
+    findings: list[CheckFinding] = []
     for finding in itertools.chain(examination.findings(), checked("InfluxDB", influx)):
-        found.append(finding)
+        findings.append(finding)
         if not options.json:
             word = "-" if finding.outcome is CheckOutcome.UNCHECKED else finding.outcome
             print(f"{word:<5}{finding.step:<{_WIDTH}} {finding.text}", flush=True)
     if options.json:
-        print(json.dumps([asdict(finding) | {"kind": finding.kind or ""} for finding in found], indent=1))
-        return exit_status(found)
-    count = {outcome: sum(f.outcome is outcome for f in found) for outcome in CheckOutcome}
+        print(json.dumps([asdict(finding) | {"kind": finding.kind or ""} for finding in findings], indent=1))
+        return exit_status(findings)
+    count = {outcome: sum(f.outcome is outcome for f in findings) for outcome in CheckOutcome}
     print(
         f"{board.name}: {count[CheckOutcome.OK]} ok, {count[CheckOutcome.NOTE]} notes, "
         f"{count[CheckOutcome.BAD]} bad, {count[CheckOutcome.UNCHECKED]} not checked"
     )
-    return exit_status(found)
+    return exit_status(findings)
 
 
 def influx(environment: Mapping[str, str] = os.environ) -> str:

@@ -71,8 +71,8 @@ def _reproduce(options: argparse.Namespace) -> int:
     done = judging.reproduce(requested(Reproduce, options))
     for verdict in done.judgement.verdicts:
         both = (("there", verdict.baseline), ("here", verdict.value))
-        said = (f"{side} {'not known' if v is None else f'{rounded(v)} {verdict.unit}'}" for side, v in both)
-        print(line(f"{verdict.key}: {verdict.outcome} ({', '.join(said)})"))
+        sides = (f"{side} {'not known' if v is None else f'{rounded(v)} {verdict.unit}'}" for side, v in both)
+        print(line(f"{verdict.key}: {verdict.outcome} ({', '.join(sides)})"))
     print(line(f"measured into {done.folder}"))
     return done.status
 
@@ -113,8 +113,8 @@ def _replay(options: argparse.Namespace) -> None:
 
 def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
     """The boots of a console, beside those of the run in its folder; a file alone has none."""
-    known = spool.read_records(path.parent) if (path.parent / spool.RECORDS).exists() else []
-    boots = [entry for entry in known if isinstance(entry, BootRecord)]
+    entries = spool.read_records(path.parent) if (path.parent / spool.RECORDS).exists() else []
+    boots = [entry for entry in entries if isinstance(entry, BootRecord)]
     recorded = {mark.mono_ns: boot for boot in boots for mark in boot.marks if mark.phase == "power_on"}
     for number, records in enumerate(review.boots(record.read(path)), 1):
         yield review.review(number, records, prompts, recorded.get(records[0].mono_ns))

@@ -55,16 +55,16 @@ def _metrics(parsed_args: argparse.Namespace, **_: object) -> Iterable[str]:
 
 def _figures(prefix: str, **_: object) -> Iterable[str]:
     """BENCHMARK/CASE/METRIC, a part at a time."""
-    known = catalogue.benchmarks()
+    benchmarks = catalogue.benchmarks()
     name, *parts = prefix.split("/")
     if not parts:
-        return [f"{each}/" for each in known]
-    if name not in known:
+        return [f"{each}/" for each in benchmarks]
+    if name not in benchmarks:
         return []
-    cases = [case.label for case in known[name].cases("full")]
+    cases = [case.label for case in benchmarks[name].cases("full")]
     if len(parts) == 1:
         return [f"{name}/{case}/" for case in cases]
-    return [f"{name}/{parts[0]}/{metric.name}" for metric in known[name].metrics]
+    return [f"{name}/{parts[0]}/{metric.name}" for metric in benchmarks[name].metrics]
 
 
 _COMPLETERS: dict[str, _Completer] = {

@@ -192,9 +192,9 @@ def _bisect(options: argparse.Namespace) -> int:
     """
     if options.step:
         return _step(*options.step)
-    found = experiments.bisect(requested(Bisect, options), say)
-    print("".join(f"{line}\n" for line in found.lines), end="")
-    return found.status
+    bisection = experiments.bisect(requested(Bisect, options), say)
+    print("".join(f"{line}\n" for line in bisection.lines), end="")
+    return bisection.status
 
 
 def _step(folder: str, version: str = "") -> int:

@@ -20,10 +20,10 @@ def pages() -> list[str]:
 )
 def _help(options: argparse.Namespace) -> None:
     """Shows a page of the documentation, on a terminal through $PAGER."""
-    known = pages()
+    names = pages()
     name = options.page.removeprefix("docs/").removesuffix(".md")
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
         raise UsageError(
             f"there is no page {name!r}"
             + (f"; did you mean {near[0]!r}?" if near else "")

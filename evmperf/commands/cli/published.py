@@ -50,13 +50,13 @@ def _published(options: argparse.Namespace) -> None:
     if not options.case:
         _rows(options, [_release(entry) for entry in mine])
         return
-    found = record.search(mine, options.case)
-    if not found:
+    figures = record.search(mine, options.case)
+    if not figures:
         raise _no_case(mine, options.case)
     if options.csv or options.json:
-        _rows(options, [_figure(one) for series in found.values() for one in series])
+        _rows(options, [_figure(one) for series in figures.values() for one in series])
         return
-    for (os, benchmark, case, metric), series in found.items():
+    for (os, benchmark, case, metric), series in figures.items():
         words = record.size(case) or case
         print(f"{mine[0].board} {os} {benchmark} {words} {metric} ({series[0].value.unit}):")
         print("  " + ", ".join(f"{_said(one.entry)} {one.value.mean:g}" for one in series))
@@ -76,22 +76,24 @@ def _of(board: str, os: str = "") -> list[Entry]:
 
 
 def _no_board(given: str, os: str) -> UsageError:
-    if there := {entry.os for entry in _of(_named(given))}:
-        return UsageError(f"no published figures of {given} on {os!r}, only on {' and '.join(sorted(there))}")
-    known = sorted({entry.board for entry in record.entries()})
-    near = [board for board in known if meaning.plain(board).startswith(meaning.plain(given) or "-")]
+    if systems := {entry.os for entry in _of(_named(given))}:
+        return UsageError(
+            f"no published figures of {given} on {os!r}, only on {' and '.join(sorted(systems))}"
+        )
+    boards = sorted({entry.board for entry in record.entries()})
+    near = [board for board in boards if meaning.plain(board).startswith(meaning.plain(given) or "-")]
     if near:
         return UsageError(f"no published figures of {given!r}; is it {' or '.join(near)}?")
-    return UsageError(f"no published figures of {given!r}; known boards: {', '.join(known)}")
+    return UsageError(f"no published figures of {given!r}; known boards: {', '.join(boards)}")
 
 
 def _no_case(mine: Sequence[Entry], words: str) -> UsageError:
     """The benchmarks of a board, or the cases and metrics of the one that is named."""
-    there = [case for entry in mine for case in entry.cases]
-    named = [case for case in there if case.benchmark in words.lower().split()]
+    published_cases = [case for entry in mine for case in entry.cases]
+    named = [case for case in published_cases if case.benchmark in words.lower().split()]
     cases = {record.size(case.name) or case.name: None for case in named}
     metrics = {value.metric: None for case in named for value in case.values}
-    names = [*cases, *metrics] or sorted({case.benchmark for case in there})
+    names = [*cases, *metrics] or sorted({case.benchmark for case in published_cases})
     whose = named[0].benchmark if named else "it"
     return UsageError(f"no figure of {mine[0].board} is called {words!r}; {whose} has {', '.join(names)}")
 
@@ -102,18 +104,18 @@ def _said(entry: Entry) -> str:
 
 def _boards() -> list[dict[str, Any]]:
     rows = []
-    for board, known in sorted(record.boards(record.entries()).items()):
-        ordered = sorted(known, key=lambda entry: entry.place)
-        count = sum(entry.count for entry in known)
-        releases = len({(e.os, record.same_time(e.release)) for e in known})
+    for board, entries in sorted(record.boards(record.entries()).items()):
+        ordered = sorted(entries, key=lambda entry: entry.place)
+        count = sum(entry.count for entry in entries)
+        releases = len({(e.os, record.same_time(e.release)) for e in entries})
         first, last = ordered[0].release, ordered[-1].release
         rows.append({"board": board, "releases": releases, "first": first, "last": last, "figures": count})
     return rows
 
 
 def _release(entry: Entry) -> dict[str, Any]:
-    said = {"release": entry.release, "from_date": entry.dated, "os": entry.os, "date": entry.date}
-    return {**said, "figures": entry.count, "named": entry.printed, "guide": entry.guide}
+    columns = {"release": entry.release, "from_date": entry.dated, "os": entry.os, "date": entry.date}
+    return {**columns, "figures": entry.count, "named": entry.printed, "guide": entry.guide}
 
 
 def _impossible(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:

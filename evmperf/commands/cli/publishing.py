@@ -57,8 +57,8 @@ def _push(options: argparse.Namespace) -> None:
     there yet; a named run is sent as a whole.
     """
     runs = [run_folder(run, options.results) for run in options.run]
-    for said, problem in publishing.sent(options.results, runs):
-        print(said)
+    for sentence, problem in publishing.sent(options.results, runs):
+        print(sentence)
         if problem:
             tell(problem)
 
@@ -83,17 +83,17 @@ def _export(options: argparse.Namespace) -> None:
     file: Path = getattr(options, name)
     with sources.opened(options.source) as source:
         runs = {entry.run.id: entry for entry in source.runs()}
-        wanted = [among(given, runs, source) for given in options.run] or list(runs.values())
-        if not wanted:
+        chosen = [among(given, runs, source) for given in options.run] or list(runs.values())
+        if not chosen:
             raise UsageError(f"{source}: holds no runs")
         if name in exports.FORMATS:
-            whole = [(entry.run, entry.results()) for entry in wanted]
+            whole = [(entry.run, entry.results()) for entry in chosen]
             file.write_text(exports.FORMATS[name](whole), encoding="utf-8")
         else:
             from evmperf.publish.store import files, tables  # noqa: PLC0415  # DuckDB is slow to import
 
-            with tables.opened(source, tell) as there:
-                ids = ", ".join(files.text(entry.run.id) for entry in wanted)
+            with tables.opened(source, tell) as database:
+                ids = ", ".join(files.text(entry.run.id) for entry in chosen)
                 where = f" WHERE run IN ({ids})" if options.run else ""
-                tables.write(there, f"SELECT * FROM samples{where} ORDER BY ALL", file, name)
-    print(f"{file}: {counted(len(wanted), 'run')}")
+                tables.write(database, f"SELECT * FROM samples{where} ORDER BY ALL", file, name)
+    print(f"{file}: {counted(len(chosen), 'run')}")

@@ -148,25 +148,25 @@ def _sides(options: argparse.Namespace) -> Compare:
 )
 def _compare(options: argparse.Namespace) -> int:
     """Judge run B by run A."""
-    found = judging.compare(_sides(options))
-    _write(options, found)
-    return found.judgement.exit_status
+    conclusion = judging.compare(_sides(options))
+    _write(options, conclusion)
+    return conclusion.judgement.exit_status
 
 
-def _write(options: argparse.Namespace, found: judging.Conclusion) -> None:
+def _write(options: argparse.Namespace, conclusion: judging.Conclusion) -> None:
     """Write the verdicts, and print them unless a program reads the output, with what differs besides."""
     makers: dict[Path | None, Callable[[Judgement], str]] = {
-        options.json: functools.partial(formats.as_json, changed=found.differences),
+        options.json: functools.partial(formats.as_json, changed=conclusion.differences),
         options.junit: formats.as_junit,
-        options.markdown: functools.partial(formats.as_markdown, changed=found.differences),
+        options.markdown: functools.partial(formats.as_markdown, changed=conclusion.differences),
         options.openmetrics: formats.as_openmetrics,
     }
     here = makers.pop(Path("-"), None)
     for file, make in makers.items():
         if file:
-            file.write_text(make(found.judgement), encoding="utf-8")
-    text = formats.text(found.judgement, options.all, width()) + found.told
-    sys.stdout.write(here(found.judgement) if here else text)
+            file.write_text(make(conclusion.judgement), encoding="utf-8")
+    text = formats.text(conclusion.judgement, options.all, width()) + conclusion.told
+    sys.stdout.write(here(conclusion.judgement) if here else text)
 
 
 @command(
@@ -178,11 +178,11 @@ def _explain(options: argparse.Namespace) -> None:
     mitigations, tools, media; likely causes come first. With several runs per side, it lists only
     differences that all runs of a side share. The exit status is 0 whether anything differs or not.
     """
-    found = differences.between(*judging.sides(_sides(options)))
+    listed = differences.between(*judging.sides(_sides(options)))
     if options.json:
-        print(json.dumps([dataclasses.asdict(entry) for entry in found], indent=1))
+        print(json.dumps([dataclasses.asdict(entry) for entry in listed], indent=1))
     else:
-        print(differing.text(found, everything=options.all), end="")
+        print(differing.text(listed, everything=options.all), end="")
 
 
 def _accept(options: argparse.Namespace) -> None:

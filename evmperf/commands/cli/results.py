@@ -119,17 +119,17 @@ def _history(options: argparse.Namespace) -> None:
             _measured(source, options.board, options.last)
             return
         benchmark = catalogue.benchmark(options.benchmark)
-        there = measured(source.runs(options.board)[-options.last :], benchmark.name, options.case)
+        by_metric = measured(source.runs(options.board)[-options.last :], benchmark.name, options.case)
     metrics = [options.metric] if options.metric else [m.name for m in benchmark.metrics]
-    found = {metric: there[metric] for metric in metrics if metric in there}
-    if not found:
+    figures_of = {metric: by_metric[metric] for metric in metrics if metric in by_metric}
+    if not figures_of:
         case = f" {options.case}" if options.case else ""
         raise UsageError(
             f"{source}: the last {options.last} runs of {options.board!r} have no "
             f"{options.metric or 'figures'} of {benchmark.name}{case}; "
             f"`evmperf history {options.board}` lists what was measured"
         )
-    for metric, figures in found.items():
+    for metric, figures in figures_of.items():
         cases: dict[str, list[Measured]] = defaultdict(list)
         for figure in figures:
             cases[figure.case].append(figure)

@@ -47,19 +47,19 @@ def _query(options: argparse.Namespace) -> int:
     from evmperf.publish.store import tables  # noqa: PLC0415  # DuckDB is an extra
 
     def work(out: TextIO) -> int:
-        answer = tables.ask(there, options.question)
+        answer = tables.ask(database, options.question)
         _write(out, answer.columns, answer.rows, "json" if options.json else "csv" if options.csv else "")
         return ExitStatus.OK if answer.rows else ExitStatus.NOTHING
 
-    with sources.opened(options.source) as source, tables.opened(source, tell) as there:
+    with sources.opened(options.source) as source, tables.opened(source, tell) as database:
         return limited(work, sys.stdout, options.timeout, tables.MOST_BYTES)
 
 
 def _write(out: TextIO, names: Sequence[str], rows: Sequence[tuple[Any, ...]], form: str) -> None:
     """Write an answer as "json", as "csv", or as a table for people ("")."""
     if form == "json":
-        found = [dict(zip(names, row, strict=True)) for row in rows]
-        print(json.dumps(found, indent=1, default=str, ensure_ascii=False), file=out)
+        objects = [dict(zip(names, row, strict=True)) for row in rows]
+        print(json.dumps(objects, indent=1, default=str, ensure_ascii=False), file=out)
     elif form == "csv":
         csv.writer(out, lineterminator="\n").writerows([names, *rows])
     else:
