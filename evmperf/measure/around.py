@@ -1,6 +1,7 @@
 """Looking at the board around cases."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 
 from evmperf.boards.board import Board
@@ -13,19 +14,23 @@ from evmperf.model.state import State
 
 _GRAIN_S = 0.02
 """How far off the difference of two uptimes is at most: the kernel prints hundredths."""
+LOOK, STATE = "look", "state"
+"""Labels of the step that writes a look's text, and, before the driver's name, of a look."""
 
 
 class Around:
     """Looks at the board, and at its tester where it has a part, before and after each case; the look
     after one is the look before the next.
 
-    A look that fails costs no case: the state says why it is missing.
+    A look that fails costs no case: the state says why it is missing. `late_s` is how late a time of
+    `clock` is at most, that of a log of another host.
     """
 
-    def __init__(self, board: Board, steps: Steps, clock: Clock) -> None:
+    def __init__(self, board: Board, steps: Steps, clock: Clock, late_s: float = 0.0) -> None:
         self._board = board
         self._steps = steps
         self._clock = clock
+        self._late_s = late_s
         self._shell: Shell | None = None
         self._there: set[str] = set()
         self._first = BoardLook()
@@ -73,9 +78,9 @@ class Around:
             if self._driver not in self._there:
                 text = shlex.quote(look.script(self._board, self._driver))
                 # Apart from the look: until it is there, nobody knows when the clock was read.
-                self._steps.run(shell, f"printf %s {text} >{there}", look.SECONDS, quiet=True, label="look")
+                self._steps.run(shell, f"printf %s {text} >{there}", look.SECONDS, quiet=True, label=LOOK)
             began = self._clock.monotonic()
-            done = self._steps.run(shell, f". {there}", look.SECONDS, label="state")
+            done = self._steps.run(shell, f". {there}", look.SECONDS, label=f"{STATE} {self._driver}")
         except ToolError as error:
             self._missing = str(error)
             return None
@@ -87,13 +92,17 @@ class Around:
             log=self._log[self._driver],
             # The same work each time: what it takes tells how fast the whole machine is.
             shown={**found.shown, "look_ms": round(done.busy_s * 1000)},
-            counters={**found.counters, **(hostload.counters() if self._board.is_virtual else {})},
-            earliest_s=began,
+            counters={**found.counters, **self._host()},
+            earliest_s=began - self._late_s,
             latest_s=self._clock.monotonic(),
         )
         if self._first.uptime_s is None:
             self._first = found
         return self._with_tester(found)
+
+    def _host(self) -> Mapping[str, int]:
+        """What this host left to a virtual EVM that it runs."""
+        return hostload.counters() if self._board.is_virtual and not self._late_s else {}
 
     def _with_tester(self, found: BoardLook) -> BoardLook:
         text = look.script_beside(self._board, self._driver) if self._tester else ""

@@ -37,7 +37,8 @@ class Runner:
 
     A tool's failure ends its case; a board's failure ends its case and power-cycles the board.
     After more failed boots in a case than the board file allows, the board counts as broken and
-    the rest is skipped. LabError ends the run after the results are on disk.
+    the rest is skipped. LabError ends the run after the results are on disk. `late_s` is how late a
+    time of `clock` is at most: of a log that is replayed, 0 for a board that is here.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Runner:
         variation: Variation | None = None,
         repeats: Repeats | None = None,
         looks: bool = False,
+        late_s: float = 0.0,
         tool: str = "",
     ) -> None:
         self.bench = bench
@@ -65,6 +67,7 @@ class Runner:
         self._has_booted = False
         self._steps = steps
         self._clock = clock
+        self._late_s = late_s
         self._tools = sorted(set(tools))
         self._release = release
         self._variation = variation or Variation()
@@ -77,7 +80,7 @@ class Runner:
         self._tester: Shell | None = None
         self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
         self._executions = Executions(clock)
-        self._around = Around(bench.board, steps, clock) if looks else None
+        self._around = Around(bench.board, steps, clock, late_s) if looks else None
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case and append it to the spool.
@@ -112,7 +115,7 @@ class Runner:
             self._record_boots()
         result = progress.result(self.profile, started_ns, self._clock.monotonic() - began)
         self.spool.append(result)
-        if self._around:
+        if self._around and not self._late_s:
             # The highest share of processes that run or wait, a minute's mean, per processor.
             load, facts = round(os.getloadavg()[0] / (os.cpu_count() or 1), 2), self.spool.run.facts
             facts.host_load = max(load, facts.host_load or 0.0)
@@ -148,7 +151,8 @@ class Runner:
             progress.judge(self._beyond_bus(progress))
             return
         declared = benchmark.declared_steps(self.bench.board, progress.case, self.profile)
-        again = not any(map(benchmark.shared_key, declared))
+        # A log has each case once.
+        again = not self._late_s and not any(map(benchmark.shared_key, declared))
         while True:
             tester = (self._beside(), self._tester_folder) if benchmark.tester_tools else None
             around.before(self.linux(), benchmark.driver, tester)
@@ -385,7 +389,7 @@ class Runner:
         run.release = self._release or board_release or provenance.release(facts, output.files)
         self.spool.save()
         there = (shell, facts, self._steps, self._clock, self.profile)
-        if self._around and (control := varied.control_measured(*there)):
+        if self._around and (control := varied.control_measured(*there, timed=not self._late_s)):
             self.spool.append(control)
 
     def _record_boots(self) -> None:

@@ -42,8 +42,12 @@ def check(variation: Variation, command_line: str) -> None:
             )
 
 
-def control_measured(shell: Shell, facts: Facts, steps: Steps, clock: Clock, profile: str) -> Result | None:
-    """Measure it in a board's Linux; None on a machine without a loop. Raises BoardError or LabError."""
+def control_measured(
+    shell: Shell, facts: Facts, steps: Steps, clock: Clock, profile: str, *, timed: bool
+) -> Result | None:
+    """Measure it in a board's Linux, and how long the step took unless `timed` is off; None on a machine
+    without a loop. Raises BoardError or LabError.
+    """
     text = loop.script(facts.machine)
     if not text:
         return None
@@ -53,7 +57,7 @@ def control_measured(shell: Shell, facts: Facts, steps: Steps, clock: Clock, pro
         output = steps.run(shell, text, 120, label=control.NAME)
         took_s = clock.monotonic() - began
         found = [[Reading(control.LOOP.name, ms)] for ms in loop.loop_ms(output.files.get(loop.LOOP, ""))]
-        found[0].append(Reading(control.STEP.name, took_s))
+        found[0] += [Reading(control.STEP.name, took_s)] if timed else []
         if (idle := loop.celsius(output.files.get(loop.TEMPERATURES, ""))) is not None:
             found[0].append(Reading(control.IDLE.name, idle))
         for repetition, readings in enumerate(found):

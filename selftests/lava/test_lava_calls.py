@@ -60,7 +60,7 @@ def called(*words):
         (["submit", "virtual", "--import"], "--import needs --wait"),
         (["submit", "virtual"], f"no LAVA server: set {URL_VARIABLE}"),
         (["wait", "twelve"], "'twelve' is not a job"),
-        (["verdict", "12x"], "'12x' is not a job"),
+        (["wait", "12x"], "'12x' is not a job"),
         (["import", "no-such-log.yaml"], "'no-such-log.yaml' is not a job"),
         (["wait", "12", "--identity", "lab"], "has no identity 'lab'"),
     ],

@@ -68,6 +68,31 @@ def test_every_sample_comes_through_the_desks_parsers(outputs, tmp_path):
     assert (done.folder / first.raw[0]).read_text() == "10\n"
 
 
+def test_each_case_has_its_looks(outputs, tmp_path):
+    done = imported(lava_jobs.log(outputs("plain or unlucky or together"), END), tmp_path)
+    states = {(result.benchmark, result.case): result.state for result in done.results}
+    assert states["together", "6"] is None  # shares the execution of the other
+    first, second = states["plain", "1"], states["plain", "2"]
+    assert first.shown["cpu.online"] == second.shown["cpu.online"]
+    assert first.counted["shell.write_bytes"] >= len("10\n")  # of the job's shell, not of a step's own
+    assert second.clock[0] < 1 < second.clock[1]
+    # The case that failed has its looks, too.
+    assert states["unlucky", "13"].seconds > 0
+    assert states["together", "5"].seconds > 0
+    assert done.run.facts.host_load is None
+
+
+def test_a_look_that_is_damaged_costs_no_case(outputs, tmp_path):
+    lines = outputs("plain").splitlines()
+    looks = [line for line in lines if line.startswith("@evmperf begin") and " state " in line]
+    assert len(looks) == 3 * joblog.COPIES
+    # All copies of the look between the cases.
+    kept = "\n".join(line for line in lines if line not in looks[joblog.COPIES : 2 * joblog.COPIES])
+    done = imported(lava_jobs.log(kept, END), tmp_path)
+    assert done.measured
+    assert [values(result)[0][1] for result in done.results] == [10, 20]
+
+
 def test_lavas_own_script_reports_every_case(outputs):
     text = outputs("plain or unlucky")
     assert "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=plain.1 RESULT=pass>" in text

@@ -12,14 +12,17 @@ import pytest
 import yaml
 from evmperf_virtual import lavalab as labs
 
+from evmperf.benchmarks import control
+from evmperf.benchmarks.tools.control import RUNS
 from evmperf.boards import board as boards
-from evmperf.commands.app import lavajobs
+from evmperf.commands.app import lavajobs, why
+from evmperf.commands.app.requests import Why
 from evmperf.commands.cli import main as cli
 from evmperf.commands.lava import joblog, render, selection
 from evmperf.commands.lava.render import JOBS
 from evmperf.commands.lava.selection import JobKind
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
-from evmperf.measure.runs.spool import read_results, read_run
+from evmperf.measure.runs.spool import read_results, read_run, results_in
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
 from selftests.support.spools import cases_of
@@ -100,10 +103,13 @@ def test_a_native_job_is_run_judged_and_read_once(lab, server, results, capsys) 
         assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 0
     assert "already read before" in capsys.readouterr().out
     (folder,) = results.iterdir()
-    measured = read_results(folder)
+    measured = cases_of(folder)
     chosen = selection.select(BOARD, JobKind.NATIVE, "quick", KEYWORD)
     assert [(r.benchmark, r.case) for r in measured] == [(b.name, c.label) for b, c in chosen.cases]
     assert all(result.status == "measured" for result in measured)
+    assert all(result.state.shown["queue.scheduler"] and not result.state.missing for result in measured)
+    (loop,) = (r for r in results_in(folder) if r.benchmark == control.NAME)
+    assert len(loop.values(control.LOOP.name)) == RUNS
     run = read_run(folder)
     assert run.facts.uboot.startswith("U-Boot 20")
     assert run.facts.lava_job == {"number": number, "server": lab.url, "device": "virtual-01"}
@@ -122,7 +128,7 @@ def test_what_the_server_refuses_is_said(lab, server, monkeypatch, tmp_path, cap
         return capsys.readouterr().err
 
     assert "Problem with submitted job data" in said("submit", str(file))
-    assert "has no job 4711" in said("verdict", "4711")
+    assert "has no job 4711" in said("wait", "4711")
     assert "has no job 4711" in said("import", "4711", "--results", str(tmp_path / "r"))
     monkeypatch.setenv(TOKEN_VARIABLE, "0123expired")
     text = said("submit", "virtual", "-k", KEYWORD)
@@ -164,6 +170,24 @@ def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsy
         measured[way] = cases_of(run.parent)
     assert [identity(r) for r in measured["native"]] == [identity(r) for r in measured["desk"]]
     assert [identity(r) for r in measured["host"]] == [identity(r) for r in measured["desk"]]
+
+
+@long
+def test_why_names_what_a_job_met(lab, server, tmp_path) -> None:
+    folders = []
+    # No child of the job's shell, whose work is the case's.
+    for fault in ("true", "( (while :; do :; done) >/dev/null 2>&1 & )"):
+        data = yaml.safe_load(definition(keyword="emmc_raw_fio_1g"))
+        data["actions"][-1]["test"]["definitions"][0]["repository"]["run"]["steps"].insert(1, fault)
+        (number,) = server.submit(yaml.safe_dump(data, sort_keys=False))
+        assert finished(server, number).health == "Complete"
+        results = tmp_path / str(number)
+        assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 0
+        folders += results.iterdir()
+    well, ill = folders
+    answers = why.explain(Why(folder=str(ill), case="emmc_raw_fio_1g", against=str(well))).answers
+    causes = {cause.rule for answer in answers for cause in (*answer.causes, *answer.read)}
+    assert "beside" in causes
 
 
 @long
@@ -240,6 +264,6 @@ def test_boot_times_are_read_from_the_log(lab, results) -> None:
     words = ["--kind", "boot", "-k", "boot_time", "--wait", "--import", "--results", str(results)]
     assert cli.main(["lava", "submit", "virtual", *words]) == 0
     (folder,) = results.iterdir()
-    for result in read_results(folder):
+    for result in cases_of(folder):
         assert result.status == "measured"
         assert len(result.values("boot_time")) == 3

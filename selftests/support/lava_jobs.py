@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -100,11 +101,16 @@ def run(board, lava_shell: Path, folder: Path, keyword: str) -> str:
 
 
 def log(output: str, *more: dict[str, object]) -> str:
-    """A job's log whose board printed this, and then what `more` says."""
-    entries = [{"lvl": "target", "msg": line} for line in output.splitlines()]
+    """A job's log whose board printed this, and then what `more` says: a line a millisecond, each step's
+    output when it ended by the board's clock.
+    """
+    entries: list[dict[str, object]] = [{"lvl": "target", "msg": line} for line in output.splitlines()]
     entries += [{"lvl": "results", "msg": message} for message in more]
-    return "".join(f"- {json.dumps({'dt': _moment(n), **entry})}\n" for n, entry in enumerate(entries))
-
-
-def _moment(number: int) -> str:
-    return (BEGAN + timedelta(milliseconds=number)).replace(tzinfo=None).isoformat()
+    moment, booted, text = BEGAN, 0.0, ""
+    for entry, after in zip(entries, [*entries[1:], {}], strict=True):
+        moment += timedelta(milliseconds=1)
+        if ended := re.match(r"step \d+ ([\d.]+) ([\d.]+)", str(after.get("msg"))):
+            booted = booted or float(ended[1])
+            moment = max(moment, BEGAN + timedelta(seconds=float(ended[2]) - booted))
+        text += f"- {json.dumps({'dt': moment.replace(tzinfo=None).isoformat(), **entry})}\n"
+    return text

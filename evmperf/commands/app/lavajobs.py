@@ -68,12 +68,6 @@ def follow(request: Follow, hear: Hear) -> Judged:
     return judge(server, server.wait(request.job, request.timeout_s, tell), request.board)
 
 
-def ended(request: Follow, _: Hear) -> Judged:
-    """Judge a job that has ended; raises UsageError for one that has not."""
-    server = connect(request.identity)
-    return judge(server, _finished(server, request.job), request.board)
-
-
 def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:
     """Compare the cases that a finished job reported with those that it should have: LAVA calls a job
     Complete even when they failed. Raises UsageError for a job that evmperf did not make.
@@ -116,7 +110,9 @@ def read(request: Import, _: Hear) -> Imported:
         return _read(text, header, source, request)
     number = job_number(request.job)
     server = connect(request.identity)
-    job = _finished(server, number)
+    job = server.job(number)
+    if not job.finished:
+        raise UsageError(f"job {number} is still {job.state}: wait for it with `evmperf lava wait {number}`")
     defined = _header(job)
     source = importing.LogSource(
         f"job {job.id}", job.id, server.url, job.device, request.run_kind, request.facts
@@ -176,10 +172,3 @@ def _failure(server: LavaServer, job: LavaJob) -> EvmperfError | None:
         return joblog.failure(joblog.parse(server.log(job.id), f"job {job.id}"))
     except LabError as error:
         return error
-
-
-def _finished(server: LavaServer, number: int) -> LavaJob:
-    job = server.job(number)
-    if not job.finished:
-        raise UsageError(f"job {number} is still {job.state}: wait for it with `evmperf lava wait {number}`")
-    return job

@@ -66,7 +66,7 @@ group(
 
   evmperf lava render am64x -k emmc --kind native > job.yaml
   evmperf lava submit am64x -k emmc --kind native --wait --import
-  evmperf lava verdict 1234
+  evmperf lava wait 1234
 
 The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN, else lavacli's default identity, else the
 lab that `make lava-lab` has started on this machine. docs/lava.md says more.
@@ -108,18 +108,12 @@ def _follow(options: argparse.Namespace) -> Follow:
     return requested(Follow, options, job=job_number(options.job), timeout_s=options.timeout)
 
 
-@command("lava wait", *_SERVER, _NUMBER, _FILE)
+@command("lava wait", *_SERVER, _NUMBER, _FILE, listed="follow a job to its end, and judge it")
 def _wait(options: argparse.Namespace) -> int:
-    """follow a job to its end"""
-    return _judge(lavajobs.follow(_follow(options), _tell))
-
-
-@command("lava verdict", *_SERVER, _NUMBER, _FILE, listed="the outcome of a job")
-def _verdict(options: argparse.Namespace) -> int:
     """Exit status: 0 complete, and every planned case passed; 1 something failed;
     3 LAVA or the lab failed.
     """
-    return _judge(lavajobs.ended(_follow(options), _tell))
+    return _judge(lavajobs.follow(_follow(options), _tell))
 
 
 @command("lava cancel", *_SERVER, _NUMBER)

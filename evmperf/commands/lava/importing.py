@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, control
 from evmperf.boards.board import Board
 from evmperf.commands.lava import joblog, replay
 from evmperf.commands.lava.render import HEADER_SCHEMA, JobConsole, cycles
@@ -135,7 +135,16 @@ def _replay(
     bench = replay.LogBench(board, boots, arguments, clock, failure)
     run = spool.run
     steps, what = replay.LoggedSteps(blocks, clock, failure), (selection.profile, selection.tools)
-    runner = Runner(bench, spool, *what, run.release, steps=steps, clock=clock)
+    runner = Runner(
+        bench,
+        spool,
+        *what,
+        run.release,
+        steps=steps,
+        clock=clock,
+        looks=control.NAME in blocks,  # not in those of earlier versions
+        late_s=replay.STAMP_NS / 1e9,
+    )
     cut = None
     try:
         for benchmark, case in selection.cases:

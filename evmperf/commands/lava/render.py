@@ -13,14 +13,18 @@ import jinja2
 import requests
 import yaml
 
+from evmperf.benchmarks import control
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import CleanUp, Prepare
+from evmperf.benchmarks.tools import control as loop
 from evmperf.boards import prompts
 from evmperf.boards.board import Board
 from evmperf.boards.images import PARTS, WHOLE, role
 from evmperf.commands.lava import joblog
 from evmperf.commands.lava.selection import SUITE, JobKind, NativeStep, Selection, case_name, steps_of
 from evmperf.measure import provenance, shellstep
+from evmperf.measure.around import STATE
+from evmperf.measure.state import look
 from evmperf.model import places
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Case
@@ -52,6 +56,9 @@ _QUESTIONS = {
 """What of a header an image says of itself: in words, and as a question to the board's shell."""
 
 _FACTS_S = 60.0
+_CONTROL_S = 120.0
+_MACHINE = "aarch64"
+"""Of a board whose file names none: all K3."""
 _WAIT = "30m"
 """How long a job on the lab's Labgrid host waits for a board that somebody else holds."""
 _END = "EVMPERF_END"
@@ -212,13 +219,23 @@ def _steps(board: Board, selection: Selection, request: JobRequest, header: dict
         prologue(header),
         _heredoc(f"evm_step {provenance.LABEL}", provenance.script(selection.tools), _FACTS_S),
     ]
+    if text := loop.script(board.options.desk.machine or _MACHINE):
+        steps.append(_heredoc(f"evm_step {control.NAME}", text, _CONTROL_S))
     if request.kind is JobKind.BOOT:
         return steps
     steps += identified(header)
+    there: list[str] = []
     for benchmark, case in selection.cases:
+        driver = benchmark.driver
+        seen = f"evm_look {driver} {joblog.checksum(driver)} {look.SECONDS:.0f}"
+        before = [] if driver in there else [_written(f"look_{driver}", look.script(board, driver))]
+        # The look after a case is the one before the next, as at a desk.
+        before += [] if there[-1:] == [driver] else [seen]
+        there.append(driver)
         calls = steps_of(benchmark, board, case, selection.profile)
         lines = (_call(step, benchmark.label(case, step)) for step in calls)
-        steps.append("\n".join(["evm_begin", *lines, f"evm_end {shlex.quote(case_name(benchmark, case))}"]))
+        end = f"evm_end {shlex.quote(case_name(benchmark, case))}"
+        steps.append("\n".join([*before, "evm_begin", *lines, end, seen]))
     return steps
 
 
@@ -247,6 +264,7 @@ def prologue(header: Mapping[str, str]) -> str:
         "prologue.sh.jinja2",
         folder=places.STEP_FOLDER,
         wrapper=shellstep.wrapper().rstrip("\n"),
+        state=STATE,
         copies=" ".join(str(n + 1) for n in range(joblog.COPIES)),
         hung=joblog.HUNG,
         **joblog.RAISED,
@@ -277,12 +295,20 @@ def _call(step: NativeStep, label: str) -> str:
 
 
 def _heredoc(call: str, command: str, timeout_s: float) -> str:
+    return f"{call} {joblog.checksum(command)} {timeout_s:.0f} {_here(call, command)}"
+
+
+def _written(name: str, text: str) -> str:
+    return f"cat >$F/{name} {_here(name, text)}"
+
+
+def _here(call: str, command: str) -> str:
     if re.search(rf"^{_END}$", command, re.MULTILINE):
         raise UsageError(f"the step {call} has a line {_END}, which would end it in a LAVA job")
     if re.search(r"--cmd|--shell", command) and re.search(r"\$\d", command):
         # LAVA 2023.01 puts a backslash before the arguments of such a text (TestRunnerAction).
         raise UsageError(f"the step {call} has --cmd or --shell beside $1, which LAVA changes")
-    return f"{call} {joblog.checksum(command)} {timeout_s:.0f} <<'{_END}'\n{command}\n{_END}"
+    return f"<<'{_END}'\n{command}\n{_END}"
 
 
 def definition_header(definition: str) -> dict[str, str] | None:

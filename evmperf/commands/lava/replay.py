@@ -13,11 +13,12 @@ from evmperf.commands.lava import joblog
 from evmperf.commands.lava.joblog import LogEntry
 from evmperf.commands.lava.render import JobConsole
 from evmperf.measure import shellstep
+from evmperf.measure.around import LOOK, STATE
 from evmperf.measure.bench import Shell, ShellReply, StepOutput
 from evmperf.model.errors import BoardError, EvmperfError, LabError, RefusedOutput, ToolError
 from evmperf.model.records import BootMark
 
-_STAMP_NS = 150_000_000
+STAMP_NS = 150_000_000
 """Stated error of LAVA's stamps in ns: its dispatcher stamps whole lines, without priority."""
 
 _RESET = re.compile(r"start: (\d+)\.\S* reset-device")
@@ -77,14 +78,20 @@ class LoggedSteps:
         """What the step of that label left. Raises RefusedOutput for what the log does not hold
         whole, ToolError for a step that hung, and the job's own failure for a step after it.
         """
+        if label == LOOK:  # the job's own steps have written it
+            return StepOutput(0, {}, 0.0, 1)
         block = self._blocks.get(label)
+        if label.startswith(STATE):
+            # A case that failed had its look too: the next one in the log's time counts.
+            looks = (one for name, one in self._blocks.items() if name.startswith(f"{label} "))
+            block = next((one for one in looks if one.time_ns > self._clock.now_ns), None)
         if block is None:
             if self._failure:
                 raise self._failure
             raise RefusedOutput(f"{label}: the log has no complete copy of its output")
-        if label in self._read:
+        if block.label in self._read:
             raise RefusedOutput(f"{label}: a LAVA job runs this step only once")
-        self._read.add(label)
+        self._read.add(block.label)
         self._clock.now_ns = max(self._clock.now_ns, block.time_ns)
         if block.copies[0].startswith(joblog.HUNG):
             raise ToolError(f"`{command[:80]}` did not end within {timeout_s:g} s: it was ended")
@@ -116,6 +123,7 @@ class LogBench:
         self._cycles = [(cycles[action], boot) for action, boot in boots if action < len(cycles)]
         self._others = [boot for action, boot in boots if action >= len(cycles)]
         self._seen: list[ObservedBoot] = []
+        self._shell = _LoggedShell()
         self._clock = clock
         self._failure = failure
 
@@ -123,7 +131,7 @@ class LogBench:
         """The shell that the job's steps ran in."""
         self._seen += self._others
         self._others = []
-        return _LoggedShell()
+        return self._shell
 
     def uboot(self) -> NoReturn:
         """Not in a LAVA job, as tester and meter; raises LabError."""
@@ -205,7 +213,7 @@ def _boot(cycle: _Cycle, arguments: str, prompt: str) -> ObservedBoot:
     asked = (prompt, _EARLIER.get(prompt))
     seen = [time_ns for pattern, time_ns in cycle.matched if pattern in asked]
     if seen and Phase.STARTING_KERNEL in marks:
-        marks[Phase.PROMPT] = BootMark(Phase.PROMPT, seen[0], seen[0], _STAMP_NS / 1e9, prompt)
+        marks[Phase.PROMPT] = BootMark(Phase.PROMPT, seen[0], seen[0], STAMP_NS / 1e9, prompt)
     begin = records[0].wall_ns
     end = marks[Phase.PROMPT].wall_ns if Phase.PROMPT in marks else records[-1].wall_ns
     error = None if Phase.PROMPT in marks else BoardError("no prompt came")
@@ -222,4 +230,4 @@ def _boot(cycle: _Cycle, arguments: str, prompt: str) -> ObservedBoot:
 
 
 def _record(time_ns: int, kind: str, text: str) -> ConsoleRecord:
-    return ConsoleRecord(time_ns, time_ns, kind, text.encode(), _STAMP_NS)
+    return ConsoleRecord(time_ns, time_ns, kind, text.encode(), STAMP_NS)

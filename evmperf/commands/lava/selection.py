@@ -2,7 +2,7 @@
 
 import enum
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jinja2
 
@@ -10,6 +10,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import OWN_TOOL, Benchmark, Place
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep, Where
 from evmperf.boards.board import Board
+from evmperf.measure.state import look
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Case
 
@@ -84,7 +85,8 @@ def _rows(benchmark: Benchmark, board: Board, profile: str) -> list[Case]:
 def steps_of(benchmark: Benchmark, board: Board, case: Case, profile: str) -> list[NativeStep]:
     """The steps of a case that a native job can run; a benchmark with others is not in it."""
     return [
-        step
+        # The look after the case says how its file system was mounted.
+        replace(step, command=f"{look.MOUNTED}{step.command}") if isinstance(step, CleanUp) else step
         for step in benchmark.declared_steps(board, case, profile)
         if not isinstance(step, SearchStep) and step.where is Where.BOARD
     ]

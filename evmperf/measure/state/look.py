@@ -119,7 +119,9 @@ def script_beside(board: Board, driver: str) -> str:
 
 def _read(files: str, kernel: str = "@", logged: str = "/dev/null") -> str:
     log = f'-v "kernel={kernel}" -v "logged={logged}"'
-    return f'awk -v "ours=(2|$$|$PPID)" -v shell=$PPID {log} {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
+    # LAVA's test shell runs each step in a process of its own, and says its number.
+    whose = 'S=${EVM_SHELL:-$PPID}; awk -v "ours=(2|$$|$PPID|$S)" -v shell=$S'
+    return f'{whose} {log} {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
 
 
 MOUNTED = (
