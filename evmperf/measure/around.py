@@ -110,7 +110,7 @@ class Around:
             return found
         shell, folder = self._tester
         try:
-            files = self._steps.run(shell, text, look.SECONDS, folder=folder, label="state").files
+            files = self._steps.run(shell, text, look.SECONDS, folder=folder, label=STATE).files
         except ToolError as error:
             self._missing = str(error)
             return found

@@ -262,6 +262,8 @@ class Runner:
                 progress.check(readings)
                 if start := boot_readings.condition(boot):
                     progress.conditions["counted_from"] = start
+                if off_s := boot_readings.off_s(boot):
+                    progress.conditions["off_s"] = min(off_s, progress.conditions.get("off_s", off_s))
             except LabError:
                 raise
             except boot_readings.LateStamp as error:

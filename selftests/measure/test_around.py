@@ -8,6 +8,7 @@ import pytest
 from evmperf.benchmarks.benchmark import Place
 from evmperf.benchmarks.step import Measure
 from evmperf.measure import shellstep
+from evmperf.measure.around import STATE
 from evmperf.measure.bench import ShellReply
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool
@@ -30,7 +31,7 @@ class Steps:
     install = staticmethod(shellstep.install)
 
     def run(self, shell, command, timeout_s, **given):
-        if given.get("label") != "state":
+        if not given.get("label", "").startswith(STATE):
             return shellstep.run(shell, command, timeout_s, **given)
         act = self.acts.pop(0) if self.acts else None
         if isinstance(act, Exception):

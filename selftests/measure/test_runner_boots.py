@@ -1,6 +1,7 @@
 """Boot times through the runner: failed, late and missing boots among good ones."""
 
 import platform
+from dataclasses import replace
 
 import pytest
 
@@ -36,6 +37,12 @@ def test_boots_give_one_sample_each(lab):
     boots = boot_records(runner)
     assert len(boots) == 5
     assert read_run(runner.spool.folder).facts.uboot.startswith("U-Boot 2025.01")
+
+
+def test_the_shortest_time_without_power_is_a_condition(lab):
+    off = (replace(good_boot(), started_ns=-round(seconds * 1e9)) for seconds in (3.04, 2.51))
+    runner = lab(boots=[*off, good_boot()], repeats=Repeats(boots=3))
+    assert runner.measure(BOOTS, CASE).conditions["off_s"] == 2.5
 
 
 def test_boots_that_were_asked_for_go_before_the_profiles(lab):

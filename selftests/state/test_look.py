@@ -22,6 +22,7 @@ TREE = {
     "proc/stat": "cpu  10 0 20 900 5 0 1 0 0 0\ncpu0 1 1\nintr 777 0 0\nctxt 4242\nbtime 1\n",
     "proc/meminfo": "MemTotal: 1000 kB\nMemAvailable:     812340 kB\n",
     "proc/77/stat": "77 (kworker/0:1) I 2 0 0 0 -1 0 0 0 0 0 900 900 0 0 20 0 1 0 9 0 0\n",
+    "proc/78/stat": "78 (ksmd) S 2 0 0 0 -1 0 0 0 0 0 60 900 0 0 25 5 1 0 9 0 0\n",
     "proc/312/stat": "312 (odd) name (x)) R 1 0 0 0 -1 0 0 0 0 0 700 41 0 0 20 0 1 0 9 0 0\n",
     "proc/313/stat": "313 (idle-one) S 1 0 0 0 -1 0 0 0 0 0 3 1 0 0 20 0 1 0 9 0 0\n",
     "sys/devices/system/cpu/cpufreq/policy0/scaling_governor": "ondemand\n",
@@ -131,7 +132,7 @@ def test_an_emmc_says_what_matters_and_no_more(said):
         "cpu.policy0.time_in_state.800000": 2000,
         "mmc.err_stats.Data_CRC_Errors": 2,
     }
-    assert found.ticks == {("312", "odd) name (x)"): 741}
+    assert found.ticks == {("312", "odd) name (x)"): 741, ("78", "ksmd"): 960}
 
 
 def test_the_shell_that_looks_is_no_other_work(tmp_path):
@@ -157,6 +158,7 @@ def test_the_kernels_lines_of_a_driver_are_said_once(said, tmp_path):
         "[    1.9] mmc0: new HS200 MMC card",
         "[    2.5] usb 1-1: new device",
         "[    3.1] mmc0: error -110",
+        "[    3.2] mmc1: error -110 whilst initialising SD card",
     )
     (tmp_path / "bin/dmesg").write_text(
         "#!/bin/sh\ncat <<E\n" + "\n".join(f"<6>{x}" for x in lines) + "\nE\n"
@@ -173,8 +175,12 @@ def test_the_kernels_lines_of_a_driver_are_said_once(said, tmp_path):
         "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
     }
     script = look.script(fake_board(tmp_path / "again.yaml", "boot", "emmc", **options), "emmc")
+    for root in ("/proc", "/sys"):
+        script = script.replace(f"{root}/", f"{tmp_path}{root}/")
     subprocess.run(["sh", "-c", script], env=environment, check=True)
-    assert look.parse((tmp_path / look.FILE).read_text()).log == ("[    3.1] mmc0: error -110",)
+    # Of the host of the case's disk, and new since.
+    text = (tmp_path / look.FILE).read_text().replace(str(tmp_path), "")
+    assert look.parse(text).log == ("[    3.1] mmc0: error -110",)
 
 
 TICKS = {"shell.own_ticks": 0, "shell.thread_ticks": 0}
@@ -311,6 +317,8 @@ def test_a_port_says_how_it_paces_interrupts_and_what_holds_it_back(said, tmp_pa
             "-a) printf 'RX:\\t\\ton\\n';; "
             "-k) printf 'rx-checksumming: on [fixed]\\ntcp-segmentation-offload: on\\n'; "
             "printf '\\ttx-tcp6-segmentation: on\\ngeneric-segmentation-offload: off [requested on]\\n';; "
+            "-g) printf 'Ring:\\nPre-set maximums:\\nRX:\\t256\\nRX Mini:\\tn/a\\nTX:\\t256\\n'; "
+            "printf 'Current hardware settings:\\nRX:\\t16\\nRX Mini:\\tn/a\\nTX:\\t64\\n';; "
             "-S) printf '     Rx CRC Errors: 2\\n     rx_dropped: 0\\n';; esac"
         ),
         "tc": (
@@ -335,6 +343,8 @@ def test_a_port_says_how_it_paces_interrupts_and_what_holds_it_back(said, tmp_pa
         "ethtool-c.Adaptive_RX": "on  TX: off",
         "ethtool-c.rx-usecs": 3,
         "ethtool-a.RX": "on",
+        "ethtool-g.RX": 16,
+        "ethtool-g.TX": 64,
         "tc": "qdisc tbf 8001: root refcnt 2 rate 100Mbit",
         "tc_part": "fq 8002: parent :1 maxrate 1Mbit",
         "tc_filters": 2,

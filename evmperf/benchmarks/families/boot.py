@@ -90,6 +90,12 @@ def condition(boot: ObservedBoot) -> str:
     return f"{start or 'Starting kernel'} of {boot.warm}" if boot.warm else start
 
 
+def off_s(boot: ObservedBoot) -> float:
+    """Seconds without power before a cold boot, the switch's own included; 0 where nobody knows."""
+    on = boot.marks.get(Phase.POWER_ON)
+    return max(round((on.wall_ns - boot.started_ns) / 1e9, 1), 0.0) if on and not boot.warm else 0.0
+
+
 def _start(marks: Mapping[Phase, BootMark]) -> Phase:
     """Where a boot time begins: without U-Boot (falcon mode, MCU+ SBL), at the kernel's first line."""
     if Phase.STARTING_KERNEL in marks:

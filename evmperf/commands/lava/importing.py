@@ -13,7 +13,7 @@ from evmperf.commands.lava.render import HEADER_SCHEMA, JobConsole, cycles
 from evmperf.commands.lava.selection import JobKind, Selection, steps_of
 from evmperf.measure import provenance
 from evmperf.measure.runner import Runner
-from evmperf.measure.runs.spool import Spool, new_folder, read_results, read_run
+from evmperf.measure.runs.spool import Spool, new_folder, read_run, results_in
 from evmperf.model import ended
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
@@ -153,6 +153,7 @@ def _replay(
         if error is not failure:
             raise  # not the job's lab but ours: the disk
         cut = (Ending.LAB, "The lab is broken", str(error))
-    end = ended.of(board.name, read_results(spool.folder), len(selection.cases), cut)
+    measured = [one for one in results_in(spool.folder) if one.benchmark != control.NAME]
+    end = ended.of(board.name, measured, len(selection.cases), cut)
     run.exit_status, run.ending, run.outcome = end.status, end.ending, end.sentence
     spool.save()

@@ -57,6 +57,7 @@ _SETTINGS: dict[str, Rank | None] = {
     r"queue\.write_cache": partial(_is, "write back"),
     r"ufs\.rate": partial(_is, "HS_RATE_B"),
     r"queue\.scheduler|disk\.(?:model|firmware_rev)|card\.(?:name|fwrev)|ufs\.mode": None,
+    r"(?:tester\.)?ethtool-g\..*": _numbers,
     r"usb\.(?:.*\.)?interface|(?:tester\.)?(?:ethtool-[ca]\..*|tc)": None,
     r"cpu\.isolated|sched_rt_runtime_us|.*current_clocksource|(?:crypto|display|alsa)\..*": None,
     r"(?:tester\.)?sysctl\.(?!.*conntrack_count).*|mounted": None,

@@ -10,6 +10,7 @@ from typing import Any
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
 from evmperf.measure import shellstep
+from evmperf.measure.around import STATE
 from evmperf.measure.bench import StepOutput
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool
@@ -32,7 +33,7 @@ class Timed:
         """See `evmperf.measure.shellstep`."""
         began = time.perf_counter()
         output = shellstep.run(*given, **named)
-        if named.get("label") == "state":
+        if named.get("label", "").startswith(STATE):
             self.looked_s.append(time.perf_counter() - began)
         return output
 
