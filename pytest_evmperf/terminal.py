@@ -81,8 +81,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if session.person.asking:
             return ""
         passed = time.monotonic() - began
-        over = passed - expected
-        taken = f"{_clock(passed)} of {_clock(expected)}" if over < 0 else f"over its time by {_clock(over)}"
+        over = int(passed) - int(expected)
+        taken = f"{_clock(passed)} of {_clock(expected)}" if over <= 0 else f"over its time by {_clock(over)}"
         return f"{'':{width * 2 + 4}}{taken}: {session.activity}"
 
     ticker = Ticker(sign)

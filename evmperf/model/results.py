@@ -97,6 +97,8 @@ REPEAT = "repeat"
 """The condition of a result that says how often its case was measured, if that was requested."""
 MARKS = "marks"
 """The condition of a result with notes for readers of its figures."""
+OTHER_LOAD = "other load: "
+"""How a mark of processes beside a case begins."""
 
 
 @dataclass(frozen=True)

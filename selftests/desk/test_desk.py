@@ -117,6 +117,8 @@ def test_a_host_without_a_board_says_so_in_a_sentence(monkeypatch, find):
         ("\r\nroot@am64xx-evm:~# ", "Linux"),
         ("\r\n~ # ", "Linux"),
         ("\x1b[?2004hroot@board:/tmp# ", "Linux"),
+        ("\r\n(initramfs) ", "rescue"),
+        ("\r\nswitch_root:/# ", "rescue"),
         ("\r\n=> ", "U-Boot"),
         ("\r\n#> ", "U-Boot"),
         ("\r\nPassword: ", "password"),

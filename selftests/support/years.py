@@ -49,7 +49,8 @@ def write(
         levels = {}
         for name, case, metrics in wanted:
             for metric in metrics:
-                level = (1 if metric.unit == Unit.PERCENT else 20) * (1 + 49 * generator.random())
+                scale = {Unit.PERCENT: 1.0, Unit.SECOND: 0.1}.get(metric.unit, 20.0)
+                level = scale * (1 + 49 * generator.random())
                 at = int(generator.integers(20, max(21, nights - 12)))
                 moves = generator.random() < changed
                 factor = float(generator.choice([0.8, 0.9, 1.1])) if moves else 1.0

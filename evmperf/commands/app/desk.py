@@ -296,16 +296,19 @@ def _voice(request: FindBoard, hear: Hear) -> Voice:
     for trouble in troubles:
         hear(Remark(sentence=trouble))
     for voice in voices:
-        what = f"{voice.talks} at {voice.baud} baud" if voice.talks else "nothing"
+        talks = {"text": "output without a prompt", "rescue": "a rescue shell"}.get(voice.talks, voice.talks)
+        what = f"{talks} at {voice.baud} baud" if talks else "nothing"
         usb = f" ({voice.port.usb})" if voice.port.usb else ""
         hear(Remark(sentence=f"{voice.port.path}{usb}: {what}"))
-    talking = [voice for voice in voices if voice.talks]
+    prompts = [voice for voice in voices if voice.talks not in ("", "text")]
+    talking = prompts or [voice for voice in voices if voice.talks]
     if not talking:
         if troubles and not voices:
             raise LabError(troubles[0])
         raise NoBoard(
-            "no board answers on these ports: is it switched on, and has it started Linux or "
-            "U-Boot? Some boards have several consoles; a silent one may be another UART"
+            "no board answers on these ports: is it switched on, and has it started Linux or U-Boot? A Linux "
+            "without a login on its console is silent, too (serial-getty@TTY). Some boards have several "
+            "consoles; a silent one may be another UART"
         )
     if len(talking) > 1:
         names = " and ".join(voice.port.path for voice in talking)
@@ -318,6 +321,16 @@ def _voice(request: FindBoard, hear: Hear) -> Voice:
             )
         hear(Remark(sentence="booting Linux"))
         voice = identity.booted(voice)
+    if voice.talks == "text":
+        raise UsageError(
+            f"{voice.port.path}: the board is on and gives no login: wait until it has booted; a Linux whose "
+            f"console has none needs `systemctl enable --now serial-getty@TTY` there"
+        )
+    if voice.talks == "rescue":
+        raise UsageError(
+            f"{voice.port.path}: a rescue shell answers, because the root file system was not mounted: look "
+            f"at `cat /proc/cmdline` (root=) and `ls /dev/mmcblk*` there, and boot again"
+        )
     return voice
 
 

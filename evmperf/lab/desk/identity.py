@@ -218,7 +218,7 @@ def _over_serial(
 def booted(voice: Voice) -> Voice:
     """Have U-Boot boot Linux; raises UsageError when no login comes."""
     with PortLine(voice.port.path, voice.baud) as line:
-        said = line.ask("boot\n", re.compile(r"login: \Z|\n[^\n]{0,40}# \Z"), _BOOT_S)
+        said = line.ask("boot\n", re.compile(r"login: \Z|\n(?:[^\n]{0,40}#|\(initramfs\)) \Z"), _BOOT_S)
     return Voice(voice.port, heard(said), said, voice.baud)
 
 

@@ -25,11 +25,14 @@ _KEEP = 8192
 _VT100 = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 _TALKS = (
     ("U-Boot", re.compile(r"(?:^|\n)[^\n]{0,24}(?:=>|#>|U-Boot>) ?\Z")),
+    ("rescue", re.compile(r"(?:^|\n)(?:\(initramfs\)|(?:dracut|switch_root|emergency):[^\s#]*#) ?\Z")),
     ("login", re.compile(r"(?:^|\n)(?:[^\s:]+ )?login: ?\Z")),
     ("password", re.compile(r"assword[^\n:]{0,40}: ?\Z")),
     ("Linux", re.compile(r"(?:^|\n)[\x20-\x7e]{0,80}[#$] ?\Z")),
 )
 """How the end of what was said tells what talks; the first that fits."""
+_TEXT = re.compile(r"[\x20-\x7e\s]{80}")
+"""What no other baud rate looks like."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,9 @@ class Port:
 
 @dataclass(frozen=True)
 class Voice:
-    """What talks on a port: `U-Boot`, `login`, `password`, `Linux` or ""; what it said; the baud rate."""
+    """What talks on a port (`U-Boot`, `rescue`, `login`, `password`, `Linux`, `text` without a prompt, ""),
+    what it said, and the baud rate.
+    """
 
     port: Port
     talks: str
@@ -97,6 +102,9 @@ def listen(ports: Iterable[Port]) -> tuple[list[Voice], list[str]]:
                     if talks := heard(said[port]):
                         found[port] = Voice(port, talks, said[port], rate)
                 silent = [port for port in silent if not found[port].talks]
+            for port in silent:
+                if _TEXT.search(_VT100.sub("", said[port])):
+                    found[port] = Voice(port, "text", said[port], rate)
     return list(found.values()), troubles
 
 

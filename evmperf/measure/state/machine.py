@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from evmperf.measure.state.finding import Finding, cpus
+from evmperf.model.results import OTHER_LOAD
 from evmperf.model.state import State
 from evmperf.model.units import MEBIBYTE
 
@@ -150,7 +151,7 @@ def _beside(state: State, ours: Collection[str]) -> Iterator[Finding]:
         share = used_s / state.seconds if state.seconds else 0.0
         if used_s >= _BESIDE_S and share > _BESIDE and _name(process) not in ours:
             size = 1 / (1 - share) if share < _STARVED else 0.0
-            reason = f"other load: {process}, with what it started, took {share:.0%} of a CPU"
+            reason = f"{OTHER_LOAD}{process}, with what it started, took {share:.0%} of a CPU"
             yield Finding("beside", reason, size=size, whole=True)
 
 
@@ -165,7 +166,7 @@ def _ended(state: State, ours: Collection[str]) -> Iterator[Finding]:
     forks, share = counted.get("forks", 0) / seconds, used / seconds
     if used >= _BESIDE_S and share > _ENDED and forks > _FORKS:
         reason = (
-            f"other load: {counted['forks']} processes began during the case ({forks:.0f} a second), and "
+            f"{OTHER_LOAD}{counted['forks']} processes began during the case ({forks:.0f} a second), and "
             f"those that ended and are not the case's took {share:.0%} of a CPU"
         )
         size = 1 / (1 - share) if share < _STARVED else 0.0

@@ -14,10 +14,11 @@ from evmperf.model import anytime
 from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.outlets import line
 from evmperf.model.records import VerdictRecord
-from evmperf.model.results import MARKS, REPEAT, Result, Status
+from evmperf.model.results import MARKS, OTHER_LOAD, REPEAT, Result, Status
 from evmperf.model.stats import brief, outliers_text
-from evmperf.model.units import readable
+from evmperf.model.units import counted, readable
 from evmperf.model.verdict import Outcome
+from evmperf.publish.pages.look import natural
 from evmperf.publish.report.columns import Column, table
 from evmperf.publish.report.summary import ShownChange, beside, earlier
 
@@ -93,7 +94,7 @@ def _table(
     heads = [head(benchmark, name, unit) for name, (unit, _) in scales.items()]
     notes = Notes()
     rows = []
-    for result in results:
+    for result in sorted(results, key=lambda one: natural(one.case)):
         cells = []
         for name in names:
             figure = known.get(Key(benchmark, result.case, name))
@@ -172,14 +173,16 @@ def _noted(result: Result) -> list[str]:
 
 
 class Notes:
-    """Notes of rows: those that differ in numbers alone have one letter, and the largest of them is said."""
+    """Notes of rows: those that differ in numbers alone, and all of other load, have one letter, and the
+    largest of them is said.
+    """
 
     def __init__(self) -> None:
         self._texts: dict[str, dict[str, set[str]]] = {}
 
     def letter(self, text: str, case: str) -> str:
         """The letter of a note at the row of a case."""
-        form = _NUMBER.sub("#", text)
+        form = OTHER_LOAD if text.startswith(OTHER_LOAD) else _NUMBER.sub("#", text)
         self._texts.setdefault(form, {}).setdefault(text, set()).add(case)
         number = [*self._texts].index(form)
         return _LETTERS[number] if number < len(_LETTERS) else "*"
@@ -190,15 +193,17 @@ class Notes:
         for number, texts in enumerate(self._texts.values()):
             *others, text = sorted(texts, key=_numbers)
             letter = _LETTERS[number] if number < len(_LETTERS) else "*"
+            kinds = len({_NUMBER.sub("#", one) for one in texts})
+            less = f"; {counted(kinds - 1, 'other')} less" if kinds > 1 else ""
             everywhere = rows > 1 and len(set().union(*texts.values())) == rows
             found.append(
-                (letter, f"{text}{' at most' if others else ''}{' (all rows)' if everywhere else ''}")
+                (letter, f"{text}{' at most' if others else ''}{less}{' (all rows)' if everywhere else ''}")
             )
         return tuple(found)
 
 
 def _numbers(text: str) -> list[float]:
-    return [float(number) for number in _NUMBER.findall(text)]
+    return [float(number) for number in reversed(_NUMBER.findall(text))]
 
 
 def figure_texts(result: Result) -> Iterator[tuple[str, str, str]]:
