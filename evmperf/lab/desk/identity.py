@@ -14,7 +14,9 @@ from evmperf.model.shelltext import ShellTexts
 _SHELL = ShellTexts(__file__)
 _PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
 _END = re.compile(r"evmperf-end")
-_LOGIN_S, _ANSWER_S, _BOOT_S = 20.0, 20.0, 240.0
+_LOGIN_S, _ANSWER_S = 20.0, 20.0
+_SILENT_S, _BOOT_S = 120.0, 1200.0
+"""How long a board that boots may be silent, and take."""
 _WORDS = 25
 """Programs that one line asks for."""
 _SSH_OPTIONS = ("-F", "none", "-o", "LogLevel=ERROR")
@@ -216,9 +218,11 @@ def _over_serial(
 
 
 def booted(voice: Voice) -> Voice:
-    """Have U-Boot boot Linux; raises UsageError when no login comes."""
+    """Have U-Boot boot Linux; raises UsageError when no login comes and it is silent."""
     with PortLine(voice.port.path, voice.baud) as line:
-        said = line.ask("boot\n", re.compile(r"login: \Z|\n(?:[^\n]{0,40}#|\(initramfs\)) \Z"), _BOOT_S)
+        said = line.ask(
+            "boot\n", re.compile(r"login: \Z|\n(?:[^\n]{0,40}#|\(initramfs\)) \Z"), _SILENT_S, most_s=_BOOT_S
+        )
     return Voice(voice.port, heard(said), said, voice.baud)
 
 

@@ -139,17 +139,24 @@ class PortLine:
         with self._named():
             self._serial.write(text.encode())
 
-    def ask(self, text: str, until: re.Pattern[str], within_s: float, *, secret: str = "") -> str:
-        """Type something or a `secret` line; returns what is said until that shows, or raises UsageError."""
+    def ask(
+        self, text: str, until: re.Pattern[str], within_s: float, *, secret: str = "", most_s: float = 0.0
+    ) -> str:
+        """Type something or a `secret` line; returns what is said until that shows. With `most_s` a board
+        that goes on talking may take so long. Raises UsageError.
+        """
         typed = Typed(secret.encode())
         self.send(f"{secret}\n" if secret else text)
-        said, deadline = "", time.monotonic() + within_s
+        said, began = "", time.monotonic()
+        deadline = began + within_s
         while not until.search(_VT100.sub("", said).replace("\r", "")):
             if time.monotonic() > deadline:
                 raise UsageError(f"{self.path}: no answer within {within_s:g} s; last output {said[-120:]!r}")
             time.sleep(0.02)
             with self._named():
                 news = typed.without(self._serial.read(_KEEP))
+            if news and most_s:
+                deadline = min(time.monotonic() + within_s, began + most_s)
             said = (said + news.decode("utf-8", "replace"))[-16 * _KEEP :]
         return _VT100.sub("", said).replace("\r", "")
 
