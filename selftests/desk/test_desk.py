@@ -76,7 +76,7 @@ def test_a_password_is_asked_for_and_kept_to_the_owner(make_board, find):
     board.password = "secret"
     with pytest.raises(PasswordWanted):
         find(ports=(board.path,))
-    with pytest.raises(UsageError, match="is the password right"):
+    with pytest.raises(UsageError, match="check the password"):
         find(ports=(board.path,), password="another")
     found = find(ports=(board.path,), password="secret")
     file = boards.Path(found.file)

@@ -208,7 +208,7 @@ def _over_serial(
             secret = typed[-1] if talks == "password" else ""
             said = line.ask(f"{typed[-1]}\n", _PROMPT, _LOGIN_S, secret=secret)
         else:
-            wrong = "is the password right?" if password in typed else "--user names another one"
+            wrong = "check the password" if password in typed else "--user names another one"
             raise UsageError(f"{voice.port.path}: the board refused the login of {user}: {wrong}")
         prompt = said.rpartition("\n")[2]
         said = ""
