@@ -41,7 +41,6 @@ def test_a_guide_of_quick_runs_states_their_own_parameters(tmp_path, capsys):
     assert "quick profile: size 16m (published: 1g), runtime_s 3 (published: 60)" in text
     assert "(1 boot cycles)" in text
     assert "20 boot cycles" not in text
-    assert "The files are of 1 GB" not in text
     assert "of 100 MB" not in text
 
 

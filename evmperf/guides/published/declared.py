@@ -96,11 +96,6 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """The catalogue's module, if there is one."""
         return catalogue.benchmarks().get(self.benchmark)
 
-    @property
-    def file(self) -> Path:
-        """The table's file."""
-        return FOLDER / f"{self.benchmark}.yaml"
-
     def metric(self, case: str, name: str) -> Metric | None:
         """The metric of one row: the catalogue's, or the declaration's own; None if unknown."""
         for known in self.of_rows.get(case.removesuffix(AGAIN), self.metrics):
