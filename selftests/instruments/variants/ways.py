@@ -179,9 +179,9 @@ def _file_system() -> Row:
     anew = _way("dd, each a new file", benchmark, case, reworded(r",notrunc", ""), repeats=2)
     figures = {
         "write_throughput": "eMMC ext4, writing 20 MiB in pieces of 102400",
-        "write_cpu_load": "its CPU load",
+        "write_cpu_load": "CPU load of writing",
     }
-    figures |= {"read_throughput": "reading that", "read_cpu_load": "its CPU load"}
+    figures |= {"read_throughput": "reading it cold", "read_cpu_load": "CPU load of reading"}
     others = (Way("filesystem_tests", theirs, case), anew)
     return Row("dd from memory, over the same file", figures, own, others)
 
