@@ -122,24 +122,6 @@ def test_samples_of_one_time_stay_apart(bucket, store, tmp_path):
     assert points(bucket, "sample") == 20
 
 
-def test_nothing_of_a_live_run_goes_out_before_its_release_is_known(bucket, store, tmp_path):
-    run = spools.a_run(ended_ns=0, os="", release="")
-    live = Spool(tmp_path, run)
-    live.hold()
-    live.append(spools.a_result(run, 0))
-    pusher = RunPush.of(store, live.folder)
-    assert pusher.send().points == 0
-    run.os, run.release = "Linux", "11.01"
-    live.save()
-    assert pusher.send().points == 3
-    live.append(spools.a_result(run, 1))
-    run.ended_ns = run.started_ns + 1
-    live.save()
-    assert pusher.send().complete
-    assert points(bucket, "run", release="11.01") == 1
-    assert points(bucket, "sample") == 4
-
-
 def test_a_killed_run_goes_out_as_it_is(bucket, store, tmp_path):
     run = spools.a_run(ended_ns=0, os="", outcome="")
     folder = spools.write(tmp_path, run, [spools.a_result(run, 0)])

@@ -13,7 +13,7 @@ import pytest
 from evmperf.measure.runs.spool import Spool
 from evmperf.publish.influx.client import Store, StoreError
 from evmperf.publish.influx.config import Config
-from evmperf.publish.influx.push import PushProgress, RunPush, Sender, waiting
+from evmperf.publish.influx.push import RunPush, begin, end, waiting
 from selftests.support import spools
 from selftests.support.influxd import ORG, TOKEN, points, running
 
@@ -128,105 +128,47 @@ def test_killed_in_the_middle_and_started_again(own_influxd, tmp_path):
     assert points(bucket, "run") == number
 
 
-class Live:
-    """A run that is being measured."""
-
-    def __init__(self, results, config, timeout_s=1.0, number=0):
-        self.run = spools.a_run(number, ended_ns=0)
-        self.spool = Spool(results, self.run)
-        self.spool.hold()
-        self.sender = Sender(config, self.spool.folder, timeout_s)
-        self.spool.on_change = self.sender.wake
-        self.number = 0
-
-    def measure(self, cases):
-        """Seconds that the slowest case took to get on the disk."""
-        slowest = 0.0
-        for _ in range(cases):
-            began = time.monotonic()
-            self.spool.append(spools.a_result(self.run, self.number))
-            slowest = max(slowest, time.monotonic() - began)
-            self.number += 1
-        return slowest
-
-    def end(self, wait_s=20.0):
-        self.run.ended_ns = self.run.started_ns + 10**12
-        self.spool.save()
-        return self.sender.finish(wait_s)
+def test_a_run_is_sent_when_it_has_ended_and_one_at_work_is_not(bucket, tmp_path):
+    run = spools.a_run()
+    live = Spool(tmp_path, run)
+    live.hold()
+    begin(bucket, live.folder)
+    live.append_all([spools.a_result(run, number) for number in range(5)])
+    assert not push(bucket, live.folder).complete
+    assert points(bucket, "result") == 0
+    live.release()
+    assert end(bucket, live.folder, 20) == f"InfluxDB {bucket.url}: 16 points sent."
+    assert (points(bucket, "result"), points(bucket, "run")) == (5, 1)
 
 
-def test_results_go_out_while_others_are_measured(bucket, tmp_path):
-    live = Live(tmp_path, bucket)
-    live.measure(3)
-    await_(lambda: points(bucket, "result") == 3)
-    live.measure(2)
-    assert live.end() == f"InfluxDB {bucket.url}: 16 points sent."
-    assert points(bucket, "result") == 5
-    assert points(bucket, "run") == 1
-
-
-def test_a_server_that_comes_back_during_the_run_gets_everything(own_influxd, tmp_path, monkeypatch):
-    monkeypatch.setattr("evmperf.publish.influx.push._RETRY_S", 0.1)
+def test_a_frozen_server_holds_up_the_end_for_its_time(own_influxd, tmp_path):
     bucket = own_influxd.bucket()
-    live = Live(tmp_path, bucket)
-    live.measure(3)
-    await_(lambda: points(bucket, "result") == 3)
-    own_influxd.stop()
-    live.measure(4)
-    await_(lambda: live.sender.problem)
-    own_influxd.start()
-    live.measure(2)
-    assert "points sent" in live.end()
-    assert points(bucket, "result") == 9
-    assert points(bucket, "sample") == 18
-
-
-def await_(happened):
-    deadline = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def test_a_frozen_server_holds_up_neither_measuring_nor_the_end(own_influxd, tmp_path):
-    bucket = own_influxd.bucket()
+    folder = a_folder(tmp_path)
+    begin(bucket, folder)
     own_influxd.signal(signal.SIGSTOP)
-    live = Live(tmp_path, bucket, timeout_s=30)
-    assert live.measure(20) < 5  # the server is given 30 s
     began = time.monotonic()
-    said = live.end(wait_s=1)
+    assert "Nothing is lost" in end(bucket, folder, 1)
     assert time.monotonic() - began < 10
-    assert "still sending after 1 s" in said
-    assert "Nothing is lost" in said
     own_influxd.signal(signal.SIGCONT)
-    assert push(bucket, live.spool.folder).complete
-    assert points(bucket, "sample") == 40
+    assert push(bucket, folder).complete
+    assert points(bucket, "sample") == 2 * CASES
 
 
-def test_what_waits_goes_out_with_the_next_run(own_influxd, tmp_path):
+def test_what_waits_goes_out_with_the_next_run_and_a_damaged_one_is_passed_over(own_influxd, tmp_path):
     bucket = own_influxd.bucket()
+    first = a_folder(tmp_path, cases=3)
+    damaged, next_one = (
+        spools.write(tmp_path, run, [spools.a_result(run)]) for run in map(spools.a_run, (1, 2))
+    )
+    for folder in (first, damaged):
+        begin(bucket, folder)
     own_influxd.stop()
-    first = Live(tmp_path, bucket)
-    first.measure(3)
-    assert "cannot be reached" in first.end()
-    first.spool.release()
+    assert "cannot be reached" in end(bucket, first, 20)
     own_influxd.start()
-    second_run = spools.a_run(1)
-    spools.write(tmp_path, second_run, [spools.a_result(second_run)])
-    assert waiting(tmp_path, bucket.key, begun=True) == [first.spool.folder]
-    sender = Sender(bucket, tmp_path / second_run.id)
-    assert sender.finish(20) == f"InfluxDB {bucket.url}: 4 points sent."
+    (damaged / "run.json").write_text("{")
+    assert end(bucket, next_one, 20) == f"InfluxDB {bucket.url}: 4 points sent."
     assert points(bucket, "sample") == 3 * 2 + 2
     assert points(bucket, "run") == 2
-
-
-def test_a_damaged_older_run_does_not_stop_the_new_one(bucket, tmp_path):
-    old = a_folder(tmp_path)
-    PushProgress().save(old, bucket.key)
-    (old / "run.json").write_text("{")
-    live = Live(tmp_path, bucket, number=1)
-    live.measure(1)
-    assert "sent" in live.end()
 
 
 def test_the_token_is_in_no_text_of_the_settings():

@@ -286,7 +286,7 @@ def _address(request: FindBoard) -> SshAddress:
 
 def _voice(request: FindBoard, hear: Hear) -> Voice:
     """The console: the port on which a board talks; raises UsageError."""
-    there = [Port(path) for path in request.ports] or ports.usb_ports()
+    there = [Port(str(Path(path).absolute())) for path in request.ports] or ports.usb_ports()
     if not there:
         raise NoBoard(
             "no board found: this machine has no USB serial port; plug in the console's cable, or for a "

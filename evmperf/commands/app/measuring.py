@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from evmperf.lab.bench import LabgridBench
     from evmperf.measure.bench import Shell
     from evmperf.measure.runner import Runner
-    from evmperf.publish.influx.push import Sender
 
 _SEND_AT_MOST_S = 20.0
 """How long the end of a session waits for InfluxDB."""
@@ -107,7 +106,6 @@ class MeasuringSession:
         self._spool: Spool | None = None
         self._runner: Runner | None = None
         self._started_bench: Any = None
-        self._sender: Sender | None = None
 
     def unsupported(self, benchmark: Benchmark, case: Case) -> str:
         """Why a case is not measured in this session, "" if it is."""
@@ -190,10 +188,9 @@ class MeasuringSession:
         self._spool = spool = Spool(self.folder.parent, self.run)
         spool.hold()
         if self._influx:
-            from evmperf.publish.influx.push import Sender  # noqa: PLC0415  # for those who have one
+            from evmperf.publish.influx import push  # noqa: PLC0415  # for those who have one
 
-            self._sender = Sender(self._influx, self.folder)
-            spool.on_change = self._sender.wake
+            push.begin(self._influx, self.folder)
         self._start_virtual(progress)
         assert self.claim is not None
         self.bench = LabgridBench(target, self.board, self._variation, self.claim.check, self.person)
@@ -320,9 +317,11 @@ class MeasuringSession:
             except LabError as error:
                 self.lab_failure = self.lab_failure or str(error)
             self._spool.release()
-        if self._sender:
+        if self._influx and self._spool and not self.signals.hurried:
+            from evmperf.publish.influx import push  # noqa: PLC0415  # for those who have one
+
             with self.signals.skippable():
-                self.sent = self._sender.finish(0.0 if self.signals.hurried else _SEND_AT_MOST_S)
+                self.sent = push.end(self._influx, self.folder, _SEND_AT_MOST_S)
 
     def write_report(self) -> None:
         """Write the page of the run, if there is a run; raises LabError when the disk is full."""

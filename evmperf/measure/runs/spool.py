@@ -20,7 +20,7 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
@@ -76,8 +76,6 @@ class Spool:
         with _writing(self.folder, _FREE):
             (self.folder / "raw").mkdir(parents=True)
         self._held: BinaryIO | None = None
-        self.on_change: Callable[[], None] = lambda: None
-        """Called when something more is safe on the disk; must return at once."""
         sync(results)
         self.save()
 
@@ -103,7 +101,6 @@ class Spool:
         text = msgspec.json.format(_encoded(_RUN, self.run.to_dict()), indent=1)
         with _writing(self.folder, _FREE):
             _replace(self.folder / "run.json", text + b"\n")
-        self.on_change()
 
     def append(self, record: SpoolRecord) -> None:
         """Append one record and wait until it is on the disk; all of it or nothing."""
@@ -112,7 +109,6 @@ class Spool:
     def append_all(self, records: Iterable[SpoolRecord]) -> None:
         """Append records as one write and wait until they are on the disk; all or nothing."""
         append_records(self.folder, records)
-        self.on_change()
 
     def keep_raw(self, name: str, text: str) -> str:
         """Keep a raw output; returns its name. Raises RefusedOutput for a name outside `raw/`."""

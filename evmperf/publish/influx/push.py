@@ -1,18 +1,17 @@
-"""Sending runs: what is on the disk and not yet in the database, as often as one likes; a run that is
-measured in a thread of its own, so that no measurement ever waits for a server.
+"""Sending runs: what is on the disk and not yet in the database, as often as one likes; no run at work, as no
+measurement waits for a server or shares the network with one.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import threading
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
@@ -26,8 +25,6 @@ from evmperf.publish.influx.lines import Lines, Totals
 
 _BATCH_LINES = 5000
 """Points in one request: InfluxData's advice for good throughput."""
-_RETRY_S = 30.0
-"""How long a server that failed is left alone during a run."""
 
 STATE = "influx.json"
 """File in a run's folder: what was sent where. Without it everything is sent again."""
@@ -97,6 +94,30 @@ def send_if_named(folder: Path) -> str:
         return str(error)
 
 
+def begin(config: Config, folder: Path) -> None:
+    """Have a run that is killed sent by the end of a later one. Raises LabError."""
+    (progress(folder).get(config.key) or PushProgress()).save(folder, config.key)
+
+
+def end(config: Config, folder: Path, within_s: float) -> str:
+    """Send a run that has ended, then earlier ones that began here and wait, for about so long; returns how
+    it went, a sentence.
+    """
+    until = time.monotonic() + within_s
+    try:
+        with Store(config, within_s) as store:
+            own = RunPush.of(store, folder).send()
+            for older in waiting(folder.parent, config.key, begun=True):
+                # A damaged run is `evmperf push`'s to complain about.
+                with contextlib.suppress(UsageError, FileNotFoundError):
+                    if time.monotonic() < until:
+                        RunPush.of(store, older).send()
+    except EvmperfError as error:
+        return f"{error}. Nothing is lost: `evmperf push` or the next run sends the waiting points."
+    refused = f", {own.refused} refused" if own.refused else ""
+    return f"InfluxDB {config.url}: {own.points} points sent{refused}."
+
+
 @dataclass
 class RunPush:
     """Sends one run into one bucket while it grows: points sent, points refused, and if it is complete."""
@@ -107,8 +128,6 @@ class RunPush:
     points: int = 0
     refused: int = 0
     complete: bool = False
-    _totals: Totals = field(default_factory=Totals)
-    _counted: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, store: Store, folder: Path, *, again: bool = False) -> RunPush:
@@ -124,46 +143,29 @@ class RunPush:
         return f"{self.folder / REFUSED}: {self.refused} points were refused by the server; the file says why"
 
     def send(self) -> RunPush:
-        """Send what is new; raises StoreError when the server takes nothing. Tags cannot change later, so a
-        run at work waits until its release and system are known.
-        """
-        live = spool.is_live(self.folder)
-        run = spool.read_run(self.folder)
-        ended = bool(run.ended_ns) or not live
-        if not ended and not run.os:
+        """Send what is new of a run that is not at work; raises StoreError when the server takes nothing."""
+        if spool.is_live(self.folder):
             return self
-        lines = Lines(run)
-        with ThreadPoolExecutor(1) as poster:
-            posted = None
-            # While one batch is on its way, the next is made.
-            for batch, reached in itertools.chain(self._batches(lines), [([], PushProgress())]):
-                if posted:
-                    self._done(*posted)
-                posted = (poster.submit(self.store.write, batch), batch, reached) if batch else None
-        if ended:
-            # Who finds the run finds its figures.
-            own = [lines.run(self._totals)]
-            self._count(own, self.store.write(own))
-            self.complete = self.progress.complete = True
+        lines, totals = Lines(spool.read_run(self.folder)), Totals()
+        for batch, reached in self._batches(lines, totals):
+            self._count(batch, self.store.write(batch))
+            self.progress.offset, self.progress.verdicts = reached.offset, reached.verdicts
             self.progress.save(self.folder, self.store.config.key)
+        # Who finds the run finds its figures.
+        own = [lines.run(totals)]
+        self._count(own, self.store.write(own))
+        self.complete = self.progress.complete = True
+        self.progress.save(self.folder, self.store.config.key)
         return self
 
-    def _done(self, future: Any, batch: list[str], reached: PushProgress) -> None:
-        self._count(batch, future.result())
-        self.progress.offset, self.progress.verdicts = reached.offset, reached.verdicts
-        self.progress.save(self.folder, self.store.config.key)
-
-    def _batches(self, lines: Lines) -> Iterator[tuple[list[str], PushProgress]]:
-        """Batches of lines, each with how far the run is with it."""
+    def _batches(self, lines: Lines, totals: Totals) -> Iterator[tuple[list[str], PushProgress]]:
+        """Batches of lines, each with how far the run is with it; counts all records."""
         batch: list[str] = []
         reached = replace(self.progress)
         for name, at in ((spool.RECORDS, "offset"), (spool.VERDICTS, "verdicts")):
-            sent, counted = getattr(self.progress, at), self._counted.get(name, 0)
-            # What was read but not taken by the server is read again, and counted once.
-            for offset, record in spool.records_from(self.folder, min(counted, sent), name):
-                if offset > counted:
-                    self._totals.add(record)
-                    self._counted[name] = offset
+            sent = getattr(self.progress, at)
+            for offset, record in spool.records_from(self.folder, 0, name):
+                totals.add(record)
                 if offset <= sent:
                     continue
                 # A record of many points may fill several batches; it is through with its last.
@@ -182,71 +184,3 @@ class RunPush:
         if refused:
             with (self.folder / REFUSED).open("a", encoding="utf-8") as file:
                 file.writelines(f"# {reason}\n{line}\n" for line, reason in refused)
-
-
-class Sender:
-    """Sends one run while it is measured, after earlier runs' waiting points, in a thread that reads the
-    disk: a failing server costs a retry, and the run nothing.
-    """
-
-    def __init__(self, config: Config, folder: Path, timeout_s: float = 20.0) -> None:
-        self.problem = ""
-        """Why the last attempt failed, "" when it did not."""
-        self._config = config
-        self._folder = folder
-        self._timeout_s = timeout_s
-        self._live: RunPush | None = None
-        self._something_new = threading.Event()
-        self._ending = threading.Event()
-        self._ended = threading.Event()
-        (progress(folder).get(config.key) or PushProgress()).save(folder, config.key)
-        threading.Thread(target=self._work, name="influx", daemon=True).start()
-
-    def wake(self) -> None:
-        """Something more is on the disk; returns at once."""
-        self._something_new.set()
-
-    def finish(self, wait_s: float) -> str:
-        """The run has ended: send the rest for at most so long; returns how it went, a sentence."""
-        self._ending.set()
-        self._something_new.set()
-        self._ended.wait(wait_s)
-        where = f"InfluxDB {self._config.url}"
-        if (live := self._live) and live.complete:
-            refused = f", {live.refused} refused" if live.refused else ""
-            return f"{where}: {live.points} points sent{refused}."
-        undone = "nothing to send" if self._ended.is_set() else f"still sending after {wait_s:g} s"
-        cause = self.problem or f"{where}: {undone}"
-        return f"{cause}. Nothing is lost: `evmperf push` or the next run sends the waiting points."
-
-    def _work(self) -> None:
-        try:
-            with Store(self._config, self._timeout_s) as store:
-                live = self._live = RunPush.of(store, self._folder)
-                older_sent = False
-                while not live.complete:
-                    self._something_new.wait()
-                    self._something_new.clear()
-                    last = self._ending.is_set()
-                    try:
-                        if not older_sent:
-                            self._send_older(store)
-                            older_sent = True
-                        live.send()
-                        self.problem = ""
-                    except EvmperfError as error:
-                        self.problem = str(error)
-                        # Lets `finish` through at once, and what is new meanwhile wait.
-                        self._ending.wait(_RETRY_S)
-                        self._something_new.set()
-                    if last:
-                        return
-        finally:
-            self._ended.set()
-
-    def _send_older(self, store: Store) -> None:
-        for folder in waiting(self._folder.parent, store.config.key, begun=True):
-            if folder != self._folder and not spool.is_live(folder):
-                # A damaged run is `evmperf push`'s to complain about.
-                with contextlib.suppress(UsageError, FileNotFoundError):
-                    RunPush.of(store, folder).send()
