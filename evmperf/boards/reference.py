@@ -12,9 +12,6 @@ from evmperf.boards import yamlfile
 from evmperf.boards.options import MAPPINGS, Options, Section
 from evmperf.boards.vocabulary import FEATURES
 
-BEGIN, END = "<!-- options: begin -->", "<!-- options: end -->"
-"""Between which lines the page has the table."""
-
 
 class Known(msgspec.Struct, frozen=True):
     """One option as declared: what YAML calls its type, and what it means."""
@@ -84,13 +81,6 @@ def _lines() -> Iterator[str]:
             more += ["required"] if option.required else []
             tail = f" ({'; '.join(more)})" if more else ""
             yield f"| | `{key}` ({option.yaml_type}) | {option.help}{tail} |"
-
-
-def page(text: str) -> str:
-    """The page with the table as it is now."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{table()}{END}{tail}"
 
 
 def schema() -> dict[str, Any]:

@@ -46,7 +46,7 @@ def test_killing_the_server_loses_nothing_and_doubles_nothing(
     # The report of pytest-html is there for those who ask, and tells no secret either.
     monkeypatch.setenv("PYTEST_ADDOPTS", f"--html={tmp_path}/pytest-report.html")
     session = measuring("uboot_emmc_raw or emmc_ext2")
-    session.wait_until(session.measured)
+    session.wait_until(lambda: len(session.measured()) >= 3)
     assert not [line for line in command_lines() if TOKEN in line]
     own_influxd.stop()
     assert session.wait() == 0, session.log.read_text()

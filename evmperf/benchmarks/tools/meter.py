@@ -19,7 +19,8 @@ Sweep = tuple[float, str, str, str]
 _OVERLOAD = 9e37
 """SCPI-99 (21.6.1, 7.2.1.4): 9.9E37 is infinity, 9.91E37 is "not a number"."""
 
-_ANSWER = re.compile(r"([+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?) (\w+)")
+_ANSWER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\d\.\d+[eE][+-]?\d+)) (\w+)")
+"""A number with an exponent has one digit before its point (IEEE 488.2, NR3, as meters print it)."""
 _VOLTS = {"V": 1.0, "mV": 1e-3}
 _AMPERES = {"A": 1.0, "mA": 1e-3}
 _WATTS = {"W": 1.0, "uW": 1e-6}
