@@ -129,21 +129,24 @@ def sides(folder: Path, against: WantedBaseline, source: RunSource, judgement: J
     those of runs.
     """
     worse = [v for v in judgement.verdicts if v.outcome is Outcome.WORSE]
-    if not worse or against.kind not in ("last", "run"):
+    if not (worse or judgement.perhaps_worse) or against.kind not in ("last", "run"):
         return Sides()
     if against.kind == "run":
         earlier = [_named(against.value, source)]
         first = 1
     else:
-        earlier = _earlier(read_run(folder), source)[-int(against.value) :]
+        earlier = _last(read_run(folder), against, source)
         names = [entry.run.id for entry in earlier]
-        goods = [v.alarm.good for v in worse if v.alarm]
-        first = min((names.index(good) + 1 for good in goods if good in names), default=len(names))
+        goods = [v.alarm.good for v in worse or judgement.perhaps_worse if v.alarm]
+        first = min((names.index(good) + 1 for good in goods if good in names), default=0)
     if not first:
         return Sides()
+    good = earlier[first - 1].run
+    if not worse:
+        return Sides(good)
     there = [_files(entry, folder) for entry in earlier]
-    before = [f for f in there[max(0, first - _BEFORE) : first] if f]
-    return Sides(earlier[first - 1].run, before, [*(f for f in there[first:] if f), folder])
+    before, after = there[max(0, first - _BEFORE) : first], there[first:][-_BEFORE:]
+    return Sides(good, [f for f in before if f], [*(f for f in after if f), folder])
 
 
 def _files(entry: StoredRun, beside: Path) -> Path | None:

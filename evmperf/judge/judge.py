@@ -268,12 +268,11 @@ _SUSPECTED = 1.5
 
 def _followed(row: JudgedSeries) -> Verdict | None:
     """The verdict on a figure with an open alarm; None for one without."""
-    if row.alarm is None or not row.alarm.is_open or row.alarm.since not in row.runs[:-1]:
+    if row.alarm is None or not row.alarm.is_open:
         return None
     value = row.verdict.value or 0.0
-    first = row.runs.index(row.alarm.since)
     good = (row.alarm.size > 0) is (row.verdict.better is Direction.HIGHER)
-    alarm = life.followed(row.alarm, life.Window([*row.values, value], row.runs, first), good)
+    alarm = life.followed(row.alarm, [*row.values, value], row.runs, good)
     verdict = replace(
         row.verdict,
         baseline=alarm.level,

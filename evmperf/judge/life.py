@@ -8,7 +8,6 @@ A. Wald, Sequential Analysis, 1947). A date moves only where another one explain
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -36,15 +35,6 @@ _MEDIAN_ERROR = 1.25 * 1.96
 """Of a median of normal values at 95 %, in standard errors of the mean."""
 
 
-@dataclass(frozen=True)
-class Window:
-    """Figures and runs of one metric, oldest first, tonight last; the alarm's first is at `first`."""
-
-    values: Sequence[float]
-    runs: Sequence[str]
-    first: int
-
-
 def opened(shift: Shift, runs: Sequence[str], state: AlarmState = AlarmState.OPEN) -> MetricAlarm:
     """The alarm of a shift; `runs` are those of the series, tonight's last."""
     place = max(len(runs) - shift.nights, 0)
@@ -65,21 +55,23 @@ def opened(shift: Shift, runs: Sequence[str], state: AlarmState = AlarmState.OPE
     )
 
 
-def followed(alarm: MetricAlarm, window: Window, better: bool) -> MetricAlarm:
-    """The alarm after tonight; `better` is whether it is of something better."""
-    away = [_away(value, alarm.level) for value in window.values[max(window.first - _BEFORE, 0) :]]
-    first = min(window.first, _BEFORE)
+def followed(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], better: bool) -> MetricAlarm:
+    """The alarm after tonight; `better` is whether it is of something better. `values` and `runs` are those
+    of the metric, oldest first, tonight last.
+    """
+    # Where the history begins later, all of it is since then.
+    known = alarm.since in runs
+    begin = runs.index(alarm.since) if known else 0
+    away = [_away(value, alarm.level) for value in values[max(begin - _BEFORE, 0) :]]
+    first = min(begin, _BEFORE)
     since, tonight = away[first:-1][-_NEWEST:], away[-1]
     lasting = statistics.median(since) if len(since) >= _LEAST else _plain(alarm.size)
-    side = math.copysign(1, lasting)
-    spread = alarm.spread
+    side, spread = math.copysign(1, lasting), alarm.spread
     # Beyond the old level is as far back as one can be.
     left = max(side * tonight, 0.0)
-    evidence = ((tonight - lasting) ** 2 - left**2) / (2 * spread**2)
-    if side * tonight < 0:
-        evidence = lasting**2 / (2 * spread**2)
+    evidence = ((left - abs(lasting)) ** 2 - left**2) / (2 * spread**2)
     doubt = max(alarm.doubt + max(min(evidence, _MOST_OF_A_NIGHT), -_MOST_OF_A_NIGHT), 0.0)
-    nights = len(window.values) - window.first
+    nights = len(values) - begin if known else alarm.nights + 1
     undecided = alarm.undecided + 1 if doubt else 0
     back = side * tonight <= max(_AT_LEVEL * spread, abs(lasting) / 3)
     if (doubt >= _OVER and back) or undecided >= _UNDECIDED:
@@ -97,10 +89,12 @@ def followed(alarm: MetricAlarm, window: Window, better: bool) -> MetricAlarm:
         doubt=doubt,
         undecided=undecided,
     )
-    return alarm if doubt or alarm.slow else _dated(alarm, window, away, first, size)
+    return _dated(alarm, runs, away, first, size) if known and not doubt and not alarm.slow else alarm
 
 
-def _dated(alarm: MetricAlarm, window: Window, away: Sequence[float], first: int, size: float) -> MetricAlarm:
+def _dated(
+    alarm: MetricAlarm, runs: Sequence[str], away: Sequence[float], first: int, size: float
+) -> MetricAlarm:
     """The alarm with another date, where that explains the nights much better."""
     limit = (_ODD * alarm.spread) ** 2
     before = [min(one**2, limit) for one in away]
@@ -111,8 +105,9 @@ def _dated(alarm: MetricAlarm, window: Window, away: Sequence[float], first: int
     best = min(costs, key=lambda place: costs[place])
     if costs[first] - costs[best] < 2 * _DATED_AGAIN * alarm.spread**2:
         return alarm
-    since = window.runs[window.first - first + best]
-    return replace(alarm, since=since, dated_before=alarm.since, nights=len(away) - best)
+    place = len(runs) - len(away) + best
+    since, good = runs[place], runs[max(place - 1, 0)]
+    return replace(alarm, since=since, good=good, dated_before=alarm.since, nights=len(away) - best)
 
 
 def _away(value: float, level: float) -> float:

@@ -199,12 +199,11 @@ class Track:
         if alarm is None or alarm.state is AlarmState.SUSPECTED:
             return
         self.alarm = alarm if alarm.is_open else None
-        if alarm.since in self.runs:
-            first = self.runs.index(alarm.since)
-            if alarm.state is AlarmState.RECOVERED and alarm.nights >= FEWEST:
-                self.keep([*range(first), len(self.runs) - 1])
-            elif alarm.state is AlarmState.LEVEL:
-                self.keep(range(first, len(self.runs)))
+        first = self.runs.index(alarm.since) if alarm.since in self.runs else 0
+        if alarm.state is AlarmState.RECOVERED and alarm.nights >= FEWEST:
+            self.keep([*range(first), len(self.runs) - 1])
+        elif alarm.state is AlarmState.LEVEL:
+            self.keep(range(first, len(self.runs)))
 
     def keep(self, places: Sequence[int]) -> None:
         """Forget all other nights."""

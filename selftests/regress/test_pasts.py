@@ -8,11 +8,11 @@ from msgspec import structs
 from evmperf.judge import accepted, against
 from evmperf.judge.against import judged, wanted
 from evmperf.measure.runs.history import SpoolFolder
-from evmperf.model.alarm import AlarmState
+from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
-from evmperf.model.verdict import Judgement, Outcome, Verdict
+from evmperf.model.verdict import Judgement, Outcome, Reason, Verdict
 from selftests.support import runs
 
 LOST = Key("emmc_ext4", "102400", "write_throughput")
@@ -73,11 +73,29 @@ def test_a_loss_stays_open_with_its_date_until_it_recovers(tmp_path):
     assert told[-1].alarm.nights == 34
     assert told[-1].alarm.good == "am64xx-hsevm-0019"
     assert "open for 34 nights" in told[-1].why
-    there, judgement, verdict = night(tmp_path, generator, 54)
+    there, judgement, verdict = night(tmp_path, generator, 54, 0.6)
+    # Older than the runs that `last:20` names, and yet what an A/B has as its good side.
+    around = against.sides(there, wanted("last:20"), SpoolFolder(tmp_path), judgement)
+    assert around.good.id == "am64xx-hsevm-0019"
+    # Where the runs before are gone, the loss is still there.
+    told = judged(there, wanted("last:10"), SpoolFolder(tmp_path)).verdicts
+    assert "open for 35 nights" in next(v.why for v in told if v.key == LOST)
+    there, judgement, verdict = night(tmp_path, generator, 55)
     assert (verdict.outcome, verdict.alarm.state) == (Outcome.SAME, AlarmState.RECOVERED)
     against.keep(there, judgement)
     # Its nights are no history: who was well before is not better now.
-    assert night(tmp_path, generator, 55)[2].outcome is Outcome.SAME
+    assert night(tmp_path, generator, 56)[2].outcome is Outcome.SAME
+
+
+def test_a_suspected_loss_is_checked_again_with_the_run_before_it(tmp_path):
+    runs.history(tmp_path, nights=6)
+    folder, good = (tmp_path / f"am64xx-hsevm-000{number}" for number in (5, 4))
+    alarm = MetricAlarm(AlarmState.SUSPECTED, folder.name, good=good.name, size=-0.3)
+    suspected = Verdict(LOST, Outcome.UNKNOWN, "MB/s", Direction.HIGHER, alarm=alarm, reason=Reason.SUSPECTED)
+    judgement = Judgement(folder.name, "am64xx-hsevm", "last:20", [suspected])
+    around = against.sides(folder, wanted("last:20"), SpoolFolder(tmp_path), judgement)
+    assert around.good.id == good.name
+    assert not around.after, "what else changed is said of what is decided"
 
 
 def test_an_accepted_change_is_said_once_and_held_no_more_against_the_run(tmp_path, monkeypatch):
