@@ -83,34 +83,10 @@ def _last(run: Run, against: WantedBaseline, source: RunSource) -> list[StoredRu
     return _earlier(run, source)[-(max(count, shift.LONGEST) if count >= _ALL_FROM else count) :]
 
 
-def calibrated(folder: Path, against: WantedBaseline, source: RunSource, level: float | None = None) -> str:
-    """How often the past nights of a board would have raised an alarm, in a sentence; raises
-    UsageError where that is not asked against earlier runs.
-    """
-    if against.kind != "last":
-        raise UsageError(f"--calibrate needs --against last:N, not {against}")
-    (subject,) = _subjects([folder])
-    run = subject.run
-    earlier = _last(run, against, source)
-    found = judge.replayed(subject, nights(earlier), level or shift.LEVEL)
-    if not found:
-        return f"{run.board}: too few nights to judge any of them by those before"
-    runs = [entry.run for entry in earlier]
-    counts = [len(causes(verdicts, runs)) for verdicts in found.values()]
-    moved = (Outcome.WORSE, Outcome.BETTER)
-    told = [verdict.outcome in moved for verdicts in found.values() for verdict in verdicts]
-    alarms = sum(map(bool, counts))
-    return (
-        f"{run.board}: of {len(counts)} past nights {alarms} ({alarms / len(counts):.0%}) would "
-        f"have raised an alarm, {sum(counts)} causes in all, at most {max(counts)} a night; "
-        f"{sum(told) / len(told):.2%} of verdicts. Real changes count, too"
-    )
-
-
 _ALL_FROM = 20
 """`last:N` from which on older runs count, too."""
 _BEFORE = 5
-"""Runs before a change that stand for how things were."""
+"""Runs before a change that stand for how things were, and of those since then the newest."""
 
 
 @dataclass(frozen=True)

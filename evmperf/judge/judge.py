@@ -190,25 +190,6 @@ def _caught_up(series: Sequence[JudgedSeries], level: float) -> list[JudgedSerie
     ]
 
 
-def replayed(
-    subject: Subject, history: Iterable[EarlierNight], level: float = shift.LEVEL, most: int = 30
-) -> dict[str, list[Verdict]]:
-    """The verdicts that the newest earlier runs would have had at their time, by run: an A/A."""
-    series, _ = _series(subject, history)
-    runs = list(dict.fromkeys(run for row in series for run in row.runs[:-1]))
-    found: dict[str, list[Verdict]] = {}
-    for run in sorted(runs, key=[r for row in series for r in row.runs].index)[-most:]:
-        then = []
-        for row in series:
-            at = row.runs.index(run) if run in row.runs else 0
-            if at >= shift.FEWEST:
-                verdict = replace(row.verdict, value=row.values[at])
-                then.append(JudgedSeries(verdict, row.values[:at], row.runs[: at + 1]))
-        if then:
-            found[run] = latest(then, level)
-    return found
-
-
 def _series(subject: Subject, history: Iterable[EarlierNight]) -> tuple[list[JudgedSeries], list[Verdict]]:
     """The metrics that have a history, and the verdicts of those that have none."""
     verdicts: list[Verdict] = []

@@ -291,17 +291,6 @@ def test_a_sparkline_goes_from_the_smallest_to_the_largest():
     assert sparkline([2, 2]) == "▁▁"
 
 
-def test_past_nights_are_judged_again_and_their_alarms_counted(nights, capsys, marks):
-    results = ["--results", str(nights["later"])]
-    command = ["check", nights["lost"].name, "--against", "last:40", "--calibrate", *results]
-    assert cli.main(command) == ExitStatus.OK
-    said = capsys.readouterr().out
-    assert "of 24 past nights" in said
-    assert "would have raised an alarm" in said
-    against = ["--against", "release:11.00", "--calibrate", *results]
-    assert cli.main(["check", nights["lost"].name, *against]) == ExitStatus.USAGE
-
-
 def test_what_began_in_one_night_is_one_cause_and_names_what_changed(tmp_path, capsys, marks):
     generator = runs.history(tmp_path, nights=30, kernel="6.12.1")
     slower = dict.fromkeys((LOST, ("emmc_ext4", "102400", "read_throughput")), 0.8)

@@ -58,9 +58,6 @@ def test_a_check_keeps_the_run_with_its_verdicts_and_later_ones_are_judged_by_it
     assert main(["runs", "--from", "history"]) == ExitStatus.OK
     shown = capsys.readouterr().out
     assert all(folder.name in shown for folder in nights)
-    words = ["check", str(tonight), "--against", "last:10", "--results", str(tmp_path), "--calibrate"]
-    assert main(words) == ExitStatus.OK
-    assert "past nights" in capsys.readouterr().out
 
 
 def test_without_a_name_there_is_no_store(nights, tmp_path, monkeypatch, capsys):

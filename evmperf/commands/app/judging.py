@@ -1,7 +1,7 @@
 """Judging runs: verdicts, goals, alarms that are checked again, and where verdicts are kept."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,15 +66,6 @@ def check(request: Check, hear: Hear, show: Callable[[Conclusion], None] = lambd
             statuses.append(of_kind(error.kind))
     status = next((status for status in _GRAVEST_FIRST if status in statuses), ExitStatus.NOTHING)
     return Checked(status=status, failed=tuple(failed))
-
-
-def calibrated(request: Check) -> Iterator[str]:
-    """What judging the past nights of a run's board says, for each run; raises as `check`."""
-    what = against.wanted(request.against)
-    for given in request.runs:
-        folder = against.run_folder(given, Path(request.results))
-        with sources.opened(request.source, Path(request.results), spool.read_run(folder).lab) as source:
-            yield against.calibrated(folder, what, source, level(request.level))
 
 
 def compare(request: Compare) -> Conclusion:

@@ -77,11 +77,6 @@ _OUTPUT = (
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE; default: last:20",
     ),
     SOURCE,
-    argument(
-        "--calibrate",
-        action="store_true",
-        help="judge the past nights, each by those before it, and count the alarms; nothing is kept",
-    ),
     argument("--dry-run", action="store_true", help="only print the verdicts"),
     argument(
         "--confirm",
@@ -123,9 +118,6 @@ def _check(options: argparse.Namespace) -> int:
         raise UsageError("a file of verdicts is for one run: check one at a time")
     times = {"confirm_s": options.confirm, "wait_s": options.wait}
     request = requested(Check, options, runs=options.run, keep=not options.dry_run, **times)
-    if options.calibrate:
-        print("\n".join(judging.calibrated(request)))
-        return ExitStatus.OK
     checked = judging.check(request, say, functools.partial(_write, options))
     for problem in checked.failed:
         tell(problem)
