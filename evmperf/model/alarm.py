@@ -55,10 +55,19 @@ class MetricAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def story(self) -> str:
         """What there is to tell of it, in words."""
-        nights = f"{self.nights} night{'s' * (self.nights != 1)}"
-        size = f"{percent(self.size)} ({percent(self.low)} to {percent(self.high)})"
-        how = ", slowly" * self.slow + ", one night" * (self.at_once and self.nights == 1)
+        bounds = f" ({percent(self.low).removesuffix(' %')} to {percent(self.high)})"
         again = f", dated again (was {self.dated_before})" if self.dated_before else ""
         if self.is_open:
-            return f"{self.state} for {nights}{how}, {size}, since {self.since}{again}"
-        return f"{self.state}: {size} since {self.since}, for {nights}{again}"
+            return self.brief("", bounds) + again
+        size = f"{percent(self.size)}{bounds}"
+        return f"{self.state}: {size} since {self.since}, for {self._nights}{again}"
+
+    def brief(self, told: str, bounds: str = "") -> str:
+        """The same of an open one for a row of a table; `told` is the run that it is known to be since."""
+        how = ", slowly" * self.slow + ", one night" * (self.at_once and self.nights == 1)
+        since = "" if told == self.since else f", since {self.since}"
+        return f"{self.state} for {self._nights}{how}, {percent(self.size)}{bounds}{since}"
+
+    @property
+    def _nights(self) -> str:
+        return f"{self.nights} night{'s' * (self.nights != 1)}"

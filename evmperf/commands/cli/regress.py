@@ -157,8 +157,15 @@ def _write(options: argparse.Namespace, conclusion: judging.Conclusion) -> None:
     for file, make in makers.items():
         if file:
             file.write_text(make(conclusion.judgement), encoding="utf-8")
-    text = formats.text(conclusion.judgement, options.all, width()) + conclusion.told
+    told = conclusion.told.splitlines(keepends=True)
+    if (more := len(told) - _TOLD) > 1 and not options.all:
+        told = [*told[:_TOLD], f"  ... and {more} more lines (--all)\n"]
+    text = formats.text(conclusion.judgement, options.all, width()) + "".join(told)
     sys.stdout.write(here(conclusion.judgement) if here else text)
+
+
+_TOLD = 7
+"""Lines of what else changed: a new kernel differs in hundreds."""
 
 
 @command(

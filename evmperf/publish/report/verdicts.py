@@ -17,18 +17,21 @@ _ALARMS = (Outcome.WORSE, Outcome.BETTER)
 
 
 _CAUSES = 3
-"""Causes whose members have rows of their own."""
+"""Causes that are told on a terminal, and reasons without an answer."""
 _ROWS = 3
-"""Members of a cause, and suspected figures, that have rows of their own."""
+"""Members of the first cause that have rows of their own; of the second, of what is suspected and of what has
+ended, one has.
+"""
 
 
 def shown(judgement: Judgement, everything: bool = False) -> list[Verdict]:
     """The verdicts that people look at: the first of each cause, what is suspected or has ended; or all."""
-    first = {key for cause in judgement.causes[:_CAUSES] for key in cause.members[:_ROWS]}
+    members = [cause.members for cause in judgement.causes[:2]]
+    first = {key for place, keys in enumerate(members) for key in keys[: 1 if place else _ROWS]}
     caused = {key for cause in judgement.causes for key in cause.members}
-    suspects = {v.key for v in judgement.suspects[:_ROWS]}
+    suspects = {v.key for v in judgement.suspects[:1]}
     ended = {v.key for v in judgement.verdicts if v.alarm and not v.alarm.is_open and not v.suspect}
-    wanted = first | suspects | set(sorted(ended)[:_ROWS])
+    wanted = first | suspects | set(sorted(ended)[:1])
     moved = [v for v in judgement.verdicts if v.outcome in _ALARMS and v.key not in caused]
     return [v for v in judgement.verdicts if everything or v.key in wanted or v in moved]
 
@@ -52,8 +55,12 @@ _MARKDOWN = (
 
 def text(judgement: Judgement, everything: bool = False, width: int | None = None) -> str:
     """A table for the terminal, the worst first, and a sentence; `width` in characters (None: its own)."""
-    rows = shown(judgement, everything)
-    found = table(_COLUMNS, [_cells(verdict) for verdict in rows], width) if rows else ""
+    since = {key: cause.since for cause in judgement.causes for key in cause.members}
+    rows = [_cells(verdict, since.get(verdict.key, "")) for verdict in shown(judgement, everything)]
+    # A column in which nothing stands would narrow that of the reasons.
+    columns = [n for n in range(len(_COLUMNS)) if any(row[n] != "-" for row in rows)]
+    kept = [_COLUMNS[n] for n in columns]
+    found = table(kept, [[row[n] for n in columns] for row in rows], width) if rows else ""
     return found + "".join(f"{line}\n" for line in [*_told(judgement), judgement.sentence()])
 
 
@@ -62,27 +69,38 @@ def _told(judgement: Judgement) -> Iterator[str]:
     for goal in judgement.goals:
         said = f"{number(goal.value)} {goal.unit}, {goal.goal} (owner {goal.owner})"
         yield f"goal {goal.word}: {wording.figure(goal.key)} {said}"
-    yield from (f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes[:_REASONS], 1))
-    if more := len(judgement.causes) - _REASONS:
-        yield from [f"{more} more causes: --all shows their figures"] * (more > 0)
-    noise = "noise: a change of up to the tolerance would not show"
+    yield from (f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes[:_CAUSES], 1))
+    if more := len(judgement.causes) - _CAUSES:
+        yield from [f"{more} more cause{'s' * (more > 1)}: --all shows their figures"] * (more > 0)
     whys = Counter(
-        noise if v.reason is Reason.NOISE else f"{v.outcome}: {v.why}"
+        _SAID.get(v.reason) or f"{v.outcome}: {v.why}"
         for v in judgement.verdicts
-        if v.outcome in (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE) and v.reason is not Reason.NO_COUNTERPART
+        if v.outcome in (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE) and v.reason not in _TOLD_ELSEWHERE
     )
-    yield from (f"{count} without an answer: {why}" for why, count in whys.most_common(_REASONS))
+    yield from (f"{count} without an answer: {why}" for why, count in whys.most_common(_CAUSES))
     yield from judgement.gaps()
 
 
-_REASONS = 5
-"""Reasons that are told on a terminal."""
+_TOLD_ELSEWHERE = (Reason.NO_COUNTERPART, Reason.ALARM)
+"""Reasons of figures that only one side has, and of alarms that ended tonight."""
+_SAID = {
+    Reason.NOISE: "noise: a change of up to the tolerance would not show",
+    Reason.RECOVERING: "an open alarm that tonight does not bear out; later nights decide",
+}
+"""Reasons whose sentences have figures of their own."""
 
 
-def _cells(verdict: Verdict) -> list[str]:
+def _cells(verdict: Verdict, since: str) -> list[str]:
+    """The row of a verdict; `since` is the run that its cause is said to be since."""
     latest = [] if verdict.value is None else [verdict.value]
     spark = sparkline([*verdict.history, *latest])
-    why = verdict.why or (f"since {verdict.since}" if verdict.since else "")
+    why, alarm = verdict.why, verdict.alarm
+    if verdict.suspect:
+        why = "suspected"
+    elif alarm and verdict.reason is Reason.RECOVERING:
+        why = f"in doubt: {alarm.brief(since)}"
+    elif alarm and alarm.is_open and why == alarm.story():
+        why = alarm.brief(since)
     key = (verdict.key.benchmark, shortened(verdict.key.case), verdict.key.metric)
     tolerance = "-"
     if verdict.tolerance is not None and verdict.baseline:
