@@ -29,7 +29,8 @@ Tippett, Biometrika 17, 1925).
 """
 SURE = 0.05
 """Probability that a figure lies outside of what is said of it."""
-_STUDENT = -float(special.stdtrit(RUNS - 1, SURE / 2))
+_STUDENT = 2.776
+"""Student's deviation, with the degrees of freedom of so many runs, beyond which that is."""
 _FLOOR = 0.005
 """No metric repeats better than to half a percent from run to run."""
 _LEAST = 0.01
@@ -99,7 +100,7 @@ def two_samples(before: Sequence[float], after: Sequence[float]) -> ToldBeside:
     degrees = sum(counts) - 2
     pooled = sum(s**2 * (n - 1) for s, n in zip(spreads, counts, strict=True)) / degrees
     error = math.sqrt(pooled * sum(1 / n for n in counts))
-    return _measured(float(2 * special.stdtr(degrees, -moved / error)), spread)
+    return _measured(special.student(degrees, moved / error), spread)
 
 
 @functools.cache

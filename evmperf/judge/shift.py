@@ -319,7 +319,7 @@ def _squeezed(variance: Floats, degrees: Floats) -> tuple[Floats, Floats]:
     few = np.isfinite(logarithms).sum(axis=0) < 2 * FEWEST
     logarithms[:, few] = 0.0
     half[:, few] = 1.0
-    between = np.maximum(np.nanvar(logarithms, axis=0) - np.nanmean(special.zeta(2, half), axis=0), 2e-3)
+    between = np.maximum(np.nanvar(logarithms, axis=0) - np.nanmean(special.trigamma(half), axis=0), 2e-3)
     prior = (1 + np.sqrt(1 + 2 * between)) / between  # trigamma(x) is about 1/x + 1/(2 x^2)
     centre = np.exp(np.nanmean(logarithms, axis=0) + special.digamma(prior / 2) - np.log(prior / 2))
     prior[few] = 0.0
