@@ -393,9 +393,9 @@ class _Odd:
 
     @property
     def unusual(self) -> bool:
-        """Whether more metrics are odd than on nine nights of ten."""
+        """Whether more metrics are odd than on nineteen nights of twenty."""
         counts = (self.by[:, :-1] > 1).sum(axis=0)
-        return bool(self._many > (np.quantile(counts, 0.9) if len(counts) else 0))
+        return bool(self._many > (np.quantile(counts, 0.95) if len(counts) else 0))
 
     @property
     def _many(self) -> int:
