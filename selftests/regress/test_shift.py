@@ -5,17 +5,35 @@ many labs: `python -m selftests.speed verdicts`).
 import numpy as np
 import pytest
 
-from evmperf.judge import shift
-from evmperf.model.verdict import Outcome, Reason
-from selftests.instruments.speed import quality
+from evmperf.judge import judge, shift
+from evmperf.judge.causes import causes
+from evmperf.model.figures import Key
+from evmperf.model.results import Direction
+from evmperf.model.run import Run
+from evmperf.model.verdict import Outcome, Reason, Verdict
 from selftests.instruments.speed.noises import CV, KINDS, made
+
+
+def judged(values):
+    """Verdicts on the last night by those before, and their causes."""
+    runs = [Run(f"night-{number:03}", "board", "full") for number in range(values.shape[1])]
+    series = [
+        judge.JudgedSeries(
+            Verdict(Key(f"table-{n % 40}", str(n), "time"), Outcome.SAME, "s", Direction.HIGHER, last),
+            past,
+            [run.id for run in runs],
+        )
+        for n, (*past, last) in enumerate(values.tolist())
+    ]
+    found = judge.latest(series)
+    return found, causes(found, runs)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_of_many_spreads_is_found_whatever_the_noise(kind):
     values = made(kind, np.random.default_rng(4), 60, 50)
     values[3, 40:] *= 0.6
-    verdicts, causes = quality.judged(values)
+    verdicts, causes = judged(values)
     assert verdicts[3].outcome is Outcome.WORSE
     assert any(verdicts[3].key in cause.members for cause in causes)
 
@@ -28,7 +46,7 @@ def test_one_odd_night_hides_no_step_of_five_spreads(odd, night):
     for last, step in ((31, 0.9), (33, 0.9), (31, 0.5), (33, 0.5)):
         there = values[:, :last].copy()
         there[0, 30:] *= step
-        ((verdict,), _) = quality.judged(there)
+        ((verdict,), _) = judged(there)
         assert verdict.outcome in (Outcome.WORSE, Outcome.UNKNOWN)
         assert verdict.outcome is Outcome.WORSE or verdict.suspect or verdict.reason is Reason.NOISE
 
@@ -46,7 +64,7 @@ def test_what_a_metric_did_twice_before_is_its_habit():
     values = made("independent", np.random.default_rng(7), 60, 40)
     for night in (10, 20, 39):
         values[5, night] *= 0.7
-    verdicts, _ = quality.judged(values)
+    verdicts, _ = judged(values)
     assert verdicts[5].outcome is Outcome.UNKNOWN
 
 
@@ -54,14 +72,14 @@ def test_what_a_metric_did_twice_before_is_its_habit():
 def test_a_step_that_nobody_judged_is_found_until_it_is_a_level_of_sixteen_nights(after):
     values = made("independent", np.random.default_rng(4), 60, 60 + after)
     values[3, 60:] *= 0.5
-    (*_, verdict), _ = quality.judged(values[:4])
+    (*_, verdict), _ = judged(values[:4])
     assert (verdict.outcome is Outcome.WORSE) is (after < 16)
 
 
 def test_what_tonight_does_not_bear_out_is_no_suspicion():
     values = made("independent", np.random.default_rng(5), 60, 32)
     values[3, 30] *= 0.6
-    verdicts, _ = quality.judged(values)
+    verdicts, _ = judged(values)
     assert verdicts[3].outcome is not Outcome.WORSE
     assert not verdicts[3].suspect
 
@@ -69,7 +87,7 @@ def test_what_tonight_does_not_bear_out_is_no_suspicion():
 def test_the_same_is_never_said_of_noise_that_hides_the_margin():
     values = made("independent", np.random.default_rng(8), 60, 31)
     values[0] = 100 * (1 + 5 * CV * np.random.default_rng(9).standard_normal(31))
-    verdicts, _ = quality.judged(values)
+    verdicts, _ = judged(values)
     assert verdicts[0].outcome is Outcome.UNKNOWN
     assert verdicts[0].reason is Reason.NOISE
 
