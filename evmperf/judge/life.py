@@ -20,6 +20,8 @@ _MOST_OF_A_NIGHT = 8.0
 """Evidence of one night at most: any night may be odd."""
 _AT_LEVEL = 3.0
 """Spreads from the old level within which a night is back."""
+_SOME = 0.1
+"""Evidence that makes a doubt, of nights of which most have less than half of the change."""
 _DATED_AGAIN = math.log(1000)
 _BEFORE = 5
 """Nights before its date in which an alarm may have begun."""
@@ -56,40 +58,54 @@ def opened(shift: Shift, runs: Sequence[str], state: AlarmState = AlarmState.OPE
 
 
 def followed(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], better: bool) -> MetricAlarm:
-    """The alarm after tonight; `better` is whether it is of something better. `values` and `runs` are those
-    of the metric, oldest first, tonight last.
+    """The alarm after tonight, and after nights before it that nobody judged, until it ends; `better` is
+    whether it is of something better. `values` and `runs` are the metric's, oldest first, tonight last.
     """
+    judged = runs.index(alarm.since) + alarm.nights if alarm.since in runs else len(values)
+    for end in range(min(judged + 1, len(values)), len(values) + 1):
+        alarm = _after(alarm, values[:end], runs[:end], better)
+        if not alarm.is_open:
+            break
+    return alarm
+
+
+def _after(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], better: bool) -> MetricAlarm:
+    """The alarm after the last night."""
     # Where the history begins later, all of it is since then.
     known = alarm.since in runs
     begin = runs.index(alarm.since) if known else 0
     away = [_away(value, alarm.level) for value in values[max(begin - _BEFORE, 0) :]]
     first = min(begin, _BEFORE)
     since, tonight = away[first:-1][-_NEWEST:], away[-1]
-    lasting = statistics.median(since) if len(since) >= _LEAST else _plain(alarm.size)
-    side, spread = math.copysign(1, lasting), alarm.spread
+    last, spread = _plain(alarm.size), alarm.spread
+    side = math.copysign(1, last)
+    half = abs(last) / 2
+    # Nights that are back say nothing of how large it was.
+    lasting = max(side * statistics.median(since), half) if len(since) >= _LEAST else abs(last)
     # Beyond the old level is as far back as one can be.
     left = max(side * tonight, 0.0)
-    evidence = ((left - abs(lasting)) ** 2 - left**2) / (2 * spread**2)
+    evidence = ((left - lasting) ** 2 - left**2) / (2 * spread**2)
     doubt = max(alarm.doubt + max(min(evidence, _MOST_OF_A_NIGHT), -_MOST_OF_A_NIGHT), 0.0)
+    newest = [*since, tonight][-_NEWEST:]
+    if len(since) >= _LEAST and side * statistics.median(newest[-_UNDECIDED:]) < half:
+        doubt = max(doubt, _SOME)
     nights = len(values) - begin if known else alarm.nights + 1
     undecided = alarm.undecided + 1 if doubt else 0
-    back = side * tonight <= max(_AT_LEVEL * spread, abs(lasting) / 3)
+    back = left <= max(_AT_LEVEL * spread, lasting / 3)
     if (doubt >= _OVER and back) or undecided >= _UNDECIDED:
         return replace(alarm, state=AlarmState.RECOVERED, nights=nights - undecided, doubt=doubt)
-    newest = [*since, tonight][-_NEWEST:] if not doubt else since or [lasting]
+    alarm = replace(alarm, nights=nights, doubt=doubt, undecided=undecided)
+    if doubt:
+        return alarm
     size, error = statistics.median(newest), _MEDIAN_ERROR * spread / math.sqrt(len(newest))
-    level = better and nights >= _NEWEST and not doubt
     alarm = replace(
         alarm,
-        state=AlarmState.LEVEL if level else alarm.state,
-        nights=nights,
+        state=AlarmState.LEVEL if better and nights >= _NEWEST else alarm.state,
         size=math.expm1(size),
         low=math.expm1(size - error),
         high=math.expm1(size + error),
-        doubt=doubt,
-        undecided=undecided,
     )
-    return _dated(alarm, runs, away, first, size) if known and not doubt and not alarm.slow else alarm
+    return _dated(alarm, runs, away, first, size) if known and not alarm.slow else alarm
 
 
 def _dated(

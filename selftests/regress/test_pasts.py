@@ -45,6 +45,18 @@ def test_an_alarm_that_the_next_night_does_not_bear_out_goes_away(tmp_path):
     assert not night(tmp_path, generator, 22)[2].alarm, "it is said once"
 
 
+def test_an_alarm_ends_in_nights_that_nobody_judged(tmp_path):
+    """One odd night of recorded series was worse by 0.1 % for weeks where every fifth night was judged."""
+    generator = runs.history(tmp_path, nights=20)
+    there, judgement, verdict = night(tmp_path, generator, 20, 0.6)
+    against.keep(there, judgement)
+    for number in range(21, 26):
+        runs.write(tmp_path, runs.results(generator), number=number)
+    verdict = night(tmp_path, generator, 26)[2]
+    assert (verdict.outcome, verdict.alarm.state) == (Outcome.SAME, AlarmState.RECOVERED)
+    assert verdict.alarm.nights == 1
+
+
 def test_a_loss_of_nights_that_nobody_judged_is_found_with_its_date(tmp_path):
     """The first check of a folder that has measured for weeks."""
     generator = runs.history(tmp_path, nights=10)
