@@ -6,6 +6,7 @@ from evmperf.measure.hostload import counters
 from evmperf.measure.state import answers, causes, contrast, machine, rules
 from evmperf.measure.state.finding import Finding
 from evmperf.model.state import State
+from selftests.support import seeds
 
 CPUS = {"cpu.online": "0-1", "cpu.present": "0-1", "shell.Cpus_allowed_list": "0-1"}
 BUSY = {"cpu_user": 900, "cpu_system": 100, "shell.own_ticks": 300, "shell.thread_ticks": 50}
@@ -277,3 +278,15 @@ def test_a_board_without_cpufreq_is_told_so_and_a_virtual_one_not():
 )
 def test_a_board_as_it_should_be_has_no_cause(board, driver, shown):
     assert list(causes.findings(State(shown={**POLICY, **shown}), driver, board)) == []
+
+
+DRIVERS = ("emmc", "mmcsd", "ospi", "spi", "usb", "pcie", "cpsw", "rt", "system")
+
+
+@seeds.needs("real/consoles")
+def test_no_line_of_a_real_boot_is_a_cause():
+    """Two say "mmc0: error -110 whilst initialising SD card", which slows no card that was measured."""
+    for file in (f for n in ("", "-2", "-3") for f in seeds.real(f"consoles{n}", "*.txt")):
+        log = tuple(line for line in file.read_text(errors="replace").splitlines() if "] " in line)
+        told = [one for driver in DRIVERS for one in causes.findings(State(log=log), driver, "am62p5-evm")]
+        assert told == [], file.name
