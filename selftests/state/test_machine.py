@@ -290,3 +290,24 @@ def test_no_line_of_a_real_boot_is_a_cause():
         log = tuple(line for line in file.read_text(errors="replace").splitlines() if "] " in line)
         told = [one for driver in DRIVERS for one in causes.findings(State(log=log), driver, "am62p5-evm")]
         assert told == [], file.name
+
+
+def test_more_packets_on_the_cases_own_port_are_no_storm():
+    """A small MTU sends six times as many packets for the same bytes."""
+
+    def carried(eth1, eth0):
+        counted = {"port.eth1.rx": eth1, "port.eth0.rx": eth0}
+        return State(shown={"net.mtu": 256}, counted=counted, seconds=1.0)
+
+    assert list(machine.ports(carried(9000, 10), carried(1500, 10))) == []
+    (storm,) = machine.ports(carried(400, 9000), carried(1500, 10))
+    assert "eth0 carried 9000" in storm.reason
+
+
+def test_a_machine_that_is_slower_on_a_busy_host_has_the_host_as_its_cause():
+    well = State(shown={"look_ms": 160})
+    ill = State(shown={"look_ms": 300}, counted={"host.run_ms": 1000, "host.wait_ms": 3000})
+    (one,) = machine.slower(ill, well, "good", 0.0)
+    assert (one.rule, one.size) == ("host", 300 / 160)
+    (one,) = machine.slower(State(shown={"look_ms": 300}), well, "good", 0.0)
+    assert one.rule == "machine"

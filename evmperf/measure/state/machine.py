@@ -189,7 +189,10 @@ def slower(ours: State, theirs: State, name: str, control: float) -> Iterator[Fi
         what = f"evmperf's own reading took {spans[0]:.0f} ms, in {name} {spans[1]:.0f} ms"
         if not look:
             what = f"evmperf's control loop took {control:.1f} times as long as in {name}"
-        yield Finding("machine", f"the whole machine was slower: {what}", size=times, whole=True)
+        # A busy host of both runs is none of their differences, but tells why.
+        busy = next(_host(ours), None)
+        rule, why = (busy.rule, f"; {busy.reason}") if busy else ("machine", "")
+        yield Finding(rule, f"the whole machine was slower: {what}{why}", size=times, whole=True)
 
 
 def _took_ms(state: State) -> list[float]:
@@ -198,12 +201,14 @@ def _took_ms(state: State) -> list[float]:
 
 
 def ports(ours: State, theirs: State | None) -> Iterator[Finding]:
-    """Packets on a port that a case does not use: of several, the one with the most is the case's."""
-    rates = _packets(ours)
-    used = max(rates, key=lambda port: rates[port], default="") if "net.mtu" in ours.shown else ""
-    before = _packets(theirs) if theirs else {}
+    """Packets on a port that a case does not use: the one with the most, in the other run if there is one, is
+    the case's.
+    """
+    rates, before = _packets(ours), _packets(theirs) if theirs else {}
+    usual = before or rates
+    used = max(usual, key=lambda port: usual[port], default="") if "net.mtu" in ours.shown else ""
     for port, rate in rates.items():
-        if rate > max(_PACKETS, 3 * before.get(port, 0.0)) and (port != used or before):
+        if port != used and rate > max(_PACKETS, 3 * before.get(port, 0.0)):
             yield Finding(
                 "packets", f"{port} carried {rate:.0f} packets a second beside the case", whole=True
             )
