@@ -77,7 +77,7 @@ def _compare(imported, text, count):
         now = next((w for w in written if read and set(w[0]) <= set(table.header)), ((), {}))
         if now in written:
             written.remove(now)
-        # A short row that was read has its cells in their columns; `short_rows` judges that.
+        # A short row that was read has its cells in their columns.
         placed = {r.row.line: r.row for r in read.rows} if read else {}
         for row in (placed.get(row.line, row) for row in table.rows):
             for title, cell in zip(table.header[keys:], row.cells[keys:], strict=False):

@@ -14,7 +14,6 @@ from evmperf.judge.experiment import NOTHING, Round
 from evmperf.judge.search import BAD, CANDIDATE, GOOD, Bisection, Bisector, StepAnswer
 from evmperf.measure.signals import Signals
 from evmperf.model.errors import BoardError, LabError, UsageError
-from selftests.instruments import simulate_bisect
 from selftests.support.placelab import until
 
 
@@ -175,27 +174,6 @@ def test_noise_as_large_as_the_difference_costs_blocks_but_gives_no_wrong_answer
         right += found.bad < paired.ERROR
     assert wrong <= 1
     assert right >= 10
-
-
-def test_a_simulated_bisection_on_a_quiet_bank():
-    source = random.Random(1)
-    bank = [{"time_s": 10.0 * n, "boot_time": math.exp(source.gauss(0, 0.03))} for n in range(150)]
-    found = simulate_bisect.tries(bank, "boot_time", 1.15, 12, 1)
-    assert sum(entry.right for entry in found) >= 11
-    assert max(entry.steps for entry in found) <= 8
-    nothing = simulate_bisect.tries(bank, "boot_time", 1.0, 3, 1)
-    assert sum(bool(entry.named) for entry in nothing) <= 1
-
-
-@pytest.mark.parametrize(("what", "factor"), simulate_bisect.SERIES.values())
-def test_a_simulated_bisection_on_the_projects_bank(what, factor):
-    bank = simulate_bisect.read_bank(simulate_bisect.BANK, what)
-    assert len(bank) >= 200
-    found = simulate_bisect.tries(bank, what, factor, 6, 1)
-    assert sum(entry.right for entry in found) >= 5
-    assert max(entry.steps for entry in found) <= 8
-    nothing = simulate_bisect.tries(bank, what, 1.0, 3, 1)
-    assert sum(bool(entry.named) for entry in nothing) <= 1
 
 
 @pytest.fixture

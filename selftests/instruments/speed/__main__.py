@@ -18,13 +18,9 @@ from selftests.instruments import command
 from selftests.instruments.speed import (
     dialogue,
     guides,
-    kicked,
     lab,
     looks,
-    media,
-    provision,
     recorded,
-    scale,
     sessions,
     sites,
     stamping,
@@ -56,15 +52,10 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "lab-stamps": lab.stamps,
     "lab-night": lab.night,
     "lab-kick": lab.kicks,
-    "lab-leaks": kicked.leaks,
-    "scale": scale.whole,
-    "scale-small": scale.small,
-    "media": media.write,
-    "provision": provision.install,
 }
 
 
-_ON_REQUEST = ("verdicts", "verdicts-quick", "verdicts-made", "scale")
+_ON_REQUEST = ("verdicts", "verdicts-quick", "verdicts-made")
 """How good verdicts are is no speed; these take minutes: `... selftests.speed verdicts`."""
 
 
