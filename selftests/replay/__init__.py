@@ -1,1 +1,1 @@
-"""Replaying recorded consoles: `python -m selftests.instruments.replay FILE --board am64x.yaml`."""
+"""Recorded consoles, played to the boot strategy."""

@@ -1,19 +1,19 @@
-"""`evmperf case replay` and `python -m selftests.instruments.replay`: a console read again."""
+"""`evmperf case replay`: a console read again."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from evmperf.benchmarks.families import boot as boot_readings
-from evmperf.boards.console.marks import ObservedBoot, find
+from evmperf.boards.console.marks import ObservedBoot, Phase, find
 from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord
+from evmperf.boards.prompts import LOGIN_PROMPT
 from evmperf.commands.cli.main import main
 from evmperf.measure.runs.spool import Spool
 from evmperf.model.run import Run
 from selftests.replay import texts
+from selftests.support import seeds
 from selftests.support.replayboard import Play, recorded, replay
 from selftests.support.texts import LOGIN
 
@@ -140,22 +140,6 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path, capsys, content, reason):
     assert reason in capsys.readouterr().err
 
 
-def test_the_harness_plays_a_console_to_the_strategy(tmp_path):
-    file = tmp_path / "board.txt"
-    file.write_bytes(BOOT.replace(b"=> boot\r\n", b""))
-    done = subprocess.run(
-        [sys.executable, "-m", "selftests.instruments.replay", str(file), "--board", "am64x.yaml", "--json"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    outcome = json.loads(done.stdout)
-    assert (done.returncode, outcome["verdict"], outcome["attempts"]) == (0, "booted", 1)
-    assert list(outcome["marks"])[-1] == "prompt"
-
-
 def test_the_harness_keeps_a_recordings_own_time(tmp_path):
     before, after = BOOT.replace(b"=> boot\r\n", b"").split(b"Run /sbin/init", 1)
     first = list(records(before))
@@ -169,3 +153,24 @@ def test_the_harness_keeps_a_recordings_own_time(tmp_path):
     outcome = replay(Play(recording.text, pauses=recording.pauses), "am64x")
     marks = outcome.as_dict()["marks"]
     assert marks["init_started"] - marks["starting_kernel"] >= 2
+
+
+@pytest.mark.parametrize(
+    ("name", "spans", "start"),
+    [
+        ("consoles/am62x-sk-fast-1", "boot_time power_to_output", "TF-A"),
+        ("consoles-2/am625-mcu-falcon-1", "boot_time power_to_output output_to_kernel", "kernel"),
+    ],
+)
+def test_a_real_boot_without_uboot_has_the_times_of_its_marks(name, spans, start):
+    """TI's fast boot with a quiet kernel, and a board of a forum whose MCU+ SBL starts Linux."""
+    file = seeds.place("real/consoles").parent / f"{name}.txt"
+    if not file.is_file():
+        pytest.skip(f"shared/real/{name}.txt is not beside the checkout")
+    marks = find(list(records(recorded(file).text)), LOGIN_PROMPT)
+    boot = ObservedBoot("booted", "", 1, 1.0, marks)
+    assert Phase.UBOOT_BANNER not in marks
+    assert " ".join(reading.metric for reading in boot_readings.readings(boot)) == spans
+    condition = boot_readings.condition(boot)
+    assert start in condition
+    assert "SBL" in condition

@@ -83,10 +83,9 @@ def condition(boot: ObservedBoot) -> str:
         return f"what kernel and systemd say of {boot.warm}"
     first = _start(boot.marks)
     start = _EFI if first is Phase.EFI_STUB else ""
-    if first is Phase.FIRST_KERNEL_LINE:
-        start = (
-            f"the kernel's first line after {'SPL' if Phase.SPL_BANNER in boot.marks else 'SBL'}, no U-Boot"
-        )
+    if first in (Phase.FIRST_KERNEL_LINE, Phase.TF_A):
+        line = "the kernel's first line" if first is Phase.FIRST_KERNEL_LINE else "TF-A's first line"
+        start = f"{line} after {'SPL' if Phase.SPL_BANNER in boot.marks else 'SBL'}, no U-Boot"
     return f"{start or 'Starting kernel'} of {boot.warm}" if boot.warm else start
 
 
@@ -97,13 +96,18 @@ def off_s(boot: ObservedBoot) -> float:
 
 
 def _start(marks: Mapping[Phase, BootMark]) -> Phase:
-    """Where a boot time begins: without U-Boot (falcon mode, MCU+ SBL), at the kernel's first line."""
+    """Where a boot time begins: without U-Boot (falcon mode, MCU+ SBL), at the kernel's first line, and where
+    the kernel is quiet at TF-A's.
+    """
     if Phase.STARTING_KERNEL in marks:
         return Phase.STARTING_KERNEL
     if Phase.EFI_STUB in marks:
         return Phase.EFI_STUB
-    direct = Phase.FIRST_KERNEL_LINE in marks and Phase.UBOOT_BANNER not in marks
-    return Phase.FIRST_KERNEL_LINE if direct else Phase.STARTING_KERNEL
+    if Phase.UBOOT_BANNER not in marks:
+        for phase in (Phase.FIRST_KERNEL_LINE, Phase.TF_A):
+            if phase in marks:
+                return phase
+    return Phase.STARTING_KERNEL
 
 
 def record(boot: ObservedBoot) -> BootRecord:

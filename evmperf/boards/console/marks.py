@@ -135,6 +135,8 @@ def find(records: Sequence[ConsoleRecord], prompt: str) -> dict[Phase, BootMark]
             if phase not in _EITHER_ORDER:
                 start = match.end()
     linux = {Phase.STARTING_KERNEL, Phase.EFI_STUB, Phase.FIRST_KERNEL_LINE} & set(marks)
+    if not linux and Phase.UBOOT_BANNER not in marks:  # a quiet kernel that SPL or SBL started
+        linux = {Phase.TF_A} & set(marks)
     # The echo of what is typed follows a prompt on its line, which was whole until then.
     ends = (output.length(r.mono_ns) for r in records if r.kind == ">")
     found_by = (re.compile(prompt.encode()).search(output.data, start, e) for e in (*ends, len(output.data)))

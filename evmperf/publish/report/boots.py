@@ -28,7 +28,7 @@ _PROOFS = (
 _LEAST_S = 0.001
 _SLOW = 1.3
 """How many times longer than the mean a boot takes that needs an explanation."""
-_STARTS = (Phase.STARTING_KERNEL, Phase.EFI_STUB, Phase.FIRST_KERNEL_LINE)
+_STARTS = (Phase.STARTING_KERNEL, Phase.EFI_STUB, Phase.FIRST_KERNEL_LINE, Phase.TF_A)
 _CONSOLE = re.compile(r"console=tty[A-Z]\w*,(\d{4,7})")
 _QUIET = re.compile(r"(?:^| )(?:quiet|loglevel=[0-4])(?: |$)")
 _STAMP = re.compile(rb"\[ *\d+\.\d{6}\]")
