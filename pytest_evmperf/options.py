@@ -38,6 +38,11 @@ OPTIONS = [
         metavar="FILE",
         help="boot this ramdisk over the network; nothing is written (docs/provisioning.md)",
     ),
+    argument(
+        "--perf",
+        action="store_true",
+        help="record with perf on the board while each tool runs (evmperf why --profile); it costs time",
+    ),
     argument("--release", default="", help="SDK release, if the image does not name it"),
     argument(
         "--results",

@@ -37,11 +37,11 @@ DOORS = {
     "boards": "board copying images labports modes options prompts reference variation vocabulary yamlfile "
     "console.attempt console.booted console.marks console.powering console.record console.review "
     "console.signs console.tree console.watch",
-    "benchmarks": "benchmark catalogue control step wording families.boot families.scratch tables.latencies "
-    "tools.control tools.gauge tools.meter tools.systemd_analyze",
+    "benchmarks": "benchmark catalogue control energy step wording families.boot families.scratch "
+    "tables.latencies tools.control tools.gauge tools.meter tools.perf tools.systemd_analyze",
     "measure": "around bench boardfile provenance runner shellstep signals runs.casefile runs.differences "
-    "runs.folders runs.history runs.spool state.answers state.buses state.causes state.contrast "
-    "state.finding state.look state.machine state.rules",
+    "runs.folders runs.history runs.spool supply state.answers state.buses state.causes "
+    "state.contrast state.finding state.look state.machine state.rules",
     "guides": "published.artefacts published.declared published.identity published.meaning "
     "published.record published.releases published.sheets published.source published.steady "
     "reading.conditions reading.importer reading.match reading.rows reading.sheet reading.source",

@@ -13,7 +13,10 @@ _SPELT = {"EMMC": "eMMC", "RAW": "raw", "FIO": "fio", "VFAT": "vfat", "UBOOT": "
 _SPELT |= {f"EXT{number}": f"ext{number}" for number in (2, 3, 4)}
 _SIZES = ("buffer_size", "block_size", "size_hex")
 """Parameters whose text is the case's label and means a size: bytes, `4k`, hexadecimal digits."""
-_METRIC = ((r"_throughput$", ""), ("_", " "), (r"\bcpu ?(\d*)", r"CPU \1"), (r"\buboot\b", "U-Boot"))
+_METRIC = (
+    *((r"_throughput$", ""), ("_", " ")),
+    *((r"\bcpu ?(\d*)", r"CPU \1"), (r"\bper mb\b", "per MB"), (r"\buboot\b", "U-Boot")),
+)
 _NO_WORD = "perf"
 """The metric of tables whose rows say what is measured."""
 

@@ -126,6 +126,7 @@ class Power(Section, frozen=True):
     """Low-power modes and the meter (see power.md)."""
 
     rails: tuple[str, ...] = ()
+    supply: tuple[str, ...] = ()
     deep_sleep_command: Text = ""
     rtc_ddr_command: Text = ""
     mcu_only_command: Text = ""

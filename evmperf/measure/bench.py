@@ -13,12 +13,14 @@ from evmperf.boards.console.marks import ObservedBoot
 
 @dataclass(frozen=True)
 class StepOutput:
-    """Exit status of a step, its files, how long it kept the board busy (board's clock), and the fetches."""
+    """Exit status of a step, its files, how long it kept the board busy and the uptime at its begin (both in
+    seconds of the board's clock), and the fetches."""
 
     status: int
     files: dict[str, str]
     busy_s: float
     fetches: int
+    uptime_s: float | None = None
 
 
 @dataclass(frozen=True)

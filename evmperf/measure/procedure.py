@@ -1,11 +1,11 @@
 """Runs the steps of a case in order, and those that several cases share once."""
 
 import contextlib
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from evmperf.benchmarks import energy
 from evmperf.benchmarks.step import (
     CleanUp,
     Command,
@@ -39,10 +39,11 @@ _AT_MOST = 2
 
 @dataclass(frozen=True)
 class Execution:
-    """The outputs of a step's command, its end (ns since the epoch), and its raw files once stored."""
+    """The outputs of a step's command, its end (ns since the epoch), when it worked, and its raw files."""
 
     outputs: Outputs
     ended_ns: int
+    worked: tuple[int, int, float] | None = None
     raw: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     """What was found about the board around it, which holds for all rows that share it."""
@@ -51,12 +52,11 @@ class Execution:
 class Executions:
     """Executes steps, those with the same key (except "") once, failed ones included."""
 
-    def __init__(self, clock: Clock = time) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._known: dict[str, Execution | ToolError | BoardError] = {}
         self._counts: Counter[str] = Counter()
 
-    def get(self, key: str, perform: Callable[[], Outputs]) -> Execution:
+    def get(self, key: str, perform: Callable[[], Execution]) -> Execution:
         """The execution under `key`, once; raises what `perform` raises, later ToolError."""
         known = self._known.get(key)
         if isinstance(known, Execution):
@@ -65,7 +65,7 @@ class Executions:
             raise ToolError(f"not run again after another case: {known}")
         self._counts[key] += 1
         try:
-            done = Execution(perform(), self._clock.time_ns())
+            done = perform()
         except (ToolError, BoardError) as error:
             if key:
                 self._known[key] = error
@@ -125,6 +125,9 @@ class Procedure:
         if isinstance(step, MeasurePower):
             self.progress.conditions["meter"] = self.bench.meter().identity()
         self.progress.add(readings, step.repetition, done.ended_ns)
+        metrics = self.progress.benchmark.metrics_of(self.progress.case)
+        rate = energy.per(metrics, [reading.metric for reading in readings])
+        self.progress.add_window(done.worked, step.repetition, rate, shared=bool(step.shared))
         self.progress.shared.append(done.findings)
         self._keep_raw(step, done)
 
@@ -165,11 +168,16 @@ class Procedure:
 
     def _try(self, step: Command) -> tuple[Execution, list[Reading]]:
         key = self._key(step)
-        done = self.executions.get(key, lambda: self.perform(step, self.progress))
+        done = self.executions.get(key, lambda: self._executed(step))
         readings = step.parse(done.outputs) if isinstance(step, Measure | Trial) else []
         if isinstance(step, Measure):
             self.progress.check(readings, "\n".join(done.outputs.values()))
         return done, readings
+
+    def _executed(self, step: Command) -> Execution:
+        self.progress.worked = None
+        outputs = self.perform(step, self.progress)
+        return Execution(outputs, self.clock.time_ns(), self.progress.worked)
 
     def _key(self, step: Command) -> str:
         """The key under which a step's execution is shared, one per round."""

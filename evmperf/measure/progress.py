@@ -22,6 +22,7 @@ from evmperf.model.results import (
     Result,
     Sample,
     Status,
+    ToolWindow,
 )
 from evmperf.model.state import State
 from evmperf.model.units import counted
@@ -40,6 +41,9 @@ class StepProgress:
     tools: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)
     tool_s: float = 0.0
+    worked: tuple[int, int, float] | None = None
+    """When the last command worked: begin and end in ns since the epoch, and their maximum error in s."""
+    windows: list[ToolWindow] = field(default_factory=list)
     rounds: int = 0
     """Number of completed rounds."""
     performed: int = 0
@@ -66,6 +70,14 @@ class StepProgress:
             self.note(VARIANT, reading.variant)
             self.note(MARKS, reading.mark)
 
+    def add_window(
+        self, worked: tuple[int, int, float] | None, repetition: int, per: str, *, shared: bool = False
+    ) -> None:
+        """Add when a tool worked, if that is known."""
+        if worked:
+            number = self.rounds * self.plan.repeats + repetition
+            self.windows.append(ToolWindow(number, *worked, per, shared))
+
     def note(self, condition: str, words: str) -> None:
         """Add words to a condition, once."""
         there = [word for word in str(self.conditions.get(condition, "")).split("; ") if word]
@@ -87,6 +99,7 @@ class StepProgress:
         self.failures += refused
         if refused:
             self.samples.clear()
+            self.windows.clear()
         for finding in findings:
             if not finding.refuses:
                 self.note(MARKS, finding.reason)
@@ -152,4 +165,5 @@ class StepProgress:
             duration_s=duration_s,
             tool_s=self.tool_s,
             state=self.state,
+            windows=tuple(self.windows),
         )

@@ -7,9 +7,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
+from evmperf.benchmarks import energy
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.benchmarks.families import boot as boot_readings
-from evmperf.benchmarks.step import CONSOLE, CleanUp, Command, MeasurePower, Outputs, Plan, Prepare, Where
+from evmperf.benchmarks.step import (
+    CONSOLE,
+    CleanUp,
+    Command,
+    Measure,
+    MeasurePower,
+    Outputs,
+    Plan,
+    Prepare,
+    Where,
+)
+from evmperf.benchmarks.tools import perf as perf_tool
 from evmperf.boards.console.marks import Phase, last_phase
 from evmperf.boards.variation import Variation
 from evmperf.measure import documents, provenance, shellstep, ubootstate, varied
@@ -20,14 +34,17 @@ from evmperf.measure.progress import StepProgress
 from evmperf.measure.runs.spool import Spool
 from evmperf.measure.state import buses, look, rules
 from evmperf.measure.state.finding import Finding
+from evmperf.measure.supply import BoardClock, Recording
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, Stopped, ToolError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
-from evmperf.model.results import MARKS, Case, Failure, Result
+from evmperf.model.results import BOOT, MARKS, Case, Failure, Result
 from evmperf.model.state import State
 
 _PORTS = range(20000, 30000)
 """Ports of a benchmark's server: below Linux's ephemeral ports."""
+_PERF_S = 300.0
+"""Seconds that perf may take to begin and to put its stacks together."""
 _CLOCK_RETRIES = 2
 """Repeated boots of a cycle whose marks were stamped too late."""
 
@@ -56,6 +73,7 @@ class Runner:
         looks: bool = False,
         late_s: float = 0.0,
         tool: str = "",
+        perf: bool = False,
     ) -> None:
         self.bench = bench
         self.spool = spool
@@ -73,13 +91,16 @@ class Runner:
         self._variation = variation or Variation()
         self._tool = tool or bench.board.options.board.tool
         self._repeats = repeats or Repeats()
+        self._perf = perf
         self._has_facts = False
         self._installed_on: Shell | None = None
         self._idle: Shell | None = None
         """The board's shell, None after a failure."""
         self._tester: Shell | None = None
         self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
-        self._executions = Executions(clock)
+        self._executions = Executions()
+        self._clocks: dict[str, BoardClock] = {}
+        """Of the board and the tester, by the folder of their steps."""
         self._around = Around(bench.board, steps, clock, late_s) if looks else None
 
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
@@ -98,7 +119,9 @@ class Runner:
         started_ns, began = self._clock.time_ns(), self._clock.monotonic()
         lab: LabError | None = None
         self._idle = None
+        supply: Recording | None = None
         try:
+            supply = self._supply(benchmark)
             if self.broken:
                 raise BoardError(f"not tried: {self.broken}")
             self._measure_watched(progress)
@@ -112,8 +135,13 @@ class Runner:
                 self.bench.abandon()
             progress.failures.append(Failure.of(error))
         finally:
+            if supply:
+                supply.end()
             self._record_boots()
         result = progress.result(self.profile, started_ns, self._clock.monotonic() - began)
+        if supply:
+            name = self.spool.keep_raw(progress.file_name("supply.csv"), energy.write(supply.series))
+            result = supply.joined(structs.replace(result, raw=(*result.raw, name)))
         self.spool.append(result)
         if self._around and not self._late_s:
             # The highest share of processes that run or wait, a minute's mean, per processor.
@@ -124,6 +152,13 @@ class Runner:
         if result.samples and benchmark.place is not Place.UBOOT:
             self._idle = self._installed_on
         return result
+
+    def _supply(self, benchmark: Benchmark) -> Recording | None:
+        """Begin to read the board's supply, if the board file names it; a sleep has the meter for itself."""
+        rails = self.bench.board.options.power.supply
+        if not rails or self.broken or benchmark.place is Place.SLEEP:
+            return None
+        return Recording(self.bench.meter(), rails)
 
     def close(self, *, brief: bool = False) -> None:
         """Fetch the long documents unless `brief`, and remove our files from the tester.
@@ -277,6 +312,10 @@ class Runner:
                 return False
             else:
                 progress.add(readings, cycle, self._clock.time_ns())
+                on, up = boot.marks.get(Phase.POWER_ON), boot.marks.get(Phase.PROMPT)
+                if on and up:
+                    error_s = max(on.error_s, up.error_s)
+                    progress.add_window((on.wall_ns, up.wall_ns, error_s), cycle, BOOT)
                 return True
 
     def linux(self) -> Shell:
@@ -284,6 +323,7 @@ class Runner:
         shell = self._reach(self.bench.shell)
         if shell is not self._installed_on:
             self._steps.install(shell)
+            self._clocks.pop(STEP_FOLDER, None)
             varied.apply(self._variation, shell, self._steps)
             self._installed_on = shell
         if not self._has_facts:
@@ -346,14 +386,21 @@ class Runner:
         command = step.command
         if self._around and isinstance(step, CleanUp):
             command = f"{look.MOUNTED}{command}"
+        timeout_s = step.timeout_s
+        if self._perf and isinstance(step, Measure) and step.where is Where.BOARD:
+            command, timeout_s = perf_tool.around(command), timeout_s + _PERF_S
+            progress.conditions["perf"] = "recorded while the tool ran, which costs time"
+        typed_ns = self._clock.time_ns()
         output = self._steps.run(
             shell,
             command,
-            step.timeout_s,
+            timeout_s,
             quiet=isinstance(step, Prepare | CleanUp),
             folder=folder,
             label=progress.benchmark.label(progress.case, step),
         )
+        clock = self._clocks.setdefault(folder, BoardClock())
+        progress.worked = clock.learn(typed_ns, output, self._clock.time_ns())
         progress.tool_s += output.busy_s
         _check_exit(step, output.status, output.files.get(shellstep.LOG, ""))
         if output.fetches > 1:
@@ -362,8 +409,9 @@ class Runner:
         return output.files
 
     def _perform_in_uboot(self, shell: Shell, step: Command, progress: StepProgress) -> Outputs:
-        began = self._clock.monotonic()
+        began, began_ns = self._clock.monotonic(), self._clock.time_ns()
         reply = shell.run(step.command, step.timeout_s)
+        progress.worked = began_ns, self._clock.time_ns(), 0.0
         progress.tool_s += self._clock.monotonic() - began
         _check_exit(step, reply.status, reply.text)
         return {CONSOLE: reply.text}

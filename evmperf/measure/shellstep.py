@@ -11,6 +11,7 @@ import re
 import shlex
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from evmperf.measure.bench import Shell, StepOutput
@@ -93,8 +94,7 @@ def run(
     for fetches in range(1, _FETCHES + 1):
         try:
             text = _with_archive(shell, reply.text, folder)
-            status, busy_s, files = decode(text, bare=quiet)
-            return StepOutput(status, files, busy_s, fetches)
+            return replace(decode(text, bare=quiet), fetches=fetches)
         except UnfitOutput as error:
             raise UnfitOutput(f"{label or 'a step'}: {error}", error.raw) from None
         except RefusedOutput as error:
@@ -118,8 +118,8 @@ def _with_archive(shell: Shell, text: str, folder: str) -> str:
     return f"{head}\n{base64.b64encode(archive).decode()}"
 
 
-def decode(text: str, *, bare: bool = False) -> tuple[int, float, dict[str, str]]:
-    """Exit status, busy seconds and files from the wrapper's output; raises RefusedOutput for
+def decode(text: str, *, bare: bool = False) -> StepOutput:
+    """What the wrapper's output says; raises RefusedOutput for
     damage, UnfitOutput for a name that is not plain or more than `limits` allows.
 
     With `bare`, a success may come without files.
@@ -142,7 +142,8 @@ def decode(text: str, *, bare: bool = False) -> tuple[int, float, dict[str, str]
         raise UnfitOutput(str(error), text) from None
     except (ValueError, zlib.error) as error:
         raise RefusedOutput(f"the step's output came back damaged ({error})", text) from None
-    return int(match.group(1)), float(match.group(3)) - float(match.group(2)), files
+    began, ended = float(match.group(2)), float(match.group(3))
+    return StepOutput(int(match.group(1)), files, ended - began, 1, began)
 
 
 def _unpacked(packed: bytes) -> bytes:

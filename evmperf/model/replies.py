@@ -40,6 +40,7 @@ class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
     wait: str = ""
     give_way: bool = False
     keep_on: bool = False
+    perf: bool = False
 
     def command(self) -> list[str]:
         """The process that measures."""

@@ -36,6 +36,9 @@ class Unit(enum.StrEnum):
     PER_SECOND = "1/s"
     VOLT = "V"
     MILLIWATT = "mW"
+    WATT = "W"
+    JOULE = "J"
+    JOULE_PER_MEGABYTE = "J/MB"
     CELSIUS = "°C"
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.measure import shellstep
-from evmperf.measure.bench import ShellReply
+from evmperf.measure.bench import ShellReply, StepOutput
 from evmperf.model import places
 from evmperf.model.errors import RefusedOutput, ToolError
 from selftests.support.fakes import LocalShell
@@ -38,14 +38,14 @@ BODY = archive(FILES)
 
 def same_or_refused(text):
     try:
-        assert shellstep.decode(text)[2] == FILES
+        assert shellstep.decode(text).files == FILES
     except RefusedOutput as error:
         assert error.raw == text  # noqa: PT017  # either outcome is right
 
 
 def test_an_answer_is_status_busy_time_and_files():
-    assert shellstep.decode(HEAD + BODY) == (0, 2.5, FILES)
-    assert shellstep.decode(HEAD.replace("step 0", "step 7") + BODY)[0] == 7
+    assert shellstep.decode(HEAD + BODY) == StepOutput(0, FILES, 2.5, 1, 10.25)
+    assert shellstep.decode(HEAD.replace("step 0", "step 7") + BODY).status == 7
 
 
 @given(st.integers(0, len(BODY) - 1), st.characters(min_codepoint=0, max_codepoint=127))

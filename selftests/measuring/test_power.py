@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, energy
 from evmperf.benchmarks.tables.low_power import RAILS
 from evmperf.benchmarks.tools import meter, suspend
 from evmperf.boards.console import record as console
@@ -112,3 +114,41 @@ def test_a_board_that_refuses_to_sleep_gives_no_figure(sleeping) -> None:
         assert (result.status, result.samples) == ("refused", ())
         assert "standby" in result.failures[0].message
         assert result.failures[0].raw
+
+
+def test_each_case_has_the_energy_of_its_tool_and_by_an_external_meter(
+    env_file: Path, tmp_path: Path
+) -> None:
+    """The virtual meter follows QEMU's processor time; its log by a clock 3 s ahead plays another meter."""
+    data = yaml.safe_load(env_file.read_text())
+    data["targets"]["main"]["options"]["power"]["supply"] = list(RAILS)
+    path = tmp_path / "supplied.yaml"
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    session = Pytest(path, tmp_path / "results", "(boot_time_mmcsd and default) or (emmc_ext4 and 102400)")
+    assert session.process.wait(400) == 0, session.log.read_text()
+    results = {result.benchmark: result for result in session.measured()}
+    boot, disk = results["boot_time_mmcsd"], results["emmc_ext4"]
+    for result in (boot, disk):
+        assert result.conditions["supply_meter"].startswith("evmperf,Virtual Meter")
+        assert result.windows
+    rest_w = sum(MILLIWATTS.values()) / 1000
+    joules, watts = boot.values("energy_per_boot"), boot.values("mean_power")
+    spans = [(window.ended_ns - window.began_ns) / 1e9 for window in boot.windows]
+    assert joules == pytest.approx([w * s for w, s in zip(watts, spans, strict=True)])
+    assert min(watts) > 2 * rest_w
+    assert all(span > value for span, value in zip(spans, boot.values("boot_time"), strict=True))
+    for name in ("write", "read"):
+        (per_mb,), (mean,) = disk.values(f"{name}_energy_per_mb"), disk.values(f"{name}_mean_power")
+        assert per_mb == pytest.approx(mean / disk.values(f"{name}_throughput")[0])
+    later = tmp_path / "meter.csv"
+    (name,) = (name for name in disk.raw if name.endswith("supply.csv"))
+    series = energy.read((session.folder / name).read_text(), name)
+    later.write_text(energy.write([(ns + 3_000_000_000, watts) for ns, watts in series]))
+    cli = [sys.executable, "-m", "evmperf", "case", "energy", str(session.folder), "--csv", str(later)]
+    done = subprocess.run([*cli, "--clock-ahead", "3"], capture_output=True, text=True, check=True)
+    joined = {result.benchmark: result for result in session.measured()}
+    assert joined["emmc_ext4"].samples == disk.samples
+    assert f"emmc_ext4 {disk.case}: write_mean_power" in done.stdout
+    assert not joined["boot_time_mmcsd"].values("energy")
+    assert joined["boot_time_mmcsd"].conditions["no_energy"]
+    assert "+3 s" in joined["emmc_ext4"].conditions["supply_meter"]

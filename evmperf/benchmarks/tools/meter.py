@@ -5,7 +5,7 @@ return, `ended_s` when the last reading was done, `samples` have time, rail, and
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evmperf.benchmarks.tools._checks import refuse, refusing
@@ -70,13 +70,24 @@ def parse(text: str) -> Log:
         unit = voltage.rpartition(" ")[2], other.rpartition(" ")[2]
         refuse(units.setdefault(rail, unit) != unit, f"the meter changed its units for {rail}", text)
         volt = _number(rail, voltage, _VOLTS, text)
-        watts = unit[1] in _WATTS
-        watt = _number(rail, other, _WATTS if watts else _AMPERES, text) * (1.0 if watts else volt)
         volts.setdefault(rail, []).append(volt)
-        milliwatts.setdefault(rail, []).append(watt * 1000)
+        milliwatts.setdefault(rail, []).append(_watts(rail, volt, other, text) * 1000)
     counts = {len(values) for values in volts.values()}
     refuse(len(counts) > 1, "the meter read some rails more often than others", text)
     return Log(times[0], samples[0][0], times[1], volts, milliwatts, text)
+
+
+def total(reading: Mapping[str, tuple[str, str]]) -> float:
+    """The sum of some rails in W; raises RefusedOutput for an overload, or an answer without a unit."""
+    volts = {rail: _number(rail, voltage, _VOLTS, "") for rail, (voltage, _) in reading.items()}
+    return sum(_watts(rail, volt, reading[rail][1], "") for rail, volt in volts.items())
+
+
+def _watts(rail: str, volt: float, other: str, text: str) -> float:
+    """The power of a rail by the meter's second answer, a current or the power itself."""
+    if other.rpartition(" ")[2] in _WATTS:
+        return _number(rail, other, _WATTS, text)
+    return _number(rail, other, _AMPERES, text) * volt
 
 
 def _number(rail: str, answer: str, units: dict[str, float], text: str) -> float:

@@ -5,15 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evmperf.benchmarks import catalogue
-from evmperf.commands.app import experiments, sources, why
+from evmperf.commands.app import again, experiments, sources, why
 from evmperf.commands.app.requests import Check, Checked, Compare, Hear, Reproduce, Reproduced
 from evmperf.judge import against, confirm, experiment, goals
-from evmperf.judge.rounds import LOG, Sessions
 from evmperf.measure.runs import differences, spool
 from evmperf.measure.runs.differences import Difference
 from evmperf.measure.runs.history import GUIDE, run_folder
-from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.figures import figures
 from evmperf.model.replies import Remark, WantedSession
@@ -94,30 +92,13 @@ def reproduce(request: Reproduce) -> Reproduced:
     """
     results = Path(request.results)
     folder = run_folder(request.file, results)
-    known, found = catalogue.benchmarks(), spool.read_results(folder)
-    if not found or found[0].benchmark not in known:
-        raise UsageError(f"{request.file}: has no case that this evmperf can measure: update evmperf")
-    wanted = found[0]
-    near = [benchmark for name, benchmark in known.items() if wanted.benchmark in name]  # as -k has it
-    selected = {b.name: [case.label for case in b.cases(wanted.profile)] for b in near}
-    if wanted.case not in selected[wanted.benchmark]:
-        raise UsageError(f"{request.file}: {wanted.benchmark} has no case {wanted.case!r} here")
-    mine = f"{wanted.benchmark}/{wanted.case}"
-    leave_out = {f"{name}/{case}" for name, cases in selected.items() for case in cases} - {mine}
-    results.mkdir(parents=True, exist_ok=True)
-    session = Sessions(results).measure(
-        WantedSession(
-            board=request.board,
-            select=wanted.benchmark,
-            profile=wanted.profile,
-            leave_out=tuple(sorted(leave_out)),
-        )
-    )
-    if not session.run:
-        raise LabError(f"nothing was measured (exit status {session.status}): see {results / LOG}")
-    judgement = against.between([folder], [results / session.run])
-    status = session.status or judgement.exit_status
-    return Reproduced(folder=str(results / session.run), judgement=judgement, status=status)
+    wanted = next(spool.results_in(folder), None)
+    if wanted is None:
+        raise UsageError(f"{request.file}: has no case")
+    made, measured = again.measure(results, wanted, WantedSession(board=request.board))
+    judgement = against.between([folder], [made])
+    status = measured or judgement.exit_status
+    return Reproduced(folder=str(made), judgement=judgement, status=status)
 
 
 def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: Hear) -> Conclusion:

@@ -210,6 +210,7 @@ class MeasuringSession:
             repeats=self._repeats,
             looks=True,
             tool=self.wanted.tool,
+            perf=self.wanted.perf,
         )
 
     def _provision(self, target: Any, progress: Callable[[str], None]) -> None:

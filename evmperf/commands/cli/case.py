@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from evmperf.benchmarks import energy
 from evmperf.boards.console import record, review
 from evmperf.boards.console.review import Reviewed
 from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
 from evmperf.commands.app import judging, why
 from evmperf.commands.app.requests import Reproduce, Why
 from evmperf.commands.cli.arguments import JSON, RESULTS, RUN, argument, command, group, requested
+from evmperf.measure import supply
 from evmperf.measure.runs import casefile, spool
 from evmperf.measure.runs.history import run_folder
 from evmperf.model.errors import LabError, UsageError
@@ -75,6 +77,39 @@ def _reproduce(options: argparse.Namespace) -> int:
         print(line(f"{verdict.key}: {verdict.outcome} ({', '.join(sides)})"))
     print(line(f"measured into {done.folder}"))
     return done.status
+
+
+@command(
+    "case energy",
+    RUN,
+    RESULTS,
+    argument("--csv", type=Path, required=True, metavar="FILE", help="a meter's readings: time, watts"),
+    argument(
+        "--clock-ahead",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="how far the meter's clock is ahead of the measuring machine's, in seconds (default: 0)",
+    ),
+)
+def _energy(options: argparse.Namespace) -> None:
+    """Joins an external meter's readings with all cases of a run: mean power and energy of each tool's
+    window, J per MB, boot or iteration (docs/power.md). A time is in seconds since the epoch or as
+    2026-11-24T17:04:34Z. Joining again replaces the figures. Afterwards, write the report again, and push the
+    run or add it to the store again.
+    """
+    folder = run_folder(options.run, options.results)
+    try:
+        text = options.csv.read_text("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"{options.csv}: cannot be read: {error.strerror}") from None
+    series = energy.read(text, options.csv.name)
+    for result in supply.join(folder, options.csv.name, series, options.clock_ahead):
+        values = [s for s in result.samples if energy.metric(s.metric)]
+        said = ", ".join(f"{s.metric} {s.value:.4g} {s.unit}" for s in values[:_MOST])
+        within = max(window.error_s for window in result.windows)
+        why = result.conditions.get("no_energy", "")
+        print(line(f"{result.benchmark} {result.case}: {said or why} (window within {within:.3f} s)"))
 
 
 @command(

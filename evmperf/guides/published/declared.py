@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from evmperf.benchmarks import catalogue, control
+from evmperf.benchmarks import catalogue, control, energy
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
@@ -187,7 +187,7 @@ def metric(key: Key) -> Metric | None:
     if key.benchmark == control.NAME:
         return next((one for one in control.BENCHMARK.metrics if one.name == key.metric), None)
     table = tables().get(key.benchmark)
-    return table.metric(key.case, key.metric) if table else None
+    return (table.metric(key.case, key.metric) if table else None) or energy.metric(key.metric)
 
 
 class Outline(msgspec.Struct, frozen=True):

@@ -380,12 +380,14 @@ class Examination:
         return f"{self.board.tester}: all {len(users)} programs are there"
 
     def _needs_meter(self) -> bool:
-        return "power" in self.board.features and "power" not in self.board.options.absent
+        sleeps = "power" in self.board.features and "power" not in self.board.options.absent
+        return sleeps or bool(self.board.options.power.supply)
 
     def _meter(self) -> str:
         if not self._needs_meter():
             return "no benchmark of this board needs one"
-        rails = self.board.options.power.rails
+        power = self.board.options.power
+        rails = tuple(dict.fromkeys((*power.rails, *power.supply)))
         meter = self._bench.meter()
         identity = meter.identity()
         meter.check(rails)

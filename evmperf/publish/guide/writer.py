@@ -1,10 +1,12 @@
 """Layout and figures to reStructuredText that docutils and Sphinx take without a warning."""
 
 import itertools
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evmperf.benchmarks import energy, wording
 from evmperf.guides.published import steady
 from evmperf.guides.published.declared import Table, outline, tables
 from evmperf.guides.published.releases import Module
@@ -14,7 +16,7 @@ from evmperf.model import anytime
 from evmperf.model.figures import Figure, Key
 from evmperf.model.outlets import line as one_line
 from evmperf.model.outlets import rst
-from evmperf.model.results import REPEAT, Direction
+from evmperf.model.results import REPEAT, Direction, Result
 from evmperf.model.stats import outliers_text, percent
 from evmperf.publish.guide.layout import Figures, Layout, LayoutLine, Path, Slot, figures_of, shared
 from evmperf.publish.pages import look
@@ -288,7 +290,18 @@ def _notes(slot: Slot, figures: Figures) -> list[str]:
         notes += [f"- {row}: {rst(figure.flaw)}"] if figure.flaw else []
         within = figure.error
         notes += [] if within is None else [f"- {row}: each within {within:.2g} {rst(figure.unit)}"]
+        taken = _energy(figure.result)
+        notes += [f"- {row}: {rst(', '.join(taken))}"] if taken else []
     return list(dict.fromkeys(notes))
+
+
+def _energy(result: Result) -> list[str]:
+    """Means of power and energy of a row, in words."""
+    names = dict.fromkeys(s.metric for s in result.samples if energy.metric(s.metric))
+    units = {s.metric: s.unit for s in result.samples}
+    return [
+        f"{wording.metric(name)} {statistics.fmean(result.values(name)):.4g} {units[name]}" for name in names
+    ]
 
 
 def _csv(cells: Sequence[str]) -> str:

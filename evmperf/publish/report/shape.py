@@ -89,7 +89,10 @@ def _table(
     known = figures(results)
     form = declared.tables().get(benchmark)
     order = [metric.name for metric in form.metrics] if form else []
-    names = sorted({key.metric for key in known}, key=lambda n: order.index(n) if n in order else len(order))
+    found = {key.metric for key in known}
+    # The energy of a whole step says little beside that of a megabyte.
+    found -= {f"{name.partition('energy_per_')[0]}energy" for name in found if "energy_per_" in name}
+    names = sorted(found, key=lambda n: (order.index(n) if n in order else len(order), n))
     scales = {name: _scale([f for key, f in known.items() if key.metric == name]) for name in names}
     heads = [head(benchmark, name, unit) for name, (unit, _) in scales.items()]
     notes = Notes()

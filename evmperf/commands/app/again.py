@@ -1,0 +1,90 @@
+"""One case of a run measured once more, in a session of its own; and where its time went."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+
+from evmperf.benchmarks import catalogue
+from evmperf.benchmarks.tools import perf
+from evmperf.judge.rounds import LOG, Sessions
+from evmperf.measure.runs import spool
+from evmperf.model.errors import LabError, UsageError
+from evmperf.model.replies import WantedSession
+from evmperf.model.results import Result
+
+_SYMBOLS = 10
+"""Symbols that are shown."""
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """Where the time of a case went: the folder of the run, its case, its file of folded stacks, and symbols
+    with their parts of the busy time, here and in the good run (None without a profile of it).
+    """
+
+    folder: Path
+    case: str
+    folded: Path
+    here: perf.PerfProfile
+    there: perf.PerfProfile | None
+    symbols: tuple[tuple[str, float, float | None], ...]
+
+
+def measure(results: Path, wanted: Result, session: WantedSession) -> tuple[Path, int]:
+    """Measure one case as it was measured; the new run's folder, and the session's exit status. Raises
+    UsageError for a case that cannot be measured here, LabError where nothing was measured.
+    """
+    known = catalogue.benchmarks()
+    near = [benchmark for name, benchmark in known.items() if wanted.benchmark in name]  # as -k has it
+    selected = {b.name: [case.label for case in b.cases(wanted.profile)] for b in near}
+    if wanted.case not in selected.get(wanted.benchmark, ()):
+        raise UsageError(f"{wanted.benchmark} has no case {wanted.case!r} here")
+    mine = f"{wanted.benchmark}/{wanted.case}"
+    leave_out = {f"{name}/{case}" for name, cases in selected.items() for case in cases} - {mine}
+    results.mkdir(parents=True, exist_ok=True)
+    asked = structs.replace(
+        session, select=wanted.benchmark, profile=wanted.profile, leave_out=tuple(sorted(leave_out))
+    )
+    done = Sessions(results).measure(asked)
+    if not done.run:
+        raise LabError(f"nothing was measured (exit status {done.status}): see {results / LOG}")
+    return results / done.run, done.status
+
+
+def profile(folder: Path, case: str, board: str, against: Path | None, results: Path) -> Profiled:
+    """Measure the first case of a run whose name has `case` again, with the run's variation and perf on the
+    board, and compare with the profile of a good run. Raises UsageError, LabError where perf did not record.
+    """
+    wanted = next((r for r in spool.results_in(folder) if case in f"{r.benchmark} {r.case}"), None)
+    if not case or wanted is None:
+        raise UsageError(f"{folder.name} has no case {case!r}: name the one to profile as BENCHMARK CASE")
+    there = _recorded(against, wanted) if against else None
+    vary = tuple(spool.read_run(folder).facts.variation)
+    made, _ = measure(results, wanted, WantedSession(board=board, perf=True, run_kind="profile", vary=vary))
+    found = _recorded(made, wanted)
+    if found is None:
+        flaws = [f.message for r in spool.results_in(made) for f in r.failures]
+        raise LabError(f"perf recorded nothing: {flaws[0] if flaws else f'see {made}'}")
+    folded, here = found
+    good = there[1] if there else None
+    names = [name for name, _ in here.symbols.most_common(_SYMBOLS)]
+    symbols = tuple((name, here.share(name), good.share(name) if good else None) for name in names)
+    return Profiled(made, f"{wanted.benchmark} {wanted.case}", folded, here, good, symbols)
+
+
+def _recorded(folder: Path, wanted: Result) -> tuple[Path, perf.PerfProfile] | None:
+    """The profile of a case in a run: of its tools together, in one file of stacks; None without one."""
+    raw = [
+        folder / name
+        for result in spool.results_in(folder)
+        if (result.benchmark, result.case) == (wanted.benchmark, wanted.case)
+        for name in dict.fromkeys(result.raw)
+    ]
+    stacks = [file.read_text() for file in raw if file.name.endswith(perf.FOLDED)]
+    if not stacks:
+        return None
+    counts = "".join(file.read_text() for file in raw if file.name.endswith(perf.COUNTS))
+    folded = folder / perf.FOLDED
+    folded.write_text(perf.flames("".join(stacks)), encoding="utf-8")
+    return folded, perf.parse("".join(stacks), counts)

@@ -1,0 +1,115 @@
+"""The board's supply while a case is measured: its power by time, and when the tool worked."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec import structs
+
+from evmperf.benchmarks import energy
+from evmperf.benchmarks.tools import meter as answers
+from evmperf.measure.bench import Meter, StepOutput
+from evmperf.measure.runs import spool
+from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.model.results import Result, SpoolRecord
+
+_EVERY_S = 0.05
+"""Seconds from the end of a reading to the next."""
+_TICK_S = 0.01
+"""What /proc/uptime resolves."""
+
+
+@dataclass
+class BoardClock:
+    """When a board's uptime was, by our clock: each step began after it was typed, and ended before its
+    answer came. All steps since a boot together tell the difference of both clocks.
+    """
+
+    low_s: float = float("-inf")
+    high_s: float = float("inf")
+
+    def learn(self, typed_ns: int, output: StepOutput, answered_ns: int) -> tuple[int, int, float] | None:
+        """Begin and end of a step in ns since the epoch, their maximum error in s; None without an uptime."""
+        if output.uptime_s is None:
+            return None
+        low = typed_ns / 1e9 - output.uptime_s - _TICK_S
+        high = answered_ns / 1e9 - (output.uptime_s + output.busy_s)
+        self.low_s, self.high_s = max(self.low_s, low), min(self.high_s, high)
+        if self.low_s > self.high_s:  # the clocks have drifted
+            self.low_s, self.high_s = low, high
+        began_s = output.uptime_s + (self.low_s + self.high_s) / 2
+        error_s = (self.high_s - self.low_s) / 2
+        return round(began_s * 1e9), round((began_s + output.busy_s) * 1e9), round(error_s, 4)
+
+
+@dataclass
+class Recording:
+    """A meter that is read over and over until `end`."""
+
+    meter: Meter
+    rails: tuple[str, ...]
+    series: list[tuple[int, float]] = field(default_factory=list)
+    failed: str = ""
+
+    def __post_init__(self) -> None:
+        """Begin; raises LabError for rails that the meter does not have."""
+        self.meter.check(self.rails)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._read, name="supply", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        ended = False
+        while not ended:
+            ended = self._stopped.wait(_EVERY_S)
+            before_ns = time.time_ns()
+            try:
+                watts = answers.total(self.meter.read(self.rails))
+            except EvmperfError as error:
+                self.failed = str(error)
+                return
+            self.series.append(((before_ns + time.time_ns()) // 2, watts))
+
+    def end(self) -> None:
+        """Read once more, and stop."""
+        self._stopped.set()
+        self._thread.join()
+
+    def joined(self, result: Result) -> Result:
+        """The result with its power and energy, or with the reason why it has none."""
+        return joined(result, self.series, self.meter.identity(), self.failed)
+
+
+def join(folder: Path, name: str, series: energy.Series, ahead_s: float = 0.0) -> list[Result]:
+    """Give the results of a run the power and energy that an external meter read, whose clock is `ahead_s`
+    seconds ahead of the tester's; returns those with windows. Raises UsageError for a run at work or one
+    without windows.
+    """
+    if spool.is_live(folder):
+        raise UsageError(f"{folder}: is still being measured; join the meter's readings after its end")
+    shifted = [(ns - round(ahead_s * 1e9), watts) for ns, watts in series]
+    found: list[Result] = []
+
+    def told(record: SpoolRecord) -> SpoolRecord:
+        if not isinstance(record, Result) or not record.windows:
+            return record
+        found.append(joined(record, shifted, f"{name}, clock {ahead_s:+g} s ahead"))
+        return found[-1]
+
+    records = [told(record) for _, record in spool.records_from(folder, 0)]
+    if not found:
+        raise UsageError(f"{folder}: no result says when its tool worked, so no reading can be joined to it")
+    spool.write_whole(folder / spool.RECORDS, b"".join(map(spool.line, records)))
+    return found
+
+
+def joined(result: Result, series: energy.Series, meter: str, failed: str = "") -> Result:
+    """A result with the power and energy of its windows by a meter."""
+    found, missing = energy.samples(result, series)
+    said = [failed] if failed else missing
+    conditions = {name: said for name, said in result.conditions.items() if name != "no_energy"}
+    conditions["supply_meter"] = meter
+    conditions |= {"no_energy": "; ".join(said)} if said else {}
+    others = (sample for sample in result.samples if energy.metric(sample.metric) is None)
+    return structs.replace(result, samples=(*others, *found), conditions=conditions)

@@ -1,0 +1,46 @@
+"""perf on a virtual EVM: what makes a board slow on purpose is named by its symbol."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evmperf.benchmarks.tools import perf
+from evmperf.model.results import Status
+from selftests.measuring.session import Pytest
+from selftests.support import virtualbench
+
+pytestmark = pytest.mark.virtual_evm
+
+CASE = "ospi_raw_read"
+BUSY = "run:dd if=/dev/urandom of=/dev/null bs=1M >/dev/null 2>&1 &"
+"""A process that keeps a CPU in the kernel's generator of random numbers, which is ChaCha20."""
+
+
+@pytest.mark.timeout(900)
+def test_the_symbol_of_a_busy_kernel_path_is_named_beside_a_good_run(tmp_path: Path) -> None:
+    with virtualbench.running("virtual-ospi", "perf") as bench:
+        board = virtualbench.board_file(bench, "virtual-ospi", tmp_path)
+        good = Pytest(board, tmp_path / "good", CASE, ["--perf"])
+        assert good.process.wait(300) == 0, good.log.read_text()
+        slow = Pytest(board, tmp_path / "slow", CASE, ["--vary", BUSY])
+        assert slow.process.wait(300) == 0, slow.log.read_text()
+        words = [CASE, "--profile", "--against", str(good.folder), "--lg-env", str(board)]
+        words += ["--results", str(tmp_path / "again")]
+        done = subprocess.run(
+            [sys.executable, "-m", "evmperf", "why", str(slow.folder), *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=400,
+        )
+    (measured,) = [result for result in good.measured() if result.benchmark == CASE]
+    assert measured.status == Status.MEASURED
+    assert measured.conditions["perf"]
+    found = re.search(r"(chacha\w*) +(\d+\.\d)% +(\d+\.\d)%", done.stdout)
+    assert found, done.stdout
+    assert float(found[2]) > 5 * float(found[3])
+    (folded,) = (tmp_path / "again").glob(f"*/{perf.FOLDED}")
+    assert re.search(r"^dd;.*;chacha\w* \d+$", folded.read_text(), re.M)
