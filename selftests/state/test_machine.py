@@ -144,6 +144,12 @@ def test_the_whole_machine_comes_before_a_device():
     ]
 
 
+def test_other_load_that_carries_the_loss_leaves_no_blame_for_the_disk():
+    load, disk = Finding("beside", "load", size=2.2, whole=True), Finding("device", "disk", size=4.2)
+    assert weighed(2.0, disk, load) == [("beside", None)]
+    assert weighed(9.0, disk, load) == [("beside", 0.359), ("device", 0.653)]
+
+
 def test_two_lost_segments_explain_nothing():
     lost = State(counted={"tcp_sent": 825, "tcp_sent_again": 2}, seconds=12.0)
     assert rules.judge(lost) == []

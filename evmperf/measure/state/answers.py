@@ -29,7 +29,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 _SYMPTOMS = frozenset(("bus", "processor", "device", "loss", "queue.nr_requests", "machine"))
 """What a cause leads to as well: they come after it."""
-_MACHINE = frozenset(("machine", "host", "quota", "pinned", "tracer"))
+_MACHINE = frozenset(("machine", "host", "quota", "pinned", "tracer", "beside"))
 """What slows a device's requests and a cable's answers, too."""
 _LEAST_PART = 0.15
 """Part of a difference below which a bound makes a bystander of a cause."""
