@@ -1,6 +1,6 @@
 """What a run is compared with: `release:11.00`, `run:ID`, `guide:FILE`, `last:N`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from evmperf.guides.published import source as record
 from evmperf.guides.reading import importer
 from evmperf.judge import accepted, beside, judge, shift
 from evmperf.judge.causes import causes
-from evmperf.judge.nights import nights
+from evmperf.judge.nights import EarlierNight, nights
 from evmperf.measure.runs import history
 from evmperf.measure.runs.history import RunSource, SpoolFolder, StoredRun, WithHistory
 from evmperf.measure.runs.spool import append_verdicts, read_records, read_results, read_run
@@ -62,9 +62,17 @@ def judged(folder: Path, against: WantedBaseline, source: RunSource, level: floa
     run = subject.run
     if against.kind == "last":
         earlier = _last(run, against, source)
-        verdicts = judge.against_nights(subject, nights(earlier), level or shift.LEVEL)
+        before: Collection[Key] = ()
+
+        def past() -> Iterator[EarlierNight]:
+            nonlocal before
+            for night in nights(earlier):
+                before = night.figures
+                yield night
+
+        verdicts = judge.against_nights(subject, past(), level or shift.LEVEL)
         runs = [*(entry.run for entry in earlier), run]
-        gone = judge.gone(subject, (key for night in nights(earlier[-1:]) for key in night.figures))
+        gone = judge.gone(subject, before)
         found = causes(verdicts, runs)
         return Judgement(run.id, run.board, str(against), verdicts, gone, _unread(runs[-2:]), found)
     known = _figures(run, against, source)

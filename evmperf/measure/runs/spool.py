@@ -20,7 +20,7 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
@@ -42,6 +42,10 @@ VERDICTS = "verdicts.jsonl"
 """What judging said after the run. Runs until 0.2 have it among their records."""
 """The file of a run's records."""
 
+_SMALL = 4 << 20
+"""Bytes of a file of records that is kept when it was read; a larger one is read line by line."""
+_RUNS = 4096
+"""Files run.json that are kept: some kilobytes each."""
 _NAMED = 5
 """Damaged lines of a file that are named, one by one."""
 _ALONE_S = 30.0
@@ -265,11 +269,22 @@ def new_run_id(board: str) -> str:
     return f"{board}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
 
+@functools.lru_cache(_RUNS)
+def _content(path: Path, changed_ns: int, size: int, number: int) -> bytes:
+    return path.read_bytes()
+
+
+def _version(path: Path) -> tuple[Path, int, int, int]:
+    """A file as it is: a command asks for the same run in many places, and reads its files once."""
+    now = path.stat()
+    return path, now.st_mtime_ns, now.st_size, now.st_ino
+
+
 def read_run(folder: Path) -> Run:
     """Read run.json as of today's schema; raises UsageError for none, or one of a later schema."""
     path = folder / "run.json"
     try:
-        text = path.read_bytes().decode()
+        text = _content(*_version(path)).decode()
         header(str(path), text)
         run = Run.from_dict(msgspec.json.decode(text, type=dict[str, Any]))
     except OSError as error:
@@ -312,11 +327,21 @@ def read_verdicts(folder: Path) -> dict[Key, VerdictRecord]:
     return {record.key: record for record in read_records(folder) if isinstance(record, VerdictRecord)}
 
 
-def records_from(folder: Path, offset: int, name: str = RECORDS) -> Iterator[tuple[int, SpoolRecord]]:
+def records_from(folder: Path, offset: int, name: str = RECORDS) -> Iterable[tuple[int, SpoolRecord]]:
     """The whole records from a byte of one of a run's files on, each with the byte that follows it."""
     path = folder / name
     if not path.exists():
-        return
+        return ()
+    version = _version(path)
+    return _lines(path, offset) if offset or version[2] > _SMALL else _all_lines(*version)
+
+
+@functools.lru_cache(2)  # a run's records and its verdicts
+def _all_lines(path: Path, changed_ns: int, size: int, number: int) -> Sequence[tuple[int, SpoolRecord]]:
+    return tuple(_lines(path, 0))
+
+
+def _lines(path: Path, offset: int) -> Iterator[tuple[int, SpoolRecord]]:
     begin, damaged = offset, 0
     with path.open("rb") as file:
         file.seek(offset)
