@@ -9,13 +9,16 @@ export INFLUXD ?= 2.10
 WORKERS ?= 3
 SELFTESTS = $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
 
-.PHONY: help setup environment host-packages virtual influxd browser programs dashboards gauge demo test check evmtest fasttest coverage lint \
+.PHONY: help setup environment host-packages compilers image virtual influxd browser programs dashboards gauge demo test check evmtest fasttest coverage lint \
 	bench docs guide-html lava-lab lava-test clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-setup: $(VENV)/.base ## install what is missing: host packages and the Python environment
+setup: ## install what is missing: host packages and the Python environment, side by side
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.base compilers
+
+compilers:
 	@scripts/host-packages virtual-evm/host-packages.txt
 
 environment: $(VENV)/.extras ## the Python environment alone, with all extras: what jobs of a night need
@@ -24,9 +27,17 @@ host-packages: ## every host package that a target here may need, as root: for a
 	@scripts/host-packages virtual-evm/host-packages.txt selftests/host-packages.txt \
 	  selftests/browser-packages.txt scripts/pdf-packages.txt lava-jobs/lab/host-packages.txt
 
-$(VENV)/.base: requirements.txt pyproject.toml virtual-evm/pyproject.toml scripts/venv
+$(VENV)/.bare: scripts/venv
+	@scripts/venv $(PYTHON) $(VENV) bare
+	@touch $@
+
+$(VENV)/.base: requirements.txt pyproject.toml virtual-evm/pyproject.toml $(VENV)/.bare
 	@scripts/venv $(PYTHON) $(VENV)
 	@touch $@
+
+# The virtual EVM that a demo boots: downloaded and built while Python's packages are.
+image: compilers $(VENV)/.bare
+	@PYTHONPATH=.:virtual-evm $(BIN)/python -c "from evmperf_virtual import image; image.build('virtual', progress=print)"
 
 $(VENV)/.extras: $(VENV)/.base
 	@scripts/venv $(PYTHON) $(VENV) requirements.txt
@@ -67,7 +78,9 @@ gauge: ## compile the desk's own program for four machines (clang, lld)
 	compile armv7l armv7-linux-gnueabihf -mfpu=vfpv3-d16; \
 	compile riscv64 riscv64-linux-gnu -mno-relax -march=rv64gc -mabi=lp64d
 
-demo: setup ## boot the virtual EVM and measure boot time and eMMC: a first look
+demo: ## boot the virtual EVM and measure boot time and eMMC: a first look
+	@[ -e $(VENV)/.base ] || echo "A first demo downloads about 400 MB and takes about 5 minutes; later ones start in 20 s"
+	@$(MAKE) --no-print-directory -j3 $(VENV)/.base image
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot_time or uboot_emmc or emmc_raw_fio or (emmc_ext4 and not fio)"
 
 test: virtual influxd browser programs ## every test of the project, on real virtual EVMs
