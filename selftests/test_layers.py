@@ -39,8 +39,8 @@ DOORS = {
     "console.signs console.tree console.watch",
     "benchmarks": "benchmark catalogue control energy step wording families.boot families.scratch "
     "tables.latencies tools.control tools.gauge tools.meter tools.perf tools.systemd_analyze",
-    "measure": "around bench boardfile provenance runner shellstep signals runs.casefile runs.differences "
-    "runs.folders runs.history runs.spool supply state.answers state.buses state.causes "
+    "measure": "around bench boardfile hostload provenance runner shellstep signals runs.casefile "
+    "runs.differences runs.folders runs.history runs.spool supply state.answers state.buses state.causes "
     "state.contrast state.finding state.look state.machine state.rules",
     "guides": "published.artefacts published.declared published.identity published.meaning "
     "published.record published.releases published.sheets published.source published.steady "

@@ -11,6 +11,7 @@ from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
+from evmperf.boards.console.attempt import NotReached
 from evmperf.boards.console.marks import ObservedBoot, find, remarks
 from evmperf.boards.console.powering import Person
 from evmperf.boards.variation import Variation
@@ -18,6 +19,7 @@ from evmperf.lab.meter import RailMeterDriver
 from evmperf.lab.shell import LinuxShell, UbootShell
 from evmperf.lab.sshlink import SshFiles, SshLink
 from evmperf.lab.tester import CommandTester, open_tester
+from evmperf.measure import hostload
 from evmperf.measure.bench import Meter, Shell
 from evmperf.model.errors import (
     BoardError,
@@ -30,6 +32,11 @@ from evmperf.model.errors import (
 )
 
 _ALL_LINES = 1 << 30
+_LIMITS = {
+    "strategy": ("uboot_timeout", "kernel_timeout", "boot_timeout", "silence_timeout"),
+    "shell": ("login_timeout", "await_login_timeout"),
+}
+"""Limits of a boot, in seconds of an idle host where the board is a virtual EVM."""
 _ACTIVITIES = {
     "off": "switching the board off",
     "uboot": "booting to U-Boot",
@@ -61,6 +68,8 @@ class LabgridBench:
         """What the bench is doing with the board, "" while it leaves it to commands."""
         self._check = check
         self._target = target
+        self._longer = 1.0
+        """How many times longer the limits of the last boot were than declared."""
         self._tester: CommandTester | None = None
         self._strategy = target.get_strategy()
         self._console = self._strategy.console
@@ -102,7 +111,8 @@ class LabgridBench:
             return self._link.shell
         if self._shell is None or len(self._strategy.attempts) != before:
             self._close_files()
-            self._shell = LinuxShell(self._strategy.shell, self._check, SshFiles.of(self._target))
+            files = SshFiles.of(self._target)
+            self._shell = LinuxShell(self._strategy.shell, self._check, files, self._slowness)
         return self._shell
 
     def tester(self) -> Shell:
@@ -141,7 +151,7 @@ class LabgridBench:
         """U-Boot's prompt; raises BoardError or LabError."""
         self._transition("uboot")
         self._console.stage("settle")
-        return UbootShell(self._strategy, self._check)
+        return UbootShell(self._strategy, self._check, self._slowness)
 
     def cold_boot(self, kernel_arguments: str) -> ObservedBoot:
         """One power cycle and boot, without retries; a reset where that is the board's way. A boot by hand
@@ -238,16 +248,44 @@ class LabgridBench:
         doing, did = (_ACTIVITIES.get(name, "") for name in (state, self._strategy.status.name))
         self.activity = doing if doing != did else ""
         try:
-            self._strategy.transition(state)
+            with self._patience():
+                self._strategy.transition(state)
         except StrategyError as error:
             attempts = self._strategy.attempts
-            raise classify(error, attempts[-1].phase if attempts else "") from error
+            raise self._classified(error, attempts[-1].phase if attempts else "") from error
         except AssertionError as error:
             if was_ctrl_c(error):
                 raise KeyboardInterrupt from error
             raise
         finally:
             self.activity = ""
+
+    def _slowness(self) -> float:
+        """How many times longer all takes than its limits say: a virtual EVM's are an idle host's."""
+        return hostload.slowness() if self.board.is_virtual else 1.0
+
+    @contextlib.contextmanager
+    def _patience(self) -> Iterator[None]:
+        """Have the limits of a boot as much longer as the host is slower."""
+        self._longer = self._slowness()
+        drivers = {"strategy": self._strategy, "shell": self._strategy.shell}
+        limits = [(drivers[d], name) for d, names in _LIMITS.items() if drivers[d] for name in names]
+        declared = [(driver, name, getattr(driver, name)) for driver, name in limits]
+        try:
+            for driver, name, seconds in declared:
+                setattr(driver, name, round(seconds * self._longer))
+            yield
+        finally:
+            for driver, name, seconds in declared:
+                setattr(driver, name, seconds)
+
+    def _classified(self, error: BaseException, phase: str) -> EvmperfError:
+        found = classify(error, phase)
+        if self._longer < hostload.BUSY or type(found) is not NotReached:
+            return found
+        late = BoardError(f"{found}; the host is busy, so limits were {self._longer:.0f} times as long")
+        late.kind = found.kind
+        return late
 
     def _keep_boot(self, attempt: Any) -> None:
         note = self._link.note if self._link else ""
@@ -263,7 +301,7 @@ class LabgridBench:
                 started_ns=time.time_ns() - round(attempt.seconds * 1e9),
                 duration_s=attempt.seconds,
                 marks=marks,
-                error=classify(attempt.error, attempt.phase) if attempt.error else None,
+                error=self._classified(attempt.error, attempt.phase) if attempt.error else None,
                 phase=attempt.phase,
                 post_mortem=attempt.post_mortem,
                 notes=tuple(notes),

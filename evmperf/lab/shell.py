@@ -212,10 +212,17 @@ class EvmUBootDriver(UBootDriver):  # type: ignore[misc]
 
 
 class LinuxShell:
-    """evmperf's Shell over EvmShellDriver."""
+    """evmperf's Shell over EvmShellDriver; a command's limit is `slowness` times as long."""
 
-    def __init__(self, driver: Any, check: Callable[[], None], files: SshFiles | None = None) -> None:
+    def __init__(
+        self,
+        driver: Any,
+        check: Callable[[], None],
+        files: SshFiles | None = None,
+        slowness: Callable[[], float] = lambda: 1.0,
+    ) -> None:
         self.files = files
+        self._slowness = slowness
         self._driver = driver
         self._check = check
 
@@ -223,7 +230,7 @@ class LinuxShell:
         """Run a command in the board's Linux."""
         self._check()
         try:
-            status, text = self._driver.execute(command, timeout_s)
+            status, text = self._driver.execute(command, round(timeout_s * self._slowness(), 1))
         except CommandTimeout as error:
             raise ToolError(f"{error}: it was interrupted") from None
         except ConsoleLost as error:
@@ -234,11 +241,14 @@ class LinuxShell:
 
 
 class UbootShell:
-    """evmperf's Shell over Labgrid's UBootDriver."""
+    """evmperf's Shell over Labgrid's UBootDriver; a command's limit is `slowness` times as long."""
 
     files = None
 
-    def __init__(self, strategy: Any, check: Callable[[], None]) -> None:
+    def __init__(
+        self, strategy: Any, check: Callable[[], None], slowness: Callable[[], float] = lambda: 1.0
+    ) -> None:
+        self._slowness = slowness
         self._strategy = strategy
         self._check = check
 
@@ -246,6 +256,7 @@ class UbootShell:
         """Run a command at U-Boot's prompt."""
         self._check()
         driver = self._strategy.uboot
+        timeout_s = round(timeout_s * self._slowness(), 1)
         try:
             lines, _, status = driver.run(command, timeout=timeout_s)
         except TIMEOUT:

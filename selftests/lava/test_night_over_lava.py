@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from evmperf.commands.lava.render import JOBS
+from evmperf.measure.hostload import slowness
 from evmperf.measure.runs.spool import read_results, read_run
 
 pytestmark = pytest.mark.virtual_evm
@@ -51,7 +52,7 @@ def test_a_night_over_lava_is_the_same_night(lab, server, tmp_path) -> None:
     first.kill()
     first.wait()
     again = subprocess.run(
-        words, cwd=REPOSITORY, capture_output=True, text=True, timeout=DEADLINE_S, check=False
+        words, cwd=REPOSITORY, capture_output=True, text=True, timeout=DEADLINE_S * slowness(), check=False
     )
     assert again.returncode == 0, again.stdout + again.stderr
     assert "going on with night-two-" in again.stdout
@@ -70,7 +71,7 @@ def test_a_night_over_lava_is_the_same_night(lab, server, tmp_path) -> None:
 def test_what_no_lava_job_can_be_is_said_and_the_rest_is_measured(lab, server, tmp_path) -> None:
     words = write_plan(tmp_path, "emmc_vfat or boot_time or uboot_emmc")
     done = subprocess.run(
-        words, cwd=REPOSITORY, capture_output=True, text=True, timeout=DEADLINE_S, check=False
+        words, cwd=REPOSITORY, capture_output=True, text=True, timeout=DEADLINE_S * slowness(), check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "virtual: not over LAVA: uboot_emmc" in done.stdout

@@ -22,6 +22,7 @@ from evmperf.commands.lava import joblog, render, selection
 from evmperf.commands.lava.render import JOBS
 from evmperf.commands.lava.selection import JobKind
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
+from evmperf.measure.hostload import slowness
 from evmperf.measure.runs.spool import read_results, read_run, results_in
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
@@ -88,7 +89,7 @@ def lavacli(lab, *words: str, text: str = "") -> str:
 
 
 def finished(server: LavaServer, number: int):
-    return server.wait(number, DEADLINE_S, lambda job: None)
+    return server.wait(number, DEADLINE_S * slowness(), lambda job: None)
 
 
 def test_a_native_job_is_run_judged_and_read_once(lab, server, results, capsys) -> None:
@@ -159,7 +160,7 @@ def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsy
         cwd=JOBS.parent,
         capture_output=True,
         text=True,
-        timeout=DEADLINE_S,
+        timeout=DEADLINE_S * slowness(),
         check=False,
     )
     assert done.returncode == 0, done.stdout

@@ -84,7 +84,7 @@ def test_a_command_that_hangs_is_interrupted(runner: Runner) -> None:
     result = measure(runner, Prepare("hang", "sleep 1000", 2), FINE)
     assert result.status is Status.FAILED
     assert result.failures[0].kind is Kind.TOOL
-    assert "did not end within 2 s" in result.failures[0].message
+    assert "did not end within " in result.failures[0].message
     assert_usable(runner)
 
 

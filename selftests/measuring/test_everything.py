@@ -17,6 +17,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.boards.console import record as console
 from evmperf.boards.console.marks import Phase
+from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
 from selftests.measuring import test_network
@@ -64,7 +65,7 @@ def test_everything_is_measured(measuring, env_file, request) -> None:
         left_out = SAME_STEPS | ELSEWHERE
         expected = {(name, labels[0]) for name, labels in rows.items() if labels and name not in left_out}
     session = measuring("", "--boots=1", *(f"--leave-out={n}/{row}" for n, row in sorted(every - expected)))
-    status = session.process.wait(DEADLINE_S)
+    status = session.process.wait(DEADLINE_S * slowness())
     assert status == 0, session.log.read_text()
     results = session.measured()
     assert {(result.benchmark, result.case) for result in results} == expected

@@ -16,6 +16,7 @@ from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Shell
+from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
 from selftests.measuring.session import Pytest
 from selftests.support import virtualbench
@@ -78,7 +79,7 @@ def must(shell: Shell, command: str) -> str:
 def test_every_benchmark_is_measured(ospi_bench: client.LabClient, ospi_env: Path, tmp_path: Path) -> None:
     one_row_of_ubifs = "not 102400 and not 524288 and not 1048576"
     session = Pytest(ospi_env, tmp_path / "results", f"test_ospi and {one_row_of_ubifs}")
-    status = session.process.wait(DEADLINE_S)
+    status = session.process.wait(DEADLINE_S * slowness())
     assert status == 0, session.log.read_text()
     results = session.measured()
     assert sorted((result.benchmark, result.case) for result in results) == [

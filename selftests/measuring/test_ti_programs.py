@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from evmperf_virtual import envfile
 
+from evmperf.measure.hostload import slowness
 from selftests.measuring.session import Pytest
 from selftests.support import seeds, tiprograms, virtualbench
 
@@ -37,7 +38,7 @@ def ti_board(own_state: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def measured(file: Path, folder: Path, select: str, *options: str):
     session = Pytest(file, folder, select, options)
-    assert session.process.wait(DEADLINE_S) == 0, session.log.read_text()
+    assert session.process.wait(DEADLINE_S * slowness()) == 0, session.log.read_text()
     results = session.measured()
     assert {result.status for result in results} == {"measured"}
     return results

@@ -12,6 +12,7 @@ from evmperf_virtual import client
 from evmperf_virtual.board import TesterInfo
 
 from evmperf.lab.tester import SshTester
+from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError
 from selftests.measuring.session import Pytest
 from selftests.support import virtualbench
@@ -53,7 +54,7 @@ def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(
     env = virtualbench.board_file(board, VARIANT, tmp_path)
     select = "(ipsec and aes128) or pacing or (egress_0loss and 1518)"
     session = Pytest(env, tmp_path / "results", select)
-    status = session.process.wait(DEADLINE_S)
+    status = session.process.wait(DEADLINE_S * slowness())
     assert status == 0, session.log.read_text()
     results = session.measured()
     assert sorted((result.benchmark, result.status) for result in results) == [

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from evmperf.measure.hostload import slowness
 from selftests.support.placelab import REPOSITORY, PlaceLab
 
 DEADLINE_S = 240
@@ -47,7 +48,7 @@ class Night:
             )
 
     def wait(self) -> int:
-        return self.process.wait(DEADLINE_S)
+        return self.process.wait(DEADLINE_S * slowness())
 
     @property
     def said(self) -> str:

@@ -15,6 +15,7 @@ from evmperf_virtual import client, image
 from evmperf.benchmarks import catalogue
 from evmperf.boards import yamlfile
 from evmperf.boards.board import ENV_DIR
+from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
 from selftests.support import spools
 from selftests.support.placelab import REPOSITORY, PlaceLab
@@ -106,7 +107,7 @@ def test_a_night_measures_what_single_sessions_measure(lab: VirtualLab, tmp_path
         env=lab.environment,
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=500 * slowness(),
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -121,7 +122,7 @@ def test_a_night_measures_what_single_sessions_measure(lab: VirtualLab, tmp_path
         env={**lab.environment, "LG_PLACE": "evm-1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=300 * slowness(),
         check=False,
     )
     assert single.returncode == 0, single.stdout

@@ -1,8 +1,10 @@
 """What slows a whole machine, and which causes are able to carry a loss."""
 
+import os
+
 import pytest
 
-from evmperf.measure.hostload import counters
+from evmperf.measure.hostload import counters, slowness
 from evmperf.measure.state import answers, causes, contrast, machine, rules
 from evmperf.measure.state.finding import Finding
 from evmperf.model.state import State
@@ -214,6 +216,23 @@ def test_the_time_that_qemu_waits_for_its_host(tmp_path):
             (tmp_path / f"{pid}/task/{number}/schedstat").write_text(text)
     assert counters(tmp_path) == {"host.run_ms": 6, "host.wait_ms": 9}
     assert counters(tmp_path / "none") == {}
+
+
+@pytest.mark.parametrize(
+    ("loadavg", "busy"),
+    [
+        ("0.20 0.10 0.05 1/200 4242", 1.0),
+        ("8.00 4.00 2.00 1/200 4242", 8.0),  # what ran a moment ago runs on
+        ("0.20 4.00 2.00 9/200 4242", 8.0),  # what has just begun is not in a mean of a minute
+        ("900.0 900.0 900.0 9/2000 4242", 40.0),
+        ("?", 1.0),
+    ],
+)
+def test_a_host_is_slower_by_the_processes_that_wait_for_each_processor(tmp_path, monkeypatch, loadavg, busy):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    (tmp_path / "loadavg").write_text(loadavg)
+    assert slowness(tmp_path) == max(busy / 2, 1.0)
+    assert 1.0 <= slowness() <= 20.0
 
 
 POLICY = {"cpu.online": "0-3", "cpu.policy0.cpuinfo_max_freq": 1400000}

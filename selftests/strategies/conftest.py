@@ -35,7 +35,9 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
     monkeypatch.setattr(shell_module, "_UBOOT_INTERRUPT_S", 0.3)
     environments = []
 
-    def open_it(power="", flow="", person=None, strategy="K3BootStrategy", resources=None, **drivers):
+    def open_it(
+        power="", flow="", person=None, strategy="K3BootStrategy", resources=None, *, virtual=False, **drivers
+    ):
         data = yaml.safe_load(SOURCE.read_text())
         data["imports"] = [
             str((SOURCE.parent / name).resolve()) if name.endswith(".py") else name
@@ -59,6 +61,8 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
         }
         for name, arguments in quick.items():
             main["drivers"][name].update({**arguments, **drivers.pop(name, {})})
+        if not virtual:
+            del main["options"]["board"]["virtual"]  # its times would be as long as the host is slow
         if power:
             main["options"]["boot"]["power"] = power
         if flow:

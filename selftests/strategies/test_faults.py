@@ -1,5 +1,9 @@
 """Labs and commands that fail, against a scripted board: each fault by its name and kind."""
 
+import os
+import re
+import subprocess
+
 import pytest
 from labgrid.driver.power import rest
 from labgrid.step import steps
@@ -9,6 +13,25 @@ from pytest_evmperf import plugin
 from pytest_evmperf.plugin import SESSION
 
 # A lab that fails
+
+
+@pytest.fixture
+def busy_host():
+    """Four times as many processes as processors that want to run, as on a laptop that compiles."""
+    found = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4 * (os.cpu_count() or 1))]
+    yield
+    for process in found:
+        process.kill()
+        process.wait()
+
+
+def test_a_virtual_evm_has_longer_limits_on_a_busy_host_and_the_failure_says_so(open_bench, fake, busy_host):
+    fake.boots = ["stuck"]
+    with pytest.raises(
+        BoardError, match=r"no login prompt within (\d+) s.*; the host is busy.*times as long"
+    ) as e:
+        open_bench(virtual=True, K3BootStrategy={"boot_timeout": 1}).shell()
+    assert int(re.search(r"within (\d+) s", str(e.value))[1]) >= 3
 
 
 def test_a_power_switch_that_refuses_is_a_lab_error(open_bench, switch):

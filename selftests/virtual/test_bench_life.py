@@ -16,6 +16,7 @@ from benchlab import SerialClient, processes, wait_for_end, wait_until
 from evmperf_virtual import board as boards
 from evmperf_virtual.client import LabClient, all_benches
 
+from evmperf.measure.hostload import slowness
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.virtual_evm
 
 def cli(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "evmperf", "virtual", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60 * slowness(), check=False)
 
 
 def namespaces() -> set[str]:

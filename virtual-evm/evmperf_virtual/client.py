@@ -20,6 +20,7 @@ import msgspec
 
 from evmperf.boards.board import Board
 from evmperf.boards.labports import HOST, lab_ports
+from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.places import for_children
 from evmperf_virtual import board as boards
@@ -51,7 +52,7 @@ class LabClient:
     def record(self) -> LabRecord:
         """Process and ports of the running bench; raises LabError if none runs."""
         # A bench that has just taken its lock has not written its record yet.
-        deadline = time.monotonic() + _ANSWER_TIMEOUT
+        deadline = time.monotonic() + _ANSWER_TIMEOUT * slowness()
         while self.running:
             if record := boards.read_record(self.folder):
                 return record
@@ -176,10 +177,11 @@ class LabClient:
             raise LabError(f"the bench process cannot be started: {error}") from None
         process.wait()  # its child goes on in the same group
         assert process.stdout
+        within = START_TIMEOUT * slowness()
         with process.stdout as pipe:
-            if not select.select([pipe], [], [], START_TIMEOUT)[0]:
+            if not select.select([pipe], [], [], within)[0]:
                 os.killpg(process.pid, signal.SIGKILL)
-                why = f"is not ready after {START_TIMEOUT:g} s"
+                why = f"is not ready after {within:.0f} s"
                 raise LabError(f"the bench of board {self.name} {why}: see {self.folder / 'bench.log'}")
             line = pipe.readline()
         if not line:
@@ -193,7 +195,7 @@ class LabClient:
 
     def _request(self, method: str, path: str, body: bytes = b"", timeout: float = _ANSWER_TIMEOUT) -> bytes:
         who, port = f"the bench of board {self.name}", self.record.power_port
-        link = http.client.HTTPConnection(HOST, port, timeout=timeout)
+        link = http.client.HTTPConnection(HOST, port, timeout=timeout * slowness())
         try:
             link.request(method, path, body)
             response = link.getresponse()
@@ -222,7 +224,7 @@ class LabClient:
                 if self.running:
                     if kill:
                         signal.pidfd_send_signal(handle, signal.SIGKILL)
-                    select.select([handle], [], [], STOP_TIMEOUT)
+                    select.select([handle], [], [], STOP_TIMEOUT * slowness())
             finally:
                 os.close(handle)
         return not self.running

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError
 from evmperf_virtual import disks
 from evmperf_virtual.board import Exit, now
@@ -78,9 +79,10 @@ class Machine:
         run = await self._spawn()
         self._run = run
         try:
+            within = START_TIMEOUT * slowness()
             running = asyncio.ensure_future(run.running())
             ended = asyncio.ensure_future(run.gone.wait())
-            await asyncio.wait({running, ended}, timeout=START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({running, ended}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
             ended.cancel()
             if running.done() and not running.exception():
                 _log.info("QEMU runs as pid %d", run.process.pid)
@@ -97,8 +99,8 @@ class Machine:
             await self.stop("")
             reason = self.last_exit.detail or self.last_exit.reason if self.last_exit else ""
             raise LabError(f"QEMU ended as soon as it was started: {reason}; see {self._log}")
-        await self.stop(f"not running {START_TIMEOUT:g} s after its start")
-        raise LabError(f"QEMU has not started its guest within {START_TIMEOUT:g} s; see {self._log}")
+        await self.stop(f"not running {within:.0f} s after its start")
+        raise LabError(f"QEMU has not started its guest within {within:.0f} s; see {self._log}")
 
     async def stop(self, reason: str = "power switched off") -> None:
         """Kill QEMU and return when it is gone; flushed data is safe in the host's page cache."""
@@ -114,7 +116,7 @@ class Machine:
 
     async def _released(self) -> None:
         """Wait for what the killed QEMU had under way: the next one must find quiet disks."""
-        deadline = asyncio.get_running_loop().time() + _RELEASE_TIMEOUT
+        deadline = asyncio.get_running_loop().time() + _RELEASE_TIMEOUT * slowness()
         for disk in self._disks.values():
             while disks.in_use(disk):
                 if asyncio.get_running_loop().time() > deadline:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError
 
 Progress = Callable[[str], None]
@@ -109,7 +110,9 @@ def tool(name: str) -> str:
 def output(
     command: Sequence[str | Path], timeout_s: float, *, stdin: str = "", env: Mapping[str, str] | None = None
 ) -> str:
-    """The output of a host program, run without a log; raises LabError with its last line."""
+    """The output of a host program, run without a log; raises LabError with its last line. `timeout_s` are
+    those of an idle host.
+    """
     shown = " ".join(map(str, command))[:200]
     try:
         done = subprocess.run(
@@ -119,7 +122,7 @@ def output(
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=timeout_s,
+            timeout=timeout_s * slowness(),
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

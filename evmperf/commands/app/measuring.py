@@ -21,7 +21,7 @@ from evmperf.commands.app.forecast import Forecast
 from evmperf.lab import labs
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import wanted as wanted_place
-from evmperf.measure import provenance
+from evmperf.measure import hostload, provenance
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.measure.signals import Signals
 from evmperf.model import ended, repeats
@@ -362,3 +362,7 @@ class MeasuringSession:
             self._started_bench = labs.started(self.board, progress)
         except UsageError as error:
             raise LabError(str(error)) from None
+        if self.board.is_virtual and (slowness := hostload.slowness()) >= hostload.BUSY:
+            progress(
+                f"this host is busy: its virtual EVM gets {slowness:.0f} times as long for a boot or command"
+            )
