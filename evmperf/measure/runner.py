@@ -97,6 +97,7 @@ class Runner:
         self._idle: Shell | None = None
         """The board's shell, None after a failure."""
         self._tester: Shell | None = None
+        self._beside_tools: dict[Sequence[str], dict[str, str]] = {}
         self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
         self._executions = Executions()
         self._clocks: dict[str, BoardClock] = {}
@@ -348,8 +349,12 @@ class Runner:
                 raise LabError(f"{tool} is not on the tester's PATH: install it there")
 
     def _versions_beside(self, benchmark: Benchmark) -> dict[str, str]:
-        script = provenance.tool_script(benchmark.tester_tools)
-        return provenance.tools(self._steps.run(self._beside(), script, 30, folder=self._tester_folder).files)
+        """Versions of the tester's tools, asked once a session."""
+        if benchmark.tester_tools not in self._beside_tools:
+            script = provenance.tool_script(benchmark.tester_tools)
+            done = self._steps.run(self._beside(), script, 30, folder=self._tester_folder)
+            self._beside_tools[benchmark.tester_tools] = provenance.tools(done.files)
+        return self._beside_tools[benchmark.tester_tools]
 
     def _beside(self) -> Shell:
         """The tester's shell with the wrapper installed."""

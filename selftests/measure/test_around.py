@@ -70,8 +70,11 @@ def looking(tmp_path, board):
 
 def test_the_look_after_a_case_is_the_one_before_the_next(looking):
     runner, steps = looking()
-    first, second = (runner.measure(FINE, CASE) for _ in range(2))
+    first = runner.measure(FINE, CASE)
+    asked = len(runner.bench._shell.asked)
+    second = runner.measure(FINE, CASE)
     assert len(steps.looks) == 3
+    assert len(runner.bench._shell.asked) == asked + 2  # the tool, and the look after it
     assert not any("awk" in command for command in steps.looks)  # the text goes there apart, once
     assert first.status is second.status is Status.MEASURED
     online = Path("/sys/devices/system/cpu/online").read_text().strip()
