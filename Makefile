@@ -6,7 +6,7 @@ SHELL := /bin/bash
 export INFLUXD ?= 2.10
 
 # How many processes run the tests: one has all virtual EVMs, and the others wait more than they compute.
-WORKERS ?= 3
+WORKERS ?= $(shell echo $$(( $$(nproc) < 5 ? $$(nproc) + 1 : 6 )))
 SELFTESTS = $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
 
 .PHONY: help setup environment host-packages compilers image virtual influxd browser programs dashboards gauge demo test check evmtest fasttest coverage lint \
@@ -87,7 +87,7 @@ test: virtual influxd browser programs ## every test of the project, on real vir
 	@scripts/host-packages lava-jobs/lab/host-packages.txt
 	$(SELFTESTS) --junitxml=selftests.xml
 
-check: WORKERS := 4
+check: WORKERS := $(shell echo $$(( $$(nproc) < 5 ? $$(nproc) + 2 : 7 )))
 check: lint influxd browser programs ## before a merge: style, types, every test without a virtual EVM
 	$(SELFTESTS) -m "not virtual_evm" --junitxml=selftests.xml
 
