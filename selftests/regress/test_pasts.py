@@ -12,7 +12,9 @@ from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
+from evmperf.model.units import counted
 from evmperf.model.verdict import Judgement, Outcome, Reason, Verdict
+from evmperf.publish.report import page
 from selftests.support import runs
 
 LOST = Key("emmc_ext4", "102400", "write_throughput")
@@ -43,6 +45,21 @@ def test_an_alarm_that_the_next_night_does_not_bear_out_goes_away(tmp_path):
     assert judgement.exit_status is not ExitStatus.FAILED
     against.keep(there, judgement)
     assert not night(tmp_path, generator, 22)[2].alarm, "it is said once"
+
+
+def test_the_page_lists_open_alarms_first_until_they_recover(tmp_path):
+    generator = runs.history(tmp_path, nights=20)
+    for number, factor in ((20, 0.6), (21, 0.6), (22, 1.0)):
+        folder, judgement, verdict = night(tmp_path, generator, number, factor)
+        against.keep(folder, judgement)
+        text = page.render(folder)
+        alarms = text.partition("Open alarms</h2>")[2].partition("</section>")[0]
+        if factor == 1.0:
+            assert not alarms
+        else:
+            assert f"since am64xx-hsevm-0020: 1 figure, open for {counted(number - 19, 'night')}" in alarms
+            assert verdict.alarm.story() in alarms
+            assert text.index("Open alarms</h2>") < text.index("Worse than the baseline</h2>")
 
 
 def test_an_alarm_ends_in_nights_that_nobody_judged(tmp_path):

@@ -22,6 +22,7 @@ from evmperf.model.records import BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Result, Status
 from evmperf.model.run import Run
 from evmperf.model.stats import percent
+from evmperf.model.units import counted
 from evmperf.model.verdict import GoalWord, Outcome, Reason
 from evmperf.publish.pages import look
 from evmperf.publish.report import plots
@@ -188,6 +189,7 @@ def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
         page=page,
         run=run,
         judged=_judged(page.verdicts),
+        alarms=_open_alarms(page.verdicts),
         changed=changed.read_text("utf-8") if (changed := folder / CHANGED).is_file() else "",
         answers=sorted(answers, key=lambda answer: -answer.times)[:_MOST_ANSWERS],
         unanswered=max(0, len(answers) - _MOST_ANSWERS),
@@ -259,6 +261,34 @@ def _judged(verdicts: Mapping[Key, VerdictRecord]) -> dict[str, list[VerdictReco
     for record in verdicts.values():
         found.setdefault(str(record.verdict), []).append(record)
     return {word: records for word, records in found.items() if records}
+
+
+@dataclass(frozen=True)
+class _OpenAlarms:
+    """Figures that are worse since the same run: probably one cause."""
+
+    since: str
+    records: list[VerdictRecord]
+
+    @property
+    def headline(self) -> str:
+        """How many, how long, and who answers for them."""
+        nights = max(record.alarm.nights for record in self.records if record.alarm)
+        owners = ", ".join(sorted({record.owner for record in self.records if record.owner}))
+        figures = f"{counted(len(self.records), 'figure')}, open for {counted(nights, 'night')}"
+        return f"since {self.since}: {figures}{owners and f' (owner {owners})'}"
+
+
+def _open_alarms(verdicts: Mapping[Key, VerdictRecord]) -> list[_OpenAlarms]:
+    """The losses that are open, by the run that they began with, the most first."""
+    by_run: dict[str, list[VerdictRecord]] = {}
+    for record in verdicts.values():
+        if record.alarm and record.alarm.is_open and record.verdict != Outcome.BETTER:
+            by_run.setdefault(record.alarm.since, []).append(record)
+    return sorted(
+        (_OpenAlarms(since, records) for since, records in by_run.items()),
+        key=lambda alarms: -len(alarms.records),
+    )
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
