@@ -108,12 +108,6 @@ def test_ports_that_are_silent_or_gone_are_named(find, tmp_path):
     assert any(gone in line for line in find.said)
 
 
-def test_a_host_without_a_board_says_so_in_a_sentence(monkeypatch, find):
-    monkeypatch.setattr(ports, "usb_ports", list)
-    with pytest.raises(desk.NoBoard, match="no board found"):
-        find()
-
-
 @pytest.mark.parametrize(
     ("said", "talks"),
     [
@@ -255,7 +249,8 @@ def test_a_desk_without_a_board_is_one_sentence_within_five_seconds(monkeypatch,
     monkeypatch.setattr(ports, "usb_ports", list)
     assert main(["desk"]) == ExitStatus.NOTHING
     said = capsys.readouterr()
-    assert len(said.err.splitlines()) == 1
+    (sentence,) = said.err.splitlines()
+    assert "no board found" in sentence
     assert said.out == ""
     # With ports on which nothing talks it listens for so long:
     assert ports._LISTEN_S + ports._FURTHER_S * (len(ports.RATES) - 1) < 5

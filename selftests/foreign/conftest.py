@@ -2,8 +2,8 @@
 
 import pytest
 
-from selftests.support import on_request
-from selftests.support.foreignboard import ForeignBoard, card_or_skip
+from selftests.support import foreigndebian, on_request
+from selftests.support.foreignboard import ORANGEPI, ForeignBoard, card_or_skip
 
 OPTION = "--foreign-board"
 
@@ -16,20 +16,16 @@ def pytest_collection_modifyitems(config, items):
     on_request.skip_unless_asked(config, items, OPTION, "foreign_board")
 
 
-@pytest.fixture(scope="session")
-def foreign_card():
-    return card_or_skip()
-
-
 @pytest.fixture
-def make_foreign(tmp_path, foreign_card):
+def make_foreign(tmp_path):
     """A function that gives a board with a card of its own, off."""
     made = []
 
-    def make(*, card=True):
+    def make(model=ORANGEPI, *, card=True):
         folder = tmp_path / f"foreign{len(made)}"
         folder.mkdir()
-        made.append(ForeignBoard(folder, foreign_card if card else None))
+        original = card_or_skip() if model is ORANGEPI else foreigndebian.card_or_skip()
+        made.append(ForeignBoard(folder, original if card else None, model))
         return made[-1]
 
     yield make

@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 from evmperf_virtual.steps import tool
@@ -47,14 +45,6 @@ def results(folder):
     return json.loads(run.read_text())["facts"], [one for one in found if one.get("driver") != "control"]
 
 
-def until_it_answers(board, within_s=180):
-    """Wait until the board's login shows; it is on."""
-    deadline = time.monotonic() + within_s
-    while b"login: " not in board.said:
-        assert time.monotonic() < deadline, board.said[-2000:]
-        time.sleep(0.1)
-
-
 @pytest.fixture
 def board(make_foreign):
     return make_foreign()
@@ -63,12 +53,7 @@ def board(make_foreign):
 def test_it_is_found_at_its_boot_loader_booted_and_measured(board, tmp_path):
     """The short form of this folder, for each run of the tests."""
     board.switch(True)
-    with Path(board.path).open("wb", buffering=0) as keys:
-        while b"stop autoboot" not in board.said:
-            time.sleep(0.1)
-        while not board.said.endswith(b"=> "):
-            keys.write(b" ")
-            time.sleep(0.2)
+    board.stop_at(b"=> ")
     words = ["--port", board.path, "--results", str(tmp_path)]
     told = evmperf(*words)
     assert "is at U-Boot's prompt" in told.stderr
@@ -81,7 +66,7 @@ def test_it_is_found_at_its_boot_loader_booted_and_measured(board, tmp_path):
 @asked
 def test_it_is_found_measured_over_serial_and_reset_by_software(board, tmp_path):
     board.switch(True)
-    until_it_answers(board)
+    board.wait_for(b"login: ")
     found = evmperf("--port", board.path, "--results", str(tmp_path / "a"), "--yes", "-k", CRYPTO)
     assert found.returncode == 0, found.stdout + found.stderr
     assert "Orange Pi PC" in found.stdout
@@ -105,7 +90,7 @@ def test_it_is_found_measured_over_serial_and_reset_by_software(board, tmp_path)
 @asked
 def test_a_person_switches_it_and_says_that_it_is_enough(board, tmp_path):
     board.switch(True)
-    until_it_answers(board)
+    board.wait_for(b"login: ")
     asked = {"OFF": 0, "ON": 0}
 
     def person(said):
@@ -131,7 +116,7 @@ def test_a_person_switches_it_and_says_that_it_is_enough(board, tmp_path):
 @asked
 def test_a_partition_made_by_its_person_is_overwritten_by_who_types_yes(board, tmp_path):
     board.switch(True)
-    until_it_answers(board)
+    board.wait_for(b"login: ")
     before = partitions(board)
     words_ = ["--port", board.path, "--results", str(tmp_path), "--make-scratch"]
     first_call = evmperf(*words_, "--yes", "-k", "no_such_benchmark")
@@ -161,20 +146,19 @@ def partitions(board):
 
 
 @asked
-@pytest.mark.parametrize("both", [False, True], ids=["alone", "beside the console"])
-def test_it_is_measured_over_ssh(board, tmp_path, both):
+def test_it_is_measured_over_ssh(board, tmp_path):
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
     board.write("/root/.ssh/authorized_keys", key.with_suffix(".pub").read_text(), "0100600")
     board.switch(True)
-    until_it_answers(board)
+    board.wait_for(b"login: ")
     address = f"root@127.0.0.1:{board.ssh_port}"
     words = ["--key", str(key), "--results", str(tmp_path / "r"), "--yes", "-k", CRYPTO]
-    done = evmperf(address, *(["--port", board.path] if both else []), *words)
+    done = evmperf(address, *words)
     assert done.returncode == 0, done.stdout + done.stderr
     facts, lines = results(tmp_path / "r")
     assert facts["machine"] == "armv7l"
     assert [line["status"] for line in lines if line.get("benchmark")] == ["measured"]
     (file,) = (tmp_path / "r" / "desk").glob("*.yaml")
     assert "SSHDriver" in boards.load(file).drivers
-    assert boards.load(file).has_console == both
+    assert not boards.load(file).has_console

@@ -19,8 +19,10 @@ import socket
 import stat
 import subprocess
 import threading
+import time
 import tty
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -44,7 +46,7 @@ SPL = "usr/lib/u-boot/orangepi_pc_plus/u-boot-sunxi-with-spl.bin"
 CARD_MIB, ROOT_MIB, ROOT_AT_MIB = 256, 160, 4
 APPEND = "console=ttyS0,115200 root=/dev/mmcblk0p1 rw ${optargs}"
 
-_INIT = """\
+INIT = """\
 #!/bin/sh
 mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev
 for m in /modules/*; do insmod $m; done
@@ -83,10 +85,35 @@ _FILES = {
 }
 
 
+@dataclass(frozen=True)
+class Model:
+    """A machine of QEMU: its arguments ({folder}: the original card's), what its UARTs are, its network
+    ("" for none), and where its card is.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    serial: tuple[str, ...] = ("chardev:uart",)
+    nic: str = ""
+    card: str = "if=sd"
+
+
+ORANGEPI = Model(
+    "orangepi-pc",
+    (*("-M", "orangepi-pc", "-m", "1G", "-audio", "none"), *("-global", "cortex-a7-arm-cpu.cntfrq=24000000")),
+    nic="user,model=allwinner-sun8i-emac",
+)
+
+
+def digest(said: object) -> str:
+    """What a card's name in the cache has of its recipe."""
+    return hashlib.sha256(repr(said).encode()).hexdigest()[:12]
+
+
 def card() -> Path:
     """The card, made if the cache does not have it; raises LabError where it cannot be made."""
-    said = f"{SUITE}{PACKAGES}{KEPT}{LIBRARIES}{MODULES}{APPEND}{_INIT}{_FILES}{CARD_MIB}{ROOT_MIB}"
-    folder = folders.cache_dir() / "foreign" / f"orangepi-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+    said = (SUITE, PACKAGES, KEPT, LIBRARIES, MODULES, APPEND, INIT, _FILES, CARD_MIB, ROOT_MIB)
+    folder = folders.cache_dir() / "foreign" / f"orangepi-{digest(said)}"
     file = folder / "card.img"
     if not file.is_file():
         new = folder.with_name(f".{folder.name}.{os.getpid()}")
@@ -147,7 +174,11 @@ def _build(folder: Path, bring: Callable[[BuildSteps, Path], Path]) -> None:
     for waste in ("gconv", "ossl-modules", "engines-3"):
         shutil.rmtree(root / "usr/lib" / waste, ignore_errors=True)
     (root / "lib").symlink_to("usr/lib")
-    _kernel(steps, packages, root)
+    kernel(steps, packages, root / "boot", MODULES, ["sun8i-h3-orangepi-pc.dtb"])
+    (root / "boot/extlinux/extlinux.conf").write_text(
+        "timeout 1\ndefault tiny\nlabel tiny\n  linux /boot/vmlinuz\n  initrd /boot/initrd.img\n"
+        f"  fdt /boot/sun8i-h3-orangepi-pc.dtb\n  append {APPEND}\n"
+    )
     disk = folder / "card.img"
     with disk.open("wb") as file:
         file.truncate(CARD_MIB << 20)
@@ -169,39 +200,39 @@ def _build(folder: Path, bring: Callable[[BuildSteps, Path], Path]) -> None:
     shutil.rmtree(root)
 
 
-def _kernel(steps: BuildSteps, packages: Path, root: Path) -> None:
-    boot = root / "boot"
+def kernel(
+    steps: BuildSteps, packages: Path, boot: Path, modules: Sequence[str], trees: Sequence[str]
+) -> None:
+    """Put kernel, device trees and an initrd of these modules (those that are built in are passed over)
+    into a folder, from unpacked packages.
+    """
     (kernel,) = (packages / "boot").glob("vmlinuz-*")
     release = kernel.name.removeprefix("vmlinuz-")
     shutil.copy(kernel, boot / "vmlinuz")
-    (tree,) = packages.glob("usr/lib/linux-image-*/sun8i-h3-orangepi-pc.dtb")
-    shutil.copy(tree, boot / "board.dtb")
+    for name in trees:
+        (tree,) = packages.glob(f"usr/lib/linux-image-*/{name}")
+        shutil.copy(tree, boot)
     steps.run([tool("depmod"), "-b", packages / "usr", release], "Indexing modules", "foreign")
     names = ("bin", "dev", "proc", "sys", "root", "modules")
     files = [(name, stat.S_IFDIR | 0o755, b"") for name in names]
-    files.append(("bin/busybox", stat.S_IFREG | 0o755, (root / "bin/busybox").read_bytes()))
+    files.append(("bin/busybox", stat.S_IFREG | 0o755, (packages / "usr/bin/busybox").read_bytes()))
     for name in ("sh", "mount", "umount", "insmod", "cat", "sleep", "switch_root"):
         files.append((f"bin/{name}", stat.S_IFLNK | 0o777, b"busybox"))
-    files.append(("init", stat.S_IFREG | 0o755, _INIT.encode()))
-    for number, module in enumerate(_closure(packages / "usr/lib/modules" / release)):
+    files.append(("init", stat.S_IFREG | 0o755, INIT.encode()))
+    for number, module in enumerate(_closure(packages / "usr/lib/modules" / release, modules)):
         data = module.read_bytes()
         data = lzma.decompress(data) if module.suffix == ".xz" else data
         name = f"modules/{number:02}-{module.name.removesuffix('.xz')}"
         files.append((name, stat.S_IFREG | 0o644, data))
     (boot / "initrd.img").write_bytes(cpio(files))
-    (boot / "extlinux/extlinux.conf").write_text(
-        "timeout 1\ndefault tiny\nlabel tiny\n  linux /boot/vmlinuz\n  initrd /boot/initrd.img\n"
-        f"  fdt /boot/board.dtb\n  append {APPEND}\n"
-    )
 
 
-def _closure(folder: Path) -> list[Path]:
+def _closure(folder: Path, modules: Sequence[str]) -> list[Path]:
     """The modules and what they need, in loading order."""
     lines = [line.partition(":") for line in (folder / "modules.dep").read_text().splitlines()]
     needs = {path: rest.split() for path, _, rest in lines}
     order: dict[str, None] = {}
-    for name in MODULES:
-        (path,) = [path for path in needs if Path(path).name.startswith(f"{name}.ko")]
+    for path in (p for name in modules for p in needs if Path(p).name.startswith(f"{name}.ko")):
         order |= dict.fromkeys([*reversed(needs[path]), path])
     return [folder / path for path in order]
 
@@ -211,7 +242,9 @@ class ForeignBoard:
     `said` what came from it since the last power-on.
     """
 
-    def __init__(self, folder: Path, original: Path | None) -> None:
+    def __init__(self, folder: Path, original: Path | None, model: Model = ORANGEPI) -> None:
+        self._model = model
+        self._loaded = original.parent if original else folder
         self.switched: list[bool] = []
         self.said = b""
         self._hang_at = b""
@@ -247,6 +280,21 @@ class ForeignBoard:
         if on:
             self._on()
 
+    def wait_for(self, said: bytes, within_s: float = 900.0) -> None:
+        """Wait until it has said that; systemd takes minutes on emulated cores beside other tests."""
+        deadline = time.monotonic() + within_s
+        while said not in self.said:
+            assert time.monotonic() < deadline, self.said[-2000:]
+            time.sleep(0.1)
+
+    def stop_at(self, prompt: bytes) -> None:
+        """Stop U-Boot's countdown at its prompt."""
+        self.wait_for(b"stop autoboot")
+        with Path(self.path).open("wb", buffering=0) as keys:
+            while not self.said.endswith(prompt):
+                keys.write(b" ")
+                time.sleep(0.2)
+
     def hang_at(self, text: bytes) -> None:
         """Have the processor stop as soon as the board has said this."""
         self._hang_at = text
@@ -278,13 +326,15 @@ class ForeignBoard:
     def _on(self) -> None:
         self.said = b""
         qemu = image.load("virtual").qemu
-        command = [*qemu.command, "-M", "orangepi-pc", "-m", "1G", "-nographic", "-monitor", "none"]
-        command += ["-audio", "none", "-global", "cortex-a7-arm-cpu.cntfrq=24000000"]
-        command += ["-chardev", f"socket,id=uart,path={self._wire}", "-serial", "chardev:uart"]
-        forward = f"hostfwd=tcp:127.0.0.1:{self.ssh_port}-10.0.2.15:22"
-        command += ["-nic", f"user,model=allwinner-sun8i-emac,restrict=on,{forward}"]
+        command = [*qemu.command, "-nographic", "-monitor", "none"]
+        command += [word.format(folder=self._loaded) for word in self._model.arguments]
+        command += ["-chardev", f"socket,id=uart,path={self._wire}"]
+        command += [word for place in self._model.serial for word in ("-serial", place)]
+        if self._model.nic:
+            forward = f"hostfwd=tcp:127.0.0.1:{self.ssh_port}-10.0.2.15:22"
+            command += ["-nic", f"{self._model.nic},restrict=on,{forward}"]
         if self.card:
-            command += ["-drive", f"if=sd,format=raw,file={self.card}"]
+            command += ["-drive", f"{self._model.card},format=raw,file={self.card}"]
         self._qemu = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

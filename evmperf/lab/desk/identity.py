@@ -14,7 +14,7 @@ from evmperf.model.shelltext import ShellTexts
 _SHELL = ShellTexts(__file__)
 _PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
 _END = re.compile(r"evmperf-end")
-_LOGIN_S, _ANSWER_S = 20.0, 20.0
+_LOGIN_S, _ANSWER_S = 40.0, 20.0
 _SILENT_S, _BOOT_S = 120.0, 1200.0
 """How long a board that boots may be silent, and take."""
 _WORDS = 25
