@@ -20,23 +20,14 @@ OPTIONS = [
             "release of the lab's list (docs/provisioning.md)"
         ),
     ),
-    argument(
-        "--kernel",
-        default="",
-        metavar="FILE",
-        help="boot this kernel over the network; nothing is written (docs/provisioning.md)",
-    ),
-    argument(
-        "--dtb",
-        default="",
-        metavar="FILE",
-        help="boot this dtb over the network; nothing is written (docs/provisioning.md)",
-    ),
-    argument(
-        "--ramdisk",
-        default="",
-        metavar="FILE",
-        help="boot this ramdisk over the network; nothing is written (docs/provisioning.md)",
+    *(
+        argument(
+            f"--{part}",
+            default="",
+            metavar="FILE",
+            help=f"boot this {part} over the network; nothing is written (docs/provisioning.md)",
+        )
+        for part in ("kernel", "dtb", "ramdisk")
     ),
     argument(
         "--perf",
