@@ -19,7 +19,6 @@ BUSY = "run:dd if=/dev/urandom of=/dev/null bs=1M >/dev/null 2>&1 &"
 """A process that keeps a CPU in the kernel's generator of random numbers, which is ChaCha20."""
 
 
-@pytest.mark.timeout(900)
 def test_the_symbol_of_a_busy_kernel_path_is_named_beside_a_good_run(tmp_path: Path) -> None:
     with virtualbench.running("virtual-ospi", "perf") as bench:
         board = virtualbench.board_file(bench, "virtual-ospi", tmp_path)
