@@ -291,7 +291,7 @@ class ForeignBoard:
         """Stop U-Boot's countdown at its prompt."""
         self.wait_for(b"stop autoboot")
         with Path(self.path).open("wb", buffering=0) as keys:
-            while not self.said.endswith(prompt):
+            while prompt not in self.said:  # a space more may follow it
                 keys.write(b" ")
                 time.sleep(0.2)
 
