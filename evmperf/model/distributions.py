@@ -25,7 +25,7 @@ _SHIFT = 12.0
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
-_QUANTILE = np.array(
+_QUANTILE = np.fromstring(
     """
     2509.0809287301227 33430.57558358813 67265.7709270087 45921.95393154987
     13731.69376550946 1971.5909503065513 133.14166789178438 3.3871328727963665
@@ -39,10 +39,10 @@ _QUANTILE = np.array(
     0.29656057182850487 1.7848265399172913 5.463784911164114 6.657904643501103
     2.0442631033899397e-15 1.421511758316446e-07 1.8463183175100548e-05 0.0007868691311456133
     0.014875361290850615 0.1369298809227358 0.599832206555888 1.0
-    """.split(),
-    float,
+    """,
+    sep=" ",
 ).reshape(6, 8)
-"""AS 241's polynomials, highest power first: numerator and denominator for the middle, the tails, the far tails."""
+"""AS 241's polynomials, highest power first: a numerator and denominator for middle, tails and far tails."""
 
 
 def ndtr(deviation: _Like) -> _Floats:
