@@ -45,7 +45,8 @@ def measure_alone(lab, folder, place):
 def what_is_measured(folder):
     """Everything of a run's results that is the same on every board of the kind.
 
-    Spans beside the published one are left out where a busy host has read the console too late.
+    The time without power is left out, and spans beside the published one, as a busy host may have read the
+    console too late.
     """
     return [
         (
@@ -57,7 +58,7 @@ def what_is_measured(folder):
             r.profile,
             r.status,
             dict(r.tools),
-            dict(r.conditions),
+            {name: value for name, value in r.conditions.items() if name != "off_s"},
             [(s.unit, s.repetition) for s in r.samples if s.metric == "boot_time"],
         )
         for r in spool.read_results(folder)
