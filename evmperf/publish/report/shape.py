@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evmperf.benchmarks import wording
+from evmperf.benchmarks import control, wording
 from evmperf.guides.published import declared
 from evmperf.model import anytime
 from evmperf.model.figures import Baseline, Figure, Key, figures
@@ -73,9 +73,9 @@ def wide_tables(
     published: Baseline | None = None,
     verdicts: Mapping[Key, VerdictRecord] | None = None,
 ) -> list[WideTable]:
-    """The tables of a run, in the order of its results."""
+    """The tables of a run, in the order of its results; what evmperf measures for itself stands last."""
     by_benchmark: dict[str, list[Result]] = {}
-    for result in results:
+    for result in sorted(results, key=lambda result: result.benchmark == control.NAME):
         by_benchmark.setdefault(result.benchmark, []).append(result)
     return [_table(name, rows, published, verdicts or {}) for name, rows in by_benchmark.items()]
 
