@@ -290,7 +290,7 @@ values = st.floats(1e-6, 1e3)
 
 @given(st.lists(st.tuples(values, values), min_size=1, max_size=20))
 def test_power_is_the_mean_of_the_products(pairs):
-    samples = [(n / 2, "a", f"{v!r} V", f"{i!r} A") for n, (v, i) in enumerate(pairs)]
+    samples = [(n / 2, "a", f"{v:.9E} V", f"{i:.9E} A") for n, (v, i) in enumerate(pairs)]
     log = meter.parse(meter.write(0.1, len(pairs) / 2, samples))
     assert log.voltage("a") == pytest.approx(sum(v for v, _ in pairs) / len(pairs))
     assert log.power("a") == pytest.approx(1000 * sum(v * i for v, i in pairs) / len(pairs))

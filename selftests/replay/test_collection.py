@@ -109,7 +109,7 @@ CASES = [
     stops("am62x-garbage-form-1", "am62x-sk", LOADED),
     fails("am62x-lp-sk-auth-form-1", "am62x-lp-sk", "spl_banner", "image refused.*HS-FS"),
     fails("am62x-sk-falcon-1", "am62x-sk", "spl_banner first_kernel_line", "falcon mode", kind=Kind.LAB),
-    fails("am62x-sk-fast-1", "am62x-sk", "tf_a", "no U-Boot in this boot", kind=Kind.LAB),
+    fails("am62x-sk-fast-1", "am62x-sk", "tf_a prompt", "no U-Boot in this boot", kind=Kind.LAB),
     fails("am62x-sk-hs-1", "am62x-sk", "spl_banner", "image refused.*HS-FS"),
     fails(
         "am62x-sk-sbl-1", "am62x-sk", "tf_a a53_spl uboot_banner", "autoboot was not stopped", kind=Kind.LAB
