@@ -29,6 +29,7 @@ def printed(text):
     return found
 
 
+@seeds.needs("real/datasheets")
 @pytest.mark.parametrize("file", REAL, ids=lambda file: file.stem)
 def test_every_number_of_a_real_sheet_is_read_with_its_line(file):
     read = sheet.load(file)
@@ -64,6 +65,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
+@seeds.needs("real/datasheets")
 @pytest.mark.parametrize("file", REAL, ids=lambda file: file.stem)
 def test_sheets_of_other_boards_may_be_laid_out_otherwise(file, form):
     """What the real sheets would be in another order of columns, or with other words."""

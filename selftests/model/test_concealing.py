@@ -2,16 +2,16 @@
 
 import contextlib
 import json
-from pathlib import Path
 
 import pytest
 
 from evmperf.commands.cli.main import main
 from evmperf.model.concealing import Typed, conceal, concealed
 from evmperf.model.errors import LabError
+from selftests.support import seeds
 from selftests.support.secretforms import FORMS, HEALTHY
 
-REAL = Path(__file__).resolve().parents[2].parent / "shared/real"
+REAL = seeds.place("real")
 
 
 @pytest.mark.parametrize("form", FORMS)

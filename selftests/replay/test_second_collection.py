@@ -4,19 +4,16 @@ what evmperf makes of each text, and those where the board is asked, played to t
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from evmperf.boards.console.marks import Phase
 from evmperf.model.errors import Kind
+from selftests.support import seeds
 from selftests.support.consoles import verdict
 from selftests.support.replayboard import Play, recorded, replay
 
-CONSOLES = Path(__file__).resolve().parents[2].parent / "shared/real/consoles-2"
-pytestmark = pytest.mark.skipif(
-    not CONSOLES.is_dir(), reason="the collection of real consoles is not beside this checkout"
-)
+CONSOLES = seeds.place("real/consoles-2")
+pytestmark = seeds.needs("real/consoles-2")
 
 ON_NO_CARD = {
     "am62-nfs-wrongroot-form": "root: nfs on /dev/nfs",

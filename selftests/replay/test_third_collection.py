@@ -5,18 +5,16 @@ beside a person's verdicts in truth.tsv.
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pytest
 
 from selftests.replay import texts
+from selftests.support import seeds
 from selftests.support.consoles import verdict
 from selftests.support.replayboard import recorded
 
-CONSOLES = Path(__file__).resolve().parents[2].parent / "shared/real/consoles-3"
-pytestmark = pytest.mark.skipif(
-    not CONSOLES.is_dir(), reason="the collection of real consoles is not beside this checkout"
-)
+CONSOLES = seeds.place("real/consoles-3")
+pytestmark = seeds.needs("real/consoles-3")
 BEFORE = {
     "power": b"",
     "uboot": texts.LOADER,

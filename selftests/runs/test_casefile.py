@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -20,6 +19,7 @@ from evmperf.model.facts import Facts
 from evmperf.model.results import Result, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.state import State
+from selftests.support import seeds
 from selftests.support.secretforms import FORMS
 
 SECRETS = (
@@ -107,11 +107,7 @@ def test_no_form_of_a_secret_goes_out(run, form):
     assert any(secret in line for line in listed)
 
 
-CONSOLES = [
-    path
-    for path in sorted(Path(__file__).resolve().parents[2].parent.glob("shared/real/consoles*/*.txt"))
-    if not path.name.startswith("README")
-]
+CONSOLES = [path for path in seeds.real("", "consoles*/*.txt") if not path.name.startswith("README")]
 MACHINES_THERE = {
     *("alberink", "aspbuild11", "kalamata", "linux-VMware-Virtual-Platform"),
     *("j7200-evm", "am62xx-evm", "juno", "orangepizero2"),
