@@ -79,7 +79,7 @@ def _set(name: str, file: str, value: str, rule: str, case: tuple[str, str] = EM
 
 FAULTS = (
     Fault("a CPU hog beside", _HOG, _END, EMMC, ("beside",)),
-    Fault("another process reads the disk", _READER, _END, EMMC, ("beside",)),
+    Fault("another process reads the disk", _READER, _END, EMMC, ("shared disk", "beside")),
     Fault(
         "a CPU is off",
         "echo 0 >/sys/devices/system/cpu/cpu1/online",
