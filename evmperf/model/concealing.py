@@ -46,9 +46,8 @@ _FORMS = tuple(
         r"(?<![\w.@:-])[\w.-]{1,100}:(?!\d{1,5}\b)(?P<secret>[^\s:@/'\"]{6,200})@(?=[A-Za-z\[]|\d{1,3}\.\d)",
         # Tokens that are known by their form: GitLab, GitHub, Slack, AWS, Stripe, PyPI, npm, JWT, InfluxDB,
         # Google, SendGrid, Docker, Vault.
-        _START
-        + r"(?P<secret>(?:gl[a-z]{2,5}-|gh[a-z]_|[a-z]{3,10}_pat_|xox[a-z]-|sk[-_](?=\S*\d)(?=\S*[A-Z])"
-        r"|whsec_|AIza|SG\.|hv[sbr]\.|pypi-|npm_|hf_)[\w.=-]{10,})",
+        _START + r"(?P<secret>(?:gl[a-z]{2,5}-|gh[a-z]_|[a-z]{3,10}_pat_|xox[a-z]-|sk[-_](?=\S*\d)"
+        r"(?=\S*[A-Z]|\w{20})|whsec_|AIza|SG\.|hv[sbr]\.|pypi-|npm_|hf_)[\w.=-]{10,})",
         r"hooks\.slack\.com/services/(?P<secret>[\w/]+)",
         _START + r"(?P<secret>(?:AKIA|ASIA)[0-9A-Z]{16})\b",
         _START + r"(?P<secret>eyJ[\w-]{8,}\.[\w-]{4,}\.?[\w-]*)",

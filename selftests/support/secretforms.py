@@ -69,6 +69,7 @@ FORMS = {
     "<password>hunter2</password>": "hunter2",
     f"Cookie: session={_HEX}": _HEX,
     "sk-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789": "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+    "key sk-0123456789abcdef0123456789abcdef": "0123456789abcdef0123456789abcdef",
     "AIzaSyA1234567890abcdefghijklmnopqrstuvw": "AIzaSyA1234567890abcdefghijklmnopqrstuvw",
     "SG.abcdefghijklmnopqrst.wxyzABCDEFGHIJKL01": "wxyzABCDEFGHIJKL01",
     "dckr_pat_AbCdEfGhIjKlMnOpQrSt": "AbCdEfGhIjKlMnOpQrSt",
