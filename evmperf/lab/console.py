@@ -27,6 +27,7 @@ from evmperf.model.errors import BoardError, EvmperfError, LabError
 _RETRY_S = 0.1
 """Pause between attempts to reopen a lost console, in seconds."""
 _MOMENT_S = 0.01
+_SILENT_S = 0.1
 
 
 class ConsoleAlarm(BoardError):
@@ -119,6 +120,14 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
     def silent_s(self) -> float:
         """Seconds since the board last said something."""
         return time.monotonic() - self._heard
+
+    def fall_silent(self, within_s: float) -> None:
+        """Wait until a board without power has said all: a console server's buffers deliver what came before
+        for a while, and it must not count as the next boot's.
+        """
+        ends = time.monotonic() + within_s
+        while self.silent_s < _SILENT_S and time.monotonic() < ends:
+            time.sleep(_MOMENT_S)
 
     def said(self) -> str:
         """What the board has said since its power-on."""

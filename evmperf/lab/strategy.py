@@ -34,6 +34,8 @@ from evmperf.model.errors import Stopped, UsageError, was_ctrl_c
 _ASK_AGAIN_S = 5
 _OFF_S = 2.0
 """How long the power is off where its driver does not say."""
+_IN_FLIGHT_S = 5.0
+"""How long console servers may go on delivering what the board said before its power went."""
 _SHUT_DOWN_S = 120
 """How long Linux may take to end its services before it resets the board."""
 
@@ -240,6 +242,7 @@ class BootStrategy(BootOptions):
             self._provision()
             self.status = BoardState.unknown
             time.sleep(getattr(self.power, "delay", _OFF_S))
+            tell(self.console, "fall_silent", _IN_FLIGHT_S)
             self._switch("on", self.silence_timeout, *([""] if self.flow else []))
         if self.flow:
             self._await_linux(within + self.kernel_timeout, {})

@@ -15,7 +15,7 @@ import pytest
 
 from evmperf.lab.keeping import locks, wire
 from evmperf.lab.keeping.claim import JOIN, Claim, KeeperLink
-from evmperf.lab.keeping.wanted import Holder, Wanted, device_key
+from evmperf.lab.keeping.wanted import LOCKS_TAG, Holder, Wanted, device_key
 from evmperf.model.errors import BoardLost, LabError, UsageError
 from selftests.support.asking import asking
 from selftests.support.placelab import REPOSITORY, PlaceLab, holders, until
@@ -259,6 +259,17 @@ def test_a_coordinator_that_goes_takes_all_holds_with_it(lab, place):
             with pytest.raises(BoardLost):
                 claim.check()
             second.check()
+
+
+def test_a_night_waits_for_no_kicker_after_a_coordinators_restart(lab, place):
+    with held(place) as claim:
+        saved = lab.folder / "places.yaml"  # by Labgrid's coordinator, every 15 s
+        until(lambda: saved.exists() and LOCKS_TAG in saved.read_text())
+        lab.end("coordinator")
+        until(lambda: claim.lost)
+    lab.restart()
+    with held(place, "night-1", priority=-1.0) as night:
+        night.check()
 
 
 def test_a_night_shares_its_board_with_its_session(lab, place, monkeypatch):

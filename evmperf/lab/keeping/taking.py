@@ -114,6 +114,8 @@ class Taking:
     def __init__(self) -> None:
         self.holds: list[Hold] = []
         self._connections: dict[tuple[str, Holder], Connection] = {}
+        self._forgotten: dict[str, set[str]] = {}
+        """By coordinator, the places that were held when it went away: their tags may outlive the hold."""
         self._opening = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -279,7 +281,18 @@ class Taking:
                 found = Connection(address, holder, self._on_change, self._on_gone)
                 await found.open()
                 self._connections[address, holder] = found
+                await self._tidy(found)
             return found
+
+    async def _tidy(self, connection: Connection) -> None:
+        """After a coordinator's restart take our tags off: Labgrid keeps them without the holder, which looks
+        like a kick.
+        """
+        forgotten = self._forgotten.pop(connection.address, set())
+        for place in connection.places():
+            if place.name in forgotten and LOCKS_TAG in place.tags and not place.acquired:
+                await connection.tag(place.name, _NO_TAGS)
+                place.tags.pop(LOCKS_TAG, "")  # the change of the place arrives on another stream
 
     # Events
 
@@ -322,6 +335,7 @@ class Taking:
             if hold.connection is connection:
                 hold.changed.set()
                 if hold.owner and not hold.lost:
+                    self._forgotten.setdefault(connection.address, set()).add(hold.wanted.place)
                     hold.lose(
                         f"the coordinator {connection.address} went away at {clock(time.time())} "
                         f"and has forgotten who holds {hold.wanted.place}"
