@@ -158,6 +158,12 @@ def against_nights(
 
 _CAUGHT_UP = 15
 """Nights that are judged first where nobody judged any of so many: a change among them has no alarm yet."""
+_LOOKED_AT = 5
+"""Of these nights, one in so many looks for changes: it finds those of the nights before it, too, and dates
+them. The last one leaves two nights, with whose change a look needs tonight.
+"""
+_TOGETHER = 3
+"""Nights that differ together are a change."""
 
 
 def _caught_up(series: Sequence[JudgedSeries], level: float) -> list[JudgedSeries]:
@@ -168,7 +174,7 @@ def _caught_up(series: Sequence[JudgedSeries], level: float) -> list[JudgedSerie
     for track, known in zip(tracks, values, strict=True):
         track.runs = [run for run in known if run not in newest]
         track.values.extend(known[run] for run in track.runs)
-    for run in newest:
+    for left, run in zip(range(len(newest), 0, -1), newest, strict=True):
         rows = [
             (
                 track,
@@ -179,11 +185,11 @@ def _caught_up(series: Sequence[JudgedSeries], level: float) -> list[JudgedSerie
             for row, track, known in zip(series, tracks, values, strict=True)
             if run in known
         ]
-        ready = [row for track, row in rows if len(track.values) >= shift.FEWEST]
-        alarms = iter([verdict.alarm for verdict in latest(ready, level)])
-        for track, row in rows:
-            alarm = next(alarms) if len(row.values) >= shift.FEWEST else None
-            track.take(row.verdict.value or 0.0, run, alarm)
+        looked_at = left % _LOOKED_AT == _TOGETHER
+        ready = [len(track.values) >= shift.FEWEST and (looked_at or track.alarm) for track, _ in rows]
+        alarms = iter(latest([row for (_, row), use in zip(rows, ready, strict=True) if use], level))
+        for (track, row), use in zip(rows, ready, strict=True):
+            track.take(row.verdict.value or 0.0, run, next(alarms).alarm if use else None)
     return [
         JudgedSeries(row.verdict, track.values, [*track.runs, row.runs[-1]], track.alarm)
         for row, track in zip(series, tracks, strict=True)
