@@ -2,9 +2,11 @@
 
 import pytest
 
+from evmperf.guides.published import record, steady
+from evmperf.model.figures import Key
 from selftests.guide.test_guide_import import guide, table
 
-ONE = "am574x-idk"
+ONE, OTHER = "am574x-idk", "am654x-idk"
 SECTION = "Ethernet Driver - CPSW CPSW2G NETCP"
 KEY = '"UDP Datagram Size(bytes)"'
 
@@ -21,3 +23,59 @@ def test_as_many_tables_without_captions_as_they_may_be_stand_in_order(count, re
     imported = guide(one[0] + "\n".join(one[1] + one[2] for _ in range(count)))
     assert list(dict.fromkeys(r.benchmark for r in imported.results.get(ONE, ()))) == read
     assert any("in the order of all guides" in problem.reason for problem in imported.remarks) == bool(read)
+
+
+def short(monkeypatch, row, **loads):
+    """A table of two boards with a whole row and a short one, where other releases, or this one, have these
+    loads of each board at 64 bytes.
+    """
+
+    def history(board, os, without=""):
+        known = loads.get("one" if board == ONE else "other", ())
+        load = {(number,): ("", "%", one) for number, one in enumerate(known)}
+        figures = {"cpu_load": load, "throughput": {}}
+        if loads.get("same") and board == OTHER:
+            figures["cpu_load"][RELEASE] = ("", "%", 20.5)
+            figures["throughput"][RELEASE] = ("", "Mbit/s", 51.25)
+        return {Key("eth_udp_egress", "64", metric): series for metric, series in figures.items()}
+
+    monkeypatch.setattr(steady, "history", history)
+    titles = ("Throughput (Mbits/sec)", "CPU Load %")
+    header = ",".join([KEY, *(f'"{board}: {title}"' for board in (ONE, OTHER) for title in titles)])
+    rows = ['"128","90.00","80.00","90.00","20.00"', row]
+    return guide(table(rows, header, "UDP Throughput Egress", SECTION))
+
+
+RELEASE = record.same_time("10.01.00")
+HIGH, LOW = [80.0] * 8, [20.0] * 8
+
+
+@pytest.mark.parametrize(
+    ("row", "loads", "whose"),
+    [
+        ('"64","50.00","70.00"', {"one": HIGH, "other": LOW}, [ONE]),
+        ('"64","50.00","20.00"', {"one": HIGH, "other": LOW}, []),
+        ('"64","50.00","29.00"', {"one": HIGH, "other": LOW}, []),
+        ('"64","50.00","70.00"', {"one": HIGH, "other": LOW[:7]}, []),
+        ('"64","50.00","130.00"', {"one": HIGH, "other": LOW}, []),
+        ('"64","51.25","20.50"', {"one": HIGH, "other": LOW, "same": True}, [OTHER]),
+        ('"64","51.26","20.50"', {"one": HIGH, "other": LOW, "same": True}, []),
+        ('"64","50.00","70.00","50.00","20.00","1.00"', {"one": HIGH, "other": LOW}, []),
+    ],
+)
+def test_a_short_row_is_read_where_loads_or_another_guide_leave_one_board(monkeypatch, row, loads, whose):
+    imported = short(monkeypatch, row, **loads)
+    read = [board for board, results in imported.results.items() for r in results if r.case == "64"]
+    assert read == whose
+    said = imported.remarks if whose else imported.unknown
+    assert any("lacks cells" in p.reason or "cells, " in p.reason for p in said)
+
+
+def test_a_short_row_of_very_many_boards_is_refused_at_once():
+    """2^30 sets of boards might be what it has."""
+    boards = [f"board{number}-evm" for number in range(30)]
+    rows = [",".join(['"128"', *['"1.00"'] * 60]), ",".join(['"64"', *['"1.00"'] * 30])]
+    imported = guide(table(rows, columns(*boards), "UDP Throughput Egress", SECTION))
+    assert not [result for results in imported.results.values() for result in results if result.case == "64"]
+    (problem,) = imported.problems
+    assert "the row has 31 cells, fewer than the 61 of its header" in problem.reason

@@ -197,7 +197,7 @@ def _take(
     if not found.boards and lone != headed:
         # In a layout of several boards, a column without one would be nobody's.
         found = replace(found, columns=tuple(replace(column, board=lone) for column in found.columns))
-    done = rows.read(source, found, imported.release, known.misspelt)
+    done = rows.read(source, found, imported.release, known.misspelt, witness.spread)
     imported.matches.append(done)
     imported.problems += done.problems
     imported.unknown_cells += done.unknown_cells

@@ -1,12 +1,12 @@
 """The rows of a known table to figures. What cannot be vouched for is not read: a row of another
-width than its header is refused whole, as its cells may be anybody's.
+width than its header is refused whole, as its cells may be anybody's, but for what a witness has seen.
 """
 
 import difflib
 import itertools
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from evmperf.guides.published.declared import Table
 from evmperf.guides.reading.match import Match, MatchedColumn, row_key, split_label, unit_fits
@@ -96,17 +96,36 @@ class TableRows:
         self.problems.append(Problem(line, reason, kept=True))
 
 
-def read(source: SourceTable, found: Match, release: str, without: Sequence[str] = ()) -> TableRows:
+Spread = Callable[[Match, str, Sequence[str], Sequence[Read]], tuple[Sequence[str], str]]
+"""Puts the cells of a short row into its columns, and says how it knows; [] and "" where it does not."""
+
+
+def read(
+    source: SourceTable,
+    found: Match,
+    release: str,
+    without: Sequence[str] = (),
+    spread: Spread = lambda found, case, cells, others: ((), ""),
+) -> TableRows:
     """Read a table's rows; columns of the boards `without` are left out."""
-    done = TableRows(found)
-    for row in source.rows:
-        case = row_key(row.cells, found.table)
+    done, keys = TableRows(found), len(found.table.keys)
+    short = [row for row in source.rows if 0 < len(row.cells) - keys < len(found.columns)]
+    for printed in (*(row for row in source.rows if row not in short), *short):
+        row = printed
         if row.error:
             done.refuse(row, row.error, 1)
-        elif reason := _refusal(found, row, case, release):
+            continue
+        case = row_key(row.cells, found.table)
+        if row in short:
+            placed, how = spread(found, case, row.cells[keys:], done.rows)
+            if how:
+                done.remark(row.line, f"the row {case!r} lacks cells: the others are put into columns {how}")
+                row = replace(row, cells=(*row.cells[:keys], *placed))
+        if reason := _refusal(found, row, case, release):
             done.refuse(row, reason, len(row.cells))
         else:
             done.rows.append(_row(found, row, case, without, done))
+    done.rows.sort(key=lambda read: read.row.line)
     _order(source, found, done)
     _gaps(found, done)
     return done

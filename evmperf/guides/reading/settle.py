@@ -1,9 +1,10 @@
 """What the words of a table leave open, and the rest of its guide and the record of a board tell: which of
-two tables one without a caption is, and whose figures a table has.
+two tables one without a caption is, and whose figures a table or a short row has.
 """
 
 import difflib
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from evmperf.guides.reading import match, rows
 from evmperf.guides.reading.match import Match, split_header
 from evmperf.guides.reading.source import Problem, Source, SourceTable, caption
 from evmperf.model.figures import Key
+from evmperf.model.results import Published
 
 _ALIKE = 0.85
 """difflib's ratio of names that a slip of the hand may have made of each other."""
@@ -26,6 +28,11 @@ _MANY = 8
 """Figures that must be alike: boards with one kind of chip have a few in common, as latencies."""
 _OFTEN = 3
 """How often as many must be alike as are not."""
+_LOAD = "cpu_load"
+_MOST_BOARDS = 10
+"""Boards of a table whose short rows are looked at: each set of them is tried."""
+_DIGITS = 4
+"""Digits of figures with decimals that two boards do not have in common by chance."""
 
 _EITHER_WAY = (
     "nothing tells whether the `Table:` lines of its section are captions of the tables before or after them"
@@ -150,6 +157,59 @@ class Witness:
 
     def _series(self, found: Match, case: str, metric: str, board: str) -> steady.Series:
         return self._history(board).get(Key(found.table.benchmark, case, metric), {})
+
+    def spread(
+        self, found: Match, case: str, cells: Sequence[str], others: Sequence[rows.Read]
+    ) -> tuple[list[str], str]:
+        """The cells of a row that lacks those of some boards, with empty ones for these, and how that is
+        known: another guide of the release has them so, or any other boards would have loads far above all
+        of theirs; `others` are the table's rows. [] and "" where neither is so, and for a table of very
+        many boards.
+        """
+        if len(found.boards) > _MOST_BOARDS:
+            return [], ""
+        highest = {board: self._highest(found.table.benchmark, board, others) for board in found.boards}
+        printed, possible = [], []
+        for count in range(1, len(found.boards)):
+            for boards in itertools.combinations(found.boards, count):
+                here = [column.board in boards for column in found.columns]
+                if sum(here) != len(cells):
+                    continue
+                left = iter(cells)
+                row = [next(left) if there else "" for there in here]
+                figures: dict[str, list[Published]] = {}
+                try:
+                    for column, text in zip(found.columns, row, strict=True):
+                        read = rows.figures(found.table, column, case, text, 0) if text else ()
+                        figures.setdefault(column.board, []).extend(read)
+                except ValueError:
+                    return [], ""
+                by_board = [(board, each) for board, each in figures.items() if each]
+                printed += [row] if all(self._printed(found, case, *one) for one in by_board) else []
+                loads = [(b, f.mean) for b, each in figures.items() for f in each if f.metric == _LOAD]
+                possible += [row] if all(load <= _LIKE * highest[board] for board, load in loads) else []
+        for readings, how in ((printed, "as in another guide of the release"), (possible, "by loads")):
+            if len(readings) == 1:
+                return readings[0], how
+        return [], ""
+
+    def _printed(self, found: Match, case: str, board: str, figures: Sequence[Published]) -> bool:
+        """Whether another guide of the release has all these figures of a board, and not by chance."""
+        digits = "".join(f"{f.mean:g}".replace(".", "") for f in figures if f.mean % 1)
+        series = [self._series(found, case, f.metric, board).get(self.release) for f in figures]
+        same = all(s and s[1:] == (f.unit, f.mean) for s, f in zip(series, figures, strict=True))
+        return same and len(figures) > 1 and len(digits) >= _DIGITS
+
+    def _highest(self, benchmark: str, board: str, others: Sequence[rows.Read]) -> float:
+        """The highest load of a board, which its number of cores sets, in the table's other rows and in all
+        UDP tables of the port in the record, as not all of them keep it busy; infinite where few tell.
+        """
+        port = benchmark.partition("_udp_")[0]
+        here = [f.mean for row in others for b, f in row.figures if (b, f.metric) == (board, _LOAD)]
+        loads = ((key, series) for key, series in self._history(board).items() if key.metric == _LOAD)
+        tables = (series for key, series in loads if key.benchmark.partition("_udp_")[0] == port)
+        there = [mean for series in tables for _, _, mean in series.values()]
+        return max(*here, *there) if here and len(there) >= _MANY else math.inf
 
 
 @dataclass(frozen=True)
