@@ -20,6 +20,7 @@ def test_a_profile_has_symbols_by_their_share_of_the_busy_time():
     assert (profile.idle, profile.share("__pi_clear_page"), profile.per_cycle) == (16, 0.5, 0.0)
     counted = perf.parse(STACKS, "4000,,cycles,1,100.00,,\n6000,,instructions,1,100.00,1.50,insn per cycle\n")
     assert counted.per_cycle == 1.5
+    assert profile.uncertainty == pytest.approx(1.96 * (0.5 * 0.5 / 12) ** 0.5)
 
 
 def test_flame_graph_tools_get_the_count_last():

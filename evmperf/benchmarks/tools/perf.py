@@ -1,5 +1,6 @@
 """perf(1) around a command: folded stacks, as flame graph tools read them, and what they say by symbol."""
 
+import math
 import re
 import shlex
 from collections import Counter
@@ -44,6 +45,11 @@ class PerfProfile:
     def share(self, symbol: str) -> float:
         """The part of the busy time that a symbol took."""
         return self.symbols[symbol] / max(self.symbols.total(), 1)
+
+    @property
+    def uncertainty(self) -> float:
+        """By how much a share may be off (95 %): at most 1.96 standard errors of a binomial proportion."""
+        return min(1.0, 0.98 / math.sqrt(max(self.symbols.total(), 1)))
 
 
 def parse(folded: str, counts: str = "") -> PerfProfile:

@@ -60,7 +60,10 @@ def _profile(options: argparse.Namespace, folder: Path, against: Path | None) ->
         if one:
             clock = f"; {one.per_cycle:.2f} instructions a cycle" if one.per_cycle else ""
             idle = one.idle / max(one.idle + one.symbols.total(), 1)
-            print(f"{where}: {one.symbols.total()} samples, and CPUs idle {idle:.0%} of the time{clock}")
+            print(
+                f"{where}: {one.symbols.total()} samples (parts within {one.uncertainty:.1%}), and CPUs idle "
+                f"{idle:.0%} of the time{clock}"
+            )
     if options.against and not made.there:
         print(f"{options.against} has no profile of this case: make one by evmperf why with --profile")
     print(line(f"{made.case} measured into {made.folder}; stacks for flame graphs: {made.folded}"))
