@@ -45,6 +45,8 @@ CONSOLE_LOG_BYTES = 1024 * MIB
 MESSAGE_CHARS = 4000
 """Of a failure's sentence."""
 
+RUN_BYTES = 16 * MIB
+"""Of a run's run.json: one of a year's boards has some 100 kB."""
 CASE_BYTES = 16 * MIB
 """Of a case file, unpacked: objects in memory are twenty times as large as their shortest JSON."""
 CASE_RECORD_BYTES = 2 * MIB

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 from pathlib import Path
 from types import MappingProxyType
 
@@ -228,6 +229,21 @@ def test_a_damaged_run_file_is_named(spool, content):
     (spool.folder / "run.json").write_bytes(content)
     with pytest.raises(UsageError, match=r"run\.json"):
         read_run(spool.folder)
+
+
+@pytest.mark.parametrize("name", ["run.json", RECORDS])
+def test_a_pipe_in_the_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(UsageError, match=f"{name}: is damaged: no regular file"):
+        read_run(tmp_path) if name == "run.json" else list(read_records(tmp_path))
+    assert not is_live(tmp_path)
+
+
+def test_a_huge_run_file_is_named_and_not_read(tmp_path):
+    with (tmp_path / "run.json").open("wb") as file:
+        file.truncate(limits.RUN_BYTES + 1)
+    with pytest.raises(UsageError, match=r"run\.json: is damaged: larger than 16 MiB"):
+        read_run(tmp_path)
 
 
 def test_a_folder_without_a_run_is_named(tmp_path):

@@ -18,6 +18,7 @@ import logging
 import mmap
 import os
 import secrets
+import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from evmperf.model import limits
 from evmperf.model.errors import LabError, RefusedOutput, UsageError
 from evmperf.model.figures import Key
 from evmperf.model.places import is_plain
@@ -275,8 +277,12 @@ def _content(path: Path, changed_ns: int, size: int, number: int) -> bytes:
 
 
 def _version(path: Path) -> tuple[Path, int, int, int]:
-    """A file as it is: a command asks for the same run in many places, and reads its files once."""
+    """A file as it is: a command asks for the same run in many places, and reads its files once. Raises
+    Damaged for a pipe, whose reader would wait for ever.
+    """
     now = path.stat()
+    if not stat.S_ISREG(now.st_mode):
+        raise Damaged(f"{path}: is damaged: no regular file")
     return path, now.st_mtime_ns, now.st_size, now.st_ino
 
 
@@ -284,7 +290,10 @@ def read_run(folder: Path) -> Run:
     """Read run.json as of today's schema; raises UsageError for none, or one of a later schema."""
     path = folder / "run.json"
     try:
-        text = _content(*_version(path)).decode()
+        version = _version(path)
+        if version[2] > limits.RUN_BYTES:
+            raise Damaged(f"{path}: is damaged: larger than {limits.mib(limits.RUN_BYTES)}")
+        text = _content(*version).decode()
         header(str(path), text)
         run = Run.from_dict(msgspec.json.decode(text, type=dict[str, Any]))
     except OSError as error:
@@ -300,11 +309,12 @@ def read_run(folder: Path) -> Run:
 def is_live(folder: Path) -> bool:
     """Whether the process that measures this run is still there."""
     try:
+        _version(folder / RECORDS)
         with (folder / RECORDS).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except FileNotFoundError:
+    except (FileNotFoundError, Damaged):
         return False
     return False
 
