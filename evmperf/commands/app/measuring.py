@@ -355,7 +355,9 @@ class MeasuringSession:
         """The exit status that the end has, None for that of the cases."""
         if self.lab_failure or self.lost:
             return ExitStatus.LAB_BROKEN
-        return ExitStatus.USAGE if self.wrong_call else None
+        if self._not_begun:  # pytest's own status for that is the one of Ctrl-C
+            return ExitStatus.USAGE if self.wrong_call else ExitStatus.FAILED
+        return None
 
     def _start_virtual(self, progress: Callable[[str], None]) -> None:
         try:
