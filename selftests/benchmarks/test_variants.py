@@ -1,4 +1,4 @@
-"""Variants: each is documented, and what measures them the other way really measures otherwise."""
+"""Variants: each is documented, and published figures of other tools are not compared."""
 
 import fnmatch
 import json
@@ -10,20 +10,15 @@ from pathlib import Path
 import pytest
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.step import Plan, SearchStep, next_trial
 from evmperf.benchmarks.tools import mpstat
 from evmperf.boards import board as boards
 from evmperf.model import comparable
-from evmperf.model.results import VARIANT, Status
+from evmperf.model.results import VARIANT
 from evmperf.model.run import Run
-from selftests.instruments.variants import __main__ as command
-from selftests.instruments.variants.figures import Measured, line
-from selftests.instruments.variants.ways import ROWS
 from selftests.support import seeds, tiprograms
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "variants.md").read_text()
-BOARD = boards.load(boards.ENV_DIR / "virtual.yaml")
 
 
 def test_the_page_has_every_variant_that_a_board_can_have():
@@ -133,80 +128,3 @@ def test_tis_computation_of_the_load_is_evmperfs(tmp_path):
     ours = [mpstat.stat_load(*pair) for pair in shown]
     assert [float(line) for line in done.stdout.split()] == pytest.approx(ours, abs=0.006)
     assert len(ours) == 200
-
-
-def texts(way):
-    """Names and commands of a way's steps; of a search, those of its first trial."""
-    steps = way.benchmark.steps(BOARD, way.case, Plan(3))
-    found = [next_trial(s.begin())[0] if isinstance(s, SearchStep) else s for s in steps]
-    return [(step.name, step.command) for step in found]
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_a_row_is_measured_as_the_catalogue_does_and_otherwise(name):
-    row = ROWS[name]()
-    benchmark = catalogue.benchmark(row.own.benchmark.name)
-    plain = [
-        next_trial(s.begin())[0] if isinstance(s, SearchStep) else s
-        for s in benchmark.steps(BOARD, row.own.case, Plan(3))
-    ]
-    # A step of all rows is one, where the catalogue has it for each figure.
-    ours = dict.fromkeys(text for _, text in texts(row.own))
-    assert list(ours) == list(dict.fromkeys(step.command for step in plain))
-    assert row.variant in str(benchmark.conditions(BOARD)) or row.variant in benchmark.tools
-    assert f"`{row.variant}`" in PAGE
-    kinds = [texts(way) for way in row.ways]
-    assert len({str(kind) for kind in kinds}) == len(kinds)
-    for _, command_ in (step for kind in kinds for step in kind):
-        done = subprocess.run(["sh", "-n", "-c", command_], capture_output=True, check=False)
-        assert done.returncode == 0, command_
-
-
-LARGE, SMALL = (f"periods of {frames} frames" for frames in (1024, 512))
-
-
-class Numbers:
-    """A runner whose measurements are given."""
-
-    def __init__(self, numbers):
-        self.numbers = {name: iter(values) for name, values in numbers.items()}
-        self.asked = []
-
-    def measure(self, benchmark, case):
-        name = next(w.name for w in self.row.ways if w.benchmark is benchmark)
-        self.asked.append(name)
-        value = next(self.numbers[name])
-        return Given(value)
-
-
-class Given:
-    def __init__(self, value):
-        self.failures = ()
-        self.status = Status.MEASURED
-        self.value = value
-
-    def values(self, _):
-        return [] if self.value is None else [self.value]
-
-
-def test_ways_are_measured_in_turn_and_only_whole_pairs_count():
-    row = ROWS["periods"]()
-    runner = Numbers({LARGE: [11, 22, 33, 44], SMALL: [10, None, 30, 40]})
-    runner.row = row
-    (pair,) = command.measured(runner, row, 4)
-    assert runner.asked == [LARGE, SMALL, SMALL, LARGE] * 2
-    assert (pair.own, pair.other) == ([11, 33, 44], [10, 30, 40])
-    mean, half = pair.difference
-    assert mean == pytest.approx(0.1)
-    assert half == pytest.approx(0, abs=1e-9)
-    assert line(pair).endswith("| +10.0% ± 0.0% | 3 |")
-
-
-def test_the_interval_is_students():
-    row = ROWS["periods"]()
-    pair = Measured(row, row.others[0], "cpu_load", [1.0, 1.1, 1.2], [1.0, 1.0, 1.0])
-    mean, half = pair.difference
-    assert mean == pytest.approx(0.1)
-    assert half == pytest.approx(4.302653 * 0.1 / 3**0.5, rel=1e-6)
-    few = Measured(row, row.others[0], "cpu_load", [1.0], [1.0])
-    assert line(few).endswith("| not measured | 1 |")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from selftests.support import foreigndebian, on_request
-from selftests.support.foreignboard import ORANGEPI, ForeignBoard, card_or_skip
+from selftests.support import on_request
+from selftests.support.foreignboard import ForeignBoard, card_or_skip
 
 OPTION = "--foreign-board"
 
@@ -21,11 +21,11 @@ def make_foreign(tmp_path):
     """A function that gives a board with a card of its own, off."""
     made = []
 
-    def make(model=ORANGEPI, *, card=True):
+    def make(*, card=True):
         folder = tmp_path / f"foreign{len(made)}"
         folder.mkdir()
-        original = card_or_skip() if model is ORANGEPI else foreigndebian.card_or_skip()
-        made.append(ForeignBoard(folder, original if card else None, model))
+        original = card_or_skip()
+        made.append(ForeignBoard(folder, original if card else None))
         return made[-1]
 
     yield make

@@ -1,41 +1,34 @@
-"""Bisections from end to end, on a scripted board.
+"""Bisections and confirmations from end to end, on a scripted board that boots what is on its card.
 
 A short one still takes some twenty boots: good and bad alone are measured four times each before
 their difference is believed.
 """
 
-import contextlib
 import os
+import shutil
+import subprocess
+import sys
 
 import pytest
 import yaml
 
+from evmperf.benchmarks import wording
 from evmperf.boards import board as boards
 from evmperf.judge import shift
+from evmperf.judge.search import Bisection
 from evmperf.lab.provision import identity
-from selftests.instruments import bisections, confirmation
-from selftests.instruments.bisections import BOOT_TIME, Words
+from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
 from selftests.provision import imagelab
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.texts import BOOT
 
+METRIC = "boot_time_mmcsd/default_rootfs/boot_time"
+ROW = f"| **worse** | {wording.figure(Key(*METRIC.split('/')))} |"
+"""How the note's row about it begins."""
 NIGHTS = shift.FEWEST + 3  # fewer have no range that one night could be beyond
-SCRIPT = Words(("uboot:colour=red", "uboot:colour=blue"), "uboot:pace=slow", "uboot:dies=yes")
-
-
-class Scripted(FakeBoard):
-    """Boots in no time, or slowly, or not, as its U-Boot variables say."""
-
-    def switch(self, on):
-        self.typed.clear()
-        super().switch(on)
-
-    def _boot(self):
-        said = " ".join(self.typed)
-        self.pace_s = 0.2 if "setenv pace" in said else 0.03
-        if "setenv dies" in said:
-            self.going = "panic"
-        super()._boot()
+PACE_S = {b"true": 0.1, b"sleep": 0.5}
+"""Between what the board prints while it boots, by a word of its init script: a busy host adds less."""
 
 
 COMMANDS = {
@@ -49,7 +42,7 @@ COMMANDS = {
 
 
 class WithCard(FakeBoard):
-    """Boots what is on its card, as slowly as the init script there says."""
+    """Boots what is on its card, as slowly as the init script there says, or not at all."""
 
     load = 1.0
     """How many times slower it is for other reasons."""
@@ -70,30 +63,41 @@ class WithCard(FakeBoard):
             system = identity.file_system(self.card, identity.table_of(self.card).partitions[1])
             for name in ("etc/os-release", "etc/hostname"):
                 (self._root / name).write_bytes(system.read(f"/{name}"))
-            slow = b"sleep" in system.read("/etc/init.d/rcS")
-            self.pace_s = (0.2 if slow else 0.03) * self.load
+            word = system.read("/etc/init.d/rcS").split()[0]
+            self.boots = ["well" if word in PACE_S else "panic"]
+            self.pace_s = PACE_S.get(word, 0) * self.load
         super().switch(on)
 
 
-def images(folder, bad, count):
-    """Small images, whose init sleeps from one on."""
+def image(file, number, init):
+    """A small image with that version and that init script."""
     spec = imagelab.Spec()
     banner = BOOT[BOOT.index(b"U-Boot 20") :].partition(b"\r")[0]
     spec.boot["u-boot.img"] = bytes(500) + banner + bytes(99)
-    files = []
-    for number in range(count):
-        spec.root["usr/lib/os-release"] = f'PRETTY_NAME="Small"\nVERSION_ID="{number}"\n'.encode()
-        spec.root["etc/init.d/rcS"] = b"sleep 1\n" if number >= bad else b"true\n"
-        files.append(imagelab.build(folder / f"small-{number}.img", spec))
-    return files
+    spec.root["usr/lib/os-release"] = f'PRETTY_NAME="Small"\nVERSION_ID="{number}"\n'.encode()
+    spec.root["etc/init.d/rcS"] = f"{init}\n".encode()
+    return imagelab.build(file, spec)
 
 
-def board_file(board, switch, folder, **more):
-    """The file of a scripted board, with more options."""
+@pytest.fixture
+def board(tmp_path):
+    board = WithCard(tmp_path / "board")
+    yield board
+    board.close()
+
+
+@pytest.fixture
+def file(board, tmp_path):
+    """The file of that board."""
+    switch = FakeSwitch(board)
     data = yaml.safe_load((boards.ENV_DIR / "virtual.yaml").read_text())
     main = data["targets"]["main"]
     del main["options"]["board"]["virtual"], main["drivers"]["ScpiMeterDriver"]
-    main["options"] = {"board": main["options"]["board"], "boot": {"medium": "virtio"}, **more}
+    main["options"] = {
+        "board": main["options"]["board"],
+        "boot": {"medium": "virtio"},
+        "image": {"command": f"dd if={{image}} of={board.card}"},
+    }
     main["features"] = ["boot"]
     main["resources"] = {
         # It sends as fast as it can: at 115200 Bd each text would be stamped 50 ms off.
@@ -105,54 +109,79 @@ def board_file(board, switch, folder, **more):
         },
     }
     main["drivers"]["K3BootStrategy"] = {"retries": 0, "roots": {}, "media": {"virtio": []}}
-    file = folder / "scripted.yaml"
+    file = tmp_path / "scripted.yaml"
     file.write_text(yaml.safe_dump(data, sort_keys=False))
-    return file
+    yield file
+    switch.close()
 
 
-@pytest.fixture
-def scripted(request, tmp_path):
-    """Makes the file of a scripted board."""
-
-    def make(board, **options):
-        switch = FakeSwitch(board)
-        request.addfinalizer(board.close)
-        request.addfinalizer(switch.close)
-        return board_file(board, switch, tmp_path, **options)
-
-    return make
+def evmperf(*words):
+    command = [sys.executable, "-m", "evmperf", *map(str, words)]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
 
 
 @pytest.mark.many_sessions
-def test_git_bisect_run_on_a_scripted_board(scripted, tmp_path):
-    outcome = bisections.commits_of(tmp_path, scripted(Scripted()), SCRIPT, 4, 1)
-    assert outcome.found, outcome.table()
-    assert {step.answer for step in outcome.state.steps} == {"cannot tell", "bad"}
+def test_git_bisect_run_provisions_the_image_that_each_commit_builds(file, tmp_path):
+    """Git asks for the third commit first, whose image does not boot."""
+    repository = tmp_path / "repository"
+    repository.mkdir()
+
+    def git(*words):
+        subprocess.run(["git", "-C", str(repository), *words], check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    git("config", "user.email", "somebody@board.example")
+    git("config", "user.name", "Somebody")
+    for number, init in enumerate(("true", "sleep 1", "exit 1", "sleep 1 # and more")):
+        shutil.copy(image(tmp_path / f"small-{number}.img", number, init), repository / "small.img")
+        git("add", "small.img")
+        git("commit", "-qm", f"change {number}")
+        git("tag", f"v{number}")
+    versions = ["--of", "git:v0..v3", "--repository", repository]
+    built = ["--build", f"cp small.img {tmp_path}/$VERSION.img", "--what", f"image:{tmp_path}/{{}}.img"]
+    results = tmp_path / "results"
+    done = evmperf("bisect", file, *versions, *built, "--metric", METRIC, "--boots=1", f"--results={results}")
+    (state,) = results.glob("*/search.json")
+    steps = Bisection.load(state.parent).steps
+    told = done.stdout.strip().splitlines()[-1]
+    assert "change 1" in told, told
+    assert "not closer" not in told
+    assert [step.answer for step in steps] == ["cannot tell", "bad"]
 
 
 @pytest.mark.many_sessions
-def test_the_slower_one_of_three_images_is_named_on_a_scripted_board(scripted, tmp_path):
-    board = WithCard(tmp_path / "board")
-    files = images(tmp_path, 2, 3)
-    command = f"dd if={{image}} of={board.card}"
-    outcome = bisections.images_of(tmp_path, scripted(board, image={"command": command}), files, 2)
-    assert outcome.found, outcome.table()
-    assert [step.answer for step in outcome.state.steps] == ["good"]
+def test_an_alarm_is_confirmed_or_taken_back(board, file, tmp_path):
+    """After some nights the image differs, or the board is slow for one night."""
+    results, note = tmp_path / "results", tmp_path / "note.md"
+    first, same, slow = (
+        image(tmp_path / f"small-{number}.img", number, init)
+        for number, init in enumerate(("true", "true", "sleep 1"))
+    )
 
+    def night(image):
+        words = [f"--lg-env={file}", f"--image={image}", "-k=boot_time_mmcsd-default_rootfs", "--boots=1"]
+        words += [f"--results={results}", "--run-kind=nightly", "-q", "-p", "no:cacheprovider"]
+        assert subprocess.run([sys.executable, "-m", "pytest", *words], check=False).returncode == 0
 
-@pytest.mark.many_sessions
-@pytest.mark.parametrize("change", [True, False])
-def test_an_alarm_is_confirmed_or_taken_back_on_a_scripted_board(scripted, tmp_path, change):
-    """The images differ, or the board was slow in the night of the alarm alone."""
-    board = WithCard(tmp_path / "board")
-    file = scripted(board, image={"command": f"dd if={{image}} of={board.card}"})
+    def checked():
+        """The status of `check --confirm` of the last night, its note, and the figure's row there."""
+        words = ["check", "last", "--against", f"last:{NIGHTS}", "--confirm=30m", f"--results={results}"]
+        status = evmperf(*words, f"--board={file}", f"--markdown={note}").returncode
+        text = note.read_text()
+        return status, text, [line for line in text.splitlines() if line.startswith(ROW)]
 
-    @contextlib.contextmanager
-    def slow():
-        board.load = 1.0 if change else 5.0
-        yield
-        board.load = 1.0
-
-    pair = images(tmp_path, 1 if change else 2, 2)
-    outcome = confirmation.alarm_of(tmp_path, file, pair, BOOT_TIME, nights=NIGHTS, odd=slow())
-    assert outcome.confirmed if change else outcome.dismissed, outcome.note
+    for _ in range(NIGHTS):
+        night(first)
+    board.load = 5.0
+    night(same)
+    board.load = 1.0
+    _, text, rows = checked()
+    assert not rows, text
+    assert " not confirmed" in text
+    for run in sorted(results.glob("*/run.json"))[NIGHTS:]:
+        shutil.rmtree(run.parent)
+    night(slow)
+    status, text, rows = checked()
+    assert status == ExitStatus.FAILED, text
+    assert "| confirmed by an A/B" in "".join(rows)
+    assert "next: evmperf bisect" in text

@@ -21,8 +21,6 @@ import subprocess
 import threading
 import time
 import tty
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -85,40 +83,19 @@ _FILES = {
 }
 
 
-@dataclass(frozen=True)
-class Model:
-    """A machine of QEMU: its arguments ({folder}: the original card's), what its UARTs are, its network
-    ("" for none), and where its card is.
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    serial: tuple[str, ...] = ("chardev:uart",)
-    nic: str = ""
-    card: str = "if=sd"
-
-
-ORANGEPI = Model(
-    "orangepi-pc",
-    (*("-M", "orangepi-pc", "-m", "1G", "-audio", "none"), *("-global", "cortex-a7-arm-cpu.cntfrq=24000000")),
-    nic="user,model=allwinner-sun8i-emac",
-)
-
-
-def digest(said: object) -> str:
-    """What a card's name in the cache has of its recipe."""
-    return hashlib.sha256(repr(said).encode()).hexdigest()[:12]
+MACHINE = ("-M", "orangepi-pc", "-m", "1G", "-audio", "none", "-global", "cortex-a7-arm-cpu.cntfrq=24000000")
 
 
 def card() -> Path:
     """The card, made if the cache does not have it; raises LabError where it cannot be made."""
     said = (SUITE, PACKAGES, KEPT, LIBRARIES, MODULES, APPEND, INIT, _FILES, CARD_MIB, ROOT_MIB)
-    folder = folders.cache_dir() / "foreign" / f"orangepi-{digest(said)}"
+    digest = hashlib.sha256(repr(said).encode()).hexdigest()[:12]
+    folder = folders.cache_dir() / "foreign" / f"orangepi-{digest}"
     file = folder / "card.img"
     if not file.is_file():
         new = folder.with_name(f".{folder.name}.{os.getpid()}")
         try:
-            _build(new, _packages)
+            _build(new)
             with contextlib.suppress(OSError):  # somebody else was faster
                 new.rename(folder)
         finally:
@@ -138,10 +115,10 @@ def _packages(steps: BuildSteps, folder: Path) -> Path:
     return folder / "packages"
 
 
-def _build(folder: Path, bring: Callable[[BuildSteps, Path], Path]) -> None:
+def _build(folder: Path) -> None:
     folder.mkdir(parents=True)
     steps = BuildSteps(folder.parent / "logs", print)
-    packages = bring(steps, folder)
+    packages = _packages(steps, folder)
     root = folder / "root"
     for name in (
         "bin",
@@ -174,7 +151,7 @@ def _build(folder: Path, bring: Callable[[BuildSteps, Path], Path]) -> None:
     for waste in ("gconv", "ossl-modules", "engines-3"):
         shutil.rmtree(root / "usr/lib" / waste, ignore_errors=True)
     (root / "lib").symlink_to("usr/lib")
-    kernel(steps, packages, root / "boot", MODULES, ["sun8i-h3-orangepi-pc.dtb"])
+    _kernel(steps, packages, root / "boot")
     (root / "boot/extlinux/extlinux.conf").write_text(
         "timeout 1\ndefault tiny\nlabel tiny\n  linux /boot/vmlinuz\n  initrd /boot/initrd.img\n"
         f"  fdt /boot/sun8i-h3-orangepi-pc.dtb\n  append {APPEND}\n"
@@ -200,18 +177,15 @@ def _build(folder: Path, bring: Callable[[BuildSteps, Path], Path]) -> None:
     shutil.rmtree(root)
 
 
-def kernel(
-    steps: BuildSteps, packages: Path, boot: Path, modules: Sequence[str], trees: Sequence[str]
-) -> None:
-    """Put kernel, device trees and an initrd of these modules (those that are built in are passed over)
-    into a folder, from unpacked packages.
+def _kernel(steps: BuildSteps, packages: Path, boot: Path) -> None:
+    """Put kernel, device tree and an initrd into a folder, from unpacked packages; modules that are built in
+    are passed over.
     """
     (kernel,) = (packages / "boot").glob("vmlinuz-*")
     release = kernel.name.removeprefix("vmlinuz-")
     shutil.copy(kernel, boot / "vmlinuz")
-    for name in trees:
-        (tree,) = packages.glob(f"usr/lib/linux-image-*/{name}")
-        shutil.copy(tree, boot)
+    (tree,) = packages.glob("usr/lib/linux-image-*/sun8i-h3-orangepi-pc.dtb")
+    shutil.copy(tree, boot)
     steps.run([tool("depmod"), "-b", packages / "usr", release], "Indexing modules", "foreign")
     names = ("bin", "dev", "proc", "sys", "root", "modules")
     files = [(name, stat.S_IFDIR | 0o755, b"") for name in names]
@@ -219,7 +193,7 @@ def kernel(
     for name in ("sh", "mount", "umount", "insmod", "cat", "sleep", "switch_root"):
         files.append((f"bin/{name}", stat.S_IFLNK | 0o777, b"busybox"))
     files.append(("init", stat.S_IFREG | 0o755, INIT.encode()))
-    for number, module in enumerate(_closure(packages / "usr/lib/modules" / release, modules)):
+    for number, module in enumerate(_closure(packages / "usr/lib/modules" / release)):
         data = module.read_bytes()
         data = lzma.decompress(data) if module.suffix == ".xz" else data
         name = f"modules/{number:02}-{module.name.removesuffix('.xz')}"
@@ -227,12 +201,12 @@ def kernel(
     (boot / "initrd.img").write_bytes(cpio(files))
 
 
-def _closure(folder: Path, modules: Sequence[str]) -> list[Path]:
-    """The modules and what they need, in loading order."""
+def _closure(folder: Path) -> list[Path]:
+    """MODULES and what they need, in loading order."""
     lines = [line.partition(":") for line in (folder / "modules.dep").read_text().splitlines()]
     needs = {path: rest.split() for path, _, rest in lines}
     order: dict[str, None] = {}
-    for path in (p for name in modules for p in needs if Path(p).name.startswith(f"{name}.ko")):
+    for path in (p for name in MODULES for p in needs if Path(p).name.startswith(f"{name}.ko")):
         order |= dict.fromkeys([*reversed(needs[path]), path])
     return [folder / path for path in order]
 
@@ -242,9 +216,7 @@ class ForeignBoard:
     `said` what came from it since the last power-on.
     """
 
-    def __init__(self, folder: Path, original: Path | None, model: Model = ORANGEPI) -> None:
-        self._model = model
-        self._loaded = original.parent if original else folder
+    def __init__(self, folder: Path, original: Path | None) -> None:
         self.switched: list[bool] = []
         self.said = b""
         self._hang_at = b""
@@ -327,14 +299,11 @@ class ForeignBoard:
         self.said = b""
         qemu = image.load("virtual").qemu
         command = [*qemu.command, "-nographic", "-monitor", "none"]
-        command += [word.format(folder=self._loaded) for word in self._model.arguments]
-        command += ["-chardev", f"socket,id=uart,path={self._wire}"]
-        command += [word for place in self._model.serial for word in ("-serial", place)]
-        if self._model.nic:
-            forward = f"hostfwd=tcp:127.0.0.1:{self.ssh_port}-10.0.2.15:22"
-            command += ["-nic", f"{self._model.nic},restrict=on,{forward}"]
+        command += [*MACHINE, "-chardev", f"socket,id=uart,path={self._wire}", "-serial", "chardev:uart"]
+        forward = f"hostfwd=tcp:127.0.0.1:{self.ssh_port}-10.0.2.15:22"
+        command += ["-nic", f"user,model=allwinner-sun8i-emac,restrict=on,{forward}"]
         if self.card:
-            command += ["-drive", f"{self._model.card},format=raw,file={self.card}"]
+            command += ["-drive", f"if=sd,format=raw,file={self.card}"]
         self._qemu = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
