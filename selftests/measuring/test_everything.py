@@ -28,7 +28,7 @@ DEADLINE_S = 1800
 ELSEWHERE = {*test_network.MEASURED, "lpm_power_deep_sleep"}
 SAME_STEPS = {
     *("emmc_ext4", "mmcsd_ext2", "mmcsd_ext4", "mmcsd_vfat", "pcie_nvme_ext2", "pcie_nvme_vfat"),
-    *("emmc_ext4_fio_1g", "mmcsd_raw_fio_1g", "pcie_nvme_ext4_fio_10g"),
+    *("emmc_raw_fio_1g", "emmc_ext4_fio_1g", "mmcsd_raw_fio_1g", "pcie_nvme_ext4_fio_10g"),
     *("usbhost_msc_ext2", "usbhost_msc_ext4", "usbhost_msc_ext4_fio", "usbhost_msc_raw_fio", "ufs_ext4_fio"),
     *("usbdev_hs_slave_write", "usbdev_ss_slave_read"),
     *("lpm_power_mcu_only", "lpm_power_io_ddr"),

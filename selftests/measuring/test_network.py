@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from evmperf_virtual import client, image
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import network
 from evmperf.benchmarks.step import Plan, Prepare, Step
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
-from evmperf.lab.tester import SshTester
 from evmperf.measure.bench import Shell, ShellReply
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.errors import Kind
 from evmperf.model.results import Case, Result, Status
 from evmperf.model.run import Run
-from selftests.support.sshd import Sshd
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -160,41 +156,6 @@ class OtherBench:
         return getattr(self.bench, name)
 
 
-def test_a_tester_behind_ssh_serves_as_well(
-    bench: LabgridBench, virtual_bench: client.LabClient, tmp_path: Path
-) -> None:
-    there = virtual_bench.status().tester
-    assert there is not None
-    inside = ["ip", "netns", "exec", there.namespace]
-    server = Sshd(tmp_path, image.load("virtual").tester_path, inside)
-    # Nothing leads into the namespace but its taps, so the connection is carried in.
-    proxy = f"ProxyCommand={' '.join(inside)} {sys.executable} -c '{CARRY}' {server.port}"
-    tester = SshTester("127.0.0.1", [*server.options, "-o", proxy])
-    try:
-        before = state(bench)
-        runner = open_runner(OtherBench(bench, tester), tmp_path)
-        for name in ("eth_icssg_tcp_bidir", "eth_cpsw_udp_ingress_loss"):
-            result = measure(runner, name)
-            assert result.status is Status.MEASURED, result.failures
-        runner.close()
-        assert state(bench) == before
-    finally:
-        tester.close()
-        server.stop()
-
-
-CARRY = """
-import os, select, socket, sys
-s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-ends = {0: s.fileno(), s.fileno(): 1}
-while True:
-    for end in select.select(list(ends), [], [])[0]:
-        data = os.read(end, 65536)
-        if not data: sys.exit()
-        os.write(ends[end], data)
-"""
-
-
 # IPsec: the tester's kernel is this machine's, which may have no ESP; the board's has it. So the
 # far side is a network namespace on the board.
 
@@ -227,7 +188,7 @@ def far(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
     bench.shell().run(f"ip netns del {FAR}", 30)
 
 
-@pytest.mark.parametrize("case", range(4), ids=["3des", "aes128", "aes192", "aes256"])
+@pytest.mark.parametrize("case", [0, 3], ids=["3des", "aes256"])
 def test_tcp_through_esp_is_measured_and_put_back(far: Runner, case: int) -> None:
     before = state(far.bench)
     result = measure(far, "ipsec_sw", case)

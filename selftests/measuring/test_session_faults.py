@@ -89,22 +89,6 @@ def test_a_lab_that_is_not_there_ends_the_session_with_one_sentence(env_file: Pa
     assert "127.0.0.1:9" in session.last_sentence
 
 
-def test_a_missing_coordinator_ends_the_session_with_one_sentence(tmp_path: Path) -> None:
-    environment = {"LG_PLACE": "nowhere", "LG_COORDINATOR": "127.0.0.1:9"}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--lg-env", "am64x.yaml", f"--results={tmp_path}"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 3, done.stdout
-    assert "no Labgrid coordinator answers at 127.0.0.1:9 " in done.stdout
-    assert "Traceback" not in done.stdout + done.stderr
-
-
 def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(env_file: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--lg-env", str(env_file), "--collect-only", "-q"],

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ONE = "import pytest\n\n\ndef test_it():\n    pass\n\n\ndef test_more():\n    pass\n"
 # Not in one word: the scheduler would take this file for one of them.
 VIRTUAL = f"import pytest\n\npytestmark = pytest.mark.{VIRTUAL_EVM}\n" + ONE.partition("\n")[2]
+DESK = f"from selftests.support.{'deskboard'} import this_machine\n\n\n" + ONE
 
 
 def spread(folder, *words, **files):
@@ -35,14 +36,15 @@ def run(*words, **environment):
     )
 
 
-def test_all_virtual_evms_are_one_workers_and_begin(tmp_path):
-    files = {"a": ONE, "b": VIRTUAL, "c": ONE, "d": VIRTUAL}
+def test_all_virtual_evms_and_all_desks_are_one_workers(tmp_path):
+    files = {"a": ONE, "b": VIRTUAL, "c": ONE, "d": VIRTUAL, "e": DESK, "f": DESK}
     done = spread(tmp_path, "-n", "2", "-v", "--durations=1", **files)
     assert done.returncode == 0, done.stdout + done.stderr
     ran = re.findall(r"\[(gw\d)\] .* PASSED .*test_(\w)\.py", done.stdout)
     workers = {file: {worker for worker, name in ran if name == file} for file in files}
-    assert len(ran) == 8
+    assert len(ran) == 12
     assert workers["b"] == workers["d"]
+    assert workers["e"] == workers["f"]
     assert all(len(of_file) == 1 for of_file in workers.values()), workers
     (virtual,) = workers["b"]
     assert [name for worker, name in ran if worker == virtual][:4] == ["b", "b", "d", "d"]

@@ -171,7 +171,7 @@ def test_without_power_linux_is_taken_as_it_is_found(open_bench, fake):
 
 
 def test_a_board_without_power_that_is_silent_is_the_boards_failure(open_bench):
-    with pytest.raises(BoardError, match="does not answer"):
+    with pytest.raises(BoardError, match="does not answer: no output in 1 s"):
         open_bench(**NO_POWER).shell()
 
 

@@ -1,11 +1,14 @@
 """How tests are spread over pytest-xdist's workers: `pytest selftests -n 3`.
 
 A file goes to one worker, as its tests share fixtures. All files that start a virtual EVM go to one
-worker: they share running virtual EVMs, and several QEMUs on two cores stamp each other late.
+worker: they share running virtual EVMs, and several QEMUs on two cores stamp each other late. Those of a
+whole LAVA go to another: it has virtual EVMs of its own, and nothing there is stamped. All for which this
+machine is a board (`deskboard.this_machine`) go to one: they would wait for each other.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -14,9 +17,15 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 VIRTUAL_EVM = "virtual_evm"
+_TOGETHER = {
+    "LAVA": re.compile(rf"\A\S*/lava/.*mark\.{VIRTUAL_EVM}", re.DOTALL),
+    VIRTUAL_EVM: re.compile(rf"mark\.{VIRTUAL_EVM}"),
+    "this machine": re.compile(r"deskboard import .*\b(evmperf|this_machine)\b"),
+}
+"""Groups of files that go to one worker, and what is in the name and text of each; the first counts."""
 _FIRST = (VIRTUAL_EVM, "many_sessions")
 """Markers of what takes long; it begins first, so that no worker waits for another at the end."""
-_THEN = ("strategies", "grafana", "report", "replay", "doctor", "guide", "lab", "store")
+_THEN = ("desk", "strategies", "grafana", "report", "replay", "doctor", "guide", "lab", "store")
 """Folders with files of half a minute, by the table at the end of a log."""
 
 
@@ -34,17 +43,17 @@ def longest_first(items: list[pytest.Item]) -> None:
 
 
 class Scheduler(LoadScopeScheduling):
-    """Gives a worker a file, or all files with tests on a virtual EVM."""
+    """Gives a worker a file, or all files of a group."""
 
     def __init__(self, config: pytest.Config, log: Producer) -> None:
         config.option.loadscopereorder = False  # else the many short tests would begin
         super().__init__(config, log)
-        self._starts = cache(self._read)
+        self._group_of = cache(self._read)
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return VIRTUAL_EVM if self._starts(file) else file
+        return self._group_of(nodeid.partition("::")[0])
 
-    def _read(self, file: str) -> bool:
-        """Workers tell names of tests only, so the marker is looked for in the text."""
-        return f"mark.{VIRTUAL_EVM}" in (self.config.rootpath / file).read_text(encoding="utf-8")
+    def _read(self, file: str) -> str:
+        """The file's group, or itself. Workers tell names of tests only, so its text is looked at."""
+        text = f"{file}\n{(self.config.rootpath / file).read_text(encoding='utf-8')}"
+        return next((name for name, sign in _TOGETHER.items() if sign.search(text)), file)
