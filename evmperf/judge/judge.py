@@ -6,6 +6,7 @@ all, a run raises any alarm with at most that probability, given noise like a no
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections import Counter
@@ -158,23 +159,25 @@ def against_nights(
 
 _CAUGHT_UP = 15
 """Nights that are judged first where nobody judged any of so many: a change among them has no alarm yet."""
-_LOOKED_AT = 5
-"""Of these nights, one in so many looks for changes: it finds those of the nights before it, too, and dates
-them. The last one leaves two nights, with whose change a look needs tonight.
-"""
-_TOGETHER = 3
-"""Nights that differ together are a change."""
+_TAILS = (3, 5, 10, _CAUGHT_UP)
+"""Newest nights whose median shows a change that began with one of the nights that nobody judged."""
+_MOVED = 2.0
+"""Standard errors of a median that show one: a series without a change has as much in one of seven."""
 
 
 def _caught_up(series: Sequence[JudgedSeries], level: float) -> list[JudgedSeries]:
-    """Series with the alarms that judging their newest nights, one after the other, would have left."""
+    """Series with the alarms that judging their newest nights, one after the other, would have left: those
+    without a change in them have none, and are not judged.
+    """
     newest = max((row.runs[:-1] for row in series), key=len)[-_CAUGHT_UP:]
-    values = [dict(zip(row.runs, row.values, strict=False)) for row in series]
-    tracks = [Track() for _ in series]
+    differ = [_may_have_moved(row.values) for row in series]
+    moved = list(itertools.compress(series, differ))
+    values = [dict(zip(row.runs, row.values, strict=False)) for row in moved]
+    tracks = [Track() for _ in moved]
     for track, known in zip(tracks, values, strict=True):
         track.runs = [run for run in known if run not in newest]
         track.values.extend(known[run] for run in track.runs)
-    for left, run in zip(range(len(newest), 0, -1), newest, strict=True):
+    for run in newest:
         rows = [
             (
                 track,
@@ -182,18 +185,33 @@ def _caught_up(series: Sequence[JudgedSeries], level: float) -> list[JudgedSerie
                     replace(row.verdict, value=known[run]), track.values, [*track.runs, run], track.alarm
                 ),
             )
-            for row, track, known in zip(series, tracks, values, strict=True)
+            for row, track, known in zip(moved, tracks, values, strict=True)
             if run in known
         ]
-        looked_at = left % _LOOKED_AT == _TOGETHER
-        ready = [len(track.values) >= shift.FEWEST and (looked_at or track.alarm) for track, _ in rows]
-        alarms = iter(latest([row for (_, row), use in zip(rows, ready, strict=True) if use], level))
-        for (track, row), use in zip(rows, ready, strict=True):
-            track.take(row.verdict.value or 0.0, run, next(alarms).alarm if use else None)
-    return [
+        ready = [row for track, row in rows if len(track.values) >= shift.FEWEST]
+        alarms = iter([verdict.alarm for verdict in latest(ready, level, len(series) - len(moved))])
+        for track, row in rows:
+            alarm = next(alarms) if len(row.values) >= shift.FEWEST else None
+            track.take(row.verdict.value or 0.0, run, alarm)
+    with_alarms = iter(
         JudgedSeries(row.verdict, track.values, [*track.runs, row.runs[-1]], track.alarm)
-        for row, track in zip(series, tracks, strict=True)
-    ]
+        for row, track in zip(moved, tracks, strict=True)
+    )
+    return [next(with_alarms) if differs else row for row, differs in zip(series, differ, strict=True)]
+
+
+def _may_have_moved(values: Sequence[float]) -> bool:
+    """Whether the newest nights differ from those before, as far as a change among them would."""
+    figures = np.asarray(values)
+    before = figures[:-_CAUGHT_UP]
+    if len(before) < 2 * _CAUGHT_UP:
+        return True
+    middle = np.median(before)
+    spread = 1.4826 * np.median(np.abs(before - middle))  # a standard deviation, of normal noise
+    return any(
+        abs(np.median(figures[-nights:]) - middle) > _MOVED * 1.2533 * spread / math.sqrt(nights)
+        for nights in _TAILS
+    )
 
 
 def _series(subject: Subject, history: Iterable[EarlierNight]) -> tuple[list[JudgedSeries], list[Verdict]]:
@@ -229,16 +247,18 @@ class JudgedSeries:
     alarm: MetricAlarm | None = None
 
 
-def latest(series: Sequence[JudgedSeries], level: float = shift.LEVEL) -> list[Verdict]:
-    """Judge the verdicts' own values by what came before, all together; an open alarm goes on."""
+def latest(series: Sequence[JudgedSeries], level: float = shift.LEVEL, others: int = 0) -> list[Verdict]:
+    """Judge the verdicts' own values by what came before, all together; an open alarm goes on. So many
+    `others` did not change, and count among those that are compared.
+    """
     known = [_followed(row) for row in series]
     fresh = [row for row, verdict in zip(series, known, strict=True) if verdict is None]
     rows = [[*row.values, row.verdict.value or 0.0] for row in fresh]
     found = shift.judge(rows, level, [_WORSE_SIDE[row.verdict.better] for row in fresh]) if fresh else []
     # Others that have just begun to differ make a change likelier.
     new = [0.0 for v in known if v and v.alarm and v.alarm.nights <= _NEW and v.outcome is not Outcome.SAME]
-    limit = _limit([*new, *(one.p for one in found)], level)
-    suspected = _limit([*new, *(one.p for one in found)], _SUSPECTED * level)
+    compared = [*new, *(one.p for one in found), *(1.0 for _ in range(others))]
+    limit, suspected = _limit(compared, level), _limit(compared, _SUSPECTED * level)
     judged = iter(
         _fresh(row, one, one.p <= limit or one.at_once, one.odd or one.p <= suspected)
         for row, one in zip(fresh, found, strict=True)
