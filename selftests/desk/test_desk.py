@@ -20,6 +20,7 @@ from evmperf.commands.cli.main import main
 from evmperf.lab import boardcheck
 from evmperf.lab.desk import boardfile, identity, ports
 from evmperf.lab.desk.identity import PasswordWanted
+from evmperf.measure.hostload import slowness
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from selftests.support.deskboard import evmperf, this_machine
@@ -186,12 +187,12 @@ def test_ctrl_c_ends_the_desk_with_table_and_report(make_board, tmp_path, to):
             text=True,
             start_new_session=True,
         )
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 120 * slowness()
         while desk.poll() is None and not _measured(tmp_path) and time.monotonic() < deadline:
             time.sleep(0.2)
         for send in SENDERS[to]:
             send(desk.pid, signal.SIGINT)
-        said = desk.communicate(timeout=120)[0]
+        said = desk.communicate(timeout=120 * slowness())[0]
     assert desk.returncode == ExitStatus.INTERRUPTED, said
     assert _measured(tmp_path) > 0
     (run,) = (json.loads(file.read_text()) for file in tmp_path.glob("*/run.json"))

@@ -75,7 +75,7 @@ def test_another_user_than_root_measures_through_sudo_over_ssh(tmp_path):
 def test_a_plain_debian_is_measured_without_anything_installed(tmp_path):
     with ssh_board() as (sshd, key):
         words = [f"root@127.0.0.1:{sshd.port}", *key, "--results", str(tmp_path / "r"), "--install"]
-        done = evmperf(*words, "--yes", "-k", "memory_bandwidth or processor or under_load")
+        done = evmperf(*words, "--yes", "-k", "processor or under_load")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^State: load .* of memory free", done.stdout, re.MULTILINE)
     # Nobody typed yes.
@@ -88,7 +88,6 @@ def test_a_plain_debian_is_measured_without_anything_installed(tmp_path):
         assert noise not in done.stdout
     assert "%]" not in done.stdout
     end = done.stdout.rpartition("under_load all")[2]
-    assert re.search(r"^Memory +\d+ MB/s ", end, re.MULTILINE)
     assert re.search(r"^Processor +\d+ iterations/s ", end, re.MULTILINE)
     page = re.search(r"^Page: (\S+)$", end, re.MULTILINE)[1]
     assert boards.Path(page).is_file()

@@ -16,6 +16,7 @@ import pytest
 from evmperf.lab.keeping import locks, wire
 from evmperf.lab.keeping.claim import JOIN, Claim, KeeperLink
 from evmperf.lab.keeping.wanted import LOCKS_TAG, Holder, Wanted, device_key
+from evmperf.measure.hostload import slowness
 from evmperf.model.errors import BoardLost, LabError, UsageError
 from selftests.support.asking import asking
 from selftests.support.placelab import REPOSITORY, PlaceLab, holders, until
@@ -304,7 +305,7 @@ def test_who_asks_gets_the_board_before_all_others_for_as_long_as_they_say(lab, 
                 until(lambda: "run run-of-asker goes on" in ada.said, 60)
                 mine.check()
                 assert (night, other) == ([], [])
-            assert ada.process.wait(60) == 0, ada.said
+            assert ada.process.wait(60 * slowness()) == 0, ada.said
             until(lambda: other, 60)
         until(lambda: night, 60)
 
@@ -349,7 +350,7 @@ def test_a_local_board_is_asked_for_and_lent_to_ones_own_sessions(lab, monkeypat
                 assert night == []
             until(lambda: night, 60)
     with asking(lab.environment, "nowhere") as me:
-        assert me.process.wait(60) == 4
+        assert me.process.wait(60 * slowness()) == 4
 
 
 # Boards without a coordinator

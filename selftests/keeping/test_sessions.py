@@ -12,6 +12,7 @@ import pytest
 
 from evmperf.lab.keeping.claim import JOIN, Claim
 from evmperf.lab.keeping.wanted import Wanted
+from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
 from selftests.support.asking import asking
 from selftests.support.placelab import REPOSITORY, until
@@ -37,7 +38,7 @@ class Session:
             )
 
     def wait(self):
-        return self.process.wait(240)
+        return self.process.wait(240 * slowness())
 
     @property
     def said(self):
@@ -286,7 +287,7 @@ def test_an_ab_that_is_ended_has_put_its_board_back(lab, measure, board, tmp_pat
     try:
         until(lambda: boots_for_long(board))
         process.terminate()
-        assert process.wait(120) == 2, (tmp_path / "ab.log").read_text()
+        assert process.wait(120 * slowness()) == 2, (tmp_path / "ab.log").read_text()
         assert not board.is_on
         assert lab.holder("one") == ""
         (run,) = (tmp_path / "ab").glob("*/*/run.json")
@@ -337,7 +338,7 @@ def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path)
         env=lab.environment | {"LG_PLACE": "one"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=120 * slowness(),
         check=False,
     )
     assert done.returncode == 2, done.stdout + done.stderr

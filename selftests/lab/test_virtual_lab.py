@@ -15,6 +15,7 @@ import pytest
 import yaml
 from evmperf_virtual import client, image
 
+from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
 from selftests.support import spools
 from selftests.support.ports import free_port
@@ -92,7 +93,7 @@ def start(folder: Path, program: str, *arguments: str) -> subprocess.Popen[bytes
 
 
 def await_line(holds) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 60 * slowness()
     while True:
         try:
             if holds():
@@ -124,7 +125,7 @@ def test_a_board_in_a_place_is_booted_and_measured_with_its_own_file(lab: Lab, t
         env=lab.environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=300 * slowness(),
         check=False,
     )
     folder = next((tmp_path / "results").glob("am64xx-hsevm-*"))

@@ -40,11 +40,11 @@ def events(folder: Path, kind: str) -> list[dict[str, object]]:
 
 
 def test_a_night_over_lava_is_the_same_night(lab, server, tmp_path) -> None:
-    words = write_plan(tmp_path, "emmc_vfat")
+    words = write_plan(tmp_path, "emmc_vfat and 102400")
     log = tmp_path / "first.log"
     with log.open("wb") as file:
         first = subprocess.Popen(words, cwd=REPOSITORY, stdout=file, stderr=subprocess.STDOUT)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 120 * slowness()
     while not events(tmp_path, "submitted"):
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.2)

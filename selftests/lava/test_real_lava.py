@@ -31,7 +31,7 @@ from selftests.support.spools import cases_of
 pytestmark = pytest.mark.virtual_evm
 
 long = pytest.mark.long_lava_job
-KEYWORD = "emmc_vfat"
+KEYWORD = "emmc_vfat and 102400"
 BOARD = boards.load(boards.find("virtual"))
 DEADLINE_S = 900.0
 
@@ -81,7 +81,7 @@ def lavacli(lab, *words: str, text: str = "") -> str:
         input=text,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=60 * slowness(),
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -248,7 +248,7 @@ def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server) -> None:
 @long
 def test_a_cancelled_job_is_the_labs(lab, server) -> None:
     (number,) = server.submit(definition())
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 120 * slowness()
     while server.job(number).state in ("Submitted", "Scheduling", "Scheduled"):
         assert time.monotonic() < deadline, "LAVA does not start the job"
         time.sleep(0.2)

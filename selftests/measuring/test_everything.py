@@ -17,10 +17,10 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.boards.console import record as console
 from evmperf.boards.console.marks import Phase
-from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
 from selftests.measuring import test_network
+from selftests.measuring.session import whole
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -50,7 +50,7 @@ def env_file(env_file: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_everything_is_measured(measuring, env_file, request) -> None:
+def test_everything_is_measured(env_file, tmp_path, request) -> None:
     board = boards.load(env_file)
     rows = {
         benchmark.name: [
@@ -62,11 +62,10 @@ def test_everything_is_measured(measuring, env_file, request) -> None:
     expected = every
     if not request.config.getoption("--all-rows", default=False):
         assert {name for name, labels in rows.items() if labels} >= SAME_STEPS | ELSEWHERE
-        left_out = SAME_STEPS | ELSEWHERE
-        expected = {(name, labels[0]) for name, labels in rows.items() if labels and name not in left_out}
-    session = measuring("", "--boots=1", *(f"--leave-out={n}/{row}" for n, row in sorted(every - expected)))
-    status = session.process.wait(DEADLINE_S * slowness())
-    assert status == 0, session.log.read_text()
+        out = SAME_STEPS | ELSEWHERE
+        expected = {(name, labels[0]) for name, labels in rows.items() if labels and name not in out}
+    left_out = (f"--leave-out={name}/{row}" for name, row in sorted(every - expected))
+    session = whole(env_file, tmp_path, "", "--boots=1", *left_out, deadline_s=DEADLINE_S)
     results = session.measured()
     assert {(result.benchmark, result.case) for result in results} == expected
     assert len(results) == len(expected)

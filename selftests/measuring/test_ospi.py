@@ -16,9 +16,8 @@ from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Shell
-from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
-from selftests.measuring.session import Pytest
+from selftests.measuring.session import whole
 from selftests.support import virtualbench
 
 pytestmark = pytest.mark.virtual_evm
@@ -26,7 +25,6 @@ pytestmark = pytest.mark.virtual_evm
 VARIANT = "virtual-ospi"
 SCRATCH = "ospi.rootfs"
 SCRATCH_BYTES = (0x800000, 0x3FC0000)
-DEADLINE_S = 300
 MARK = "the guard let it pass"
 
 
@@ -78,9 +76,7 @@ def must(shell: Shell, command: str) -> str:
 
 def test_every_benchmark_is_measured(ospi_bench: client.LabClient, ospi_env: Path, tmp_path: Path) -> None:
     one_row_of_ubifs = "not 102400 and not 524288 and not 1048576"
-    session = Pytest(ospi_env, tmp_path / "results", f"test_ospi and {one_row_of_ubifs}")
-    status = session.process.wait(DEADLINE_S * slowness())
-    assert status == 0, session.log.read_text()
+    session = whole(ospi_env, tmp_path, f"test_ospi and {one_row_of_ubifs}")
     results = session.measured()
     assert sorted((result.benchmark, result.case) for result in results) == [
         ("linux_flash_summary", "OSPI NOR|1 MB"),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from evmperf_virtual import client
 
+from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Result
@@ -95,7 +96,7 @@ def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(env_
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=60 * slowness(),
         check=True,
     )
     tests = [line for line in done.stdout.splitlines() if "::" in line]
@@ -118,7 +119,7 @@ def test_a_wrong_call_gets_one_sentence(arguments: list[str], sentence: str) -> 
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=60 * slowness(),
         check=False,
         env={k: v for k, v in os.environ.items() if not k.startswith("LG_")},
     )

@@ -8,17 +8,11 @@ from pathlib import Path
 import pytest
 from evmperf_virtual import envfile
 
-from evmperf.measure.hostload import slowness
-from selftests.measuring.session import Pytest
+from selftests.measuring.session import whole
 from selftests.support import seeds, tiprograms, virtualbench
 
 pytestmark = [pytest.mark.virtual_evm, seeds.needs("real/ltp-ddt")]
 
-DEADLINE_S = 900
-TRIES = 3
-"""Sessions: beside other tests the host may take most of the second for which a quick one measures, and what
-the tool then prints is refused.
-"""
 PERIOD = 256
 """Frames: TI's program has a buffer of 1024."""
 
@@ -41,14 +35,7 @@ def ti_board(own_state: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def measured(file: Path, folder: Path, select: str, *options: str):
-    for number in range(TRIES):
-        (folder / f"{number}").mkdir()
-        session = Pytest(file, folder / f"{number}", select, options)
-        if session.process.wait(DEADLINE_S * slowness()) == 0:
-            break
-    else:
-        pytest.fail(session.log.read_text())
-    results = session.measured()
+    results = whole(file, folder, select, *options).measured()
     assert {result.status for result in results} == {"measured"}
     return results
 

@@ -6,24 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.measure.hostload import slowness
-from selftests.measuring.session import Pytest
+from selftests.measuring.session import whole
 from selftests.support import virtualbench
 
 pytestmark = pytest.mark.virtual_evm
 
 VARIANT = "virtual-media"
-DEADLINE_S = 600
 
 
 def test_display_camera_and_disks_are_measured(own_state: Path, tmp_path: Path) -> None:
     select = "glmark2 or sensor_capture or ((sata_ext4_1g or sata_vfat_1g) and 102400)"
     with virtualbench.running(VARIANT) as bench:
         env = virtualbench.board_file(bench, VARIANT, tmp_path)
-        session = Pytest(env, tmp_path / "results", select)
-        status = session.process.wait(DEADLINE_S * slowness())
-    assert status == 0, session.log.read_text()
-    results = session.measured()
+        results = whole(env, tmp_path, select).measured()
     assert {result.status for result in results} == {"measured"}
     measured = {result.benchmark: result for result in results}
     assert set(measured) == {

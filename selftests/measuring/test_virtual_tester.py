@@ -12,15 +12,13 @@ from evmperf_virtual import client
 from evmperf_virtual.board import TesterInfo
 
 from evmperf.lab.tester import SshTester
-from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError
-from selftests.measuring.session import Pytest
+from selftests.measuring.session import whole
 from selftests.support import virtualbench
 
 pytestmark = pytest.mark.virtual_evm
 
 VARIANT = "virtual-ipsec"
-DEADLINE_S = 600
 STATE = (
     "ip -4 -o addr; ip xfrm state; ip xfrm policy; grep ' 0A ' /proc/net/tcp*; "
     "pidof netserver iperf3; ls /tmp/evmperf* 2>/dev/null | grep -E 'undo|netserver|iperf3'"
@@ -53,10 +51,7 @@ def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(
     before = shell.run(STATE, 30).text
     env = virtualbench.board_file(board, VARIANT, tmp_path)
     select = "(ipsec and aes128) or pacing or (egress_0loss and 1518)"
-    session = Pytest(env, tmp_path / "results", select)
-    status = session.process.wait(DEADLINE_S * slowness())
-    assert status == 0, session.log.read_text()
-    results = session.measured()
+    results = whole(env, tmp_path, select).measured()
     assert sorted((result.benchmark, result.status) for result in results) == [
         ("eth_cpsw_tcp_bidir_pacing", "measured"),
         ("eth_cpsw_udp_egress_0loss", "measured"),

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
 from selftests.support.asking import asking
 from selftests.support.browser import chromium, violations
@@ -35,7 +36,7 @@ def measure_alone(lab, folder, place):
         env={**lab.environment, "LG_PLACE": place},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=240 * slowness(),
         check=False,
     )
     assert done.returncode == 0, done.stdout

@@ -18,6 +18,7 @@ import yaml
 
 from evmperf.boards.console.record import POWER_ON, History
 from evmperf.commands.cli import main
+from evmperf.measure.hostload import slowness
 from evmperf.model.exits import ExitStatus
 from selftests.support import documented, runs
 from selftests.support.wheel import ROOT
@@ -112,7 +113,7 @@ def bash(text, programs, folder):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=120 * slowness(),
         check=False,
     )
 

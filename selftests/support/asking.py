@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from evmperf.measure.hostload import slowness
 from selftests.support.placelab import REPOSITORY
 
 
@@ -37,7 +38,7 @@ class Asker:
     def give_back(self) -> int:
         """Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(60)
+        return self.process.wait(60 * slowness())
 
 
 @contextlib.contextmanager

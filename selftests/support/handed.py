@@ -7,6 +7,7 @@ import subprocess
 import time
 
 from evmperf.boards.board import ENV_DIR
+from evmperf.measure.hostload import slowness
 
 
 def by_hand(words, act, within_s=120):
@@ -16,7 +17,7 @@ def by_hand(words, act, within_s=120):
         words, cwd=ENV_DIR.parent, stdin=follower, stdout=follower, stderr=follower, start_new_session=True
     )
     os.close(follower)
-    said, deadline = "", time.monotonic() + within_s
+    said, deadline = "", time.monotonic() + within_s * slowness()
     try:
         while time.monotonic() < deadline:
             if not select.select([leader], [], [], 0.1)[0]:
@@ -28,7 +29,7 @@ def by_hand(words, act, within_s=120):
             said += data.decode("utf-8", "replace")
             if typed := act(said):
                 os.write(leader, typed)
-        return process.wait(20), said
+        return process.wait(20 * slowness()), said
     finally:
         process.kill()
         process.wait()

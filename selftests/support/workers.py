@@ -1,9 +1,9 @@
 """How tests are spread over pytest-xdist's workers: `pytest selftests -n 3`.
 
-A file goes to one worker, as its tests share fixtures. All files that start a virtual EVM go to one
-worker: they share running virtual EVMs, and several QEMUs on two cores stamp each other late. Those of a
-whole LAVA go to another: it has virtual EVMs of its own, and nothing there is stamped. All for which this
-machine is a board (`deskboard.this_machine`) go to one: they would wait for each other.
+A file goes to one worker, as its tests share fixtures. Files that measure on virtual EVMs go to one
+worker: they share running ones. Those whose virtual EVMs are their own go to another. More than two
+QEMUs on two cores would stamp each other late. All for which this machine is a board
+(`deskboard.this_machine`) go to one, too: they would wait for each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 VIRTUAL_EVM = "virtual_evm"
 _TOGETHER = {
-    "LAVA": re.compile(rf"\A\S*/lava/.*mark\.{VIRTUAL_EVM}", re.DOTALL),
+    "their own": re.compile(
+        rf"\A\S*/(?:doctor|gitlab|lab|lava|packaging|provision)/.*mark\.{VIRTUAL_EVM}", re.DOTALL
+    ),
     VIRTUAL_EVM: re.compile(rf"mark\.{VIRTUAL_EVM}"),
     "this machine": re.compile(r"deskboard import .*\b(evmperf|this_machine)\b"),
 }

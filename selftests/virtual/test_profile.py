@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evmperf.benchmarks.tools import perf
+from evmperf.measure.hostload import slowness
 from evmperf.model.results import Status
 from selftests.measuring.session import Pytest
 from selftests.support import virtualbench
@@ -26,9 +27,9 @@ def test_the_symbol_of_a_busy_kernel_path_is_named_beside_a_good_run(tmp_path: P
     with virtualbench.running("virtual-ospi", "perf") as bench:
         board = virtualbench.board_file(bench, "virtual-ospi", tmp_path)
         good = Pytest(board, tmp_path / "good", SELECT, ["--perf"])
-        assert good.process.wait(300) == 0, good.log.read_text()
+        assert good.process.wait(300 * slowness()) == 0, good.log.read_text()
         slow = Pytest(board, tmp_path / "slow", SELECT, ["--vary", BUSY])
-        assert slow.process.wait(300) == 0, slow.log.read_text()
+        assert slow.process.wait(300 * slowness()) == 0, slow.log.read_text()
         words = [CASE, "--profile", "--against", str(good.folder), "--lg-env", str(board)]
         words += ["--results", str(tmp_path / "again")]
         done = subprocess.run(
