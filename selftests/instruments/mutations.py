@@ -1,7 +1,6 @@
 """Damaged outputs: how often a parser gives another number than the undamaged text's.
 
-Damaged are all recordings that hold a number and, where they are, all real outputs; a table says
-first how the real ones are read undamaged.
+Damaged are all recordings that hold a number and, where they are, all real outputs.
 
 The exit status is 1 for a wrong number, except for a lost digit of a number that the tool prints
 only once (`ONCE`), and a turned one that moves it by less than half a percent; those are counted.
@@ -10,7 +9,6 @@ only once (`ONCE`), and a turned one that moves it by less than half a percent; 
 from __future__ import annotations
 
 import math
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -156,54 +154,18 @@ def _flat(value: object) -> list[float]:
     return [number for number in values if type(number) in (int, float)]
 
 
-@dataclass
-class Read:
-    """What became of one tool's real outputs: the files, how many numbers are what a person read,
-    how many refusals have the right reason, and what was neither.
-    """
-
-    files: set[str] = field(default_factory=set)
-    right: int = 0
-    refused: int = 0
-    wrong: list[str] = field(default_factory=list)
-
-
-def read_as_they_are() -> dict[str, Read]:
-    """How the real outputs are read, by tool; nothing where they are not."""
-    found: dict[str, Read] = {}
-    for case in real_tools.cases():
-        tool = case.parser.removeprefix("evmperf.benchmarks.tools.").partition(":")[0]
-        read = found.setdefault(tool, Read())
-        read.files |= real_tools.files_of(case)
-        try:
-            value = case.parse()
-        except RefusedOutput as error:
-            if case.refused and re.search(case.refused, str(error)):
-                read.refused += 1
-            else:
-                read.wrong.append(f"{case.name}: {error}")
-        else:
-            if case.expected is not None and value == approximately(case.expected):
-                read.right += 1
-            else:
-                read.wrong.append(f"{case.name}: {value}")
-    return found
-
-
 def _spread(length: int, places: int) -> Iterator[int]:
     step = max(length / places, 1.0) if places else 1.0
     return (int(number * step) for number in range(int(length / step)))
 
 
-def outputs(arguments: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Print the counts; returns the exit status."""
     parser = command.parser(__spec__.name, __doc__)
     parser.add_argument("--places", type=int, default=0, metavar="N", help="of each text (default: all)")
     parser.add_argument("--only", default="", metavar="TOOL", help="one tool, as `nbench`")
     parser.add_argument("--show", type=int, default=5, metavar="N", help="wrong numbers to show")
-    options = parser.parse_args(arguments)
-    undamaged = {tool: read for tool, read in read_as_they_are().items() if tool.startswith(options.only)}
-    _print_read(undamaged)
+    options = parser.parse_args(words)
     by_kind = {kind: Count() for kind in _KINDS}
     by_parser: dict[str, Count] = {}
     for recording in subjects():
@@ -220,32 +182,7 @@ def outputs(arguments: Sequence[str] | None = None) -> int:
     for counted in by_parser.values():
         for line in counted.wrong[: options.show]:
             print(line)
-    damaged = any(found.wrong for found in by_parser.values())
-    return 1 if damaged or any(found.wrong for found in undamaged.values()) else 0
-
-
-def _print_read(undamaged: dict[str, Read]) -> None:
-    """Nothing where there are no real outputs."""
-    if not undamaged:
-        return
-    print(f"{'real outputs of':<34} {'files':>9} {'right':>9} {'refused':>9} {'wrong':>7}")
-    total = Read()
-    for tool, read in sorted(undamaged.items()):
-        _print_outputs(tool, read)
-        total.files |= read.files
-        total.right += read.right
-        total.refused += read.refused
-        total.wrong += read.wrong
-    _print_outputs("every tool", total)
-    for line in total.wrong:
-        print(line)
-    for file, why in real_tools.NOT_USED.items():
-        print(f"{file} is not counted: {why}")
-    print()
-
-
-def _print_outputs(tool: str, read: Read) -> None:
-    print(f"{tool:<34} {len(read.files):9} {read.right:9} {read.refused:9} {len(read.wrong):7}")
+    return 1 if any(found.wrong for found in by_parser.values()) else 0
 
 
 def _print_table(title: str, counts: dict[str, Count]) -> None:
@@ -262,11 +199,6 @@ def _print_row(name: str, counted: Count) -> None:
         f"{name:<34} {counted.calls:9} {counted.own:9} {counted.refused:9} "
         f"{len(counted.wrong):7} {counted.once:7}"
     )
-
-
-def main(words: Sequence[str] | None = None) -> int:
-    """Print the counts of outputs."""
-    return outputs(sys.argv[1:] if words is None else words)
 
 
 if __name__ == "__main__":

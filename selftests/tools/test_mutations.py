@@ -1,9 +1,6 @@
 """Damaged outputs give their own number or none; `python -m selftests.instruments.mutations` has all."""
 
-import dataclasses
-
 from selftests.instruments import mutations
-from selftests.support import real_tools
 from selftests.support.recordings import all_recordings
 
 _PLACES = 12
@@ -11,7 +8,7 @@ _PLACES = 12
 
 
 def test_no_damage_makes_another_number(capsys):
-    status = mutations.outputs(["--places", str(_PLACES)])
+    status = mutations.main(["--places", str(_PLACES)])
     printed = capsys.readouterr().out
     assert status == 0, printed
     total = next(line.split() for line in printed.splitlines() if line.startswith("all "))
@@ -34,23 +31,5 @@ def test_a_wrong_number_is_counted_and_ends_the_program_with_1(monkeypatch, caps
     (recording,) = [r for r in all_recordings() if r.name == "lmbench/memory-1m"]
     monkeypatch.setattr(mutations, "subjects", lambda: [recording])
     monkeypatch.setattr(mutations, "ONCE", {})
-    assert mutations.outputs([]) == 1
+    assert mutations.main([]) == 1
     assert "lmbench/memory-1m: character lost at" in capsys.readouterr().out
-
-
-def test_what_real_outputs_give_is_counted(monkeypatch, capsys):
-    (right,) = [r for r in all_recordings() if r.name == "lmbench/memory-1m"]
-    refused = dataclasses.replace(right, name="b", texts=("",), expected=None, refused="", edited=False)
-    wrong = dataclasses.replace(right, name="c", expected=1.0)
-    for_another_reason = dataclasses.replace(refused, name="d", refused="no such words")
-    monkeypatch.setattr(
-        real_tools,
-        "cases",
-        lambda: [right, dataclasses.replace(refused, refused="."), wrong, for_another_reason],
-    )
-    (read,) = mutations.read_as_they_are().values()
-    assert (read.files, read.right, read.refused) == ({right.name, "b", "c", "d"}, 1, 1)
-    assert [line.partition(":")[0] for line in read.wrong] == ["c", "d"]
-    monkeypatch.setattr(mutations, "subjects", lambda: [])
-    assert mutations.outputs([]) == 1
-    assert "every tool" in capsys.readouterr().out
