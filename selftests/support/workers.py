@@ -1,7 +1,7 @@
 """How tests are spread over pytest-xdist's workers: `pytest selftests -n 3`.
 
-A file goes to one worker, as its tests share fixtures. Files that measure on virtual EVMs go to one
-worker: they share running ones. Those whose virtual EVMs are their own go to another. More than two
+A file goes to one worker, as its tests share fixtures. Files of `measuring` go to one worker: they share
+running virtual EVMs. All other files with virtual EVMs, which are their own, go to another: more than two
 QEMUs on two cores would stamp each other late. All for which this machine is a board
 (`deskboard.this_machine`) go to one, too: they would wait for each other.
 """
@@ -18,9 +18,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 VIRTUAL_EVM = "virtual_evm"
 _TOGETHER = {
-    "their own": re.compile(
-        rf"\A\S*/(?:doctor|gitlab|lab|lava|packaging|provision)/.*mark\.{VIRTUAL_EVM}", re.DOTALL
-    ),
+    "measuring": re.compile(rf"\A\S*/measuring/.*mark\.{VIRTUAL_EVM}", re.DOTALL),
     VIRTUAL_EVM: re.compile(rf"mark\.{VIRTUAL_EVM}"),
     "this machine": re.compile(r"deskboard import .*\b(evmperf|this_machine)\b"),
 }

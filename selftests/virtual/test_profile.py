@@ -37,7 +37,7 @@ def test_the_symbol_of_a_busy_kernel_path_is_named_beside_a_good_run(tmp_path: P
             capture_output=True,
             text=True,
             check=True,
-            timeout=400,
+            timeout=400 * slowness(),
         )
     (measured,) = [result for result in good.measured() if result.benchmark == BENCHMARK]
     assert measured.status == Status.MEASURED
