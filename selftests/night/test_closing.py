@@ -117,7 +117,7 @@ def test_a_night_without_verdicts_is_not_a_good_night(tmp_path, monkeypatch):
     # A mistake in evmperf, in the process that judges.
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
-        "if 'evmperf.commands.app' in sys.orig_argv:\n"
+        "if 'check' in sys.orig_argv:\n"
         "    import evmperf.judge.against as against\n"
         "    def judged(*_): raise AssertionError('moon phase')\n"
         "    against.judged = judged\n"

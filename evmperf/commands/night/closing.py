@@ -1,20 +1,22 @@
 """The end of a night: verdicts, guide, database, site, and one page about all of it.
 
-Each is a request to a process of its own (evmperf.commands.app): what one of them cannot do does not keep
-the others from being done.
+Each is a command of evmperf in a process of its own: what one of them cannot do does not keep the others from
+being done.
 """
 
+import os
+import signal
+import subprocess
+import sys
+import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from evmperf.commands.app import sources
-from evmperf.commands.app.calls import Calls
-from evmperf.commands.app.requests import Check, Checked, Keep, Push, Request, WriteGuide, WriteSite
 from evmperf.commands.night.child import measured_in
 from evmperf.commands.night.conductor import NightConductor, Progress
 from evmperf.commands.night.plan import board_file
@@ -24,14 +26,17 @@ from evmperf.model.errors import UsageError
 from evmperf.model.exits import SIGNS, ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.records import VerdictRecord
-from evmperf.model.replies import Failed, Remark, Reply
 from evmperf.model.stats import percent
 from evmperf.model.units import seconds
 from evmperf.model.verdict import GoalWord, Outcome
 
 LOG = "closing.log"
-"""In the night's folder: every reply of the processes, and what they printed."""
-_REQUEST_S = 1800.0
+"""In the night's folder: the commands, and what they printed."""
+_KEPT = (ExitStatus.OK, ExitStatus.USAGE, ExitStatus.LAB_BROKEN)
+"""How keeping runs ends: what the store did not take stays in the results, and is a remark."""
+_COMMAND_S = 1800.0
+_OURS = "evmperf: "
+"""What our sentences on standard error begin with."""
 _CHECKED = (ExitStatus.OK, ExitStatus.FAILED, ExitStatus.NOTHING, ExitStatus.UNDECIDED)
 """How judging ends when it could judge: fine, worse, nothing comparable, not decided.
 Its own mistakes end with another status.
@@ -160,35 +165,94 @@ class Closing:
         return SIGNS[self.state]
 
 
+class Commands:
+    """Runs commands; what one could not do, and what it complained of, is the closing's to say."""
+
+    def __init__(self, closing: Closing, log: Path) -> None:
+        self._closing, self._log = closing, log
+        self._running: set[subprocess.Popen[str]] = set()
+        self._ended = threading.Event()
+
+    def run(
+        self,
+        what: str,
+        words: Sequence[str],
+        fine: Sequence[int] = (ExitStatus.OK,),
+        *,
+        limit_s: float = _COMMAND_S,
+        place: str = "",
+    ) -> None:
+        """Run a command, on that Labgrid place if any; `fine` are its statuses when it could do its work."""
+        environment = {**os.environ, **({"LG_PLACE": place} if place else {})}
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(f"evmperf {' '.join(words)}\n")
+            log.flush()
+            process = subprocess.Popen(
+                [sys.executable, "-m", "evmperf", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env=environment,
+                start_new_session=True,
+            )
+            self._running.add(process)
+            if self._ended.is_set():
+                process.terminate()
+            try:
+                _, complaints = process.communicate(timeout=limit_s)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                _, complaints = process.communicate()
+            except BaseException:
+                process.terminate()  # it may have a board, which it switches off
+                process.wait()
+                raise
+            finally:
+                self._running.discard(process)
+            log.write(complaints)
+        # Not of a library, and no traceback: those are in the log.
+        ours = [line.removeprefix(_OURS) for line in complaints.splitlines() if line.startswith(_OURS)]
+        if process.returncode in fine:
+            self._closing.remarks += ours
+        else:
+            ours = ours or [f"ended with status {process.returncode}"]
+            self._closing.failed += [(what, f"{line}; see {self._log}") for line in ours]
+
+    def end(self) -> None:
+        """End what runs, and what begins later at once; for another thread."""
+        self._ended.set()
+        for process in list(self._running):
+            process.send_signal(signal.SIGTERM)
+
+
 def close(night: NightConductor, began: float) -> Closing:
     """Judge what was measured, write guide, site and page, push; returns what to say of it."""
-    plan, folder, results = night.plan, night.journal.folder, str(night.results)
+    plan, folder = night.plan, night.journal.folder
+    results, source = f"--results={night.results}", f"--from={plan.history}"
     closing = Closing([NightBoard(progress) for progress in night.progress])
+    commands = Commands(closing, folder / LOG)
     runs = [run for progress in night.progress for run in progress.runs]
-    measured = tuple(run for run in runs if measured_in(night.results / run))
-    calls = Calls(folder / LOG)
-    check = Check(runs=measured, against=plan.against, results=results, source=plan.history)
+    measured = [run for run in runs if measured_in(night.results / run)]
+    check = ["check", results, source, f"--against={plan.against}"]
     if measured:
-        _ask(closing, calls, "verdicts", check)
+        commands.run("verdicts", [*check, *measured], fine=_CHECKED)
     for board in closing.boards:
         _describe(board, night.results)
     if plan.confirm:
-        _confirm(closing, night, check)
-    requests: list[tuple[str, Request]] = []
-    unmeasured = tuple(r.id for b in closing.boards for r in b.runs if r.id not in measured)
+        _confirm(closing, night, commands, check)
+    unmeasured = [r.id for b in closing.boards for r in b.runs if r.id not in measured]
     if unmeasured and sources.has_store():
         # Judging keeps what it judges. The others tell of boots and of the lab.
-        requests.append(("store", Keep(runs=unmeasured, results=results)))
+        commands.run("store", ["store", "add", results, *unmeasured], fine=_KEPT)
     if plan.guide and any(board.runs for board in closing.boards):
-        release, guide = plan.release or "newest", str(folder / "guide.rst")
-        requests.append(("guide", WriteGuide(release=release, source=results, output=guide)))
+        words = [f"--release={plan.release or 'newest'}", f"--output={folder / 'guide.rst'}"]
+        commands.run("guide", ["guide", f"--from={night.results}", *words])
     if plan.push:
-        requests.append(("database", Push(results=results)))
+        commands.run("database", ["push", results])
     if plan.site and measured:
-        site = WriteSite(output=str(night.results / "site"), results=results, source=plan.history)
-        requests.append(("site", site))
-    for what, request in requests:
-        _ask(closing, calls, what, request)
+        commands.run("site", ["site", results, source, f"--output={night.results / 'site'}"])
     links = {
         "journal": "journal.jsonl",
         "status": "status.html",
@@ -223,32 +287,26 @@ def sentence(closing: Closing) -> str:
     return ", ".join([text, *others]) + "."
 
 
-def _confirm(closing: Closing, night: NightConductor, check: Check) -> None:
+def _confirm(closing: Closing, night: NightConductor, commands: Commands, check: Sequence[str]) -> None:
     """Check again what is worse, on all boards at the same time, as far as the night has time."""
-    budget = min(seconds(night.plan.confirm), night.until - time.time())
+    budget = int(min(seconds(night.plan.confirm), night.until - time.time()))
     # LAVA's devices are not ours to hold for that.
     worse = [board for board in closing.boards if board.worse and not board.progress.job.lava]
     if not worse or budget < 1:
         return
-    log = night.journal.folder / LOG
-    callers = [Calls(log, {"LG_PLACE": board.progress.place}) for board in worse]
 
-    def again(board: NightBoard, calls: Calls) -> None:
-        request = replace(
-            check,
-            runs=tuple(dict.fromkeys(run for run, _ in board.worse)),
-            confirm_s=budget,
-            wait_s=budget,
-            board=str(board_file(board.progress.job).absolute()),
-        )
-        _ask(closing, calls, "checking again", request, 2 * budget * len(request.runs))
+    def again(board: NightBoard) -> None:
+        runs = list(dict.fromkeys(run for run, _ in board.worse))
+        file = board_file(board.progress.job).absolute()
+        words = [*check, *runs, f"--confirm={budget}s", f"--wait={budget}s", f"--board={file}"]
+        limit_s = _COMMAND_S + 2 * budget * len(runs)
+        commands.run("checking again", words, fine=_CHECKED, limit_s=limit_s, place=board.progress.place)
 
     with ThreadPoolExecutor(len(worse)) as pool:
         try:
-            list(pool.map(again, worse, callers))
+            list(pool.map(again, worse))
         except KeyboardInterrupt:
-            for calls in callers:
-                calls.cut()
+            commands.end()
             raise
     for board in worse:
         board.runs.clear()
@@ -270,17 +328,3 @@ def _describe(board: NightBoard, results: Path) -> None:
         count = len(measured_in(folder))
         board.runs.append(MeasuredBoard(board.progress.job.name, name, page, count, took_s))
         board.verdicts |= {(name, key): entry for key, entry in spool.read_verdicts(folder).items()}
-
-
-def _ask(closing: Closing, calls: Calls, what: str, request: Request, longer_s: float = 0.0) -> None:
-    """Make a request; what it could not do, and what it complained of, is the closing's to say."""
-
-    def hear(reply: Reply) -> None:
-        if isinstance(reply, Remark):
-            closing.remarks.append(reply.sentence)
-
-    reply = calls.ask(request, hear, timeout_s=_REQUEST_S + longer_s)
-    if isinstance(reply, Failed):
-        closing.failed.append((what, reply.sentence))
-    elif isinstance(reply, Checked) and reply.status not in _CHECKED:
-        closing.failed += [(what, line) for line in reply.failed or (f"ended with status {reply.status}",)]
