@@ -1,71 +1,52 @@
-"""LAVA jobs: submitted, followed, judged, read and cancelled."""
+"""LAVA jobs: rendered, submitted, judged and read."""
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from evmperf.boards.board import Board
 from evmperf.boards.images import WHOLE
-from evmperf.commands.app.requests import (
-    Cancel,
-    Done,
-    Follow,
-    Hear,
-    Import,
-    Imported,
-    JobState,
-    Judged,
-    Submit,
-    Submitted,
-)
 from evmperf.commands.lava import importing, joblog, render, selection
+from evmperf.commands.lava.render import JobRequest
 from evmperf.commands.lava.selection import JobKind, case_name
-from evmperf.commands.lava.server import LavaJob, LavaServer, check_size, connect, job_number
+from evmperf.commands.lava.server import LavaJob, LavaServer, check_size, job_number
 from evmperf.lab.provision.cache import open_image
 from evmperf.measure import boardfile
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
-from evmperf.model.replies import Remark
+from evmperf.model.run import Run
 
 
-def submit(request: Submit, hear: Hear) -> Submitted:
-    """Submit a job; raises UsageError for what is wrong with it, LabError for the server."""
-    given = Path(request.board)
-    is_job = given.is_file() and "\njob_name:" in f"\n{given.read_text(encoding='utf-8')}"
-    text = given.read_text(encoding="utf-8") if is_job else definition(request, hear)
-    server = connect(request.identity)
-    numbers = server.submit(text)
-    return Submitted(jobs=tuple((number, server.job(number).url) for number in numbers))
+class Judged(NamedTuple):
+    """The outcome of a finished job: its status, and the lines that say why, the last one whole."""
+
+    status: ExitStatus
+    lines: tuple[str, ...]
 
 
-def definition(request: Submit, hear: Hear) -> str:
-    """The job, checked as far as it can be without a server; raises UsageError."""
-    board = boardfile.named(request.board)
-    kind = JobKind(request.kind)
-    profile = request.profile or board.options.board.profile
-    chosen = selection.select(board, kind, profile, request.keyword)
-    for line in chosen.refused if request.keyword else ():
-        hear(Remark(sentence=f"not in this job: {line}"))
-    given = render.resources(request.images, kind)
-    wanted = render.JobRequest(
-        kind,
-        request.keyword,
-        request.release,
-        given,
-        _says(board, given.get(WHOLE, ""), hear) if kind is JobKind.NATIVE else {},
-        request.device_type,
-        request.tags,
-        request.priority,
-    )
-    return render.render(board, chosen, wanted)
+def submit(server: LavaServer, text: str) -> list[tuple[int, str]]:
+    """Submit a job; number and page of what LAVA made of it. Raises UsageError for what is wrong with it,
+    LabError for the server.
+    """
+    return [(number, server.job(number).url) for number in server.submit(text)]
 
 
-def follow(request: Follow, hear: Hear) -> Judged:
-    """Wait for the end of a job and judge it; raises LabError when the time is over."""
-
-    def tell(job: LavaJob) -> None:
-        hear(JobState(job=job.id, state=job.state, device=job.device))
-
-    server = connect(request.identity)
-    return judge(server, server.wait(request.job, request.timeout_s, tell), request.board)
+def definition(
+    board_file: str,
+    wanted: JobRequest,
+    images: Sequence[str] = (),
+    profile: str = "",
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> str:
+    """The job with these images, checked as far as it can be without a server; raises UsageError."""
+    board = boardfile.named(board_file)
+    chosen = selection.select(board, wanted.kind, profile or board.options.board.profile, wanted.keyword)
+    for line in chosen.refused if wanted.keyword else ():
+        tell(f"not in this job: {line}")
+    given = render.resources(images, wanted.kind)
+    says = _says(board, given.get(WHOLE, ""), tell) if wanted.kind is JobKind.NATIVE else {}
+    return render.render(board, chosen, replace(wanted, images=given, says=says))
 
 
 def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:
@@ -96,9 +77,20 @@ def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:
     return Judged(status=status, lines=(*wrong, f"job {job.id} {last}"))
 
 
-def read(request: Import, _: Hear) -> Imported:
-    """Read a job into the spool; one that was read before is left alone. Raises UsageError."""
-    path = Path(request.job)
+def read(
+    server: Callable[[], LavaServer],
+    job: str,
+    results: Path,
+    *,
+    board: str,
+    kind: str,
+    facts: Mapping[str, str],
+) -> tuple[str, Run | None, bool]:
+    """Read a finished job (a number, a page, or the file of its log) into the spool below `results`; its
+    name, its run (None for one that keeps its results), and whether that is new. `facts` are added to the
+    run's; without `board` it is that of the job. Raises UsageError.
+    """
+    path = Path(job)
     if path.is_file():
         try:
             check_size(str(path), path.stat().st_size)
@@ -106,34 +98,30 @@ def read(request: Import, _: Hear) -> Imported:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{path}: cannot be read: {error}") from None
         header = importing.header_of(joblog.parse(text, str(path)), str(path))
-        source = importing.LogSource(str(path), kind=request.run_kind, facts=request.facts)
-        return _read(text, header, source, request)
-    number = job_number(request.job)
-    server = connect(request.identity)
-    job = server.job(number)
-    if not job.finished:
-        raise UsageError(f"job {number} is still {job.state}: wait for it with `evmperf lava wait {number}`")
-    defined = _header(job)
-    source = importing.LogSource(
-        f"job {job.id}", job.id, server.url, job.device, request.run_kind, request.facts
-    )
-    text = "" if defined["kind"] == JobKind.HOST else server.log(job.id)
-    return _read(text, defined, source, request)
+        source = importing.LogSource(str(path), kind=kind, facts=facts)
+    else:
+        number, at = job_number(job), server()
+        done = at.job(number)
+        if not done.finished:
+            raise UsageError(
+                f"job {number} is still {done.state}: wait for it with `evmperf lava wait {number}`"
+            )
+        header = _header(done)
+        source = importing.LogSource(f"job {done.id}", done.id, at.url, done.device, kind, facts)
+        text = "" if header["kind"] == JobKind.HOST else at.log(done.id)
+    if header["kind"] == JobKind.HOST:
+        return source.name, None, False
+    given = boardfile.named(board or header["board_file"])
+    return source.name, *importing.read(text, header, source, given, results)
 
 
-def cancel(request: Cancel, _: Hear) -> Done:
-    """Cancel a job."""
-    connect(request.identity).cancel(request.job)
-    return Done()
-
-
-def _says(board: Board, url: str, hear: Hear) -> dict[str, str]:
+def _says(board: Board, url: str, tell: Callable[[str], None]) -> dict[str, str]:
     """What an image says of itself, which is fetched for that; nothing for none."""
     if not url:
         return {}
     given = url.removeprefix("file://")
     if given != url and not Path(given).is_file():
-        hear(Remark(sentence=f"{given} is not on this machine: the booted system is not compared with it"))
+        tell(f"{given} is not on this machine: the booted system is not compared with it")
         return {}
     image = open_image(given, board)
     says = image.identity
@@ -147,15 +135,6 @@ def _says(board: Board, url: str, hear: Hear) -> dict[str, str]:
         "machine": says.machine,
     }
     return {key: value for key, value in words.items() if value}
-
-
-def _read(text: str, header: dict[str, str], source: importing.LogSource, request: Import) -> Imported:
-    if header["kind"] == JobKind.HOST:
-        return Imported(name=source.name, new=False)
-    board = boardfile.named(request.board or header["board_file"])
-    run, new = importing.read(text, header, source, board, Path(request.results))
-    folder, status = Path(request.results, run.id), ExitStatus(run.exit_status or 0)
-    return Imported(name=source.name, folder=str(folder), status=status, outcome=run.outcome, new=new)
 
 
 def _header(job: LavaJob) -> dict[str, str]:

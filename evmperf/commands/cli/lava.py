@@ -1,26 +1,19 @@
 """The command `evmperf lava`: jobs made from the catalogue, submitted, followed, and read back."""
 
 import argparse
+import threading
 from pathlib import Path
 
 from evmperf.commands.app import lavajobs
-from evmperf.commands.app.requests import Cancel, Follow, Import, JobState, Judged, Submit
-from evmperf.commands.cli.arguments import (
-    BOARD,
-    IDENTITY,
-    PROFILE,
-    RESULTS,
-    argument,
-    command,
-    group,
-    requested,
-)
+from evmperf.commands.app.lavajobs import Judged
+from evmperf.commands.cli.arguments import BOARD, IDENTITY, PROFILE, RESULTS, argument, command, group
 from evmperf.commands.cli.terminal import note
 from evmperf.commands.lava import devices
-from evmperf.commands.lava.server import job_number
+from evmperf.commands.lava.render import JobRequest
+from evmperf.commands.lava.selection import JobKind
+from evmperf.commands.lava.server import LavaJob, connect, job_number
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
-from evmperf.model.replies import Remark, Reply
 
 _JOB = (
     argument("board", help="a board file, as for pytest --lg-env, or a job's file"),
@@ -58,7 +51,7 @@ _SERVER = (
     IDENTITY,
     argument("--timeout", type=float, default=86400.0, help="seconds to wait at most (default: a day)"),
 )
-_NUMBER = argument("job", help="its number or its page")
+_NUMBER = argument("job", type=job_number, help="its number or its page")
 _FILE = argument("--board", default="", help="the board file, unless it is in env/")
 group(
     "lava",
@@ -77,7 +70,19 @@ lab that `make lava-lab` has started on this machine. docs/lava.md says more.
 @command("lava render", *_JOB)
 def _render(options: argparse.Namespace) -> None:
     """print a complete job"""
-    print(lavajobs.definition(requested(Submit, options), _tell), end="")
+    print(_definition(options), end="")
+
+
+def _definition(options: argparse.Namespace) -> str:
+    job = JobRequest(
+        kind=JobKind(options.kind),
+        keyword=options.keyword,
+        release=options.release,
+        device_type=options.device_type,
+        tags=tuple(options.tags),
+        priority=options.priority,
+    )
+    return lavajobs.definition(options.board, job, options.images, options.profile, note)
 
 
 @command(
@@ -92,20 +97,25 @@ def _submit(options: argparse.Namespace) -> int:
     """submit a rendered job, or one of a file"""
     if options.read and not options.wait:
         raise UsageError("--import needs --wait: add --wait")
+    file = Path(options.board)
+    given = file.read_text(encoding="utf-8") if file.is_file() else ""
+    text = given if "\njob_name:" in f"\n{given}" else _definition(options)
     status = 0
-    for number, page in lavajobs.submit(requested(Submit, options), _tell).jobs:
+    for number, page in lavajobs.submit(connect(options.identity), text):
         print(f"job {number}: {page}", flush=True)
         if options.wait:
-            options.job, options.board = str(number), ""
-            judged = lavajobs.follow(_follow(options), _tell)
+            options.job, options.board = number, ""
+            judged = _follow(options)
             if options.read:
                 status = max(status, _import(options))
             status = max(status, _judge(judged))
     return status
 
 
-def _follow(options: argparse.Namespace) -> Follow:
-    return requested(Follow, options, job=job_number(options.job), timeout_s=options.timeout)
+def _follow(options: argparse.Namespace) -> Judged:
+    server = connect(options.identity)
+    job = server.wait(options.job, options.timeout, _tell, threading.Event())
+    return lavajobs.judge(server, job, options.board)
 
 
 @command("lava wait", *_SERVER, _NUMBER, _FILE, listed="follow a job to its end, and judge it")
@@ -113,13 +123,13 @@ def _wait(options: argparse.Namespace) -> int:
     """Exit status: 0 complete, and every planned case passed; 1 something failed;
     3 LAVA or the lab failed.
     """
-    return _judge(lavajobs.follow(_follow(options), _tell))
+    return _judge(_follow(options))
 
 
 @command("lava cancel", *_SERVER, _NUMBER)
 def _cancel(options: argparse.Namespace) -> None:
     """end a job that runs or waits"""
-    lavajobs.cancel(Cancel(job=job_number(options.job), identity=options.identity), _tell)
+    connect(options.identity).cancel(options.job)
 
 
 @command(
@@ -137,13 +147,20 @@ def _import(options: argparse.Namespace) -> int:
     jobs keep their results themselves. A job that was read before is not read again.
     """
     facts = dict(word.split("=", 1) for word in getattr(options, "fact", ()) if "=" in word)
-    done = lavajobs.read(requested(Import, options, facts=facts), _tell)
-    if not done.folder:
-        print(f"{done.name}: nothing to read: a lab-host job keeps and pushes its results itself")
+    name, run, is_new = lavajobs.read(
+        lambda: connect(options.identity),
+        str(options.job),
+        options.results,
+        board=options.board,
+        kind=getattr(options, "run_kind", "lava"),
+        facts=facts,
+    )
+    if run is None:
+        print(f"{name}: nothing to read: a lab-host job keeps and pushes its results itself")
         return 0
-    word = "read" if done.new else "already read before, left unchanged"
-    print(f"{done.name}: {word}: {done.folder}\n{done.outcome}")
-    return done.status
+    word = "read" if is_new else "already read before, left unchanged"
+    print(f"{name}: {word}: {options.results / run.id}\n{run.outcome}")
+    return run.exit_status or 0
 
 
 def _judge(judged: Judged) -> int:
@@ -151,12 +168,9 @@ def _judge(judged: Judged) -> int:
     return judged.status
 
 
-def _tell(news: Reply) -> None:
-    if isinstance(news, JobState):
-        where = f" on {news.device}" if news.device else ""
-        print(f"job {news.job}: {news.state}{where}", flush=True)
-    elif isinstance(news, Remark):
-        note(news.sentence)
+def _tell(job: LavaJob) -> None:
+    where = f" on {job.device}" if job.device else ""
+    print(f"job {job.id}: {job.state}{where}", flush=True)
 
 
 @command(

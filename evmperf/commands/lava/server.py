@@ -4,6 +4,7 @@ never from a command line, and is in no message.
 
 import os
 import re
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,8 +76,12 @@ class LavaServer:
         page = f"{self.url}/scheduler/job/{number}"
         return LavaJob(int(data["id"]), state, health, device, definition, page)
 
-    def wait(self, number: int, timeout_s: float, tell: Callable[[LavaJob], None]) -> LavaJob:
-        """Follow a job to its end, telling each state; raises LabError after `timeout_s` seconds."""
+    def wait(
+        self, number: int, timeout_s: float, tell: Callable[[LavaJob], None], ending: threading.Event
+    ) -> LavaJob:
+        """Follow a job to its end, telling each state; raises LabError after `timeout_s` seconds, or
+        at `ending`.
+        """
         deadline = time.monotonic() + timeout_s
         state = ""
         while True:
@@ -88,7 +93,8 @@ class LavaServer:
                 return job
             if time.monotonic() > deadline:
                 raise LabError(f"job {number} is still {job.state} after {timeout_s:g} s: see {job.url}")
-            time.sleep(_POLL_S)
+            if ending.wait(_POLL_S):
+                raise LabError(f"job {number} is {job.state} and goes on: see {job.url}")
 
     def log(self, number: int) -> str:
         """The job's log, a YAML list with one line an entry; raises LabError for a job that never ran."""

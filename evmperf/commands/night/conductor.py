@@ -7,10 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
 
 from evmperf.boards import board as boards
-from evmperf.commands.app.calls import Calls
 from evmperf.commands.night.child import Child, EndedRun, measured_in, why
 from evmperf.commands.night.health import Health, HealthState, Register
 from evmperf.commands.night.journal import Journal, read
@@ -32,9 +30,6 @@ _LOSSES = 3
 """Times that a job may lose its board to somebody."""
 _LAB_S = 5.0
 """Pause before the coordinator is asked again, in seconds."""
-
-
-_Process = TypeVar("_Process", Child, Calls)
 
 
 class Doing(enum.StrEnum):
@@ -92,7 +87,7 @@ class NightConductor:
         self._register = Register(results)
         self._limits = {name: threading.Semaphore(n) for name, n in plan.limits.items()}
         self._at_once = threading.Semaphore(plan.at_once or len(plan.boards))
-        self._children: set[Child | Calls] = set()
+        self._children: set[Child] = set()
         self._recall()
 
     @property
@@ -212,8 +207,8 @@ class NightConductor:
         return done
 
     @contextlib.contextmanager
-    def _ended_with_us(self, child: _Process) -> Iterator[_Process]:
-        """A session, or a process that makes requests, which is ended with the night."""
+    def _ended_with_us(self, child: Child) -> Iterator[Child]:
+        """A session, which is ended with the night."""
         self._children.add(child)
         try:
             if self.ending.is_set():

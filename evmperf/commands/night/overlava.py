@@ -1,31 +1,19 @@
-"""A night over LAVA: LAVA's scheduler finds the boards, and each job of the plan is a LAVA job.
-
-A child process submits, follows, reads and cancels a LAVA job.
-"""
+"""A night over LAVA: LAVA's scheduler finds the boards, and each job of the plan is a LAVA job."""
 
 import contextlib
 import time
-from pathlib import Path
 
-from evmperf.commands.app.calls import Calls
-from evmperf.commands.app.requests import (
-    Cancel,
-    Follow,
-    Import,
-    Imported,
-    JobState,
-    Judged,
-    Submit,
-    Submitted,
-)
+from evmperf.commands.app import lavajobs
+from evmperf.commands.lava.render import JobRequest
+from evmperf.commands.lava.selection import JobKind
+from evmperf.commands.lava.server import LavaJob, LavaServer, connect
 from evmperf.commands.night.child import EndedRun, outcome
 from evmperf.commands.night.conductor import Doing, NightConductor, Progress
 from evmperf.commands.night.journal import read
 from evmperf.commands.night.plan import board_file
 from evmperf.model.ended import Ending
-from evmperf.model.errors import Kind, LabError, UsageError
+from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.model.replies import Failed, Reply
 from evmperf.model.run import NIGHT
 
 _AWAY_S = 15.0
@@ -45,84 +33,74 @@ class LavaNight(NightConductor):
     def _try(self, progress: Progress, stack: contextlib.ExitStack) -> None:
         """Submit a job unless it has been submitted, follow it to its end, and read it."""
         self._share(progress, stack)
-        with self._ended_with_us(Calls(self.journal.folder / f"{progress.job.name}.log")) as calls:
-            if self.ending.is_set():
-                return
-            number = 0
-            for event in read(self.journal.folder):
-                if event.get("job") == progress.job.name and "lava" in event:
-                    # A job that was submitted and has not been read.
-                    number = event["lava"] if event["event"] == "submitted" else 0
-            number = number or self._submit(progress, calls)
-            if done := self._follow(progress, number, calls):
-                progress.runs += [done.run] if done.run else []
-                self._ended(progress, done.run, done, lava=number)
+        if self.ending.is_set():
+            return
+        number = 0
+        for event in read(self.journal.folder):
+            if event.get("job") == progress.job.name and "lava" in event:
+                # A job that was submitted and has not been read.
+                number = event["lava"] if event["event"] == "submitted" else 0
+        server = connect(self.identity)
+        number = number or self._submit(progress, server)
+        if done := self._follow(progress, number, server):
+            progress.runs += [done.run] if done.run else []
+            self._ended(progress, done.run, done, lava=number)
 
-    def _submit(self, progress: Progress, calls: Calls) -> int:
+    def _submit(self, progress: Progress, server: LavaServer) -> int:
         job, plan = progress.job, self.plan
-        request = Submit(
-            board=str(board_file(job).absolute()),
-            keyword=job.benchmarks,
-            kind=job.lava,
-            profile=job.profile,
-            release=job.release or plan.release,
-            images=(job.image,) if job.image else (),
-            priority="low",
-            identity=self.identity,
-        )
-        reply = calls.ask(request)
-        if isinstance(reply, Failed):
-            raise (UsageError if reply.kind is Kind.USAGE else LabError)(reply.sentence)
-        assert isinstance(reply, Submitted)
-        ((number, progress.page), *_) = reply.jobs
+        wanted = JobRequest(JobKind(job.lava), job.benchmarks, job.release or plan.release, priority="low")
+        board, images = str(board_file(job)), [job.image] if job.image else []
+        text = lavajobs.definition(board, wanted, images, job.profile)
+        ((number, progress.page), *_) = lavajobs.submit(server, text)
         self.journal.note("submitted", job=job.name, lava=number, page=progress.page)
         self.tell(f"{job.name}: submitted as {progress.page}")
         return number
 
-    def _follow(self, progress: Progress, number: int, calls: Calls) -> EndedRun | None:
+    def _follow(self, progress: Progress, number: int, server: LavaServer) -> EndedRun | None:
         """How a job ended; None when that is not known yet."""
 
-        def hear(news: Reply) -> None:
-            if isinstance(news, JobState):
-                progress.state = Doing.MEASURING if news.state == "Running" else Doing.WAITING
-                progress.place = news.device or progress.place
-                progress.sentence = f"LAVA's job {number} is {news.state}"
+        def hear(job: LavaJob) -> None:
+            progress.state = Doing.MEASURING if job.state == "Running" else Doing.WAITING
+            progress.place = job.device or progress.place
+            progress.sentence = f"LAVA's job {number} is {job.state}"
 
-        board = str(board_file(progress.job).absolute())
+        board = str(board_file(progress.job))
         left_s = max(self.until - time.time(), 0.0)
-        judged = calls.ask(Follow(job=number, board=board, identity=self.identity, timeout_s=left_s), hear)
-        if isinstance(judged, Failed):
-            return self._unknown(progress, number, calls, judged)
-        assert isinstance(judged, Judged)
+        try:
+            judged = lavajobs.judge(server, server.wait(number, left_s, hear, self.ending), board)
+        except EvmperfError as error:
+            return self._unknown(progress, number, server, error)
         sentence = judged.lines[-1]
         if progress.job.lava == _OWN_RESULTS:
             endings = {ExitStatus.OK: Ending.MEASURED, ExitStatus.FAILED: Ending.FAILED}
             return EndedRun(endings.get(judged.status, Ending.LAB), sentence, "")
-        request = Import(
-            job=str(number),
-            results=str(self.results),
-            board=board,
-            identity=self.identity,
-            run_kind=self.plan.run_kind,
-            facts={NIGHT: self.journal.id},
-        )
-        imported = calls.ask(request, last=True)
-        if isinstance(imported, Imported) and imported.folder:
-            return outcome(Path(imported.folder), max(judged.status, imported.status), sentence, cut=False)
+        why = "it keeps its results itself"
+        try:
+            kind, facts = self.plan.run_kind, {NIGHT: self.journal.id}
+            _, run, _ = lavajobs.read(
+                lambda: server, str(number), self.results, board=board, kind=kind, facts=facts
+            )
+            if run:
+                status = max(judged.status, run.exit_status or 0)
+                return outcome(self.results / run.id, status, sentence, cut=False)
+        except EvmperfError as error:
+            why = str(error)
         if judged.status == ExitStatus.OK:
-            why = imported.sentence if isinstance(imported, Failed) else "it keeps its results itself"
             raise LabError(f"the results of LAVA's job {number} cannot be read: {why}")
         # There is no log, or it ends before the first measurement.
         lab = judged.status == ExitStatus.LAB_BROKEN
         return EndedRun(Ending.LAB if lab else Ending.BOARD, sentence, "")
 
-    def _unknown(self, progress: Progress, number: int, calls: Calls, failed: Failed) -> EndedRun | None:
+    def _unknown(
+        self, progress: Progress, number: int, server: LavaServer, error: EvmperfError
+    ) -> EndedRun | None:
         """The outcome when the wait failed: the night is over, or the server does not answer."""
-        progress.sentence = failed.sentence
+        progress.sentence = str(error)
         if time.time() >= self.until:
-            calls.ask(Cancel(job=number, identity=self.identity), last=True)
+            with contextlib.suppress(EvmperfError):
+                server.cancel(number)
             return EndedRun(Ending.CUT, f"the night had to end before LAVA's job {number}", "")
-        if failed.kind is Kind.USAGE:
-            return EndedRun(Ending.WRONG, failed.sentence, "")
+        if isinstance(error, UsageError):
+            return EndedRun(Ending.WRONG, progress.sentence, "")
         self.ending.wait(_AWAY_S)
         return None
