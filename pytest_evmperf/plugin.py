@@ -86,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         board = boardfile.named(given)
         boardfile.check_variables(board.file)
-        wanted = arguments.requested(WantedSession, config.option, board=given, select=config.option.keyword)
+        wanted = arguments.filled(WantedSession, config.option, board=given, select=config.option.keyword)
         session = MeasuringSession(board, wanted)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None

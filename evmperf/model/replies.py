@@ -1,8 +1,4 @@
-"""What a process asks of a session that it starts, and the replies of evmperf's processes, as JSON.
-
-`python -m evmperf.commands.app` writes its replies a line each to its standard output; a pytest that
-measures writes its one reply into the file of `--answer`.
-"""
+"""What a process asks of a session that it starts, and its reply: JSON in the file of `--answer`."""
 
 import sys
 from pathlib import Path
@@ -56,12 +52,6 @@ class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="reply", tag=True):
     """A reply; both processes are of one installation, so it needs no version."""
-
-
-class Remark(Reply, frozen=True):
-    """News for a person: a sentence."""
-
-    sentence: str
 
 
 class Failed(Reply, frozen=True):

@@ -13,7 +13,6 @@ from evmperf.benchmarks.families.boot import record
 from evmperf.boards.console.marks import ObservedBoot, find
 from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord
 from evmperf.commands.app import why
-from evmperf.commands.app.requests import Explained, Why
 from evmperf.commands.cli.main import main
 from evmperf.measure.runs.spool import Spool, append_records
 from evmperf.model.errors import UsageError
@@ -57,7 +56,7 @@ def asked(tmp_path):
             samples=(Sample("read_throughput", read, "MB/s", 0, 1), Sample("read_cpu_load", 1.4, "%", 0, 1)),
         )
         spool.append(msgspec.structs.replace(result, **more))
-        return why.explain(Why(folder=str(spool.folder), case=case)).answers
+        return why.explain(spool.folder, case).answers
 
     return ask
 
@@ -140,8 +139,7 @@ def test_what_holds_in_a_run_that_was_well_is_no_cause(asked, tmp_path):
     slow = {**HEALTHY, "queue.read_ahead_kb": 0}
     asked(State(shown=slow))
     other = tmp_path / "results/r1"
-    request = Why(folder=str(other), case="1m", against=str(other))
-    assert [answer.causes for answer in why.explain(request).answers] == [(), ()]
+    assert [answer.causes for answer in why.explain(other, "1m", str(other)).answers] == [(), ()]
 
 
 def test_a_refused_case_has_its_causes(asked):
@@ -163,7 +161,7 @@ def test_the_rows_of_one_execution_share_its_state(asked, tmp_path, raw, shared)
     other.pop("state")
     with (folder / "results.jsonl").open("ab") as file:
         file.write(msgspec.json.encode(other) + b"\n")
-    answer, _ = why.explain(Why(folder=str(folder), case="4k")).answers
+    answer, _ = why.explain(folder, "4k").answers
     assert answer.looked == shared
     assert [cause.rule for cause in (*answer.causes, *answer.read)] == ["limited"] * shared
 
@@ -173,19 +171,13 @@ def test_a_case_that_is_not_there_is_a_wrong_call(asked):
         asked(State(), case="ospi")
 
 
-def test_the_command_and_the_process_say_the_same(asked, tmp_path, capsys):
+def test_the_command_says_the_cause_and_how_to_prove_it(asked, tmp_path, capsys):
     asked(State(shown={**HEALTHY, "cpu.policy0.scaling_max_freq": 500000, "card.name": "\x1b[2J"}))
     folder = str(tmp_path / "results/r1")
     assert main(["why", folder, "emmc"]) == ExitStatus.OK
     printed = capsys.readouterr().out
     assert "limited to 500 of 2000 MHz (up to 4.00 times)" in printed
     assert "evmperf ab" in printed
-    asking = msgspec.json.encode(Why(folder=folder))
-    done = subprocess.run(
-        [sys.executable, "-m", "evmperf.commands.app"], input=asking, stdout=subprocess.PIPE, check=True
-    )
-    reply = msgspec.json.decode(done.stdout, type=Explained)
-    assert reply.answers[0].causes[0].rule == "limited"
 
 
 def test_a_board_of_which_nothing_is_published_is_told_what_to_name(tmp_path, capsys):
@@ -210,8 +202,7 @@ def test_arguments_of_the_kernel_that_only_one_run_has_are_a_cause(asked, tmp_pa
         shutil.copytree(folder, tmp_path / name)
         told = json.loads((folder / "run.json").read_text()) | {"facts": {"command_line": line}, "id": name}
         (tmp_path / name / "run.json").write_text(json.dumps(told))
-    request = Why(folder=str(tmp_path / "here"), case="1m", against=str(tmp_path / "there"))
-    assert causes(why.explain(request).answers) == rules
+    assert causes(why.explain(tmp_path / "here", "1m", str(tmp_path / "there")).answers) == rules
 
 
 def test_a_slower_processor_than_the_published_is_a_cause(asked):
@@ -308,9 +299,7 @@ def test_the_slowest_boot_of_a_series_is_explained(tmp_path):
     append_records(folder, [record(boot) for boot in boots])
     lines = (one.line() for records in consoles for one in records)
     (folder / "console.log").write_bytes(HEADER + b"".join(lines))
-    (answer,) = (
-        a for a in why.explain(Why(folder=str(folder), case="boot_time")).answers if a.metric == "boot_time"
-    )
+    (answer,) = (a for a in why.explain(folder, "boot_time").answers if a.metric == "boot_time")
     slowest, quiet, *_ = answer.causes
     assert "cycle 3 took 19.7 s" in slowest.evidence
     assert "running for /dev/mmcblk1p3" in slowest.evidence

@@ -1,7 +1,7 @@
 import pytest
 
 from evmperf.commands.app import desk
-from evmperf.commands.app.requests import FindBoard
+from evmperf.commands.app.desk import FindBoard
 from selftests.support.deskboard import DeskBoard
 
 
@@ -28,7 +28,7 @@ def find(tmp_path):
 
     def find_it(**request):
         request = FindBoard(folder=str(tmp_path / "found"), **request)
-        return desk.find(request, lambda reply: said.append(reply.sentence))
+        return desk.find(request, said.append)
 
     find_it.said = said
     return find_it

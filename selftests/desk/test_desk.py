@@ -44,7 +44,7 @@ def test_a_known_board_gets_its_own_file_with_this_way_to_it(make_board, find):
     assert not made.options.emmc.scratch
     assert not {"emmc", "mmcsd", "ospi", "cpsw"} & made.features
     assert {"openssl_throughput"} <= set(found.can)
-    reasons = {name: left.why for left in found.left_out for name in left.names}
+    reasons = {name: why for names, why in found.left_out for name in names}
     assert "scratch" in reasons["emmc"]
     assert "--power" in reasons["boot"]
     assert "not on the board" in reasons["lmbench"]

@@ -6,7 +6,7 @@ import pytest
 
 from evmperf.boards import board as boards
 from evmperf.commands.app import desk
-from evmperf.commands.app.requests import FindBoard
+from evmperf.commands.app.desk import FindBoard
 from evmperf.lab.provision import scratch
 from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import UsageError
@@ -143,9 +143,9 @@ def test_a_scratch_partition_is_measured_on_once_a_person_agreed(make_board, tmp
     request = FindBoard(folder=str(tmp_path / "found"), ports=(board.path,), make_scratch=True)
     found = desk.find(request, remarks.append, lambda sentence: pytest.fail("there is nothing to agree to"))
     assert board.disks.image.read_bytes() == image
-    assert "evmperf writes no partition table" in remarks[-1].sentence
+    assert "evmperf writes no partition table" in remarks[-1]
     assert not boards.load(boards.Path(found.file)).options.emmc.scratch
-    board.disks.run(remarks[-1].sentence.splitlines()[1])  # the person
+    board.disks.run(remarks[-1].splitlines()[1])  # the person
     assert len(board.disks.table - before) == 1
     desk.find(request, remarks.append, lambda sentence: bool(asked.append(sentence)))
     assert asked == ["Benchmarks overwrite /dev/mmcblk0p3 (302 MiB)."]

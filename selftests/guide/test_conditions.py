@@ -3,7 +3,6 @@
 import pytest
 
 from evmperf.commands.app import why
-from evmperf.commands.app.requests import Why
 from evmperf.commands.cli.main import main
 from evmperf.guides.reading import conditions, importer
 from evmperf.measure.runs.spool import read_results, read_run
@@ -57,8 +56,7 @@ def test_no_secret_of_the_lab_is_in_it(guide):
 def test_why_and_explain_work_against_a_guide_of_one_s_own(guide, tmp_path, capsys):
     bad = State(shown={**WELL.shown, "queue.scheduler": "none [bfq]"})
     folder = a_run(tmp_path / "results", 1, 150.0, bad, kernel="6.12.99")
-    asked = Why(folder=str(folder), case="", against=f"{why.GUIDE_FILE}{guide}")
-    (answer,) = why.explain(asked).answers
+    (answer,) = why.explain(folder, against=f"{why.GUIDE_FILE}{guide}").answers
     assert answer.causes[0].rule == "queue.scheduler"
     assert (answer.theirs, round(answer.ours)) == (314.0, 150)
     assert main(["import-guide", str(guide), "--into", str(tmp_path / "results")]) == 0

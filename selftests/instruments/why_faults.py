@@ -27,7 +27,6 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import disk
 from evmperf.boards import board as boards
 from evmperf.commands.app import why
-from evmperf.commands.app.requests import Why
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.measure.runner import Runner
@@ -323,7 +322,7 @@ class Board:
     def ask(self, fault: Fault | None, folder: Path, healthy: Path) -> Found:
         """What `why` says of the cases of a run."""
         case = fault.case[0] if fault else "_"
-        return Found(fault, why.explain(Why(folder=str(folder), case=case, against=str(healthy))).answers)
+        return Found(fault, why.explain(folder, case, str(healthy)).answers)
 
     def _do(self, fault: Fault, text: str) -> None:
         if fault.where == "qemu":

@@ -16,7 +16,6 @@ from evmperf.benchmarks import control
 from evmperf.benchmarks.tools.control import RUNS
 from evmperf.boards import board as boards
 from evmperf.commands.app import lavajobs, why
-from evmperf.commands.app.requests import Why
 from evmperf.commands.cli import main as cli
 from evmperf.commands.lava import joblog, render, selection
 from evmperf.commands.lava.render import JOBS
@@ -186,7 +185,7 @@ def test_why_names_what_a_job_met(lab, server, tmp_path) -> None:
         assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 0
         folders += results.iterdir()
     well, ill = folders
-    answers = why.explain(Why(folder=str(ill), case="emmc_raw_fio_1g", against=str(well))).answers
+    answers = why.explain(ill, "emmc_raw_fio_1g", str(well)).answers
     causes = {cause.rule for answer in answers for cause in (*answer.causes, *answer.read)}
     assert "beside" in causes
 

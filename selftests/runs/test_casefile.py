@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from evmperf.commands.app import why
-from evmperf.commands.app.requests import Why
 from evmperf.commands.cli.main import main
 from evmperf.measure.runs import casefile, spool
 from evmperf.measure.runs.history import run_folder
@@ -152,7 +151,7 @@ def test_commands_read_it(run, tmp_path, capsys):
     assert "read-ahead" in said[-2]
     assert main(["show", str(file)]) == 0
     assert "emmc_raw_fio_1g" in capsys.readouterr().out
-    (answer,) = why.explain(Why(folder=str(run_folder(str(file), tmp_path)), case="4k")).answers
+    (answer,) = why.explain(run_folder(str(file), tmp_path), "4k").answers
     assert [cause.rule for cause in answer.causes] == ["read-ahead"]
     assert main(["compare", str(file), str(run)]) in (0, 1, 5, 6)
     assert main(["case", "pack", str(run), "emmc_raw_fio_1g 9k", "-o", str(file)]) == 4

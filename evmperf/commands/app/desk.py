@@ -15,7 +15,6 @@ from evmperf.boards import modes
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED, FEATURES
 from evmperf.commands.app import why
-from evmperf.commands.app.requests import FindBoard, FoundBoard, Hear, LeftOut, Why
 from evmperf.guides.published import source
 from evmperf.lab.desk import boardfile, identity, ports
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
@@ -27,10 +26,12 @@ from evmperf.measure.signals import attend
 from evmperf.measure.state.answers import Answer
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import plain
-from evmperf.model.replies import Remark, SessionEnded, WantedSession, answer
+from evmperf.model.replies import SessionEnded, WantedSession, answer
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
 from evmperf.publish.report import page, summary
+
+Tell = Callable[[str], None]
 
 _ADDRESS = re.compile(r"(?:([\w][\w.-]*)@)?(\[[0-9a-fA-F:.]+\]|[\w][\w.-]*)(?::(\d{1,5}))?")
 _POWER = {
@@ -57,6 +58,50 @@ _ANY = Board(
 """A board whose file says nothing, for what benchmarks need on it."""
 
 
+class FindBoard(msgspec.Struct, frozen=True, kw_only=True):
+    """Find the board on this desk: at an `address` (user@host:port), on one of `ports`, by both (the
+    console, and SSH for files), or on whatever USB serial port it talks; its file goes into `folder`.
+
+    `user` logs in on a console; `power` is how its power is worked, as options.boot.power says it;
+    `tester` is what stands at the other end of its network cable, `local` for this machine. With
+    `make_scratch` the scratch partition is measured on if whoever asks agrees; without one the command that
+    makes it is said. With `install` the board's package manager brings missing programs, if they agree.
+    """
+
+    folder: str
+    address: str = ""
+    ports: tuple[str, ...] = ()
+    key: str = ""
+    user: str = "root"
+    password: str | None = None
+    power: str = "none"
+    tester: str = ""
+    boot: bool = False
+    make_scratch: bool = False
+    install: bool = False
+
+
+class FoundBoard(msgspec.Struct, frozen=True, kw_only=True):
+    """What the board says that it is, its file (and which one it is like, "" for a board that was
+    never seen), how many cases of which benchmarks can be measured now, and what that changes.
+
+    `left_out` are drivers and benchmarks that are not measured, with the reason; `state` is what it does at
+    the moment, each in words and whether that spoils figures; `steps` are the worthiest measurements that are
+    left out, each with the step that brings it.
+    """
+
+    where: str
+    model: str
+    file: str
+    os: str = ""
+    like: str = ""
+    can: dict[str, int] = msgspec.field(default_factory=dict)
+    left_out: tuple[tuple[tuple[str, ...], str], ...] = ()
+    changes: tuple[str, ...] = ()
+    state: tuple[tuple[str, bool], ...] = ()
+    steps: tuple[tuple[str, str], ...] = ()
+
+
 class DeskEnd(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a measurement at the desk: its few figures, that which is `furthest` from TI's, the cases
     that failed, and the page with everything.
@@ -73,7 +118,7 @@ class NoBoard(UsageError):
     """There is no board on this desk."""
 
 
-def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda plan: False) -> FoundBoard:
+def find(request: FindBoard, tell: Tell, agree: Callable[[str], bool] = lambda plan: False) -> FoundBoard:
     """Find the board, ask it what it is, and write its file; `agree` says whether benchmarks may overwrite a
     partition as that sentence says.
 
@@ -85,10 +130,10 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
     theirs = catalogue.ti_programs(known)
     question = identity.question({*theirs, *(tool for benchmark in known for tool in _needs(benchmark))})
     network = _address(request) if request.address else None
-    way = network if network and not request.ports else _voice(request, hear)
+    way = network if network and not request.ports else _voice(request, tell)
     found = identity.answer(*identity.ask(way, question, request.password, request.user))
     if network and not identity.checks_key(network):
-        hear(Remark(sentence=f"The host key of {network.host} is not checked: known_hosts has none for it."))
+        tell(f"The host key of {network.host} is not checked: known_hosts has none for it.")
     if network and network is not way:
         identity.ask(network, "true")  # a console is there, and SSH carries files
     if found.user != "0":
@@ -99,18 +144,18 @@ def find(request: FindBoard, hear: Hear, agree: Callable[[str], bool] = lambda p
             f"line `{name} ALL=(ALL) NOPASSWD: ALL` with visudo on the board, or log in as root"
         )
     if request.install:
-        found = _installed(request, way, question, found, hear=hear, agree=agree)
+        found = _installed(request, way, question, found, tell=tell, agree=agree)
     power = request.power
     if power == "hand" and isinstance(way, SshAddress):
         power = "none"
-        hear(Remark(sentence="--power hand needs the board's console: over SSH no boot is timed."))
+        tell("--power hand needs the board's console: over SSH no boot is timed.")
     like = boardfile.fitting(found)
     sections: dict[str, Mapping[str, str]] = {}
     if request.tester.partition(":")[0] == "local" and not like:
         ends = boardfile.cable(found.links, far=network is not None)
         sections |= {"eth": ends} if ends else {}
     if request.make_scratch:
-        sections |= _scratch(way, request.password, hear, agree)
+        sections |= _scratch(way, request.password, tell, agree)
     measured = {*boardfile.SAFE, *sections, *(CABLED if request.tester else ())}
     absent = {
         benchmark.name: f"not on the board: {', '.join(missing)}"
@@ -177,7 +222,7 @@ def _installed(
     question: str,
     found: BoardIdentity,
     *,
-    hear: Hear,
+    tell: Tell,
     agree: Callable[[str], bool],
 ) -> BoardIdentity:
     """The board's identity after its package manager has brought missing programs, if somebody agreed.
@@ -199,7 +244,7 @@ def _installed(
             f"update` there, or install them by hand"
         )
     if not agree(f"apt-get on the board: {' '.join(packages)}. {plain(' '.join(sizes)[:300])}"):
-        hear(Remark(sentence="No package was installed."))
+        tell("No package was installed.")
         return found
     ask(f"DEBIAN_FRONTEND=noninteractive {install.format('--yes')} >/dev/null", _INSTALL_S)
     return identity.answer(*identity.ask(way, question, request.password, request.user))
@@ -213,7 +258,7 @@ def _needs(benchmark: Benchmark) -> set[str]:
 
 
 def _scratch(
-    way: Voice | SshAddress, password: str | None, hear: Hear, agree: Callable[[str], bool]
+    way: Voice | SshAddress, password: str | None, tell: Tell, agree: Callable[[str], bool]
 ) -> dict[str, Mapping[str, str]]:
     """The section of a partition that may be overwritten; {} after the command for one was said, or where
     nobody agreed.
@@ -221,7 +266,7 @@ def _scratch(
     survey = identity.ask(way, scratch.SURVEY, password)[0]
     partition = scratch.present(survey)
     if partition is None:
-        hear(Remark(sentence=scratch.plan(survey).proposal))
+        tell(scratch.plan(survey).proposal)
     elif agree(f"Benchmarks overwrite {partition.device} ({partition.mib} MiB)."):
         return {partition.driver: partition.section}
     return {}
@@ -266,7 +311,7 @@ def ended(folder: Path) -> DeskEnd:
     """What a person at the desk wants to see of a run first; raises UsageError for no run."""
     run, results = spool.read_run(folder), spool.read_results(folder)
     lines = tuple(summary.headlines(results, source.baseline(run)))
-    answers = why.explain(Why(folder=str(folder))).answers if results else ()
+    answers = why.explain(folder).answers if results else ()
     furthest = max(answers, key=lambda one: one.times, default=None)
     return DeskEnd(
         run=run,
@@ -284,7 +329,7 @@ def _address(request: FindBoard) -> SshAddress:
     return SshAddress(match[1] or "root", match[2].strip("[]"), int(match[3] or 22), request.key)
 
 
-def _voice(request: FindBoard, hear: Hear) -> Voice:
+def _voice(request: FindBoard, tell: Tell) -> Voice:
     """The console: the port on which a board talks; raises UsageError."""
     there = [Port(str(Path(path).absolute())) for path in request.ports] or ports.usb_ports()
     if not there:
@@ -294,12 +339,12 @@ def _voice(request: FindBoard, hear: Hear) -> Voice:
         )
     voices, troubles = ports.listen(there)
     for trouble in troubles:
-        hear(Remark(sentence=trouble))
+        tell(trouble)
     for voice in voices:
         talks = {"text": "output without a prompt", "rescue": "a rescue shell"}.get(voice.talks, voice.talks)
         what = f"{talks} at {voice.baud} baud" if talks else "nothing"
         usb = f" ({voice.port.usb})" if voice.port.usb else ""
-        hear(Remark(sentence=f"{voice.port.path}{usb}: {what}"))
+        tell(f"{voice.port.path}{usb}: {what}")
     prompts = [voice for voice in voices if voice.talks not in ("", "text")]
     talking = prompts or [voice for voice in voices if voice.talks]
     if not talking:
@@ -319,7 +364,7 @@ def _voice(request: FindBoard, hear: Hear) -> Voice:
             raise UsageError(
                 f"{voice.port.path}: the board is at U-Boot's prompt: boot Linux there, or add --boot"
             )
-        hear(Remark(sentence="booting Linux"))
+        tell("booting Linux")
         voice = identity.booted(voice)
     if voice.talks == "text":
         raise UsageError(
@@ -348,9 +393,7 @@ def _with_benchmarks(about: FoundBoard) -> FoundBoard:
         elif cases := [c for c in benchmark.cases("quick") if not benchmark.unsupported(board, c)]:
             can[benchmark.name] = len(cases)
     order = [*FEATURES, *catalogue.benchmarks()]
-    reasons = tuple(
-        LeftOut(names=tuple(sorted(set(names), key=order.index)), why=why) for why, names in left.items()
-    )
+    reasons = tuple((tuple(sorted(set(names), key=order.index)), why) for why, names in left.items())
     changes = [_POWER[board.power]] if board.power in _POWER else []
     for driver in sorted(board.features & boardfile.STORAGE):
         if scratch := getattr(getattr(board.options, driver, None), "scratch", ""):

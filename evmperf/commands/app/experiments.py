@@ -2,11 +2,12 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from evmperf.boards import variation
-from evmperf.commands.app.requests import Bisect, Hear, Judged, MeasuredSides, MeasureSides
 from evmperf.judge import ab as sides
 from evmperf.judge import experiment, gitrange, search
 from evmperf.judge.experiment import Experiment
@@ -16,13 +17,15 @@ from evmperf.lab.keeping.claim import Holding
 from evmperf.lab.provision.record import with_images
 from evmperf.measure import boardfile
 from evmperf.measure.runs import differences
+from evmperf.measure.runs.differences import Difference
 from evmperf.measure.runs.spool import new_run_id
 from evmperf.model.change import Comparison
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.model.replies import Remark
 from evmperf.model.units import counted
 from evmperf.publish.report import ab as report
+
+Tell = Callable[[str], None]
 
 _BLOCKS = 20
 """Most blocks of an A/B, where nobody says otherwise."""
@@ -30,11 +33,53 @@ _STOP = 128
 """What git's bisection ends at."""
 
 
+class MeasureSides(msgspec.Struct, frozen=True, kw_only=True):
+    """Measure two variations of a board in turn (`evmperf ab`), or `resume` what a folder has; at most
+    `rounds` blocks and `budget` seconds (0: what was said before, else 20 blocks).
+    """
+
+    board: str = ""
+    a: tuple[str, ...] = ()
+    b: tuple[str, ...] = ()
+    metric: tuple[str, ...] = ()
+    within: float = 0.02
+    rounds: int | None = None
+    budget: float = 0.0
+    select: str = ""
+    profile: str = ""
+    boots: int = 0
+    wait: float = 0.0
+    results: str = "results"
+    resume: str = ""
+
+
+class Bisect(msgspec.Struct, frozen=True, kw_only=True):
+    """Find the change that made a metric worse (`evmperf bisect`), or `resume` a search."""
+
+    board: str = ""
+    of: str = ""
+    what: tuple[str, ...] = ()
+    metric: str = ""
+    build: str = ""
+    repository: str = "."
+    good: tuple[str, ...] = ()
+    bad: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
+    rounds: int = 60
+    select: str = ""
+    profile: str = ""
+    boots: int = 0
+    wait: float = 0.0
+    results: str = "results"
+    resume: str = ""
+
+
 def ab(
-    request: MeasureSides, hear: Hear, show: Callable[[Comparison, str], None] = lambda so_far, plan: None
-) -> MeasuredSides:
-    """Measure an A/B; `show` gets its state after each block, and what it still takes in words. Raises
-    UsageError for a wrong request, LabError and BoardError, after which it can be resumed.
+    request: MeasureSides, tell: Tell, show: Callable[[Comparison, str], None]
+) -> tuple[Path, Comparison, Sequence[Difference]]:
+    """Measure an A/B; its folder, its state, and what differs between its sides. `show` gets its state after
+    each block, and what it still takes in words. Raises UsageError for a wrong request, LabError and
+    BoardError, after which it can be resumed.
     """
     if request.resume:
         folder = Path(request.resume)
@@ -49,27 +94,26 @@ def ab(
         report.write(folder, comparison, ())
         show(comparison, comparison.plan(wanted.blocks, wanted.budget_s))
 
-    comparison = in_turn(folder, wanted, request.wait, hear, shown)
+    comparison = in_turn(folder, wanted, request.wait, tell, shown)
     a, b = ([folder / pair[side].run for pair in wanted.pairs()] for side in (0, 1))
     changed = differences.between(a, b) if a else []
     report.write(folder, comparison, changed)
-    status = sides.exit_status(comparison)
-    return MeasuredSides(folder=str(folder), comparison=comparison, differences=tuple(changed), status=status)
+    return folder, comparison, changed
 
 
 def in_turn(
-    folder: Path, wanted: Experiment, wait_s: float, hear: Hear, show: sides.Show = lambda so_far: None
+    folder: Path, wanted: Experiment, wait_s: float, tell: Tell, show: sides.Show = lambda so_far: None
 ) -> Comparison:
     """Measure the blocks of an A/B on a board that is held meanwhile."""
     sessions = Sessions(folder)
     with experiment.held(folder), Holding(wanted.id, wait_s) as holding:
         holding.have(wanted.board)
-        hear(Remark(sentence=f"measuring into {folder}"))
+        tell(f"measuring into {folder}")
         try:
             sessions.wait_for_others()
             return sides.go_on(folder, wanted, sessions, show)
         except BaseException:
-            hear(Remark(sentence=f"to go on: evmperf ab --resume {folder}"))
+            tell(f"to go on: evmperf ab --resume {folder}")
             raise
 
 
@@ -96,9 +140,9 @@ def _ab(request: MeasureSides) -> Experiment:
     )
 
 
-def bisect(request: Bisect, hear: Hear) -> Judged:
-    """Search for the change; the lines are the steps and the answer, none where good and bad do not
-    differ. Raises as `ab`.
+def bisect(request: Bisect, tell: Tell) -> tuple[ExitStatus, Sequence[str]]:
+    """Search for the change; the exit status, and as lines the steps and the answer, none where good and bad
+    do not differ. Raises as `ab`.
     """
     if request.resume:
         folder = Path(request.resume)
@@ -106,13 +150,13 @@ def bisect(request: Bisect, hear: Hear) -> Judged:
     else:
         wanted = _bisection(request)
         folder = Path(request.results, wanted.id)
-    hear(Remark(sentence=f"measuring into {folder}"))
+    tell(f"measuring into {folder}")
     with experiment.held(folder), Holding(wanted.id, request.wait) as holding:
         try:
-            bisector = _bisector(folder, wanted, holding, hear)
-            return _searched(folder, bisector, hear)
+            bisector = _bisector(folder, wanted, holding, tell)
+            return _searched(folder, bisector, tell)
         except BaseException:
-            hear(Remark(sentence=f"to go on: evmperf bisect --resume {folder}"))
+            tell(f"to go on: evmperf bisect --resume {folder}")
             raise
 
 
@@ -163,15 +207,13 @@ def _listed(file: Path) -> list[str]:
     return versions
 
 
-def _bisector(folder: Path, wanted: Bisection, holding: Holding, hear: Hear) -> Bisector:
+def _bisector(folder: Path, wanted: Bisection, holding: Holding, tell: Tell) -> Bisector:
     wanted.save(folder)
     measure = Sessions(folder, holding.have).round
-    return Bisector(
-        wanted, measure, lambda now: now.save(folder), lambda sentence: hear(Remark(sentence=sentence))
-    )
+    return Bisector(wanted, measure, lambda now: now.save(folder), tell)
 
 
-def _searched(folder: Path, bisector: Bisector, hear: Hear) -> Judged:
+def _searched(folder: Path, bisector: Bisector, tell: Tell) -> tuple[ExitStatus, Sequence[str]]:
     wanted = bisector.search
     if wanted.repository:
         status, sentence = _of_commits(folder, bisector)
@@ -182,9 +224,9 @@ def _searched(folder: Path, bisector: Bisector, hear: Hear) -> Judged:
         sentence = str(answer or "") if status else f"the first bad version is {answer}"
     if status is ExitStatus.NOTHING:
         blocks = f"{len(wanted.pairs())} blocks show no difference between good and bad"
-        hear(Remark(sentence=f"{blocks} in {wanted.metric}: there is nothing to bisect"))
+        tell(f"{blocks} in {wanted.metric}: there is nothing to bisect")
     if not sentence:
-        return Judged(status=status, lines=())
+        return status, []
     wanted.ended = sentence
     wanted.save(folder)
     steps = [
@@ -193,7 +235,7 @@ def _searched(folder: Path, bisector: Bisector, hear: Hear) -> Judged:
         for why in [step.why and f", {step.why}"]
     ]
     spent = f"{counted(len(wanted.rounds), 'round')}, {wanted.spent_s / 60:.0f} min of measuring"
-    return Judged(status=status, lines=(*steps, f"{spent}: {sentence}."))
+    return status, [*steps, f"{spent}: {sentence}."]
 
 
 def _of_commits(folder: Path, bisector: Bisector) -> tuple[ExitStatus, str]:
@@ -230,7 +272,7 @@ def _of_commits(folder: Path, bisector: Bisector) -> tuple[ExitStatus, str]:
     return (ExitStatus.LAB_BROKEN if status >= _STOP else ExitStatus.FAILED), ""
 
 
-def bisect_step(folder: Path, version: str, hear: Hear) -> tuple[Step, bool]:
+def bisect_step(folder: Path, version: str, tell: Tell) -> tuple[Step, bool]:
     """What a version is like, by default that checked out here, and whether the search is stuck.
 
     Raises UsageError where good and bad do not differ, LabError and BoardError.
@@ -239,15 +281,15 @@ def bisect_step(folder: Path, version: str, hear: Hear) -> tuple[Step, bool]:
     version = version or gitrange.git(Path(), "rev-parse", "HEAD")
     known = any(step.version == version for step in wanted.steps)
     if wanted.build and not known and not gitrange.build(wanted.build, version, folder):
-        hear(Remark(sentence=f"{version} does not build; see {folder / gitrange.BUILD_LOG}"))
+        tell(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")
         return Step(version, StepAnswer.UNKNOWN, 0.5, 0), False
     with Holding(wanted.id) as holding:
-        bisector = _bisector(folder, wanted, holding, hear)
+        bisector = _bisector(folder, wanted, holding, tell)
         if not bisector.calibrate():
             raise UsageError("good and bad do not differ: there is nothing to bisect")
         step = bisector.step(version)
     blocks = counted(step.blocks, "block")
-    hear(Remark(sentence=f"{version}: {step.answer} ({step.bad:.1%} bad, {blocks}) {step.why}"))
+    tell(f"{version}: {step.answer} ({step.bad:.1%} bad, {blocks}) {step.why}")
     if bisector.search.stuck:
-        hear(Remark(sentence=bisector.search.stuck))
+        tell(bisector.search.stuck)
     return step, bool(bisector.search.stuck)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evmperf.commands.app import again, experiments, sources, why
-from evmperf.commands.app.requests import Check, Checked, Compare, Hear, Reproduce, Reproduced
 from evmperf.judge import against, confirm, experiment, goals
 from evmperf.measure.runs import differences, spool
 from evmperf.measure.runs.differences import Difference
@@ -14,13 +13,15 @@ from evmperf.measure.runs.history import GUIDE, run_folder
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.figures import figures
-from evmperf.model.replies import Remark, WantedSession
+from evmperf.model.replies import WantedSession
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome
 from evmperf.publish.influx.push import send_if_named
 from evmperf.publish.report import ab as report
 from evmperf.publish.report import differences as differing
 from evmperf.publish.report import page
+
+Tell = Callable[[str], None]
 
 _GRAVEST_FIRST = (
     ExitStatus.USAGE,
@@ -44,69 +45,91 @@ class Conclusion:
     told: str = ""
 
 
-def check(request: Check, hear: Hear, show: Callable[[Conclusion], None] = lambda one: None) -> Checked:
-    """Judge all runs of a request, and `show` each; one of several that cannot be judged does not
-    keep the others from it. Raises EvmperfError for a single one, UsageError for a wrong request.
+@dataclass(frozen=True)
+class Check:
+    """How runs (folders, or names below `results`) are judged.
+
+    `source` names where earlier runs are ("" for `results` and the lab's store); `level` is the
+    false discovery rate (None: the usual). With `confirm_s` what is worse is checked again within
+    so many seconds on `board` ("" for the run's own), which is waited for `wait_s` seconds. Without
+    `keep` nothing is written.
+    """
+
+    against: str
+    results: Path
+    source: str
+    level: float | None
+    confirm_s: float
+    board: str
+    wait_s: float
+    keep: bool
+
+
+def check(
+    runs: Sequence[str], request: Check, tell: Tell, show: Callable[[Conclusion], None]
+) -> tuple[ExitStatus, list[str]]:
+    """Judge runs, and `show` each; the gravest status, and why some were not judged. One of several
+    that cannot be judged does not keep the others from it. Raises EvmperfError for a single one,
+    UsageError for a wrong request.
     """
     what = against.wanted(request.against)
     statuses: list[ExitStatus] = []
     failed = []
-    for given in request.runs:
+    for given in runs:
         try:
-            folder = against.run_folder(given, Path(request.results))
-            found = concluded(request, folder, what, hear)
+            folder = against.run_folder(given, request.results)
+            found = concluded(request, folder, what, tell)
             show(found)
             statuses.append(found.judgement.exit_status)
         except EvmperfError as error:
-            if len(request.runs) == 1:
+            if len(runs) == 1:
                 raise
             failed.append(f"{given}: {error}")
             statuses.append(of_kind(error.kind))
     status = next((status for status in _GRAVEST_FIRST if status in statuses), ExitStatus.NOTHING)
-    return Checked(status=status, failed=tuple(failed))
+    return status, failed
 
 
-def compare(request: Compare) -> Conclusion:
+def compare(a_runs: Sequence[str], b_runs: Sequence[str], results: Path, rate: float | None) -> Conclusion:
     """Judge side B by side A; raises UsageError for a side without a run."""
-    a, b = sides(request)
+    a, b = sides(a_runs, b_runs, results)
     if len(a) > 1 or len(b) > 1:
-        judgement = against.between(a, b, level(request.level))
+        judgement = against.between(a, b, level(rate))
     else:
-        what = against.WantedBaseline("run", request.a[0])
-        with sources.opened(request.results) as source:
-            judgement = against.judged(b[0], what, source, level(request.level))
+        what = against.WantedBaseline("run", a_runs[0])
+        with sources.opened(str(results)) as source:
+            judgement = against.judged(b[0], what, source, level(rate))
     changed = differences.between(a, b)
     return Conclusion(judgement, changed, named([a, b], changed, "What differs besides"))
 
 
-def sides(request: Compare) -> list[list[Path]]:
+def sides(a_runs: Sequence[str], b_runs: Sequence[str], results: Path) -> list[list[Path]]:
     """The folders of the runs of both sides; raises UsageError unless each has one."""
-    if not request.a or not request.b:
+    if not a_runs or not b_runs:
         raise UsageError("two sides are needed: A B, or --a RUN... --b RUN...")
-    return [[against.run_folder(run, Path(request.results)) for run in s] for s in (request.a, request.b)]
+    return [[against.run_folder(run, results) for run in side] for side in (a_runs, b_runs)]
 
 
-def reproduce(request: Reproduce) -> Reproduced:
-    """Measure the case of a case file again; raises UsageError for one that cannot be measured here,
-    LabError where nothing was measured.
+def reproduce(file: Path, board: str, results: Path) -> tuple[Path, Judgement, int]:
+    """Measure the case of a case file on a board in the same way, into `results`, and compare: the run's
+    folder, its judgement by the case file, and the status of both. Raises UsageError for a case that cannot
+    be measured here, LabError where nothing was measured.
     """
-    results = Path(request.results)
-    folder = run_folder(request.file, results)
+    folder = run_folder(str(file), results)
     wanted = next(spool.results_in(folder), None)
     if wanted is None:
-        raise UsageError(f"{request.file}: has no case")
-    made, measured = again.measure(results, wanted, WantedSession(board=request.board))
+        raise UsageError(f"{file}: has no case")
+    made, measured = again.measure(results, wanted, WantedSession(board=board))
     judgement = against.between([folder], [made])
-    status = measured or judgement.exit_status
-    return Reproduced(folder=str(made), judgement=judgement, status=status)
+    return made, judgement, measured or judgement.exit_status
 
 
-def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: Hear) -> Conclusion:
+def concluded(request: Check, folder: Path, what: against.WantedBaseline, tell: Tell) -> Conclusion:
     """Judge one run; raises UsageError for what there is not, LabError for the disk."""
     run = spool.read_run(folder)
     # A goal that cannot be understood is said before anything is judged.
     wanted = goals.of_run(run)
-    with sources.opened(request.source, Path(request.results), run.lab) as source:
+    with sources.opened(request.source, request.results, run.lab) as source:
         judgement = against.judged(folder, what, source, level(request.level))
         around = against.sides(folder, what, source, judgement)
     found = figures(spool.read_results(folder))
@@ -116,14 +139,14 @@ def concluded(request: Check, folder: Path, what: against.WantedBaseline, hear: 
         else goal.reached(None, "")
         for goal in wanted
     ]
-    judgement = _confirmed(request, folder, replace(judgement, goals=reached), around.good, hear)
+    judgement = _confirmed(request, folder, replace(judgement, goals=reached), around.good, tell)
     changed: Sequence[Difference] = ()
     told = ""
     if around.before and around.after:
         changed = differences.between(around.before, around.after)
         told = named((around.before, around.after), changed, "What else changed")
     if request.keep:
-        _keep(folder, judgement, told, hear)
+        _keep(folder, judgement, told, tell)
     return Conclusion(judgement, changed, told)
 
 
@@ -142,17 +165,17 @@ def named(sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _confirmed(request: Check, folder: Path, judgement: Judgement, good: Run | None, hear: Hear) -> Judgement:
+def _confirmed(request: Check, folder: Path, judgement: Judgement, good: Run | None, tell: Tell) -> Judgement:
     """The judgement with the A/B's word on its alarms; without an A/B they stay, with the reason."""
     if not request.confirm_s or not judgement.perhaps_worse:
         return judgement
     try:
-        return _again(request, folder, judgement, good, hear)
+        return _again(request, folder, judgement, good, tell)
     except EvmperfError as error:
         return replace(judgement, again=f"not checked again: {error}")
 
 
-def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None, hear: Hear) -> Judgement:
+def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None, tell: Tell) -> Judgement:
     if good is None:
         raise UsageError("no earlier good run is known")
     run = spool.read_run(folder)
@@ -162,19 +185,19 @@ def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None,
     there = folder.parent / wanted.id
     if (there / experiment.FILE).exists():
         wanted = experiment.Experiment.load(there)  # it was interrupted
-    hear(Remark(sentence=f"checking again against {sides.since}, into {there}"))
+    tell(f"checking again against {sides.since}, into {there}")
     comparison = experiments.in_turn(there, wanted, request.wait_s, lambda remark: None)
     report.write(there, comparison, ())
     return confirm.settled(judgement, comparison, sides.since, wanted.board)
 
 
-def _keep(folder: Path, judgement: Judgement, changed: str, hear: Hear) -> None:
+def _keep(folder: Path, judgement: Judgement, changed: str, tell: Tell) -> None:
     """Put verdicts where people look. A run that is still being measured is its session's."""
     if spool.read_run(folder).kind == GUIDE:
         return
     if spool.is_live(folder):
         text = f"{folder}: is still being measured; check it again after its end to keep the verdicts"
-        hear(Remark(sentence=text))
+        tell(text)
         return
     against.keep(folder, judgement)
     with contextlib.suppress(FileNotFoundError):
@@ -186,6 +209,6 @@ def _keep(folder: Path, judgement: Judgement, changed: str, hear: Hear) -> None:
     if decided or judgement.goals or not (folder / page.NAME).is_file():
         why.report(folder)
     if sources.has_store():
-        sources.keep([folder], lambda text: hear(Remark(sentence=text)))
+        sources.keep([folder], tell)
     if problem := send_if_named(folder):
-        hear(Remark(sentence=problem))
+        tell(problem)

@@ -10,7 +10,6 @@ from pathlib import Path
 from msgspec import structs
 
 from evmperf.benchmarks import catalogue, control
-from evmperf.commands.app.requests import Explained, Hear, Why
 from evmperf.guides.published import releases, sheets, source
 from evmperf.guides.reading import importer
 from evmperf.measure.runs.history import in_folder
@@ -79,50 +78,60 @@ class _Other:
         return "" if run is None else run.id if self.states else run.release
 
 
-def explain(request: Why, hear: Hear = lambda reply: None) -> Explained:
-    """Why the figures of a run are worse than those that it is held against, or what is known of one case.
+@dataclass(frozen=True)
+class Explained:
+    """What is known of the figures that were asked for; `against` in words, "" if there was nothing."""
+
+    run: str
+    board: str
+    answers: tuple[Answer, ...]
+    against: str
+    busy: str
+    """What else the board or the lab's host did meanwhile, which says more than any cause."""
+
+
+def explain(folder: Path, case: str = "", against: str = "") -> Explained:
+    """Why the figures of a run, or those of the cases whose name holds `case`, are worse than those of the
+    run (its folder, or guide:FILE) `against`, or the published ones. What is known of a case that was asked
+    for is said anyway.
 
     Raises UsageError for a case that the run does not have, or a guide that has not this board.
     """
-    folder = Path(request.folder)
     run = in_folder(folder).run
-    if not any(_asked(request, result) for result in results_in(folder)):
+    results = [result for result in results_in(folder) if case in f"{result.benchmark} {result.case}"]
+    if not results:
         known = ", ".join(sorted({result.benchmark for result in results_in(folder)})) or "none"
-        raise UsageError(f"{run.id} has no case {request.case!r}; it has: {known}")
+        raise UsageError(f"{run.id} has no case {case!r}; it has: {known}")
     every = source.baselines(run)
-    if not (every or request.case or request.against):
-        return Explained(run=run.id, board=run.board, answers=(), busy=run.facts.busy)
+    if not (every or case or against):
+        return Explained(run.id, run.board, (), "", run.facts.busy)
     states = _states(results_in(folder))
     published = source.nearest(run, every)
     said = [m.description for m in releases.modules([run.board]) if _SAID_CLOCK.search(m.description)]
     history = {one.published.release: one.figures for one in every}
     other = _Other(published, history, module="".join(said))
-    if request.against:
-        guide = request.against.removeprefix(GUIDE_FILE)
-        named = guide != request.against
+    if against:
+        guide = against.removeprefix(GUIDE_FILE)
+        named = guide != against
         there = importer.stored(Path(guide), run.board) if named else in_folder(Path(guide))
         well = Baseline(run, there.run, figures(there.results()))
         loops = {run.id: _loop(results_in(folder)), there.run.id: _loop(there.results())}
         other = _Other(well, other.history, _states(there.results()), loops=loops)
     answers: list[Answer] = []
-    for result in (result for result in results_in(folder) if _asked(request, result)):
-        found = _answers(run, result, _state(states, result), other, asked=bool(request.case))
+    for result in results:
+        found = _answers(run, result, _state(states, result), other, asked=bool(case))
         answers += (
             boots.told(folder, result, list(found), run.facts.command_line)
             if result.driver == "boot"
             else found
         )
-    against = Path(request.against).name or (f"the published figures of {run.board}" if published else "")
-    return Explained(run.id, run.board, tuple(answers), against, run.facts.busy)
-
-
-def _asked(request: Why, result: Result) -> bool:
-    return request.case in f"{result.benchmark} {result.case}"
+    than = Path(against).name or (f"the published figures of {run.board}" if published else "")
+    return Explained(run.id, run.board, tuple(answers), than, run.facts.busy)
 
 
 def report(folder: Path) -> Path:
     """Write the report with the causes of its figures; returns its path. Raises UsageError or LabError."""
-    answers = explain(Why(folder=str(folder))).answers if any(results_in(folder)) else ()
+    answers = explain(folder).answers if any(results_in(folder)) else ()
     return page.write(folder, answers)
 
 

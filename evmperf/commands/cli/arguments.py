@@ -16,10 +16,9 @@ from evmperf.boards import board as boards
 from evmperf.lab.keeping.wanted import coordinator_address
 from evmperf.model.concealing import concealed
 from evmperf.model.errors import UsageError
-from evmperf.model.replies import Remark, Reply
 from evmperf.model.units import seconds
 
-_Request = TypeVar("_Request", bound=msgspec.Struct)
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 _Run = TypeVar("_Run", bound=Callable[[argparse.Namespace], int | None])
 
 
@@ -120,9 +119,9 @@ def add(commands: Any, module: str) -> None:
 _Format = argparse.RawDescriptionHelpFormatter
 
 
-def requested(kind: type[_Request], options: argparse.Namespace, **more: Any) -> _Request:
-    """The request whose fields are the options of the same names, and `more`."""
-    given = {name: getattr(options, name, None) for name in kind.__struct_fields__} | more
+def filled(kind: type[_Struct], options: argparse.Namespace, **more: object) -> _Struct:
+    """The structure whose fields are the options of the same names, and `more`."""
+    given = {field.name: getattr(options, field.name, None) for field in msgspec.structs.fields(kind)} | more
     texts = {n: str(v) if isinstance(v, Path) else v for n, v in given.items() if v is not None}
     return msgspec.convert(texts, kind)
 
@@ -160,16 +159,9 @@ def tell(sentence: str) -> None:
     print(f"evmperf: {sentence}", file=sys.stderr, flush=True)
 
 
-def say(reply: Reply) -> None:
-    """Tell a person the news of a request."""
-    if isinstance(reply, Remark):
-        tell(reply.sentence)
-
-
-def show(reply: Reply) -> None:
+def show(sentence: str) -> None:
     """The same where the news are the output."""
-    if isinstance(reply, Remark):
-        print(concealed(reply.sentence), flush=True)
+    print(concealed(sentence), flush=True)
 
 
 def share(text: str) -> float:

@@ -13,8 +13,7 @@ from evmperf.boards.console import record, review
 from evmperf.boards.console.review import Reviewed
 from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
 from evmperf.commands.app import judging, why
-from evmperf.commands.app.requests import Reproduce, Why
-from evmperf.commands.cli.arguments import JSON, RESULTS, RUN, argument, command, group, requested
+from evmperf.commands.cli.arguments import JSON, RESULTS, RUN, argument, command, group
 from evmperf.measure import supply
 from evmperf.measure.runs import casefile, spool
 from evmperf.measure.runs.history import run_folder
@@ -55,7 +54,7 @@ def _case(options: argparse.Namespace) -> None:
         raise LabError(f"{options.output}: cannot be written: {error.strerror}") from None
     print("\n".join(map(line, [f"{options.output} ({len(packed)} bytes) has:", *listed, ""])))
     folder = casefile.unpack(options.output)
-    (answer, *_) = why.explain(Why(folder=str(folder), case=options.case)).answers
+    (answer, *_) = why.explain(folder, options.case).answers
     (result, *_) = spool.read_results(folder)
     words = {"run": spool.read_run(folder), "result": result, "answer": answer}
     print(look.render("commands/cli/case.txt.j2", name=options.output.name, **words))
@@ -70,13 +69,13 @@ def _case(options: argparse.Namespace) -> None:
 )
 def _reproduce(options: argparse.Namespace) -> int:
     """Measure the case of a case file on a board in the same way, and compare."""
-    done = judging.reproduce(requested(Reproduce, options))
-    for verdict in done.judgement.verdicts:
+    folder, judgement, status = judging.reproduce(options.file, options.board, options.results)
+    for verdict in judgement.verdicts:
         both = (("there", verdict.baseline), ("here", verdict.value))
         sides = (f"{side} {'not known' if v is None else f'{rounded(v)} {verdict.unit}'}" for side, v in both)
         print(line(f"{verdict.key}: {verdict.outcome} ({', '.join(sides)})"))
-    print(line(f"measured into {done.folder}"))
-    return done.status
+    print(line(f"measured into {folder}"))
+    return status
 
 
 @command(

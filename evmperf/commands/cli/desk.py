@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from evmperf.commands.app import desk
-from evmperf.commands.app.requests import FindBoard, FoundBoard
-from evmperf.commands.cli.arguments import argument, command, requested, show, tell
+from evmperf.commands.app.desk import FindBoard, FoundBoard
+from evmperf.commands.cli.arguments import argument, command, filled, show, tell
 from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.lab.doctor import host
 from evmperf.lab.doctor.finding import Noted
@@ -118,7 +118,7 @@ def _wanted(found: FoundBoard) -> bool:
 
 
 def _find(options: argparse.Namespace) -> FoundBoard:
-    request = requested(FindBoard, options, folder=Path(options.results) / "desk")
+    request = filled(FindBoard, options, folder=Path(options.results) / "desk")
     try:
         return desk.find(request, show, _agrees)
     except PasswordWanted as error:

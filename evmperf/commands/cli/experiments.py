@@ -9,7 +9,7 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from evmperf.commands.app import experiments
-from evmperf.commands.app.requests import Bisect, MeasureSides
+from evmperf.commands.app.experiments import Bisect, MeasureSides
 from evmperf.commands.cli.arguments import (
     RESULTS,
     WAIT,
@@ -17,12 +17,12 @@ from evmperf.commands.cli.arguments import (
     command,
     count,
     duration,
-    requested,
-    say,
+    filled,
     share,
     tell,
 )
 from evmperf.commands.cli.terminal import note, own, width
+from evmperf.judge import ab
 from evmperf.judge.search import StepAnswer
 from evmperf.model.change import Comparison
 from evmperf.model.errors import EvmperfError
@@ -109,20 +109,19 @@ def _ab(options: argparse.Namespace) -> int:
             else:
                 note(line)
 
-        measured = experiments.ab(requested(MeasureSides, options), say, show)
-    comparison, changed = measured.comparison, measured.differences
+        folder, comparison, changed = experiments.ab(filled(MeasureSides, options), tell, show)
     if options.json:
         print(report.as_json(comparison, changed), end="")
     elif options.markdown:
         print(report.as_markdown(comparison, changed), end="")
     else:
         shown = report.text(comparison, changed, everything=options.all, width=width(140))
-        print(f"{shown}Report: {measured.folder}/ab.html")
+        print(f"{shown}Report: {folder}/ab.html")
     if comparison.open:
         more = "--budget" if "budget" in comparison.ended else "--rounds"
         open_now = f"{len(comparison.open)} not decided; to go on, with more {more}"
-        tell(f"{open_now}: evmperf ab --resume {measured.folder}")
-    return measured.status
+        tell(f"{open_now}: evmperf ab --resume {folder}")
+    return ab.exit_status(comparison)
 
 
 @command(
@@ -192,15 +191,15 @@ def _bisect(options: argparse.Namespace) -> int:
     """
     if options.step:
         return _step(*options.step)
-    bisection = experiments.bisect(requested(Bisect, options), say)
-    print("".join(f"{line}\n" for line in bisection.lines), end="")
-    return bisection.status
+    status, lines = experiments.bisect(filled(Bisect, options), tell)
+    print("".join(f"{line}\n" for line in lines), end="")
+    return status
 
 
 def _step(folder: str, version: str = "") -> int:
     """Tell `git bisect run` whether a version is like the good one."""
     try:
-        step, stuck = experiments.bisect_step(Path(folder), version, say)
+        step, stuck = experiments.bisect_step(Path(folder), version, tell)
     except EvmperfError as error:
         tell(str(error))
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # git takes 1 for "bad"

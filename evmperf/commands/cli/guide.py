@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from evmperf.commands.app import publishing
-from evmperf.commands.app.requests import WriteGuide
-from evmperf.commands.cli.arguments import argument, comma_separated, command, requested, tell
+from evmperf.commands.app.publishing import WriteGuide
+from evmperf.commands.cli.arguments import argument, comma_separated, command, filled, tell
 from evmperf.commands.cli.terminal import note
 from evmperf.guides.published import record
 from evmperf.guides.published import source as published
@@ -119,7 +119,7 @@ def _guide(options: argparse.Namespace) -> int:
         for folder in (options.html, options.pdf):
             if folder and folder.resolve() == options.output.parent.resolve():
                 raise UsageError(f"{folder}/ holds the guide's source: build in another folder")
-    text, head, plan = publishing.rendered(requested(WriteGuide, options))
+    text, head, plan = publishing.guide(filled(WriteGuide, options))
     if not options.output:
         sys.stdout.write(text)
     if built:

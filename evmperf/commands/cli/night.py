@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.boards import yamlfile
-from evmperf.commands.cli.arguments import IDENTITY, argument, command, group, requested, show
+from evmperf.commands.cli.arguments import IDENTITY, argument, command, group, show
 from evmperf.commands.gitlab import pipeline
 from evmperf.commands.gitlab.note import MergeRequest
 from evmperf.commands.night import night, plan
@@ -36,9 +36,11 @@ def _night(options: argparse.Namespace) -> int:
     place that the night holds. Waits for boards in use, tries again once on another board of the kind
     after a lab failure, and ends with verdicts, guide and one page. The same call resumes a killed night.
     """
-    ended = night.measure(requested(night.MeasureNight, options), show)
-    print("\n".join(ended.sentences))
-    return ended.status
+    status, sentences = night.measure(
+        options.plan, options.results, show, over=options.over, identity=options.identity, new=options.new
+    )
+    print("\n".join(sentences))
+    return status
 
 
 @command(

@@ -6,20 +6,16 @@ import json
 import sys
 import time
 
+import msgspec
+
+from evmperf.boards import board as boards
 from evmperf.commands.app import provisioning
-from evmperf.commands.app.requests import Portion, Provision, ReadImage
-from evmperf.commands.cli.arguments import (
-    BOARD,
-    BOARD_OPTION,
-    COORDINATOR,
-    JSON,
-    argument,
-    command,
-    group,
-    requested,
-)
+from evmperf.commands.cli.arguments import BOARD, BOARD_OPTION, COORDINATOR, JSON, argument, command, group
 from evmperf.commands.cli.terminal import own
-from evmperf.model.replies import Remark, Reply
+from evmperf.lab.provision import identity, ways
+from evmperf.lab.provision.cache import open_image
+from evmperf.lab.provision.ways import Host
+from evmperf.measure import boardfile
 
 group("image", "Images: what one holds, and putting one on a board (docs/provisioning.md).")
 
@@ -41,16 +37,22 @@ def _image(options: argparse.Namespace) -> None:
     root. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2), a URL, or, with --board, a
     release of the list that EVMPERF_RELEASES names.
     """
+    board = boards.load(boards.find(options.board)) if options.board else None
     with contextlib.closing(ProgressBar()) as bar:
-        read = provisioning.read(requested(ReadImage, options), bar.hear)
+        image = open_image(options.image, board, bar.progress)
+        if options.write:
+            done = ways.write(Host(), options.write, image, bar.progress)
+            bar.tell(f"{options.write}: {done['written'] >> 10} KiB written, all of it read back")
+    size = image.hashes.size
     if options.json:
-        print(json.dumps(read.facts, indent=1))
+        facts = image.facts() | {"content_bytes": size} | msgspec.structs.asdict(image.identity)
+        print(json.dumps(facts, indent=1))
     else:
-        print(f"{read.name}: {read.size >> 20} MiB, SHA-256 {read.sha256}")
-        for word, value in read.lines:
+        print(f"{image.name}: {size >> 20} MiB, SHA-256 {image.hashes.file}")
+        for word, value in identity.lines(image.identity):
             print(f"  {word:<17} {value}")
-    if read.fits:
-        print(f"fit for {read.fits}", file=sys.stderr)
+    if board:
+        print(f"fit for {board.name} ({board.file_name})", file=sys.stderr)
 
 
 @command(
@@ -67,9 +69,18 @@ def _provision(options: argparse.Namespace) -> None:
     written. `pytest --lg-env BOARD --image IMAGE` does the same before it measures.
     """
     with contextlib.closing(ProgressBar()) as bar:
-        done = provisioning.provision(requested(Provision, options), bar.hear)
+        done = provisioning.provision(
+            boardfile.named(options.board),
+            options.image,
+            options.coordinator,
+            force=options.force,
+            keep_on=options.keep_on,
+            tell=bar.tell,
+            progress=bar.progress,
+        )
     word = "was already running and is unchanged" if done.left_alone else "is installed and runs"
-    print(f"{done.image} {word}: {done.kernel}, {done.uboot}")
+    runs = done.runs
+    print(f"{done.image.name} {word}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")
 
 
 class ProgressBar:
@@ -79,13 +90,10 @@ class ProgressBar:
         self._shown = False
         self._last = 0.0
 
-    def hear(self, reply: Reply) -> None:
-        """Show the news of a request: a line that stays, or how much is done."""
-        if isinstance(reply, Portion):
-            self.progress(reply.what, reply.done, reply.whole)
-        elif isinstance(reply, Remark):
-            self.close()
-            print(reply.sentence, flush=True)
+    def tell(self, sentence: str) -> None:
+        """Show a line that stays."""
+        self.close()
+        print(sentence, flush=True)
 
     def progress(self, what: str, done: int, whole: int) -> None:
         """Show how much is done, ten times a second at most."""

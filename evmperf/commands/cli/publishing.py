@@ -3,23 +3,15 @@
 import argparse
 from pathlib import Path
 
-from evmperf.commands.app import publishing, sources
-from evmperf.commands.app.requests import WriteSite
-from evmperf.commands.cli.arguments import (
-    RESULTS,
-    RUNS,
-    SOURCE,
-    STORE,
-    argument,
-    command,
-    either,
-    requested,
-    say,
-    tell,
-)
+from evmperf.commands.app import sources
+from evmperf.commands.cli.arguments import RESULTS, RUNS, SOURCE, STORE, argument, command, either, tell
 from evmperf.measure.runs.history import among, run_folder
 from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
+from evmperf.publish import site as sites
+from evmperf.publish.influx import config as configs
+from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.push import RunPush, waiting
 from evmperf.publish.report import exports
 
 _FORMATS = ("parquet", "csv", *exports.FORMATS)
@@ -47,7 +39,13 @@ def _site(options: argparse.Namespace) -> None:
     """
     if options.published:
         options.source = sources.PUBLISHED
-    print(publishing.site(requested(WriteSite, options), say).sentence)
+    with sources.opened(options.source, options.results) as source:
+        written = sites.write(options.output, source, reports=options.reports)
+    for problem in written.problems:
+        tell(problem)
+    boards = f"{counted(written.runs, 'run')} of {counted(written.boards, 'board')}"
+    pages = f"{counted(written.pages, 'page')}, the largest {written.largest / 1e6:.2f} MB"
+    print(f"{written.index}: {boards} on {pages}")
 
 
 @command("push", RUNS, RESULTS)
@@ -57,10 +55,14 @@ def _push(options: argparse.Namespace) -> None:
     there yet; a named run is sent as a whole.
     """
     runs = [run_folder(run, options.results) for run in options.run]
-    for sentence, problem in publishing.sent(options.results, runs):
-        print(sentence)
-        if problem:
-            tell(problem)
+    config = configs.required()
+    with Store(config) as store:
+        for folder in runs or waiting(options.results, config.key, begun=False):
+            pushed = RunPush.of(store, folder, again=bool(runs)).send()
+            more = "" if pushed.complete else "; it is still being measured"
+            print(f"{folder.name}: {counted(pushed.points, 'point')}{more}")
+            if pushed.problem:
+                tell(pushed.problem)
 
 
 @command(

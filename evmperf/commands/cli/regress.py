@@ -11,19 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evmperf.commands.app import judging
-from evmperf.commands.app.requests import Check, Compare
-from evmperf.commands.cli.arguments import (
-    JSON,
-    RESULTS,
-    SOURCE,
-    WAIT,
-    argument,
-    command,
-    duration,
-    requested,
-    say,
-    tell,
-)
+from evmperf.commands.cli.arguments import JSON, RESULTS, SOURCE, WAIT, argument, command, duration, tell
 from evmperf.commands.cli.terminal import width
 from evmperf.guides.published.declared import tables
 from evmperf.judge import accepted, against
@@ -116,17 +104,25 @@ def _check(options: argparse.Namespace) -> int:
         return ExitStatus.OK
     if len(options.run) > 1 and any((options.json, options.junit, options.markdown, options.openmetrics)):
         raise UsageError("a file of verdicts is for one run: check one at a time")
-    times = {"confirm_s": options.confirm, "wait_s": options.wait}
-    request = requested(Check, options, runs=options.run, keep=not options.dry_run, **times)
-    checked = judging.check(request, say, functools.partial(_write, options))
-    for problem in checked.failed:
+    how = judging.Check(
+        against=options.against,
+        results=options.results,
+        source=options.source,
+        level=options.level,
+        confirm_s=options.confirm,
+        board=options.board,
+        wait_s=options.wait,
+        keep=not options.dry_run,
+    )
+    status, failed = judging.check(options.run, how, tell, functools.partial(_write, options))
+    for problem in failed:
         tell(problem)
-    return checked.status
+    return status
 
 
-def _sides(options: argparse.Namespace) -> Compare:
+def _sides(options: argparse.Namespace) -> tuple[list[str], list[str], Path]:
     a, b = [options.a, *options.side_a], [options.b, *options.side_b]
-    return requested(Compare, options, a=[*filter(None, a)], b=[*filter(None, b)])
+    return [*filter(None, a)], [*filter(None, b)], options.results
 
 
 @command(
@@ -140,7 +136,7 @@ def _sides(options: argparse.Namespace) -> Compare:
 )
 def _compare(options: argparse.Namespace) -> int:
     """Judge run B by run A."""
-    conclusion = judging.compare(_sides(options))
+    conclusion = judging.compare(*_sides(options), options.level)
     _write(options, conclusion)
     return conclusion.judgement.exit_status
 
@@ -177,7 +173,7 @@ def _explain(options: argparse.Namespace) -> None:
     mitigations, tools, media; likely causes come first. With several runs per side, it lists only
     differences that all runs of a side share. The exit status is 0 whether anything differs or not.
     """
-    listed = differences.between(*judging.sides(_sides(options)))
+    listed = differences.between(*judging.sides(*_sides(options)))
     if options.json:
         print(json.dumps([dataclasses.asdict(entry) for entry in listed], indent=1))
     else:

@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 
 from evmperf.commands.app import again, why
-from evmperf.commands.app.requests import Why
 from evmperf.commands.cli.arguments import RESULTS, RUN, argument, command
 from evmperf.commands.cli.terminal import width
 from evmperf.measure.runs.history import run_folder
@@ -41,7 +40,7 @@ def _why(options: argparse.Namespace) -> None:
     if options.profile:
         _profile(options, folder, Path(against) if against else None)
         return
-    explained = why.explain(Why(folder=str(folder), case=options.case, against=against))
+    explained = why.explain(folder, options.case, against)
     print(look.render("commands/cli/why.txt.j2", explained=explained), end="")
 
 

@@ -1,13 +1,12 @@
 """A night: boards measured by a plan, and judged at its end."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from evmperf.commands.app.requests import Hear, Request
 from evmperf.commands.lava.selection import JobKind, select
 from evmperf.commands.night import closing, plan
 from evmperf.commands.night.conductor import NightConductor
@@ -19,41 +18,21 @@ from evmperf.measure import boardfile
 from evmperf.measure.signals import listening
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.model.replies import Remark, Reply
 
 
-class MeasureNight(Request, frozen=True):
-    """Measure the boards of a plan, over `labgrid` or `lava`, below `results` ("" for the plan's); a night
-    of this plan that was interrupted goes on, unless a `new` one is wanted.
+def measure(
+    file: Path, results: Path | None, say: Callable[[str], None], *, over: str, identity: str, new: bool
+) -> tuple[ExitStatus, Sequence[str]]:
+    """Measure the boards of a plan, over `labgrid` or `lava`, below `results` (None: the plan's); a night of
+    this plan that was interrupted goes on, unless a `new` one is wanted. A signal interrupts it. Returns how
+    it ended, and sentences on it. Raises UsageError for a wrong plan, LabError for the disk.
     """
-
-    plan: str
-    results: str = ""
-    new: bool = False
-    over: str = "labgrid"
-    identity: str = ""
-
-
-class NightEnded(Reply, frozen=True):
-    """How a night ended: its status, and sentences on it."""
-
-    status: ExitStatus
-    sentences: tuple[str, ...]
-
-
-def measure(request: MeasureNight, hear: Hear) -> NightEnded:
-    """Measure a night; a signal interrupts it. Raises UsageError for a wrong plan, LabError for the disk."""
-
-    def say(sentence: str) -> None:
-        hear(Remark(sentence=sentence))
-
-    file = Path(request.plan)
     night_plan = plan.read(file)
-    if request.over == "lava":
+    if over == "lava":
         night_plan = _for_lava(night_plan, say)
-    results = Path(request.results or night_plan.results).absolute()
-    plan_text = f"over {request.over}\n{file.read_text()}"
-    journal = open_night(results, night_plan.name, plan_text, fresh=request.new)
+    results = Path(results or night_plan.results).absolute()
+    plan_text = f"over {over}\n{file.read_text()}"
+    journal = open_night(results, night_plan.name, plan_text, fresh=new)
     begun = next((e for e in read(journal.folder) if e["event"] == "begun"), None)
     began = begun["at"] if begun else time.time()
     until = begun["until"] if begun else plan.end_of(night_plan, began)
@@ -63,9 +42,9 @@ def measure(request: MeasureNight, hear: Hear) -> NightEnded:
         journal.note("begun", plan=plan_text, until=until)
     say(f"status: {journal.folder / 'status.html'}")
 
-    kind = LavaNight if request.over == "lava" else NightConductor
+    kind = LavaNight if over == "lava" else NightConductor
     night = kind(night_plan, results, journal, until, lambda line: None)
-    night.identity = request.identity
+    night.identity = identity
     status = StatusPage(night, began)
 
     def tell(line: str) -> None:
@@ -85,7 +64,7 @@ def measure(request: MeasureNight, hear: Hear) -> NightEnded:
             night.measure()
         if cut:
             sentence = f"interrupted: `evmperf night {file}` resumes it"
-            return NightEnded(status=ExitStatus.INTERRUPTED, sentences=(sentence,))
+            return ExitStatus.INTERRUPTED, [sentence]
         ended = closing.close(night, began)
         sentence = closing.sentence(ended)
         journal.note("ended", status=ended.status, sentence=sentence)
@@ -94,7 +73,7 @@ def measure(request: MeasureNight, hear: Hear) -> NightEnded:
         journal.close()
     failed = (f"{what}: {reason}" for what, reason in ended.failed)
     last = f"{sentence} {journal.folder / 'night.html'}"
-    return NightEnded(status=ended.status, sentences=(*failed, last))
+    return ended.status, [*failed, last]
 
 
 def _for_lava(given: NightPlan, tell: Callable[[str], None]) -> NightPlan:
