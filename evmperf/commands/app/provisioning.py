@@ -9,7 +9,6 @@ from evmperf.lab.doctor import target as targets
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import wanted
 from evmperf.lab.provision.installation import Installation, Installed
-from evmperf.lab.provision.writer import Progress
 from evmperf.measure.signals import listening
 from evmperf.model.errors import EvmperfError
 
@@ -22,7 +21,7 @@ def provision(
     force: bool,
     keep_on: bool,
     tell: Callable[[str], None],
-    progress: Progress,
+    progress: Callable[[str, int, int], None],
 ) -> Installed:
     """Put an image on a board unless it runs it (with `force` even then), and verify that it runs; the board
     is off afterwards unless it is to stay on. Raises EvmperfError, with the board off again.

@@ -1,12 +1,12 @@
 """How an image gets onto a board's boot medium: by a card switch or the lab's own command.
 
-A card may be on another host of the lab, which has Python but not evmperf. The source of `writer` is sent
-over Labgrid's connection to its exporter, then the image: a chunk of zeros takes five bytes. Labgrid's
-AgentWrapper would carry it as base64 in JSON, a third more bytes, and without progress while a call runs.
+A card may be on another host of the lab, which has Python but not evmperf. The file of `writer` is copied
+over Labgrid's connection to its exporter and run there, then comes the image: a chunk of zeros takes five
+bytes. Labgrid's AgentWrapper would carry it as base64 in JSON, a third more bytes, and without progress while
+a call runs.
 """
 
 import contextlib
-import inspect
 import json
 import shlex
 import subprocess
@@ -23,9 +23,10 @@ from evmperf.model.errors import EvmperfError, LabError, UsageError
 
 _COMMAND_S = 3600.0
 _START = (
-    "import sys;t=sys.stdin.buffer.read({length}).decode();s={{'__name__':'writer'}};"
-    "exec(compile(t,'writer','exec'),s);sys.exit(s['serve'](sys.stdin.buffer,sys.stdout.buffer))"
+    "file=$(mktemp) && dd bs=1 count={length} of=$file 2>/dev/null && python3 -u $file; "
+    "status=$?; rm -f $file; exit $status"
 )
+"""Bytes one by one: what comes behind the file is the program's to read."""
 _KINDS: dict[str, type[EvmperfError]] = {"usage": UsageError}
 
 
@@ -45,10 +46,9 @@ class Host(NamedTuple):
             raise _KINDS.get(error.kind, LabError)(str(error)) from None
 
     def _order(self, order: dict[str, Any], source: Source, progress: Progress) -> dict[str, Any]:
-        text = inspect.getsource(writer).encode()
-        # ssh gives its words to a shell.
-        start = shlex.quote(_START.format(length=len(text)))
-        command = [*self.prefix, "python3", "-u", "-c", start]
+        program = Path(writer.__file__).read_bytes()
+        # ssh gives its words to a shell, whichever that is.
+        command = [*self.prefix, f"sh -c {shlex.quote(_START.format(length=len(program)))}"]
         try:
             process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -60,7 +60,7 @@ class Host(NamedTuple):
         assert process.stderr
         try:
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(text + json.dumps(order).encode() + b"\n")
+                process.stdin.write(program + json.dumps(order).encode() + b"\n")
                 process.stdin.flush()
             for line in process.stdout:
                 answer = json.loads(line)

@@ -21,6 +21,7 @@ import mmap
 import os
 import stat
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -394,3 +395,7 @@ def _exactly(file: BinaryIO, into: Any) -> Any:
             raise MediumError("the connection to this host was cut while the image was sent")
         done += got
     return into
+
+
+if __name__ == "__main__":
+    sys.exit(serve(sys.stdin.buffer, sys.stdout.buffer))
