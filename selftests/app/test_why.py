@@ -120,7 +120,7 @@ SPENT = {"cpu.policy0.time_in_state.500000": 50, "cpu.policy0.time_in_state.2000
 def test_a_cause_that_was_read_is_named_first(asked, shown, more, rules, size):
     answers = asked(State(shown={**HEALTHY, **shown}, **more))
     assert causes(answers) == rules
-    assert answers[0].causes[0].size == (size and pytest.approx(size))
+    assert answers[0].causes[0].size == pytest.approx(size or 0.0)
     # A command is given where there is one that takes the cause away.
     assert bool(answers[0].causes[0].proof) == (rules[0] in ("limited", "governor", "mode"))
 
@@ -128,7 +128,7 @@ def test_a_cause_that_was_read_is_named_first(asked, shown, more, rules, size):
 def test_a_mode_below_tis_has_the_price_of_its_data_sheet(asked):
     slow = {"mmc.ios.timing_spec": "1 (mmc high-speed)", "mmc.ios.clock": "50000000 Hz"}
     answers = asked(State(shown=HEALTHY | slow), read=25.0, board="am62axx_sk-fs")
-    (said,) = (cause.evidence for cause in answers[0].causes if cause.rule == "mode")
+    (said,) = (cause.reason for cause in answers[0].causes if cause.rule == "mode")
     rates = re.search(
         r"bare metal on the same board, TI: (.*) MiB/s at eMMC high-speed, (.*) MiB/s at HS200", said
     )
@@ -301,7 +301,7 @@ def test_the_slowest_boot_of_a_series_is_explained(tmp_path):
     (folder / "console.log").write_bytes(HEADER + b"".join(lines))
     (answer,) = (a for a in why.explain(folder, "boot_time").answers if a.metric == "boot_time")
     slowest, quiet, *_ = answer.causes
-    assert "cycle 3 took 19.7 s" in slowest.evidence
-    assert "running for /dev/mmcblk1p3" in slowest.evidence
+    assert "cycle 3 took 19.7 s" in slowest.reason
+    assert "running for /dev/mmcblk1p3" in slowest.reason
     assert quiet.rule == "quiet"
-    assert "of the serial line" in quiet.evidence
+    assert "of the serial line" in quiet.reason

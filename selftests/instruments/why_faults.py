@@ -399,7 +399,7 @@ def main(words: Sequence[str] | None = None) -> None:
             right += found.is_right and found.fault is not None
             name = found.fault.name if found.fault else "none (a healthy board)"
             causes = [c for answer in found.answers for c in (*answer.causes, *answer.read)][:4]
-            said = "; ".join(cause.evidence for cause in causes) or "no cause"
+            said = "; ".join(cause.reason for cause in causes) or "no cause"
             print("right" if found.is_right else "WRONG", f"{name}: {said}", sep="  ", flush=True)
     print(f"{right} of {len(chosen)} causes are named first")
 

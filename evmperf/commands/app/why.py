@@ -15,7 +15,7 @@ from evmperf.guides.reading import importer
 from evmperf.measure.runs.history import in_folder
 from evmperf.measure.runs.spool import results_in
 from evmperf.measure.state import buses, causes, contrast, machine, rules
-from evmperf.measure.state.answers import Answer, Cause, weigh
+from evmperf.measure.state.answers import Answer, weigh
 from evmperf.measure.state.finding import Finding
 from evmperf.model import comparable
 from evmperf.model.errors import UsageError
@@ -200,7 +200,7 @@ def _causes(
     state: State | None,
     held: _Other,
     sides: tuple[Figure | None, Figure | None] = (None, None),
-) -> list[Cause]:
+) -> list[Finding]:
     """What was read and is able to explain a difference. What holds in the other run as well, as much,
     explains nothing.
     """

@@ -3,29 +3,12 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import msgspec
 
 from evmperf.measure.state.finding import Finding
 from evmperf.model.stats import percent, rounded
-
-
-class Cause(msgspec.Struct, frozen=True):
-    """What may explain a figure: the evidence that was read, how many times worse it makes the figure at most
-    (None: not known), and the command that takes it away, "" where there is none. `part` is what of the
-    difference that is, by logarithms, None where it may be all.
-    """
-
-    rule: str
-    evidence: str
-    proof: str = ""
-    size: float | None = None
-    part: float | None = None
-
-    def __str__(self) -> str:
-        size = f" (up to {self.size:.2f} times)" if self.size else ""
-        return f"{self.evidence}{size}" + ("" if self.part is None else ": explains a part of it")
-
 
 _SYMPTOMS = frozenset(("bus", "processor", "device", "loss", "queue.nr_requests", "machine"))
 """What a cause leads to as well: they come after it."""
@@ -37,14 +20,14 @@ _WHOLE = 0.8
 """Part of a difference from which on a cause may be all of it: bounds are estimates."""
 
 
-def weigh(findings: Iterable[Finding], times: float, metric: str, names: Mapping[str, str]) -> list[Cause]:
+def weigh(findings: Iterable[Finding], times: float, metric: str, names: Mapping[str, str]) -> list[Finding]:
     """The causes that can carry a difference of so many `times` (1: not known) in a metric.
 
     What may be all of it comes before what is a part of it, the whole machine before a device, and symptoms
     last; what is too small for a tenth of it or concerns other metrics is left out. `names` are the fields
     of commands.
     """
-    order: list[tuple[tuple[bool, bool, bool, float], Cause]] = []
+    order: list[tuple[tuple[bool, bool, bool, float], Finding]] = []
     for one in findings:
         if one.metrics and metric and not re.fullmatch(one.metrics, metric):
             continue
@@ -52,13 +35,7 @@ def weigh(findings: Iterable[Finding], times: float, metric: str, names: Mapping
         if part < _LEAST_PART:
             continue
         partial = part < _WHOLE
-        cause = Cause(
-            one.rule,
-            one.reason,
-            one.proof.format_map(names),
-            one.size or None,
-            round(part, 3) if partial else None,
-        )
+        cause = replace(one, proof=one.proof.format_map(names), part=round(part, 3) if partial else None)
         order.append(((one.rule in _SYMPTOMS, partial, not one.whole, -one.size), cause))
     # A machine that is slower as a whole is no device's doing.
     if any(cause.rule in _MACHINE and cause.part is None for _, cause in order):
@@ -88,8 +65,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     looked: bool
     known: str = ""
     notes: tuple[str, ...] = ()
-    causes: tuple[Cause, ...]
-    read: tuple[Cause, ...] = ()
+    causes: tuple[Finding, ...]
+    read: tuple[Finding, ...] = ()
     """Of a figure that is not worse: what would be causes, and did no harm."""
     is_worse: bool = True
     """Whether the figure is worse than the other one, as far as that is known."""

@@ -11,7 +11,8 @@ class Finding:
     """What a rule says; `refuses` where the figures cannot be vouched for. `size` is how many times
     worse a figure may be by it at most, 0 where that is not known. `metrics` is a pattern of those that it
     concerns, "" for all; `whole` says that it is about the whole machine; `proof` is the command that takes
-    it away, with {benchmark} and {run}, "" where there is none.
+    it away, with {benchmark} and {run}, "" where there is none. `part` is what of a figure's difference it
+    explains, by logarithms, None where it may be all.
     """
 
     rule: str
@@ -21,6 +22,11 @@ class Finding:
     metrics: str = ""
     whole: bool = False
     proof: str = ""
+    part: float | None = None
+
+    def __str__(self) -> str:
+        size = f" (up to {self.size:.2f} times)" if self.size else ""
+        return f"{self.reason}{size}" + ("" if self.part is None else ": explains a part of it")
 
 
 def cpus(listed: Value | None) -> int:

@@ -13,7 +13,8 @@ from evmperf.boards.console.marks import Phase
 from evmperf.boards.console.record import ConsoleRecord
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.spool import CONSOLE_LOG
-from evmperf.measure.state.answers import Answer, Cause
+from evmperf.measure.state.answers import Answer
+from evmperf.measure.state.finding import Finding
 from evmperf.model.errors import LabError, RefusedOutput
 from evmperf.model.records import BootMark, BootRecord
 from evmperf.model.results import Result
@@ -51,7 +52,9 @@ def told(folder: Path, result: Result, answers: list[Answer], command_line: str 
         if median and spans and spans[0][0] is Phase.STARTING_KERNEL:
             spans[0] = (next((p for p in _STARTS if p in median[2]), spans[0][0]), spans[0][1])
         parts = grown.longest(*spans[0]) if grown and spans else []
-        causes = (Cause("boot", str(part), _proof(part)) for part in parts if part.seconds >= _LEAST_S)
+        causes = (
+            Finding("boot", str(part), proof=_proof(part)) for part in parts if part.seconds >= _LEAST_S
+        )
         notes = grown.notes if grown and whole else ()
         first = slowest if whole else ()
         yield msgspec.structs.replace(
@@ -92,7 +95,7 @@ def _cycles(folder: Path, result: Result) -> list[_Cycle]:
     return sorted(found, key=lambda cycle: cycle[:2])
 
 
-def _slowest(folder: Path, cycles: list[_Cycle], usual: tree.Tree) -> Iterator[Cause]:
+def _slowest(folder: Path, cycles: list[_Cycle], usual: tree.Tree) -> Iterator[Finding]:
     """Why the slowest boot of a series took longer than the one in the middle."""
     mean = sum(seconds for seconds, _, _ in cycles) / len(cycles)
     seconds, number, _ = cycles[-1]
@@ -109,10 +112,10 @@ def _slowest(folder: Path, cycles: list[_Cycle], usual: tree.Tree) -> Iterator[C
     others = [
         f"{note} in cycle {number}" for note in (grown.notes[:1] if grown else ()) if note not in usual.notes
     ]
-    yield Cause("slowest boot", "; ".join([evidence, *others]))
+    yield Finding("slowest boot", "; ".join([evidence, *others]))
 
 
-def _spoken(folder: Path, cycle: _Cycle | None, command_line: str) -> Iterator[Cause]:
+def _spoken(folder: Path, cycle: _Cycle | None, command_line: str) -> Iterator[Finding]:
     """What the kernel's messages take of a serial line, where nothing keeps them from it."""
     speed = _CONSOLE.search(command_line)
     records = _records(folder, cycle) if cycle and speed and not _QUIET.search(command_line) else []
@@ -122,11 +125,11 @@ def _spoken(folder: Path, cycle: _Cycle | None, command_line: str) -> Iterator[C
     said = b"".join(r.data for r in records if r.kind == "<" and starts[0] <= r.mono_ns)
     size = sum(len(line) for line in said.split(b"\n") if _STAMP.match(line))
     seconds = size * _BITS / int(speed[1])
-    yield Cause(
+    yield Finding(
         "quiet",
         f"the kernel's arguments have no `quiet`: its messages take {seconds:.1f} s of the serial line "
         f"({size / 1000:.1f} kB at {speed[1]} baud)",
-        "evmperf ab BOARD.yaml -k boot_time --b args:quiet",
+        proof="evmperf ab BOARD.yaml -k boot_time --b args:quiet",
     )
 
 
