@@ -31,20 +31,20 @@ class Profiled:
     symbols: tuple[tuple[str, float, float | None], ...]
 
 
-def measure(results: Path, wanted: Result, session: WantedSession) -> tuple[Path, int]:
+def measure(results: Path, result: Result, session: WantedSession) -> tuple[Path, int]:
     """Measure one case as it was measured; the new run's folder, and the session's exit status. Raises
     UsageError for a case that cannot be measured here, LabError where nothing was measured.
     """
-    known = catalogue.benchmarks()
-    near = [benchmark for name, benchmark in known.items() if wanted.benchmark in name]  # as -k has it
-    selected = {b.name: [case.label for case in b.cases(wanted.profile)] for b in near}
-    if wanted.case not in selected.get(wanted.benchmark, ()):
-        raise UsageError(f"{wanted.benchmark} has no case {wanted.case!r} here")
-    mine = f"{wanted.benchmark}/{wanted.case}"
+    benchmarks = catalogue.benchmarks()
+    near = [benchmark for name, benchmark in benchmarks.items() if result.benchmark in name]  # as -k has it
+    selected = {b.name: [case.label for case in b.cases(result.profile)] for b in near}
+    if result.case not in selected.get(result.benchmark, ()):
+        raise UsageError(f"{result.benchmark} has no case {result.case!r} here")
+    mine = f"{result.benchmark}/{result.case}"
     leave_out = {f"{name}/{case}" for name, cases in selected.items() for case in cases} - {mine}
     results.mkdir(parents=True, exist_ok=True)
     asked = structs.replace(
-        session, select=wanted.benchmark, profile=wanted.profile, leave_out=tuple(sorted(leave_out))
+        session, select=result.benchmark, profile=result.profile, leave_out=tuple(sorted(leave_out))
     )
     done = Sessions(results).measure(asked)
     if not done.run:
@@ -56,29 +56,29 @@ def profile(folder: Path, case: str, board: str, against: Path | None, results: 
     """Measure the first case of a run whose name has `case` again, with the run's variation and perf on the
     board, and compare with the profile of a good run. Raises UsageError, LabError where perf did not record.
     """
-    wanted = next((r for r in spool.results_in(folder) if case in f"{r.benchmark} {r.case}"), None)
-    if not case or wanted is None:
+    result = next((r for r in spool.results_in(folder) if case in f"{r.benchmark} {r.case}"), None)
+    if not case or result is None:
         raise UsageError(f"{folder.name} has no case {case!r}: name the one to profile as BENCHMARK CASE")
-    there = _recorded(against, wanted) if against else None
+    recorded_then = _recorded(against, result) if against else None
     vary = tuple(spool.read_run(folder).facts.variation)
-    made, _ = measure(results, wanted, WantedSession(board=board, perf=True, run_kind="profile", vary=vary))
-    found = _recorded(made, wanted)
-    if found is None:
+    made, _ = measure(results, result, WantedSession(board=board, perf=True, run_kind="profile", vary=vary))
+    recorded = _recorded(made, result)
+    if recorded is None:
         flaws = [f.message for r in spool.results_in(made) for f in r.failures]
         raise LabError(f"perf recorded nothing: {flaws[0] if flaws else f'see {made}'}")
-    folded, here = found
-    good = there[1] if there else None
+    folded, here = recorded
+    good = recorded_then[1] if recorded_then else None
     names = [name for name, _ in here.symbols.most_common(_SYMBOLS)]
     symbols = tuple((name, here.share(name), good.share(name) if good else None) for name in names)
-    return Profiled(made, f"{wanted.benchmark} {wanted.case}", folded, here, good, symbols)
+    return Profiled(made, f"{result.benchmark} {result.case}", folded, here, good, symbols)
 
 
-def _recorded(folder: Path, wanted: Result) -> tuple[Path, perf.PerfProfile] | None:
+def _recorded(folder: Path, same: Result) -> tuple[Path, perf.PerfProfile] | None:
     """The profile of a case in a run: of its tools together, in one file of stacks; None without one."""
     raw = [
         folder / name
         for result in spool.results_in(folder)
-        if (result.benchmark, result.case) == (wanted.benchmark, wanted.case)
+        if (result.benchmark, result.case) == (same.benchmark, same.case)
         for name in dict.fromkeys(result.raw)
     ]
     stacks = [file.read_text() for file in raw if file.name.endswith(perf.FOLDED)]

@@ -126,46 +126,46 @@ def find(request: FindBoard, tell: Tell, agree: Callable[[str], bool] = lambda p
     would help) or has no free space, LabError for a way that is broken.
     """
     drivers = {*boardfile.SAFE, *CABLED, *boardfile.STORAGE}
-    known = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
-    theirs = catalogue.ti_programs(known)
-    question = identity.question({*theirs, *(tool for benchmark in known for tool in _needs(benchmark))})
+    benchmarks = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
+    theirs = catalogue.ti_programs(benchmarks)
+    question = identity.question({*theirs, *(tool for benchmark in benchmarks for tool in _needs(benchmark))})
     network = _address(request) if request.address else None
     way = network if network and not request.ports else _voice(request, tell)
-    found = identity.answer(*identity.ask(way, question, request.password, request.user))
+    board = identity.answer(*identity.ask(way, question, request.password, request.user))
     if network and not identity.checks_key(network):
         tell(f"The host key of {network.host} is not checked: known_hosts has none for it.")
     if network and network is not way:
         identity.ask(network, "true")  # a console is there, and SSH carries files
-    if found.user != "0":
-        name = found.login or "the user there"
-        why = f" ({found.sudo})" if found.sudo else ""
+    if board.user != "0":
+        name = board.login or "the user there"
+        why = f" ({board.sudo})" if board.sudo else ""
         raise UsageError(
             f"{name} is not root and gets no sudo without a password{why}, so no benchmark can run: add the "
             f"line `{name} ALL=(ALL) NOPASSWD: ALL` with visudo on the board, or log in as root"
         )
     if request.install:
-        found = _installed(request, way, question, found, tell=tell, agree=agree)
+        board = _installed(request, way, question, board, tell=tell, agree=agree)
     power = request.power
     if power == "hand" and isinstance(way, SshAddress):
         power = "none"
         tell("--power hand needs the board's console: over SSH no boot is timed.")
-    like = boardfile.fitting(found)
+    like = boardfile.fitting(board)
     sections: dict[str, Mapping[str, str]] = {}
     if request.tester.partition(":")[0] == "local" and not like:
-        ends = boardfile.cable(found.links, far=network is not None)
+        ends = boardfile.cable(board.links, far=network is not None)
         sections |= {"eth": ends} if ends else {}
     if request.make_scratch:
         sections |= _scratch(way, request.password, tell, agree)
     measured = {*boardfile.SAFE, *sections, *(CABLED if request.tester else ())}
     absent = {
         benchmark.name: f"not on the board: {', '.join(missing)}"
-        for benchmark in known
-        if benchmark.driver in measured and (missing := sorted(_needs(benchmark) - found.tools))
+        for benchmark in benchmarks
+        if benchmark.driver in measured and (missing := sorted(_needs(benchmark) - board.tools))
     }
     absent = {**boardfile.TWICE, **absent}
     file = boardfile.write(
         Path(request.folder),
-        found,
+        board,
         way,
         absent,
         beside=network if network is not way else None,
@@ -178,15 +178,15 @@ def find(request: FindBoard, tell: Tell, agree: Callable[[str], bool] = lambda p
     where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
     about = FoundBoard(
         where=where,
-        model=found.model or "a board without a name",
-        os=f"{found.os}, Linux {found.kernel}",
+        model=board.model or "a board without a name",
+        os=f"{board.os}, Linux {board.kernel}",
         like=like.name if like else "",
         file=str(file),
         state=(
             *identity.state(way, request.password, request.user).words(),
-            *_as_ti(boards.load(like).name if like else "", theirs, found, modes_printed),
+            *_as_ti(boards.load(like).name if like else "", theirs, board, modes_printed),
         ),
-        steps=_steps(boards.load(file), sorted(set().union(*map(_needs, known)) - found.tools)),
+        steps=_steps(boards.load(file), sorted(set().union(*map(_needs, benchmarks)) - board.tools)),
     )
     return _with_benchmarks(about)
 
@@ -202,15 +202,15 @@ def _steps(board: Board, missing: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _as_ti(
-    board: str, theirs: Mapping[str, Sequence[str]], found: BoardIdentity, printed: str
+    board: str, theirs: Mapping[str, Sequence[str]], about: BoardIdentity, printed: str
 ) -> Iterator[tuple[str, bool]]:
     """Which tables TI's own programs measure, and modes below TI's expectation, as parts of a state; of a
     `board` without a name, that is none of TI's, only the first.
     """
-    there = {program: names for program, names in theirs.items() if program in found.tools}
-    for program, names in there.items():
+    programs = {program: names for program, names in theirs.items() if program in about.tools}
+    for program, names in programs.items():
         yield f"{len(names)} tables measured as TI does, by {program}", False
-    if not there and board:
+    if not programs and board:
         yield "without TI's own programs: file systems and audio do not compare with its figures", False
     for driver, mode in modes.told(board, printed):
         yield f"{driver}: {mode}", True
@@ -220,7 +220,7 @@ def _installed(
     request: FindBoard,
     way: Voice | SshAddress,
     question: str,
-    found: BoardIdentity,
+    board: BoardIdentity,
     *,
     tell: Tell,
     agree: Callable[[str], bool],
@@ -229,7 +229,7 @@ def _installed(
 
     Raises UsageError where there is no apt-get, or it does not find them.
     """
-    packages = sorted({package for tool, package in boardfile.PACKAGES.items() if tool not in found.tools})
+    packages = sorted({package for tool, package in boardfile.PACKAGES.items() if tool not in board.tools})
     install = f"LC_ALL=C apt-get install --no-install-recommends {{}} {' '.join(packages)} 2>&1"
 
     def ask(command: str, within_s: float) -> str:
@@ -245,7 +245,7 @@ def _installed(
         )
     if not agree(f"apt-get on the board: {' '.join(packages)}. {plain(' '.join(sizes)[:300])}"):
         tell("No package was installed.")
-        return found
+        return board
     ask(f"DEBIAN_FRONTEND=noninteractive {install.format('--yes')} >/dev/null", _INSTALL_S)
     return identity.answer(*identity.ask(way, question, request.password, request.user))
 
@@ -299,10 +299,12 @@ def measure(file: str, results: str, select: str = "") -> tuple[int, Path | None
     without one.
     """
     with tempfile.TemporaryDirectory() as folder:
-        said = Path(folder, "answer.json")
-        wanted = WantedSession(board=file, results=results, select=select, profile="quick", answer=str(said))
-        status = attend(subprocess.Popen([*wanted.command(), *_QUIET]))
-        reply = answer(said, status)
+        reply_file = Path(folder, "answer.json")
+        session = WantedSession(
+            board=file, results=results, select=select, profile="quick", answer=str(reply_file)
+        )
+        status = attend(subprocess.Popen([*session.command(), *_QUIET]))
+        reply = answer(reply_file, status)
     run = Path(results) / reply.run if isinstance(reply, SessionEnded) and reply.run else None
     return status, run if run and run.is_dir() else None
 
@@ -331,13 +333,13 @@ def _address(request: FindBoard) -> SshAddress:
 
 def _voice(request: FindBoard, tell: Tell) -> Voice:
     """The console: the port on which a board talks; raises UsageError."""
-    there = [Port(str(Path(path).absolute())) for path in request.ports] or ports.usb_ports()
-    if not there:
+    candidates = [Port(str(Path(path).absolute())) for path in request.ports] or ports.usb_ports()
+    if not candidates:
         raise NoBoard(
             "no board found: this machine has no USB serial port; plug in the console's cable, or for a "
             "board on the network: evmperf desk root@ADDRESS"
         )
-    voices, troubles = ports.listen(there)
+    voices, troubles = ports.listen(candidates)
     for trouble in troubles:
         tell(trouble)
     for voice in voices:

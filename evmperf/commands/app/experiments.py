@@ -83,35 +83,35 @@ def ab(
     """
     if request.resume:
         folder = Path(request.resume)
-        wanted = Experiment.load(folder)
-        wanted.budget_s = request.budget or wanted.budget_s
-        wanted.blocks = request.rounds or wanted.blocks
+        plan = Experiment.load(folder)
+        plan.budget_s = request.budget or plan.budget_s
+        plan.blocks = request.rounds or plan.blocks
     else:
-        wanted = _ab(request)
-        folder = Path(request.results, wanted.id)
+        plan = _ab(request)
+        folder = Path(request.results, plan.id)
 
     def shown(comparison: Comparison) -> None:
         report.write(folder, comparison, ())
-        show(comparison, comparison.plan(wanted.blocks, wanted.budget_s))
+        show(comparison, comparison.plan(plan.blocks, plan.budget_s))
 
-    comparison = in_turn(folder, wanted, request.wait, tell, shown)
-    a, b = ([folder / pair[side].run for pair in wanted.pairs()] for side in (0, 1))
+    comparison = in_turn(folder, plan, request.wait, tell, shown)
+    a, b = ([folder / pair[side].run for pair in plan.pairs()] for side in (0, 1))
     changed = differences.between(a, b) if a else []
     report.write(folder, comparison, changed)
     return folder, comparison, changed
 
 
 def in_turn(
-    folder: Path, wanted: Experiment, wait_s: float, tell: Tell, show: sides.Show = lambda so_far: None
+    folder: Path, plan: Experiment, wait_s: float, tell: Tell, show: sides.Show = lambda so_far: None
 ) -> Comparison:
     """Measure the blocks of an A/B on a board that is held meanwhile."""
     sessions = Sessions(folder)
-    with experiment.held(folder), Holding(wanted.id, wait_s) as holding:
-        holding.have(wanted.board)
+    with experiment.held(folder), Holding(plan.id, wait_s) as holding:
+        holding.have(plan.board)
         tell(f"measuring into {folder}")
         try:
             sessions.wait_for_others()
-            return sides.go_on(folder, wanted, sessions, show)
+            return sides.go_on(folder, plan, sessions, show)
         except BaseException:
             tell(f"to go on: evmperf ab --resume {folder}")
             raise
@@ -146,14 +146,14 @@ def bisect(request: Bisect, tell: Tell) -> tuple[ExitStatus, Sequence[str]]:
     """
     if request.resume:
         folder = Path(request.resume)
-        wanted = Bisection.load(folder)
+        bisection = Bisection.load(folder)
     else:
-        wanted = _bisection(request)
-        folder = Path(request.results, wanted.id)
+        bisection = _bisection(request)
+        folder = Path(request.results, bisection.id)
     tell(f"measuring into {folder}")
-    with experiment.held(folder), Holding(wanted.id, request.wait) as holding:
+    with experiment.held(folder), Holding(bisection.id, request.wait) as holding:
         try:
-            bisector = _bisector(folder, wanted, holding, tell)
+            bisector = _bisector(folder, bisection, holding, tell)
             return _searched(folder, bisector, tell)
         except BaseException:
             tell(f"to go on: evmperf bisect --resume {folder}")
@@ -207,47 +207,47 @@ def _listed(file: Path) -> list[str]:
     return versions
 
 
-def _bisector(folder: Path, wanted: Bisection, holding: Holding, tell: Tell) -> Bisector:
-    wanted.save(folder)
+def _bisector(folder: Path, bisection: Bisection, holding: Holding, tell: Tell) -> Bisector:
+    bisection.save(folder)
     measure = Sessions(folder, holding.have).round
-    return Bisector(wanted, measure, lambda now: now.save(folder), tell)
+    return Bisector(bisection, measure, lambda now: now.save(folder), tell)
 
 
 def _searched(folder: Path, bisector: Bisector, tell: Tell) -> tuple[ExitStatus, Sequence[str]]:
-    wanted = bisector.search
-    if wanted.repository:
+    bisection = bisector.search
+    if bisection.repository:
         status, sentence = _of_commits(folder, bisector)
-        wanted = Bisection.load(folder)  # each step is a process of its own
+        bisection = Bisection.load(folder)  # each step is a process of its own
     else:
         answer = search.bisect(bisector)
         status = ExitStatus.NOTHING if answer is None else ExitStatus.FAILED if answer.why else ExitStatus.OK
         sentence = str(answer or "") if status else f"the first bad version is {answer}"
     if status is ExitStatus.NOTHING:
-        blocks = f"{len(wanted.pairs())} blocks show no difference between good and bad"
-        tell(f"{blocks} in {wanted.metric}: there is nothing to bisect")
+        blocks = f"{len(bisection.pairs())} blocks show no difference between good and bad"
+        tell(f"{blocks} in {bisection.metric}: there is nothing to bisect")
     if not sentence:
         return status, []
-    wanted.ended = sentence
-    wanted.save(folder)
+    bisection.ended = sentence
+    bisection.save(folder)
     steps = [
         f"{step.version}: {step.answer} ({step.bad:.1%} bad, {counted(step.blocks, 'block')}{why})"
-        for step in wanted.steps
+        for step in bisection.steps
         for why in [step.why and f", {step.why}"]
     ]
-    spent = f"{counted(len(wanted.rounds), 'round')}, {wanted.spent_s / 60:.0f} min of measuring"
+    spent = f"{counted(len(bisection.rounds), 'round')}, {bisection.spent_s / 60:.0f} min of measuring"
     return status, [*steps, f"{spent}: {sentence}."]
 
 
 def _of_commits(folder: Path, bisector: Bisector) -> tuple[ExitStatus, str]:
     """Let git search; returns the status and the answer, "" for none."""
-    wanted = bisector.search
-    repository = Path(wanted.repository)
-    good, bad = wanted.versions
-    if wanted.build and not wanted.rounds:
+    bisection = bisector.search
+    repository = Path(bisection.repository)
+    good, bad = bisection.versions
+    if bisection.build and not bisection.rounds:
         before = gitrange.git(repository, "rev-parse", "HEAD")
         for version in (good, bad):
             gitrange.git(repository, "checkout", "--quiet", version)
-            if not gitrange.build(wanted.build, version, folder, repository):
+            if not gitrange.build(bisection.build, version, folder, repository):
                 raise UsageError(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")
         gitrange.git(repository, "checkout", "--quiet", before)
     if not bisector.calibrate():
@@ -277,14 +277,14 @@ def bisect_step(folder: Path, version: str, tell: Tell) -> tuple[Step, bool]:
 
     Raises UsageError where good and bad do not differ, LabError and BoardError.
     """
-    wanted = Bisection.load(folder)
+    bisection = Bisection.load(folder)
     version = version or gitrange.git(Path(), "rev-parse", "HEAD")
-    known = any(step.version == version for step in wanted.steps)
-    if wanted.build and not known and not gitrange.build(wanted.build, version, folder):
+    has_step = any(step.version == version for step in bisection.steps)
+    if bisection.build and not has_step and not gitrange.build(bisection.build, version, folder):
         tell(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")
         return Step(version, StepAnswer.UNKNOWN, 0.5, 0), False
-    with Holding(wanted.id) as holding:
-        bisector = _bisector(folder, wanted, holding, tell)
+    with Holding(bisection.id) as holding:
+        bisector = _bisector(folder, bisection, holding, tell)
         if not bisector.calibrate():
             raise UsageError("good and bad do not differ: there is nothing to bisect")
         step = bisector.step(version)

@@ -78,9 +78,9 @@ def check(
     for given in runs:
         try:
             folder = against.run_folder(given, request.results)
-            found = concluded(request, folder, what, tell)
-            show(found)
-            statuses.append(found.judgement.exit_status)
+            conclusion = concluded(request, folder, what, tell)
+            show(conclusion)
+            statuses.append(conclusion.judgement.exit_status)
         except EvmperfError as error:
             if len(runs) == 1:
                 raise
@@ -116,10 +116,10 @@ def reproduce(file: Path, board: str, results: Path) -> tuple[Path, Judgement, i
     be measured here, LabError where nothing was measured.
     """
     folder = run_folder(str(file), results)
-    wanted = next(spool.results_in(folder), None)
-    if wanted is None:
+    case = next(spool.results_in(folder), None)
+    if case is None:
         raise UsageError(f"{file}: has no case")
-    made, measured = again.measure(results, wanted, WantedSession(board=board))
+    made, measured = again.measure(results, case, WantedSession(board=board))
     judgement = against.between([folder], [made])
     return made, judgement, measured or judgement.exit_status
 
@@ -128,26 +128,26 @@ def concluded(request: Check, folder: Path, what: against.WantedBaseline, tell: 
     """Judge one run; raises UsageError for what there is not, LabError for the disk."""
     run = spool.read_run(folder)
     # A goal that cannot be understood is said before anything is judged.
-    wanted = goals.of_run(run)
+    lab_goals = goals.of_run(run)
     with sources.opened(request.source, request.results, run.lab) as source:
         judgement = against.judged(folder, what, source, level(request.level))
         around = against.sides(folder, what, source, judgement)
-    found = figures(spool.read_results(folder))
+    by_key = figures(spool.read_results(folder))
     reached = [
-        goal.reached(found[goal.key].centre, found[goal.key].unit)
-        if goal.key in found
+        goal.reached(by_key[goal.key].centre, by_key[goal.key].unit)
+        if goal.key in by_key
         else goal.reached(None, "")
-        for goal in wanted
+        for goal in lab_goals
     ]
     judgement = _confirmed(request, folder, replace(judgement, goals=reached), around.good, tell)
     changed: Sequence[Difference] = ()
-    told = ""
+    differs = ""
     if around.before and around.after:
         changed = differences.between(around.before, around.after)
-        told = named((around.before, around.after), changed, "What else changed")
+        differs = named((around.before, around.after), changed, "What else changed")
     if request.keep:
-        _keep(folder, judgement, told, tell)
-    return Conclusion(judgement, changed, told)
+        _keep(folder, judgement, differs, tell)
+    return Conclusion(judgement, changed, differs)
 
 
 def level(given: float | None) -> float | None:
@@ -181,14 +181,14 @@ def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None,
     run = spool.read_run(folder)
     sides = confirm.images(good, run)
     board = request.board or run.facts.board_file
-    wanted = confirm.asked(folder, judgement, board, sides, request.confirm_s)
-    there = folder.parent / wanted.id
-    if (there / experiment.FILE).exists():
-        wanted = experiment.Experiment.load(there)  # it was interrupted
-    tell(f"checking again against {sides.since}, into {there}")
-    comparison = experiments.in_turn(there, wanted, request.wait_s, lambda remark: None)
-    report.write(there, comparison, ())
-    return confirm.settled(judgement, comparison, sides.since, wanted.board)
+    plan = confirm.asked(folder, judgement, board, sides, request.confirm_s)
+    folder_of_ab = folder.parent / plan.id
+    if (folder_of_ab / experiment.FILE).exists():
+        plan = experiment.Experiment.load(folder_of_ab)  # it was interrupted
+    tell(f"checking again against {sides.since}, into {folder_of_ab}")
+    comparison = experiments.in_turn(folder_of_ab, plan, request.wait_s, lambda remark: None)
+    report.write(folder_of_ab, comparison, ())
+    return confirm.settled(judgement, comparison, sides.since, plan.board)
 
 
 def _keep(folder: Path, judgement: Judgement, changed: str, tell: Tell) -> None:

@@ -52,19 +52,19 @@ class MeasuringSession:
     Raises UsageError for a wrong request.
     """
 
-    def __init__(self, board: Board, wanted: WantedSession) -> None:
+    def __init__(self, board: Board, asked: WantedSession) -> None:
         self.board = board
-        self._variation = variations.parse(wanted.vary)
-        self.wanted = wanted = msgspec.structs.replace(wanted, **self._variation.provisioned)
-        results = Path(wanted.results)
+        self._variation = variations.parse(asked.vary)
+        self.wanted = asked = msgspec.structs.replace(asked, **self._variation.provisioned)
+        results = Path(asked.results)
         self.run = Run(
-            id=wanted.run_id or new_run_id(board.name),
+            id=asked.run_id or new_run_id(board.name),
             board=board.name,
-            profile=wanted.profile or board.options.board.profile,
-            kind=wanted.run_kind,
+            profile=asked.profile or board.options.board.profile,
+            kind=asked.run_kind,
             lab=os.environ.get("EVMPERF_LAB", socket.gethostname()),
             place=os.environ.get("LG_PLACE", ""),
-            release=wanted.release,
+            release=asked.release,
             started_ns=time.time_ns(),
             addresses=provenance.addresses(results, os.environ),
             facts=provenance.project(),
@@ -74,10 +74,10 @@ class MeasuringSession:
         facts.board_revision = board.options.board.revision
         facts.power = "" if board.power == "switch" else board.power
         facts.variation = list(self._variation.words)
-        self.run.facts |= Facts.from_dict(dict(word.split("=", 1) for word in wanted.fact if "=" in word))
+        self.run.facts |= Facts.from_dict(dict(word.split("=", 1) for word in asked.fact if "=" in word))
         self.folder = results / self.run.id
-        self._netboot = {part: f for part in ("kernel", "dtb", "ramdisk") if (f := getattr(wanted, part))}
-        self._repeats = repeats.parse(wanted.repeat, wanted.boots)
+        self._netboot = {part: f for part in ("kernel", "dtb", "ramdisk") if (f := getattr(asked, part))}
+        self._repeats = repeats.parse(asked.repeat, asked.boots)
         self._influx = influx_config.load(os.environ)
         self.planned: list[tuple[Benchmark, Case]] = []
         """What will be measured, in order."""

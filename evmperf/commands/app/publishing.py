@@ -42,8 +42,8 @@ def guide(request: WriteGuide) -> tuple[str, Head, Layout]:
     if wrong := sorted(set(request.extras) - set(_EXTRAS)):
         raise UsageError(f"{wrong[0]!r} is not one of {', '.join(_EXTRAS)}")
     with sources.opened(request.source, samples=False) as source:
-        there = releases.stored(source)
-        chosen = releases.of_release(there, request.release, request.os, request.board)
+        stored = releases.stored(source)
+        chosen = releases.of_release(stored, request.release, request.os, request.board)
         figures = releases.by_board(chosen)
         # A board that was measured in U-Boot alone tells neither.
         release = next((entry.run.release for entry in reversed(chosen) if entry.run.release), "")
@@ -52,7 +52,7 @@ def guide(request: WriteGuide) -> tuple[str, Head, Layout]:
             plan = layout.like(importer.load(Path(request.like), release), figures)
         else:
             plan = layout.own(figures)
-        extras = _extras(request, chosen, there, figures)
+        extras = _extras(request, chosen, stored, figures)
         facts = tuple(_facts(figures, chosen, extras))
         head = Head(release, os, releases.modules(figures), tuple(figures), facts)
         text = writer.render(plan, figures, head, extras)
@@ -76,11 +76,13 @@ def _facts(figures: Figures, chosen: list[StoredRun], extras: Extras) -> Iterato
         yield f"Changes are shown since release {extras.before}."
 
 
-def _extras(request: WriteGuide, chosen: list[StoredRun], there: list[StoredRun], figures: Figures) -> Extras:
+def _extras(
+    request: WriteGuide, chosen: list[StoredRun], stored: list[StoredRun], figures: Figures
+) -> Extras:
     previous, last = None, ""
     doubtful: frozenset[tuple[str, Key]] = frozenset()
     if "delta" in request.extras:
-        known = there if request.source in ("baselines", "published") else [*published.guides(), *there]
+        known = stored if request.source in ("baselines", "published") else [*published.guides(), *stored]
         before = [
             found for entry in chosen if (found := releases.previous_release(known, entry.run)) is not None
         ]

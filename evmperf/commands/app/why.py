@@ -100,30 +100,30 @@ def explain(folder: Path, case: str = "", against: str = "") -> Explained:
     run = in_folder(folder).run
     results = [result for result in results_in(folder) if case in f"{result.benchmark} {result.case}"]
     if not results:
-        known = ", ".join(sorted({result.benchmark for result in results_in(folder)})) or "none"
-        raise UsageError(f"{run.id} has no case {case!r}; it has: {known}")
+        names = ", ".join(sorted({result.benchmark for result in results_in(folder)})) or "none"
+        raise UsageError(f"{run.id} has no case {case!r}; it has: {names}")
     every = source.baselines(run)
     if not (every or case or against):
         return Explained(run.id, run.board, (), "", run.facts.busy)
     states = _states(results_in(folder))
     published = source.nearest(run, every)
-    said = [m.description for m in releases.modules([run.board]) if _SAID_CLOCK.search(m.description)]
+    clocks = [m.description for m in releases.modules([run.board]) if _SAID_CLOCK.search(m.description)]
     history = {one.published.release: one.figures for one in every}
-    other = _Other(published, history, module="".join(said))
+    other = _Other(published, history, module="".join(clocks))
     if against:
         guide = against.removeprefix(GUIDE_FILE)
         named = guide != against
-        there = importer.stored(Path(guide), run.board) if named else in_folder(Path(guide))
-        well = Baseline(run, there.run, figures(there.results()))
-        loops = {run.id: _loop(results_in(folder)), there.run.id: _loop(there.results())}
-        other = _Other(well, other.history, _states(there.results()), loops=loops)
+        good_run = importer.stored(Path(guide), run.board) if named else in_folder(Path(guide))
+        well = Baseline(run, good_run.run, figures(good_run.results()))
+        loops = {run.id: _loop(results_in(folder)), good_run.run.id: _loop(good_run.results())}
+        other = _Other(well, other.history, _states(good_run.results()), loops=loops)
     answers: list[Answer] = []
     for result in results:
-        found = _answers(run, result, _state(states, result), other, asked=bool(case))
+        figure_answers = _answers(run, result, _state(states, result), other, asked=bool(case))
         answers += (
-            boots.told(folder, result, list(found), run.facts.command_line)
+            boots.told(folder, result, list(figure_answers), run.facts.command_line)
             if result.driver == "boot"
-            else found
+            else figure_answers
         )
     than = Path(against).name or (f"the published figures of {run.board}" if published else "")
     return Explained(run.id, run.board, tuple(answers), than, run.facts.busy)
@@ -170,7 +170,7 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
             continue
         sides = (figure, other if is_worse else None)
         named = tuple(_causes(run, result, state, held, sides))
-        before = ((release, there.get(key)) for release, there in history.items())
+        before = ((release, figures_then.get(key)) for release, figures_then in history.items())
         yield structs.replace(
             answer,
             metric=key.metric,
@@ -204,7 +204,7 @@ def _causes(
     """What was read and is able to explain a difference. What holds in the other run as well, as much,
     explains nothing.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     figure, other = sides
     if held.baseline and other:
         ours = comparable.of_result(run, result)
@@ -212,35 +212,35 @@ def _causes(
         module = catalogue.benchmarks().get(result.benchmark)
         if differs and module and module.ti_tools and not set(module.ti_tools) & set(result.tools):
             differs += f"; with {', '.join(module.ti_tools)} it would be ({catalogue.TI_IMAGE})"
-        found += [Finding("alike", f"not measured alike: {differs}")] if differs else []
+        findings += [Finding("alike", f"not measured alike: {differs}")] if differs else []
     if state:
-        found += _judged(state, result, run.board)
+        findings += _judged(state, result, run.board)
         if not run.facts.virtual:
-            found += [_priced(one, run.board, result, figure) for one in buses.findings(result, run.board)]
-            found += _above(state, figure, other) if figure and other else []
-            found += _slower_clock(state, held.module) if other else []
+            findings += [_priced(one, run.board, result, figure) for one in buses.findings(result, run.board)]
+            findings += _above(state, figure, other) if figure and other else []
+            findings += _slower_clock(state, held.module) if other else []
     if held.baseline and held.states:
-        found += contrast.arguments(run, held.baseline.published)
-    there = _state(held.states, result) if state else None
-    if state and there:
-        found = contrast.beyond(found, _judged(there, result, run.board))
-        found += contrast.between(state, there, held.name)
-        found += contrast.slower(state, there, held.name)
-        found += machine.slower(state, there, held.name, held.control(run))
-    found += machine.ports(state, there) if state else []
-    found = [replace(one, proof=one.proof or _PROOFS.get(one.rule, "")) for one in found]
+        findings += contrast.arguments(run, held.baseline.published)
+    other_state = _state(held.states, result) if state else None
+    if state and other_state:
+        findings = contrast.beyond(findings, _judged(other_state, result, run.board))
+        findings += contrast.between(state, other_state, held.name)
+        findings += contrast.slower(state, other_state, held.name)
+        findings += machine.slower(state, other_state, held.name, held.control(run))
+    findings += machine.ports(state, other_state) if state else []
+    findings = [replace(one, proof=one.proof or _PROOFS.get(one.rule, "")) for one in findings]
     times = figure.mean / other.mean if figure and other and figure.mean and other.mean else 1.0
     names = {"benchmark": result.benchmark, "run": run.id}
-    return weigh(found, max(times, 1 / times), figure.key.metric if figure else "", names)
+    return weigh(findings, max(times, 1 / times), figure.key.metric if figure else "", names)
 
 
-def _priced(found: Finding, board: str, result: Result, figure: Figure | None) -> Finding:
+def _priced(finding: Finding, board: str, result: Result, figure: Figure | None) -> Finding:
     """A mode below TI's expectation, with what that mode costs by TI's data sheet of the board."""
     lesser, side = buses.lesser_mode(result, board), figure.key.metric.partition("_")[0] if figure else ""
-    if found.rule != "mode" or lesser is None:
-        return found
+    if finding.rule != "mode" or lesser is None:
+        return finding
     price = sheets.price(board, result.driver, side, lesser.mode, lesser.expected.mode)
-    return replace(found, reason=f"{found.reason}; {price}") if price else found
+    return replace(finding, reason=f"{finding.reason}; {price}") if price else finding
 
 
 def _above(state: State, ours: Figure, theirs: Figure) -> Iterator[Finding]:
@@ -253,12 +253,12 @@ def _above(state: State, ours: Figure, theirs: Figure) -> Iterator[Finding]:
 
 def _slower_clock(state: State, module: str) -> Iterator[Finding]:
     """A processor that cannot run as fast as the published one did."""
-    said = _SAID_CLOCK.search(module)
+    clock = _SAID_CLOCK.search(module)
     most = [khz for n, khz in state.shown.items() if n.endswith(".cpuinfo_max_freq") and isinstance(khz, int)]
-    if said and most:
-        published_khz = float(said[1]) * (1e6 if said[2] == "G" else 1e3)
+    if clock and most:
+        published_khz = float(clock[1]) * (1e6 if clock[2] == "G" else 1e3)
         if (times := published_khz / max(*most, 1)) > 1 + rules.CLOCK:
-            reason = f"the CPUs go to {max(most) / 1e3:g} MHz; published with {said[0]}"
+            reason = f"the CPUs go to {max(most) / 1e3:g} MHz; published with {clock[0]}"
             yield Finding("slower CPU", reason, size=times, whole=True)
 
 

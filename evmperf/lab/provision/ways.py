@@ -74,10 +74,10 @@ class Host(NamedTuple):
                 elif "result" in answer:
                     result: dict[str, Any] = answer["result"]
                     return result
-            said = process.stderr.read().decode(errors="replace").strip().splitlines()
+            lines = process.stderr.read().decode(errors="replace").strip().splitlines()
             raise LabError(
                 f"{self.name} ended the writing of {order['path']}: "
-                f"{said[-1] if said else 'no error message'}; the medium is marked as incomplete: "
+                f"{lines[-1] if lines else 'no error message'}; the medium is marked as incomplete: "
                 f"write the image again"
             )
         except ValueError:
