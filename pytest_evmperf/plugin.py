@@ -21,12 +21,12 @@ from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.commands.cli import arguments
 from evmperf.lab.keeping.claim import JOIN
 from evmperf.measure import boardfile
-from evmperf.model.ended import cause
-from evmperf.model.errors import EvmperfError, Kind, LabError, UsageError, was_ctrl_c
+from evmperf.model.ended import Ending, cause
+from evmperf.model.errors import EvmperfError, LabError, UsageError, was_ctrl_c
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import plain
 from evmperf.model.places import project
-from evmperf.model.replies import Failed, Reply, SessionEnded, WantedSession
+from evmperf.model.replies import SessionEnded, WantedSession
 from evmperf.model.results import Case, Status
 from evmperf.publish.influx.config import variable
 from pytest_evmperf.options import OPTIONS
@@ -55,7 +55,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     try:
         status = yield
     except pytest.UsageError as error:
-        _answer(config, Failed(kind=Kind.USAGE, sentence="; ".join(map(str, error.args))))
+        _answer(config, SessionEnded(ending=Ending.WRONG, sentence="; ".join(map(str, error.args))))
         raise
     measuring = config.stash.get(SESSION, None)
     if measuring and (measuring.wrong_call or status not in (ExitStatus.USAGE, ExitStatus.NOTHING)):
@@ -65,7 +65,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     return status
 
 
-def _answer(config: pytest.Config, reply: Reply) -> None:
+def _answer(config: pytest.Config, reply: SessionEnded) -> None:
     if file := config.option.answer:
         file.write_bytes(msgspec.json.encode(reply))
 
@@ -219,7 +219,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
         sentence += "`evmperf benchmark list` names the benchmarks."
     if not sentence or SESSION not in config.stash:
         return []
-    _answer(config, Failed(kind=Kind.USAGE, sentence=sentence))
+    _answer(config, SessionEnded(ending=Ending.WRONG, sentence=sentence))
     return [plain(sentence)]
 
 

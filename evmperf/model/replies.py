@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 
 from evmperf.model.ended import Ending
-from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
 
 
@@ -50,33 +49,22 @@ class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
         return words
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="reply", tag=True):
-    """A reply; both processes are of one installation, so it needs no version."""
-
-
-class Failed(Reply, frozen=True):
-    """The end of a failed request; `sentence` gives reason and remedy."""
-
-    kind: Kind
-    sentence: str
-
-
-class SessionEnded(Reply, frozen=True):
+class SessionEnded(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a session; `run` is the id of its run, "" when it has none."""
 
-    run: str
+    run: str = ""
     ending: Ending
     sentence: str
 
 
-def answer(file: Path, status: int) -> Failed | SessionEnded:
+def answer(file: Path, status: int) -> SessionEnded:
     """The reply of a session that ended with that exit status; it is read once."""
     try:
         text = file.read_bytes()
         file.unlink()
-        reply: Failed | SessionEnded = msgspec.json.decode(text, type=Failed | SessionEnded)
+        return msgspec.json.decode(text, type=SessionEnded)
     except (OSError, msgspec.DecodeError):
         wrong = status in (ExitStatus.USAGE, ExitStatus.NOTHING)
         why = "no case is selected" if status == ExitStatus.NOTHING else f"exit status {status}"
-        return Failed(kind=Kind.USAGE if wrong else Kind.LAB, sentence=f"the session ended: {why}")
-    return reply
+        ending = Ending.WRONG if wrong else Ending.LAB
+        return SessionEnded(ending=ending, sentence=f"the session ended: {why}")

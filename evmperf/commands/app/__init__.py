@@ -1,1 +1,1 @@
-"""Use cases: functions from typed requests to typed replies, and the processes that run them."""
+"""Use cases of the command line, the pytest plugin and the nights."""

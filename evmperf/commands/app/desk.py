@@ -26,7 +26,7 @@ from evmperf.measure.signals import attend
 from evmperf.measure.state.answers import Answer
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import plain
-from evmperf.model.replies import SessionEnded, WantedSession, answer
+from evmperf.model.replies import WantedSession, answer
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
 from evmperf.publish.report import page, summary
@@ -305,7 +305,7 @@ def measure(file: str, results: str, select: str = "") -> tuple[int, Path | None
         )
         status = attend(subprocess.Popen([*session.command(), *_QUIET]))
         reply = answer(reply_file, status)
-    run = Path(results) / reply.run if isinstance(reply, SessionEnded) and reply.run else None
+    run = Path(results) / reply.run if reply.run else None
     return status, run if run and run.is_dir() else None
 
 
