@@ -172,7 +172,12 @@ class Pcie(Section, frozen=True):
     @property
     def cable(self) -> Cable:
         """The network card's."""
-        return Cable(**{name: getattr(self, f"eth_{name}") for name in Cable.__struct_fields__})
+        return Cable(
+            interface=self.eth_interface,
+            board_address=self.eth_board_address,
+            tester_address=self.eth_tester_address,
+            link_mbit=self.eth_link_mbit,
+        )
 
 
 class Ipc(Section, frozen=True):

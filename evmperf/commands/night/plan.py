@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import structs
 from msgspec.structs import replace
 
 from evmperf.boards import board as boards
@@ -184,5 +185,6 @@ def _check_repeat(text: str, where: str) -> None:
 def _check_words(where: str, part: str, kind: type[msgspec.Struct], data: Any) -> None:
     if not isinstance(data, dict):
         raise UsageError(f"{where}: {part} must be a mapping, not {data!r}")
+    words = [field.name for field in structs.fields(kind)]
     for word in data:
-        boards.check_word(Path(where), part, str(word), kind.__struct_fields__)
+        boards.check_word(Path(where), part, str(word), words)
