@@ -86,8 +86,8 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         board = boardfile.named(given)
         boardfile.check_variables(board.file)
-        wanted = arguments.filled(WantedSession, config.option, board=given, select=config.option.keyword)
-        session = MeasuringSession(board, wanted)
+        asked = arguments.filled(WantedSession, config.option, board=given, select=config.option.keyword)
+        session = MeasuringSession(board, asked)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(board.file)
@@ -159,9 +159,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _no_board() -> pytest.UsageError:
-    known = ", ".join(boards.names())
+    names = ", ".join(boards.names())
     return pytest.UsageError(
-        f"no board: name one with --lg-env FILE. Known boards: {known}. The virtual EVM is virtual.yaml."
+        f"no board: name one with --lg-env FILE. Known boards: {names}. The virtual EVM is virtual.yaml."
     )
 
 

@@ -61,8 +61,8 @@ def pytest_html_results_summary(prefix: list[str], session: Any) -> None:
     if measuring is None:
         return
     run = measuring.run
-    known = {**run.facts.to_dict(), "release": run.release, "os": run.os}
+    facts = {**run.facts.to_dict(), "release": run.release, "os": run.os}
     from evmperf.publish.report import page  # noqa: PLC0415  # not needed to collect tests
 
     report = (measuring.folder / page.NAME).absolute().as_uri()
-    prefix.append(_html(measuring, measuring.results, known=known, report=report))
+    prefix.append(_html(measuring, measuring.results, known=facts, report=report))

@@ -96,10 +96,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         session.learn(index, result.duration_s)
         figures = ", ".join(f"{metric} {mean}" for metric, mean, _ in figure_texts(result))
         well = result.status is Status.MEASURED
-        said = figures if well else f"{result.status.upper()}: {cause(result)}  {figures}"
+        text = figures if well else f"{result.status.upper()}: {cause(result)}  {figures}"
         reporter.ensure_newline()
         reporter.write_line(
-            plain(f"{'':{width * 2 + 4}}{label}{said}{'' if shared else f'  in {result.duration_s:.1f} s'}")
+            plain(f"{'':{width * 2 + 4}}{label}{text}{'' if shared else f'  in {result.duration_s:.1f} s'}")
         )
     return outcome
 

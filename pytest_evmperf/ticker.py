@@ -45,13 +45,13 @@ class Ticker:
         os.close(self._out)
 
     def _tick(self) -> None:
-        said = False
+        shown = False
         while not self._end.wait(_TERMINAL_S if self._terminal else _LOG_S):
             begin, end = (_CLEAR, "") if self._terminal else ("", "\n")
             if line := self._line():  # there is nothing to say while a person is asked
                 self._write(f"{begin}{line}{end}")
-            said = bool(line)
-        if said and self._terminal:
+            shown = bool(line)
+        if shown and self._terminal:
             self._write(_CLEAR)
 
     def _line(self) -> str:

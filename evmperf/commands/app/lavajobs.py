@@ -34,19 +34,19 @@ def submit(server: LavaServer, text: str) -> list[tuple[int, str]]:
 
 def definition(
     board_file: str,
-    wanted: JobRequest,
+    request: JobRequest,
     images: Sequence[str] = (),
     profile: str = "",
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> str:
     """The job with these images, checked as far as it can be without a server; raises UsageError."""
     board = boardfile.named(board_file)
-    chosen = selection.select(board, wanted.kind, profile or board.options.board.profile, wanted.keyword)
-    for line in chosen.refused if wanted.keyword else ():
+    chosen = selection.select(board, request.kind, profile or board.options.board.profile, request.keyword)
+    for line in chosen.refused if request.keyword else ():
         tell(f"not in this job: {line}")
-    given = render.resources(images, wanted.kind)
-    says = _says(board, given.get(WHOLE, ""), tell) if wanted.kind is JobKind.NATIVE else {}
-    return render.render(board, chosen, replace(wanted, images=given, says=says))
+    given = render.resources(images, request.kind)
+    says = _says(board, given.get(WHOLE, ""), tell) if request.kind is JobKind.NATIVE else {}
+    return render.render(board, chosen, replace(request, images=given, says=says))
 
 
 def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:

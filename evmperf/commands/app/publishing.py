@@ -82,17 +82,19 @@ def _extras(
     previous, last = None, ""
     doubtful: frozenset[tuple[str, Key]] = frozenset()
     if "delta" in request.extras:
-        known = stored if request.source in ("baselines", "published") else [*published.guides(), *stored]
+        guides = stored if request.source in ("baselines", "published") else [*published.guides(), *stored]
         before = [
-            found for entry in chosen if (found := releases.previous_release(known, entry.run)) is not None
+            previous_run
+            for entry in chosen
+            if (previous_run := releases.previous_release(guides, entry.run)) is not None
         ]
         previous = releases.by_board(before)
         sides = ((before, previous), (chosen, figures))
         doubtful = frozenset(
             (entry.run.board, key)
-            for entries, known in sides
+            for entries, guides in sides
             for entry in entries
-            for key in steady.doubts(entry.run, known.get(entry.run.board, {}))
+            for key in steady.doubts(entry.run, guides.get(entry.run.board, {}))
         )
         last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
     return Extras(

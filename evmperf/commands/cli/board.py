@@ -99,8 +99,8 @@ def _new(options: argparse.Namespace) -> None:
     folder = options.into or (Path("env") if Path("env").is_dir() else Path())
     if options.found:
         newest = options.found == "desk"
-        found = foundfile.newest(Path("results") / "desk") if newest else Path(options.found)
-        file = foundfile.keep(found, folder, options.name, {"title": options.title})
+        desk_file = foundfile.newest(Path("results") / "desk") if newest else Path(options.found)
+        file = foundfile.keep(desk_file, folder, options.name, {"title": options.title})
         first = "settle its lines marked Decide"
     elif options.like:
         file = copying.write(boards.find(options.like), folder, options.name, options.title)

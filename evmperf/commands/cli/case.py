@@ -105,10 +105,10 @@ def _energy(options: argparse.Namespace) -> None:
     series = energy.read(text, options.csv.name)
     for result in supply.join(folder, options.csv.name, series, options.clock_ahead):
         values = [s for s in result.samples if energy.metric(s.metric)]
-        said = ", ".join(f"{s.metric} {s.value:.4g} {s.unit}" for s in values[:_MOST])
+        energy_text = ", ".join(f"{s.metric} {s.value:.4g} {s.unit}" for s in values[:_MOST])
         within = max(window.error_s for window in result.windows)
         why = result.conditions.get("no_energy", "")
-        print(line(f"{result.benchmark} {result.case}: {said or why} (window within {within:.3f} s)"))
+        print(line(f"{result.benchmark} {result.case}: {energy_text or why} (window within {within:.3f} s)"))
 
 
 @command(

@@ -81,37 +81,37 @@ def _desk(options: argparse.Namespace) -> int:
     /tmp, and switches its power only with --power. Another user works through sudo.
     """
     try:
-        found = desk.named(options.lg_env) if options.lg_env else _find(options)
+        board = desk.named(options.lg_env) if options.lg_env else _find(options)
     except desk.NoBoard as error:
         tell(str(error))
         return ExitStatus.NOTHING
     red = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    print(look.render("commands/cli/desk.txt.j2", found=found, show_all=options.show_all, red=red))
-    if any(name.startswith("boot_time") for name in found.can):
+    print(look.render("commands/cli/desk.txt.j2", found=board, show_all=options.show_all, red=red))
+    if any(name.startswith("boot_time") for name in board.can):
         try:
             host.real_time()
         except Noted as note:
             print(f"This machine: {note}")
-    if not found.can:
-        raise UsageError(f"nothing can be measured on {found.where} as it is: see above")
-    if not options.yes and not _wanted(found):
-        print(f"Nothing was measured. Later: evmperf desk --lg-env {found.file} --yes")
+    if not board.can:
+        raise UsageError(f"nothing can be measured on {board.where} as it is: see above")
+    if not options.yes and not _wanted(board):
+        print(f"Nothing was measured. Later: evmperf desk --lg-env {board.file} --yes")
         return 0
-    status, run = desk.measure(found.file, options.results, options.keyword)
+    status, run = desk.measure(board.file, options.results, options.keyword)
     if run:
         end = desk.ended(run)
         print(look.render("commands/cli/desk_end.txt.j2", end=end, key=Key), end="")
     return status
 
 
-def _wanted(found: FoundBoard) -> bool:
+def _wanted(board: FoundBoard) -> bool:
     """Whether the person at the terminal wants to measure now, or once the board is idle."""
     if not sys.stdin.isatty():
         return False
-    busy = any(spoils for _, spoils in found.state)
+    busy = any(spoils for _, spoils in board.state)
     reply = input(f"Measure now? [Y/n{'/w: wait until it is idle' if busy else ''}] ").strip().lower()
     if busy and reply == "w":
-        if not desk.wait_until_idle(found.file, lambda: time.sleep(_LOOK_S)):
+        if not desk.wait_until_idle(board.file, lambda: time.sleep(_LOOK_S)):
             print("It is still busy: measuring all the same.")
         return True
     return reply in ("", "y", "yes")

@@ -57,17 +57,17 @@ def _import(options: argparse.Namespace) -> int:
         counts = ", ".join(f"{entry.board} {counted(entry.count, 'figure')}" for entry in mine)
         print(f"{read_sheet.file}: {sheet.OS}, {counts}")
         entries += mine
-    said = (options.release, options.os, options.board)
+    from_options = (options.release, options.os, options.board)
     guides = [name for name in options.files if not sheet.is_sheet(name)]
-    read = ((name, guide) for name in guides for guide in importer.load_all(name, *said))
+    read = ((name, guide) for name in guides for guide in importer.load_all(name, *from_options))
     for file, imported in read:
         _report(file, imported)
         unknown |= bool(imported.unknown)
         boards = ", ".join(imported.results) or "no board"
         print(f"{file}: {imported.os} {imported.release}, {boards}: {imported.summary()}")
         if options.record:
-            runs = ((importer.run_of(imported, b), found) for b, found in imported.results.items())
-            entries += [published.entry_of(run, found) for run, found in runs]
+            runs = ((importer.run_of(imported, b), results) for b, results in imported.results.items())
+            entries += [published.entry_of(run, results) for run, results in runs]
         if options.into:
             for folder in importer.store(imported, options.into):
                 print(f"  {folder}")

@@ -92,11 +92,11 @@ def _hold(claim: Claim, end: float) -> None:
         while not lost.is_set() and time.time() < end:
             lost.wait(min(_LOOK_S, end - time.time()))
             claim.check()
-    told = False
+    announced = False
     while not lost.is_set() and (run := _run_on(claim.wanted)):
-        if not told:
+        if not announced:
             tell(f"run {run} goes on: it keeps the board until its end; Ctrl-C takes it away")
-        told = True
+        announced = True
         lost.wait(_LOOK_S)
     claim.check()
 
@@ -120,16 +120,16 @@ def _health(options: argparse.Namespace) -> None:
     """
     register = Register(options.results)
     address = coordinator(options)
-    known = register.all(address)
+    troubled = register.all(address)
     if options.do == "list":
-        for name, health in known.items():
+        for name, health in troubled.items():
             print(f"{name}  {health.state}  {counted(health.failures, 'failure')} in a row  {health.why}")
-        if not known:
+        if not troubled:
             print("all boards are well")
         return
     if not options.place:
         raise UsageError("health clear: which board? `evmperf lab health` lists them")
-    if options.place not in known:
+    if options.place not in troubled:
         raise UsageError(f"no failures of {options.place}: `evmperf lab health` lists boards with failures")
     local = register.of(Wanted(options.place)) != Health()
     register.keep(Wanted(options.place, "" if local else address), Health())

@@ -153,10 +153,10 @@ def _write(options: argparse.Namespace, conclusion: judging.Conclusion) -> None:
     for file, make in makers.items():
         if file:
             file.write_text(make(conclusion.judgement), encoding="utf-8")
-    told = conclusion.told.splitlines(keepends=True)
-    if (more := len(told) - _TOLD) > 1 and not options.all:
-        told = [*told[:_TOLD], f"  ... and {more} more lines (--all)\n"]
-    text = formats.text(conclusion.judgement, options.all, width()) + "".join(told)
+    lines = conclusion.told.splitlines(keepends=True)
+    if (more := len(lines) - _TOLD) > 1 and not options.all:
+        lines = [*lines[:_TOLD], f"  ... and {more} more lines (--all)\n"]
+    text = formats.text(conclusion.judgement, options.all, width()) + "".join(lines)
     sys.stdout.write(here(conclusion.judgement) if here else text)
 
 

@@ -44,9 +44,9 @@ def _runs(options: argparse.Namespace) -> None:
         runs = source.runs()
     mine = [entry for entry in runs if options.board in (None, entry.run.board)]
     if not mine:
-        known = ", ".join(sorted({entry.run.board for entry in runs})) or "none"
+        boards_measured = ", ".join(sorted({entry.run.board for entry in runs})) or "none"
         whose = f" of {options.board}" if options.board else ""
-        raise UsageError(f"{source}: has no runs{whose}; boards with runs: {known}")
+        raise UsageError(f"{source}: has no runs{whose}; boards with runs: {boards_measured}")
     columns = (
         Column("run"),
         Column("began (UTC)", drop=2),
@@ -149,8 +149,8 @@ def _measured(source: RunSource, board: str, last: int) -> None:
         boards = sorted({entry.run.board for entry in source.runs()})
         near = difflib.get_close_matches(board, boards, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        known = ", ".join(boards) or "none"
-        raise UsageError(f"{source}: has no runs of {board!r}.{hint} Boards with runs: {known}.")
+        board_names = ", ".join(boards) or "none"
+        raise UsageError(f"{source}: has no runs of {board!r}.{hint} Boards with runs: {board_names}.")
     cases: dict[tuple[str, str], set[str]] = defaultdict(set)
     seen: Counter[tuple[str, str]] = Counter()
     for entry in runs:

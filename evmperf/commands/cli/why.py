@@ -50,9 +50,7 @@ def _profile(options: argparse.Namespace, folder: Path, against: Path | None) ->
         raise UsageError(f"{folder.name} does not say what its board file was: name one with --lg-env")
     made = again.profile(folder, options.case, board, against, options.results)
     columns = [Column("symbol"), Column("here", right=True), Column("good run", right=True)]
-    rows = [
-        (name, f"{here:.1%}", "" if there is None else f"{there:.1%}") for name, here, there in made.symbols
-    ]
+    rows = [(name, f"{here:.1%}", "" if good is None else f"{good:.1%}") for name, here, good in made.symbols]
     shown = len(columns) if made.there else 2
     print(table(columns[:shown], [row[:shown] for row in rows], width()))
     for where, one in (("here", made.here), ("in the good run", made.there)):

@@ -40,8 +40,8 @@ _NOT_HERE = ("any", "uses", "limit")
 
 def real_boards() -> list[str]:
     """The names of the real boards with a file in `env/`."""
-    known = map(catalogue.board, boards.files().values())
-    return [board.file_name for board in known if not board.is_virtual]
+    every_board = map(catalogue.board, boards.files().values())
+    return [board.file_name for board in every_board if not board.is_virtual]
 
 
 def render(plan: NightPlan, over: Over = Over.LABGRID, runner_tag: str = "evmperf") -> str:

@@ -18,8 +18,8 @@ def template(about: str, base: str, values: Mapping[str, Any], *, usual: bool = 
     """A template of LAVA that sets values of its base; `usual` ones only if nothing below sets them."""
     lines = [f"{{# {about} #}}", f"{{% extends '{base}.jinja2' %}}"]
     for name, value in values.items():
-        said = json.dumps(value)
-        lines.append(f"{{% set {name} = {f'{name}|default({said})' if usual else said} %}}")
+        text = json.dumps(value)
+        lines.append(f"{{% set {name} = {f'{name}|default({text})' if usual else text} %}}")
     return "\n".join(lines) + "\n"
 
 
@@ -39,13 +39,13 @@ def write(board: Board, folder: Path) -> list[Path]:
         raw = (JOBS / "templates" / "device.jinja2").read_text("utf-8")
         texts = {own: raw.replace("@TITLE@", title).replace("@TYPE@", name)}
     if not (DEVICE_TYPES / f"{name}.jinja2").exists():
-        said = board.drivers.get("EvmUBootDriver") or {}
+        uboot_driver = board.drivers.get("EvmUBootDriver") or {}
         values = {}
-        if "prompt" in said:
+        if "prompt" in uboot_driver:
             # LAVA wants the quotes in the text, as YAML would lose the space at the end.
-            values["bootloader_prompt"] = json.dumps(said["prompt"])
-        if "autoboot" in said:
-            values["uboot_autoboot_prompt"] = said["autoboot"]
+            values["bootloader_prompt"] = json.dumps(uboot_driver["prompt"])
+        if "autoboot" in uboot_driver:
+            values["uboot_autoboot_prompt"] = uboot_driver["autoboot"]
         about = f"{title}: made by `evmperf lava device {board.file_name}`"
         base = "evm-virtual" if board.is_virtual else "evm-k3"
         texts[folder / "device-types" / f"{name}.jinja2"] = template(about, base, values, usual=True)

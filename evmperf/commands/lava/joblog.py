@@ -176,7 +176,7 @@ def read_header(lines: Iterable[LogEntry]) -> dict[str, str] | None:
 
 def read_blocks(lines: Iterable[LogEntry]) -> dict[str, MarkedBlock]:
     """All steps that have at least one copy with both marks, by label."""
-    found: dict[str, MarkedBlock] = {}
+    blocks: dict[str, MarkedBlock] = {}
     begun: list[str] = []
     body: list[str] = []
     time_ns = 0
@@ -189,11 +189,11 @@ def read_blocks(lines: Iterable[LogEntry]) -> dict[str, MarkedBlock]:
         else:
             if begun == [*match.groups()[1:]]:
                 _, total, label = begun
-                before = found.get(label) or MarkedBlock(label, total, (), time_ns)
+                before = blocks.get(label) or MarkedBlock(label, total, (), time_ns)
                 copies = (*before.copies, "\n".join(body))
-                found[label] = MarkedBlock(label, total, copies, before.time_ns)
+                blocks[label] = MarkedBlock(label, total, copies, before.time_ns)
             begun = []
-    return found
+    return blocks
 
 
 # The end of a job
@@ -217,11 +217,11 @@ def failure(entries: list[LogEntry]) -> EvmperfError | None:
 
 def other_loader(entries: list[LogEntry], asked: str) -> LabError | None:
     """Why the board did not start by its image's U-Boot (banner `asked`); None if it did, or unknown."""
-    said = [match[0] for entry in entries if (match := _UBOOT.search(entry.text))]
-    if not asked or not said or asked in said[-1]:
+    loaders = [match[0] for entry in entries if (match := _UBOOT.search(entry.text))]
+    if not asked or not loaders or asked in loaders[-1]:
         return None
     return LabError(
-        f"the board did not boot the image it was given: its U-Boot is {said[-1].strip()!r}, the "
+        f"the board did not boot the image it was given: its U-Boot is {loaders[-1].strip()!r}, the "
         f"image's is {asked!r}: does it start from another medium?"
     )
 
@@ -242,13 +242,13 @@ def _sorted(kind: str, message: str) -> EvmperfError:
 def _alarm(entries: list[LogEntry]) -> str:
     """The first panic or oops on the console since the last power cycle."""
     watch = Watch()
-    said = ""
+    line = ""
     for entry in entries:
         if " reset-device" in entry.text and entry.text.startswith("start: "):
             watch.restart()
-            said = ""
-        elif entry.level == "target" and not said:
+            line = ""
+        elif entry.level == "target" and not line:
             alarm = watch.feed(f"{entry.text}\r\n".encode())
             if alarm and alarm.name != "silent reset":
-                said = f"{alarm.name} on the console: {alarm.text}"
-    return said
+                line = f"{alarm.name} on the console: {alarm.text}"
+    return line

@@ -224,14 +224,14 @@ def _steps(board: Board, selection: Selection, request: JobRequest, header: dict
     if request.kind is JobKind.BOOT:
         return steps
     steps += identified(header)
-    there: list[str] = []
+    looked_at: list[str] = []
     for benchmark, case in selection.cases:
         driver = benchmark.driver
         seen = f"evm_look {driver} {joblog.checksum(driver)} {look.SECONDS:.0f}"
-        before = [] if driver in there else [_written(f"look_{driver}", look.script(board, driver))]
+        before = [] if driver in looked_at else [_written(f"look_{driver}", look.script(board, driver))]
         # The look after a case is the one before the next, as at a desk.
-        before += [] if there[-1:] == [driver] else [seen]
-        there.append(driver)
+        before += [] if looked_at[-1:] == [driver] else [seen]
+        looked_at.append(driver)
         calls = steps_of(benchmark, board, case, selection.profile)
         lines = (_call(step, benchmark.label(case, step)) for step in calls)
         end = f"evm_end {shlex.quote(case_name(benchmark, case))}"
@@ -330,7 +330,7 @@ def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
         if len(words) > 1 or role(words[0])[0] in PARTS:
             raise UsageError("--image: a host job takes exactly one image, and it must be a whole one")
         return {WHOLE: words[0]}
-    found: dict[str, str] = {}
+    by_role: dict[str, str] = {}
     for word in words:
         part, url = role(word)
         if not part:
@@ -338,16 +338,16 @@ def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
                 f"--image {url}: its name does not tell its role: write ROLE={url}, with ROLE one "
                 f"of {', '.join([WHOLE, *PARTS])}"
             )
-        if part in found:
-            raise UsageError(f"--image: two images are the {part}: {found[part]} and {url}")
+        if part in by_role:
+            raise UsageError(f"--image: two images are the {part}: {by_role[part]} and {url}")
         _check_url(url)
-        found[part] = url
-    if WHOLE in found:
-        if len(found) > 1:
+        by_role[part] = url
+    if WHOLE in by_role:
+        if len(by_role) > 1:
             raise UsageError("--image: a whole image has its own kernel: remove the other --image options")
-    elif "kernel" not in found or not {"ramdisk", "nfsrootfs"} & set(found):
+    elif "kernel" not in by_role or not {"ramdisk", "nfsrootfs"} & set(by_role):
         raise UsageError("--image: a boot over the network needs a kernel, and ramdisk or nfsrootfs")
-    return found
+    return by_role
 
 
 def _check_url(url: str) -> None:

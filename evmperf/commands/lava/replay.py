@@ -180,24 +180,24 @@ class _Cycle:
 
 def find_boots(entries: Iterable[LogEntry], console: JobConsole, cycles: list[str]) -> list[LoggedBoot]:
     """All power cycles of a log with their marks; `cycles` are the kernel's arguments of the first ones."""
-    found: list[_Cycle] = []
+    cycles_found: list[_Cycle] = []
     for entry in entries:
         if reset := _RESET.match(entry.text):
-            found.append(_Cycle(int(reset[1]), [_record(entry.time_ns, "#", POWER_ON)]))
+            cycles_found.append(_Cycle(int(reset[1]), [_record(entry.time_ns, "#", POWER_ON)]))
             continue
-        if not found:
+        if not cycles_found:
             continue
-        records = found[-1].records
+        records = cycles_found[-1].records
         if len(records) == 1 and _SWITCHED.match(entry.text):
             # The power is on when the last of the switch's commands has ended.
             records[:] = [_record(entry.time_ns, "#", POWER_ON)]
         elif entry.level == "target":
             records.append(_record(entry.time_ns, "<", f"{entry.text}\r\n"))
         elif match := _MATCHED.match(entry.text):
-            found[-1].matched.append((match[1], entry.time_ns))
+            cycles_found[-1].matched.append((match[1], entry.time_ns))
     boots = []
-    for cycle in found:
-        action = cycle.level - found[0].level
+    for cycle in cycles_found:
+        action = cycle.level - cycles_found[0].level
         arguments = cycles[action] if action < len(cycles) else ""
         boots.append((action, _boot(cycle, arguments, console.prompt_after(arguments))))
     return boots

@@ -121,12 +121,12 @@ def matches(keyword: str, text: str) -> bool:
         keyword,
     )
     try:
-        found = jinja2.Environment(autoescape=True).compile_expression(words)()
+        selected = jinja2.Environment(autoescape=True).compile_expression(words)()
     except (jinja2.TemplateSyntaxError, TypeError, RecursionError):
-        found = None
-    if not isinstance(found, bool):
+        selected = None
+    if not isinstance(selected, bool):
         raise UsageError(f"-k {keyword!r} is not an expression of words, and, or, not and parentheses")
-    return found
+    return selected
 
 
 def case_name(benchmark: Benchmark, case: Case) -> str:

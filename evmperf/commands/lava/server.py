@@ -130,12 +130,12 @@ class LavaServer:
         self._ask("GET", f"jobs/{number}/cancel/")
 
     def _pages(self, path: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         while True:
-            data = self._ask("GET", path, params={"limit": 100, "offset": len(found)}).json()
-            found += data["results"]
+            data = self._ask("GET", path, params={"limit": 100, "offset": len(entries)}).json()
+            entries += data["results"]
             if not data["next"] or not data["results"]:
-                return found
+                return entries
 
     def _ask(self, method: str, path: str, **more: Any) -> requests.Response:
         url = f"{self.url}/api/v0.2/{path}"
@@ -198,13 +198,13 @@ def _lavacli(identity: str) -> LavaServer | None:
     base = os.environ.get("XDG_CONFIG_HOME")
     path = (Path(base) if base else Path.home() / ".config") / "lavacli.yaml"
     try:
-        known = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        identities = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except FileNotFoundError:
-        known = {}
+        identities = {}
     except (OSError, yaml.YAMLError) as error:
         # The text of the error may quote the file, and so a token.
         raise UsageError(f"{path} cannot be read ({type(error).__name__})") from None
-    entry = known.get(identity or "default") if isinstance(known, dict) else None
+    entry = identities.get(identity or "default") if isinstance(identities, dict) else None
     if not isinstance(entry, dict) or "uri" not in entry:
         if identity:
             raise UsageError(f"{path} has no identity {identity!r} with a uri")

@@ -48,9 +48,9 @@ class LavaNight(NightConductor):
 
     def _submit(self, progress: Progress, server: LavaServer) -> int:
         job, plan = progress.job, self.plan
-        wanted = JobRequest(JobKind(job.lava), job.benchmarks, job.release or plan.release, priority="low")
+        request = JobRequest(JobKind(job.lava), job.benchmarks, job.release or plan.release, priority="low")
         board, images = str(board_file(job)), [job.image] if job.image else []
-        text = lavajobs.definition(board, wanted, images, job.profile)
+        text = lavajobs.definition(board, request, images, job.profile)
         ((number, progress.page), *_) = lavajobs.submit(server, text)
         self.journal.note("submitted", job=job.name, lava=number, page=progress.page)
         self.tell(f"{job.name}: submitted as {progress.page}")
