@@ -14,21 +14,25 @@ from msgspec.structs import replace
 from evmperf.judge.shift import Shift
 from evmperf.model.alarm import AlarmState, MetricAlarm
 
-_OVER = math.log(200)
-"""Evidence that ends an alarm: of 200 lasting losses one is called over by chance."""
+_OVER = 200
+"""Times its nights, the likelihood ratio that ends an alarm: of so many lasting losses one is called over by
+chance, on whichever night.
+"""
 _MOST_OF_A_NIGHT = 8.0
-"""Evidence of one night at most: any night may be odd."""
+"""Evidence of one night at most, as any night may be odd; or what Student's t of three degrees has."""
 _AT_LEVEL = 3.0
 """Spreads from the old level within which a night is back."""
 _SOME = 0.1
-"""Evidence that makes a doubt, of nights of which most have less than half of the change."""
+"""Evidence that makes a doubt, of a night that does not bear the change out."""
+_BORNE_OUT = 0.6
+"""The share of a change that a night has which bears it out."""
 _DATED_AGAIN = math.log(1000)
 _BEFORE = 5
 """Nights before its date in which an alarm may have begun."""
 _NEWEST = 10
 """Nights that the size is taken from; of something better, those after which it is the level."""
 _UNDECIDED = 5
-"""Nights in a row that do not bear an alarm out, which end it."""
+"""Nights in a row that do not bear an alarm out; they end it where most have less than half of the change."""
 _LEAST = 3
 """Nights of a window that have a level of their own."""
 _ODD = 4.0
@@ -85,14 +89,16 @@ def _after(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], bet
     # Beyond the old level is as far back as one can be.
     left = max(side * tonight, 0.0)
     evidence = ((left - lasting) ** 2 - left**2) / (2 * spread**2)
-    doubt = max(alarm.doubt + max(min(evidence, _MOST_OF_A_NIGHT), -_MOST_OF_A_NIGHT), 0.0)
+    most = max(_MOST_OF_A_NIGHT, 2 * math.log1p((lasting / spread) ** 2 / 3))
+    doubt = max(alarm.doubt + max(min(evidence, most), -most), 0.0)
     newest = [*since, tonight][-_NEWEST:]
-    if len(since) >= _LEAST and side * statistics.median(newest[-_UNDECIDED:]) < half:
+    most_back = len(since) >= _LEAST and side * statistics.median(newest[-_UNDECIDED:]) < half
+    if most_back or left < _BORNE_OUT * lasting:
         doubt = max(doubt, _SOME)
     nights = len(values) - begin if known else alarm.nights + 1
     undecided = alarm.undecided + 1 if doubt else 0
-    back = left <= max(_AT_LEVEL * spread, lasting / 3)
-    if (doubt >= _OVER and back) or undecided >= _UNDECIDED:
+    back = -lasting <= side * tonight <= max(_AT_LEVEL * spread, lasting / 3)
+    if (doubt >= math.log(_OVER * nights) and back) or (undecided >= _UNDECIDED and most_back):
         return replace(alarm, state=AlarmState.RECOVERED, nights=nights - undecided, doubt=doubt)
     alarm = replace(alarm, nights=nights, doubt=doubt, undecided=undecided)
     if doubt:

@@ -157,7 +157,7 @@ def judge(
     off, p = np.where(is_slow, slow_off, off), np.minimum(np.where(is_slow, slow_p, p), 1.0)
     off = np.where(plain, plain_off, off)
     centre = np.where(is_slow, oldest, np.where(plain, before, past.level[:, -1]))
-    nights = np.where(is_slow, lengths - REFERENCE, _dated(rows, centre))
+    nights = np.where(is_slow, lengths - REFERENCE, _dated(rows, centre, off))
     proven = _proven([tonight, *windows])
     side = np.where(sides < 0, -1, 1)
     shares = [
@@ -430,11 +430,13 @@ def _plain(rows: Floats) -> tuple[Floats, Floats]:
     return level, np.asarray(np.where(sure, off, np.nan))
 
 
-def _dated(rows: Floats, level: Floats) -> NDArray[np.int64]:
+def _dated(rows: Floats, level: Floats, change: Floats) -> NDArray[np.int64]:
     """Of how many of the last nights the mean is furthest from a level, in deviations: since when
-    it is another.
+    it is another. An odd night counts as no further away than tonight, or the change.
     """
     off = np.nan_to_num(rows[:, ::-1][:, :_NEWEST] - level[:, None])
+    most = np.maximum(np.abs(change), np.abs(off[:, 0]))[:, None]
+    off = np.clip(off, -most, most)
     counts = np.arange(1, off.shape[1] + 1)
     return np.asarray(np.abs(off.cumsum(axis=1) / np.sqrt(counts)).argmax(axis=1) + 1)
 

@@ -6,6 +6,7 @@ Each measure has a process of its own.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import signal
 import subprocess
@@ -40,6 +41,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "help": sessions.command_line,
     "guides": guides.speed,
     "verdicts": recorded.judging,
+    **{f"verdicts-{part}": functools.partial(recorded.judging, part) for part in recorded.PARTS},
     "verdicts-quick": recorded.quick,
     "verdicts-made": recorded.made,
     "year": verdicts.speed,
@@ -55,7 +57,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
 }
 
 
-_ON_REQUEST = ("verdicts", "verdicts-quick", "verdicts-made")
+_ON_REQUEST = [name for name in _MEASURES if name.startswith("verdicts")]
 """How good verdicts are is no speed; these take minutes: `... selftests.speed verdicts`."""
 
 
