@@ -66,8 +66,6 @@ _AT_ONCE_FROM = 20
 """Nights that show how odd those of a lab are."""
 _YOUNG = 5.0
 """How odd a night must be until then, in ranges of the history."""
-_TIMES = 2
-"""Times as many odd metrics as on any past night, of which most must be changes."""
 _USUAL = 15
 """Nights of which one has a metric that is as far off as what is called changed, by chance."""
 _ONE_OF = 50
@@ -385,26 +383,22 @@ class _Odd:
 
     @property
     def decided(self) -> Flags:
-        """Whether tonight is so odd that at most one night in _ONE_OF has such a one by chance, or one of so
-        many that most of them must be real.
-        """
-        wide = not self._young and self._many > _TIMES * self._most
-        return np.asarray(self.by[:, -1] > (1 if wide else self.limit))
+        """Whether tonight is so odd that, by chance, as many metrics are on at most one night of _ONE_OF."""
+        tonight, past = self.by[:, -1], self.by[:, :-1]
+        if self._young:
+            return np.asarray(tonight > self.limit)
+        least = np.inf
+        for number, far in enumerate(np.sort(tonight[tonight > 1])[::-1], 1):
+            nights = np.sort((past >= far).sum(axis=0))
+            if number > nights[-1 - len(nights) // _ONE_OF]:
+                least = far
+        return np.asarray(tonight >= least)
 
     @property
     def unusual(self) -> bool:
         """Whether more metrics are odd than on nineteen nights of twenty."""
-        counts = (self.by[:, :-1] > 1).sum(axis=0)
-        return bool(self._many > (np.quantile(counts, 0.95) if len(counts) else 0))
-
-    @property
-    def _many(self) -> int:
-        return int((self.by[:, -1] > 1).sum())
-
-    @property
-    def _most(self) -> int:
-        """Odd metrics of the past night with most, and at least one."""
-        return max(int((self.by[:, :-1] > 1).sum(axis=0).max(initial=0)), 1)
+        counts = (self.by > 1).sum(axis=0)
+        return bool(counts[-1] > (np.quantile(counts[:-1], 0.95) if len(counts) > 1 else 0))
 
 
 def _odd(past: _Past, single: _Window) -> _Odd:
