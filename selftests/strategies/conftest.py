@@ -5,7 +5,9 @@ import yaml
 from labgrid import Environment
 
 from evmperf.boards import board as boards
+from evmperf.boards.console import powering
 from evmperf.lab import shell as shell_module
+from evmperf.lab import strategy as strategy_module
 from evmperf.lab.bench import LabgridBench
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
@@ -33,6 +35,8 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
     """
     monkeypatch.setattr(shell_module, "_PROMPT_S", 0.3)
     monkeypatch.setattr(shell_module, "_UBOOT_INTERRUPT_S", 0.3)
+    monkeypatch.setattr(strategy_module, "_ASK_AGAIN_S", 1)
+    monkeypatch.setattr(powering, "_ANSWER_S", 2)
     environments = []
 
     def open_it(
