@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 export INFLUXD ?= 2.10
 
-# How many processes run the tests: one has all virtual EVMs, and the others wait more than they compute.
+# How many processes run the tests: two have the virtual EVMs, and the others wait more than they compute.
 WORKERS ?= $(shell echo $$(( $$(nproc) < 5 ? $$(nproc) + 1 : 6 )))
 SELFTESTS = $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
 
