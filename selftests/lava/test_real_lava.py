@@ -30,7 +30,7 @@ from selftests.support.spools import cases_of
 pytestmark = pytest.mark.virtual_evm
 
 long = pytest.mark.long_lava_job
-KEYWORD = "emmc_vfat and 102400"
+KEYWORD = "emmc_vfat"
 BOARD = boards.load(boards.find("virtual"))
 DEADLINE_S = 900.0
 
