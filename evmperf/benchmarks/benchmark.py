@@ -83,9 +83,9 @@ def unset(board: Board, section: str, key: str) -> str:
     return "" if board.says(section, key) else said
 
 
-def percentage(name: str, title: str, low: float = 0.0) -> Metric:
+def percentage(name: str, title: str) -> Metric:
     """A CPU load or a loss, in percent."""
-    return Metric(name, Unit.PERCENT, Direction.LOWER, title, low, 100.0)
+    return Metric(name, Unit.PERCENT, Direction.LOWER, title, 0.0, 100.0)
 
 
 TI_TOOL, OWN_TOOL = "ti", "own"

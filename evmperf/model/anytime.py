@@ -32,6 +32,7 @@ _SHARE = 1e-4
 """How exactly the ends of an interval are found, as a share of its length."""
 _DOUBLINGS = 30
 _MANY = 60
+_MOST_VALUES = 10_000
 _LARGEST_EXPONENT = 700.0
 
 
@@ -80,13 +81,13 @@ def interval(values: Sequence[float], alpha: float = ALPHA, floor: float = 0.0) 
     return middle - low, middle + high
 
 
-def mean_interval(values: Sequence[float], alpha: float = ALPHA, floor: float = 0.0) -> tuple[float, float]:
+def mean_interval(values: Sequence[float], floor: float = 0.0) -> tuple[float, float]:
     """The same for the mean of values with near-normal noise, from Student's evidence alone: the
     repetitions of one case, whose mean is what a guide prints.
     """
     count, mean = len(values), math.fsum(values) / len(values)
     squares = max(math.fsum((value - mean) ** 2 for value in values), (count - 1) * floor**2)
-    reach = _reach(count, squares, alpha)
+    reach = _reach(count, squares, ALPHA)
     return mean - reach, mean + reach
 
 
@@ -99,12 +100,12 @@ def _reach(count: int, squares: float, alpha: float) -> float:
     return math.sqrt((odds - 1) / (1 - odds / wider) * squares / count)
 
 
-def values_needed(spread: float, within: float, alpha: float = ALPHA, most: int = 10_000) -> int:
+def values_needed(spread: float, within: float, alpha: float = ALPHA) -> int:
     """How many values of that standard deviation an interval of half the width `within` takes,
-    about, where nothing changed; `most` stands for more than anybody measures.
+    about, where nothing changed; 10 000 stands for more than anybody measures.
     """
-    counts = range(FEWEST, most)
-    return next((n for n in counts if _reach(n, spread**2 * (n - 1), alpha) <= within), most)
+    counts = range(FEWEST, _MOST_VALUES)
+    return next((n for n in counts if _reach(n, spread**2 * (n - 1), alpha) <= within), _MOST_VALUES)
 
 
 def half_width(values: Sequence[float]) -> float | None:

@@ -82,13 +82,13 @@ class Buffer:
 class Medium:
     """A block device, or a file that stands for one. Raises MediumError with a remedy."""
 
-    def __init__(self, path: str, *, write: bool = True) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         self._have, self._zeros = Buffer(), Buffer()
         try:
             # O_EXCL on a block device fails while the device or a partition of it is mounted.
             block = stat.S_ISBLK(Path(path).stat().st_mode)
-            flags = (os.O_RDWR if write else os.O_RDONLY) | (os.O_EXCL if block else 0)
+            flags = os.O_RDWR | (os.O_EXCL if block else 0)
             self._handle = os.open(path, flags | os.O_CLOEXEC)
         except OSError as error:
             reason = _NOT_OPENED.get(error.errno or 0, f"cannot be opened: {error.strerror}")

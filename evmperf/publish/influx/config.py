@@ -70,13 +70,13 @@ def load(environment: Mapping[str, str] = os.environ) -> Config | None:
     return Config(values["url"].rstrip("/"), values["org"], values["bucket"], values["token"])
 
 
-def required(environment: Mapping[str, str] = os.environ) -> Config:
+def required() -> Config:
     """The same settings; raises UsageError where there are none, too."""
-    config = load(environment)
+    config = load(os.environ)
     if config is None:
         raise UsageError(
             f"InfluxDB is not configured: set {variable('url')}, {variable('token')}, _ORG and "
-            f"_BUCKET, or write {config_file(environment)}"
+            f"_BUCKET, or write {config_file(os.environ)}"
         )
     return config
 

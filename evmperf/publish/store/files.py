@@ -55,15 +55,15 @@ class Counting:
 
 
 @contextlib.contextmanager
-def connection(memory: str = _MEMORY, spill: str = "4GB") -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB without network, whose spilled data goes to `spill`."""
+def connection(memory: str = _MEMORY) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB without network, which spills at most 4 GB."""
     options: dict[str, Any] = {
         "memory_limit": memory,
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         # Made only when something is spilled, and removed; /tmp may be memory.
         "temp_directory": str(cache_dir() / f"spilled-{secrets.token_hex(8)}"),
-        "max_temp_directory_size": spill,
+        "max_temp_directory_size": "4GB",
     }
     with duckdb.connect(config=options) as con:
         yield con
