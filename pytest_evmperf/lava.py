@@ -23,7 +23,7 @@ def in_job() -> bool:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Any:
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> object:
     """Report a case when it is done; one whose set-up failed counts as failed."""
     outcome = yield
     what = what_is_measured(item)

@@ -40,7 +40,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-def _html(session: MeasuringSession | None, results: Sequence[Result], **values: Any) -> str:
+def _html(session: MeasuringSession | None, results: Sequence[Result], **values: object) -> str:
     """The table of results, for a session with what is known of it, else with what failed."""
     from evmperf.publish.pages import look  # noqa: PLC0415  # not needed to collect tests
 

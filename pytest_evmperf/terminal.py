@@ -52,7 +52,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Any:
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> object:
     """Say what is measured, before, meanwhile and after."""
     session = item.config.stash.get(SESSION, None)
     reporter = item.config.pluginmanager.getplugin(REPORTER)
@@ -115,7 +115,7 @@ def _is_shared(config: pytest.Config, session: MeasuringSession, what: tuple[Ben
     return done
 
 
-def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> Any:
+def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> object:
     """No dots between our lines."""
     if SESSION in config.stash and (report.when == "call" or report.skipped):
         return report.outcome, "", report.outcome.upper()

@@ -93,7 +93,7 @@ def _guarded(benchmark: Benchmark, file: Path) -> Benchmark:
     """A lab's benchmark, its mistakes with file and line: UsageError of `steps`, ToolError of `parse`."""
 
     def told(function: Callable[..., Any], kind: type[EvmperfError]) -> Callable[..., Any]:
-        def call(*given: Any) -> Any:
+        def call(*given: object) -> object:
             try:
                 return function(*given)
             except EvmperfError:

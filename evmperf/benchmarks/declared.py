@@ -50,7 +50,7 @@ def declared(module: str) -> Mapping[str, dict[str, Any]]:
     }
 
 
-def _arguments(name: str, said: Declaration) -> dict[str, Any]:
+def _arguments(name: str, said: Declaration) -> dict[str, object]:
     found = {"name": name, **{field: value for field in _TAKEN if (value := getattr(said, field))}}
     if said.perf:
         columns = {label: (perf(*column),) for label, column in said.perf.items()}

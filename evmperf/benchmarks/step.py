@@ -5,7 +5,6 @@ measures, a parser for what it leaves, so that it runs over a console, over SSH,
 import enum
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Reading
@@ -32,7 +31,7 @@ def readings(**values: float) -> list[Reading]:
     return [Reading(metric, value) for metric, value in values.items()]
 
 
-def reading_of(metric: str, file: str, parser: Callable[..., float], *arguments: Any) -> Parse:
+def reading_of(metric: str, file: str, parser: Callable[..., float], *arguments: object) -> Parse:
     """The parse of a step with one figure, in one output file: `parser` takes its text and the arguments."""
     return lambda outputs: [Reading(metric, parser(output(outputs, file), *arguments))]
 

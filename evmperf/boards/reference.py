@@ -16,7 +16,7 @@ from evmperf.boards.vocabulary import FEATURES
 class Known(msgspec.Struct, frozen=True):
     """One option as declared: what YAML calls its type, and what it means."""
 
-    type: Any
+    type: object
     """As declared, with its bounds."""
     yaml_type: str
     help: str
@@ -83,7 +83,7 @@ def _lines() -> Iterator[str]:
             yield f"| | `{key}` ({option.yaml_type}) | {option.help}{tail} |"
 
 
-def schema() -> dict[str, Any]:
+def schema() -> dict[str, object]:
     """The schema, draft 2020-12. Labgrid's classes are left to `evmperf board check`."""
     options = msgspec.json.schema(Options)
     definitions = options["$defs"]

@@ -22,9 +22,9 @@ class _Words(yaml.constructor.SafeConstructor):
     raises for a key that stands twice, of which YAML's own loader takes the last.
     """
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
         """The mapping; raises ConstructorError with the line of a second key."""
-        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        mapping: dict[object, object] = super().construct_mapping(node, deep=deep)
         if len(mapping) < len(node.value):
             seen = set()
             for key_node, _ in node.value:

@@ -153,7 +153,7 @@ def _attributes(where: str, cls: Any, said: Mapping[str, Any]) -> Iterator[str]:
             yield f"{where}.{name} is missing"
 
 
-_Said = list[tuple[str, Mapping[str, Any]]]
+_Said = list[tuple[str, Mapping[str, object]]]
 
 
 def _bindings(file: Path, resources: _Said, drivers: _Said) -> Iterator[str]:

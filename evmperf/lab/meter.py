@@ -33,7 +33,7 @@ cd {root} && for h in hwmon*; do
 done"""
 
 
-def _rails(value: Any) -> dict[str, Any]:
+def _rails(value: object) -> dict[str, object]:
     """The mapping of rails; raises ValueError (Labgrid names the resource) for anything else."""
     try:
         rails = yaml.safe_load(value) if isinstance(value, str) else value
@@ -58,7 +58,7 @@ class HwmonMeter(Resource):  # type: ignore[misc]
         ssh_options: further options for ssh, as in a shell
     """
 
-    rails: dict[str, Any] = attr.ib(converter=_rails)
+    rails: dict[str, object] = attr.ib(converter=_rails)
     host: str = attr.ib(default="", validator=attr.validators.instance_of(str))
     root: str = attr.ib(default="/sys/class/hwmon", validator=attr.validators.instance_of(str))
     ssh_options: str = attr.ib(default="", validator=attr.validators.instance_of(str))
@@ -77,7 +77,7 @@ class ScpiMeter(Resource):  # type: ignore[misc]
         timeout: seconds to wait for an answer
     """
 
-    rails: dict[str, Any] = attr.ib(converter=_rails)
+    rails: dict[str, object] = attr.ib(converter=_rails)
     visa: str = attr.ib(validator=attr.validators.instance_of(str))
     voltage: str = attr.ib(default=VOLTAGE, validator=attr.validators.instance_of(str))
     current: str = attr.ib(default=CURRENT, validator=attr.validators.instance_of(str))
@@ -96,7 +96,7 @@ class RailMeterDriver(Driver):  # type: ignore[misc]
 
     def check(self, rails: Sequence[str]) -> None:
         """Raise LabError that names the rails which it is not connected to."""
-        known: Mapping[str, Any] = self.meter.rails
+        known: Mapping[str, object] = self.meter.rails
         missing = [rail for rail in rails if rail not in known]
         if missing:
             raise LabError(
@@ -168,7 +168,7 @@ class HwmonMeterDriver(RailMeterDriver):
         return reply.text
 
 
-def _sensor(rail: str, given: Any, devices: Sequence[Sequence[str]]) -> tuple[str, str, str]:
+def _sensor(rail: str, given: object, devices: Sequence[Sequence[str]]) -> tuple[str, str, str]:
     """Files of a rail's voltage and current (or power) below the root, and the unit of the second."""
     wanted = dict(given) if isinstance(given, dict) else {"label": given}
     number, power = wanted.pop("input", 1), wanted.pop("power", False)
@@ -271,7 +271,7 @@ class ScpiMeterDriver(RailMeterDriver):
         )
 
 
-def _queries(rail: str, channel: Any, voltage: str, current: str) -> tuple[str, str]:
+def _queries(rail: str, channel: object, voltage: str, current: str) -> tuple[str, str]:
     own = channel if isinstance(channel, dict) else {"channel": channel}
     if unknown := set(own) - {"channel", "voltage", "current"}:
         raise LabError(

@@ -138,7 +138,7 @@ def _connected(target: Any, driver: Any) -> SshShell:
     """A shell over Labgrid's SSHDriver, which it makes connect; raises BoardError."""
     service, start = driver.networkservice, driver._start_own_master
 
-    def start_heeding_keys() -> Any:
+    def start_heeding_keys() -> object:
         # Of an option given twice ssh takes the first; Labgrid itself gives the one that checks nothing.
         driver.ssh_prefix += host_key_options(service.address, service.port)
         return start()

@@ -57,7 +57,7 @@ class Signals:
         finally:
             self._skippable = False
 
-    def _hear(self, number: int, _: Any) -> None:
+    def _hear(self, number: int, _: object) -> None:
         if number == signal.SIGINT:
             now, before = time.monotonic(), self._heard
             self._heard = now
@@ -71,7 +71,7 @@ class Signals:
 
 
 @contextlib.contextmanager
-def listening(hear: Callable[[int, Any], None]) -> Iterator[None]:
+def listening(hear: Callable[[int, object], None]) -> Iterator[None]:
     """Call `hear` at the signals that end a process, except ignored ones (nohup)."""
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():

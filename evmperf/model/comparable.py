@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from evmperf.model.facts import Facts
 from evmperf.model.results import VARIANT, Result
@@ -47,7 +46,7 @@ class ComparableCase:
     profile: str
     version: int
     tools: Iterable[str]
-    conditions: Mapping[str, Any]
+    conditions: Mapping[str, object]
 
 
 def of_case(run: Run, case: ComparableCase | Result) -> dict[str, str]:

@@ -10,13 +10,10 @@ Mathematical Functions, 26.7.3 and 26.7.4); polygamma functions are their asympt
 """
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-_Like = Any
-"""A number or an array of them."""
 _Floats = NDArray[np.float64]
 
 _SHIFT = 12.0
@@ -45,12 +42,12 @@ _QUANTILE = np.fromstring(
 """AS 241's polynomials, highest power first: a numerator and denominator for middle, tails and far tails."""
 
 
-def ndtr(deviation: _Like) -> _Floats:
+def ndtr(deviation: ArrayLike) -> _Floats:
     """Share of the standard normal distribution below a deviation."""
     return np.asarray(_erfc(-np.asarray(deviation, float) / math.sqrt(2)), float) / 2
 
 
-def ndtri(share: _Like) -> _Floats:
+def ndtri(share: ArrayLike) -> _Floats:
     """The deviation below which this share of the standard normal distribution is: the inverse of `ndtr`."""
     p = np.asarray(share, float)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -78,21 +75,21 @@ def student(degrees: int, deviation: float) -> float:
     return 1 - (2 / math.pi * (angle + within) if odd else within)
 
 
-def digamma(x: _Like) -> _Floats:
+def digamma(x: ArrayLike) -> _Floats:
     """The derivative of the logarithm of the gamma function, for x above 0."""
     y, below = _beyond(x, 1)
     series = (1 / 12 - y**-2 * (1 / 120 - y**-2 * (1 / 252 - y**-2 / 240))) * y**-2
     return np.asarray(np.log(y) - 1 / (2 * y) - series - below)
 
 
-def trigamma(x: _Like) -> _Floats:
+def trigamma(x: ArrayLike) -> _Floats:
     """The derivative of the digamma function, for x above 0."""
     y, below = _beyond(x, 2)
     series = (1 / 6 - y**-2 * (1 / 30 - y**-2 * (1 / 42 - y**-2 / 30))) * y**-3
     return np.asarray(1 / y + 1 / (2 * y**2) + series + below)
 
 
-def _beyond(x: _Like, power: int) -> tuple[_Floats, _Floats]:
+def _beyond(x: ArrayLike, power: int) -> tuple[_Floats, _Floats]:
     """The argument moved to where series hold, and the sum of powers that it passes."""
     steps = np.asarray(x, float)[..., None] + np.arange(_SHIFT)
     return steps[..., -1] + 1, (steps**-power).sum(axis=-1)

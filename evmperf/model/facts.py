@@ -75,11 +75,11 @@ class Facts(msgspec.Struct, kw_only=True):
     guide_sha256: str = ""
     release_from: str = ""
     unread_tables: int | None = None
-    other: dict[str, Any] = {}
+    other: dict[str, object] = {}
     """A lab's own facts, those of other versions of evmperf, and values of an unexpected type."""
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+    def from_dict(cls, data: Mapping[str, object]) -> Self:
         """The facts of a JSON object."""
         facts = cls()
         for name, value in data.items():
@@ -106,7 +106,7 @@ class Facts(msgspec.Struct, kw_only=True):
         )
         return " ".join(filter(None, busy))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON object, in the order of the fields."""
         known = {name: getattr(self, name) for name in _TYPES}
         return {n: value for n, value in known.items() if value not in ("", None, [], {})} | self.other

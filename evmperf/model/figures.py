@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
@@ -47,7 +47,7 @@ class Figure:
         return self.count == 0
 
     @property
-    def conditions(self) -> Mapping[str, Any]:
+    def conditions(self) -> Mapping[str, object]:
         """Its conditions beyond the run's facts."""
         return self.result.conditions
 

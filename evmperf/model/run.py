@@ -1,7 +1,7 @@
 """A run: one execution of the suite on one board."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
@@ -38,14 +38,14 @@ class Run(msgspec.Struct):
     schema: int = SCHEMA
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+    def from_dict(cls, data: Mapping[str, object]) -> Self:
         """The run of a JSON object; raises msgspec.ValidationError for one of another form."""
-        facts = msgspec.convert(data.get("facts", {}), dict[str, Any])
+        facts = msgspec.convert(data.get("facts", {}), dict[str, object])
         run = msgspec.convert({**data, "facts": {}}, cls)
         run.facts = Facts.from_dict(facts)
         return run
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON object."""
         return msgspec.structs.asdict(self) | {"facts": self.facts.to_dict()}
 

@@ -57,7 +57,7 @@ def file_system_benchmark(
     full_bytes: int = 100 << 20,
     quick_bytes: int = 5 << 20,
     buffer_sizes: Sequence[int] = BUFFER_SIZES,
-    **guide: Any,
+    **guide: object,
 ) -> Benchmark:
     """A table of a file system: a file written five times and read once, as published, and a smaller one.
     `heading` is how the guide heads its columns; `guide` are name, title and section.

@@ -1,7 +1,6 @@
 """Programs that measure the processor and its memory, and EEMBC's two suites."""
 
 from collections.abc import Callable
-from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.declared import declared
@@ -21,7 +20,7 @@ def _benchmark(
     name: str,
     measure: Callable[[Board, Case], Measure],
     variant: Callable[[Board], str] = lambda board: processor.UNPINNED,
-    **more: Any,
+    **more: object,
 ) -> Benchmark:
     """A table of one column under the performance governor."""
     return Benchmark(

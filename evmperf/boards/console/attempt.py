@@ -61,13 +61,13 @@ class Attempt:
         return f"the board did not reach {self.goal}: {reason} (at the {self.phase})"
 
 
-def tell(console: Any, what: str, *arguments: Any) -> None:
+def tell(console: object, what: str, *arguments: object) -> None:
     """Let evmperf's console know how far the board is; others need not."""
     if method := getattr(console, what, None):
         method(*arguments)
 
 
-def recent(console: Any) -> str:
+def recent(console: object) -> str:
     """What the board said last, "" where the console keeps no record."""
     return getattr(console, "recent", "")
 
@@ -95,7 +95,7 @@ def await_prompt(console: Any, prompt: str, silence_s: float, within_s: float) -
     raise NotReached(f"no login prompt within {seconds} s", recent(console))
 
 
-def post_mortem(power: str, console: Any) -> str:
+def post_mortem(power: str, console: object) -> str:
     """Power state and the last lines of the console, as text."""
     tail = getattr(console, "tail", None)
     lines = tail(_POST_MORTEM_LINES) if tail else ["(this console keeps no record)"]

@@ -108,7 +108,7 @@ def answered(text: str) -> BootedSystem:
     return BootedSystem(found["cmdline"].strip(), root.strip())
 
 
-def on_console(console: Any) -> BootedSystem:
+def on_console(console: object) -> BootedSystem:
     """What the kernel said on a console that keeps a record."""
     said = getattr(console, "said", None)
     return shown(said()) if said else BootedSystem()

@@ -95,9 +95,9 @@ class Switch:
     to have happened. One that hangs would be waited for without end."""
 
     seen_off = True
-    line: Any = None
+    line: object = None
 
-    def __init__(self, driver: Any, console: Any, timeout_s: float) -> None:
+    def __init__(self, driver: object, console: object, timeout_s: float) -> None:
         self._driver = driver
         self._console = console
         self._timeout_s = timeout_s
@@ -117,7 +117,7 @@ class Switch:
             return "unknown (its driver cannot tell)"
         return "on" if self._work("get") else "off"
 
-    def _work(self, action: str) -> Any:
+    def _work(self, action: str) -> object:
         with deadline(self._timeout_s, "the power switch has not answered"):
             return getattr(self._driver, action)()
 
@@ -125,7 +125,7 @@ class Switch:
 class Hand:
     """A person; the console tells what they did, so that no boot counts which nobody saw begin."""
 
-    line: Any = None
+    line: object = None
 
     def __init__(self, console: Any, person: Person, patience_s: float) -> None:
         self.seen_off = False
@@ -208,7 +208,7 @@ class NoSwitch:
         self.line = line
         self._timeout_s = timeout_s
 
-    def pulse(self, console: Any) -> None:
+    def pulse(self, console: object) -> None:
         """Reset the board by its line, whatever it is doing; raises LabError when its driver hangs."""
         tell(console, "restart", RESET_LINE)
         with deadline(self._timeout_s, "the reset line has not answered"):

@@ -29,7 +29,7 @@ class Argument(NamedTuple):
     """
 
     names: tuple[str, ...]
-    words: dict[str, Any]
+    words: dict[str, object]
     variable: str = ""
 
     def add(self, parser: Any) -> None:
@@ -54,7 +54,7 @@ class Either(NamedTuple):
             one.add(group)
 
 
-def argument(*names: str, variable: str = "", **words: Any) -> Argument:
+def argument(*names: str, variable: str = "", **words: object) -> Argument:
     """An argument of a command, in the words of argparse's add_argument."""
     return Argument(names, words, variable)
 

@@ -6,7 +6,6 @@ import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from evmperf.benchmarks import energy
 from evmperf.boards.console import record, review
@@ -154,7 +153,7 @@ def _boots(path: Path, prompts: tuple[str, ...]) -> Iterator[Reviewed]:
         yield review.review(number, records, prompts, recorded.get(records[0].mono_ns))
 
 
-def _entry(boot: Reviewed) -> dict[str, Any]:
+def _entry(boot: Reviewed) -> dict[str, object]:
     return {
         "boot": boot.number,
         "marks": [

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from evmperf.commands.cli.arguments import argument, command, either
 from evmperf.guides.published import identity, meaning, record, sheets
@@ -102,7 +101,7 @@ def _said(entry: Entry) -> str:
     return f"{entry.release}{' (from its date)' if entry.dated else ''}"
 
 
-def _boards() -> list[dict[str, Any]]:
+def _boards() -> list[dict[str, object]]:
     rows = []
     for board, entries in sorted(record.boards(record.entries()).items()):
         ordered = sorted(entries, key=lambda entry: entry.place)
@@ -113,12 +112,12 @@ def _boards() -> list[dict[str, Any]]:
     return rows
 
 
-def _release(entry: Entry) -> dict[str, Any]:
+def _release(entry: Entry) -> dict[str, object]:
     columns = {"release": entry.release, "from_date": entry.dated, "os": entry.os, "date": entry.date}
     return {**columns, "figures": entry.count, "named": entry.printed, "guide": entry.guide}
 
 
-def _impossible(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+def _impossible(entries: Iterable[Entry]) -> Iterator[dict[str, object]]:
     """The figures above the limits of `evmperf.measure.state.buses`, and why."""
     for entry in entries:
         for case, value in record.values(entry):
@@ -129,7 +128,7 @@ def _impossible(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
                 yield where | figure | {"why": why, "guide": entry.guide, "line": value.line}
 
 
-def _figure(one: Found) -> dict[str, Any]:
+def _figure(one: Found) -> dict[str, object]:
     value, entry = one.value, one.entry
     where = {"board": entry.board, "os": entry.os, "release": entry.release, "from_date": entry.dated}
     figure = {name: getattr(value, name) for name in ("metric", "unit", "mean", "low", "high")}
@@ -141,7 +140,7 @@ def _figure(one: Found) -> dict[str, Any]:
     )
 
 
-def _rows(options: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> None:
+def _rows(options: argparse.Namespace, rows: Sequence[dict[str, object]]) -> None:
     if options.json:
         print(json.dumps(rows))
         return

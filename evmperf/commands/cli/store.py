@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import (
@@ -55,7 +55,7 @@ def _query(options: argparse.Namespace) -> int:
         return limited(work, sys.stdout, options.timeout, tables.MOST_BYTES)
 
 
-def _write(out: TextIO, names: Sequence[str], rows: Sequence[tuple[Any, ...]], form: str) -> None:
+def _write(out: TextIO, names: Sequence[str], rows: Sequence[tuple[object, ...]], form: str) -> None:
     """Write an answer as "json", as "csv", or as a table for people ("")."""
     if form == "json":
         objects = [dict(zip(names, row, strict=True)) for row in rows]
@@ -71,7 +71,7 @@ def _write(out: TextIO, names: Sequence[str], rows: Sequence[tuple[Any, ...]], f
         print(table(columns, [[_cell(value) for value in row] for row in rows], width()), end="", file=out)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):

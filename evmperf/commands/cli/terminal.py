@@ -20,7 +20,7 @@ class Plain:
         self.own.write(outlets.plain(text))
         return len(text)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self.own, name)
 
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from evmperf.boards.board import Board
 from evmperf.boards.labports import HOST, lab_ports
@@ -14,7 +13,7 @@ from evmperf.model.errors import LabError
 DEVICE_TYPES = JOBS / "device-types"
 
 
-def template(about: str, base: str, values: Mapping[str, Any], *, usual: bool = False) -> str:
+def template(about: str, base: str, values: Mapping[str, object], *, usual: bool = False) -> str:
     """A template of LAVA that sets values of its base; `usual` ones only if nothing below sets them."""
     lines = [f"{{# {about} #}}", f"{{% extends '{base}.jinja2' %}}"]
     for name, value in values.items():

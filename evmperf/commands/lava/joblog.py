@@ -65,7 +65,7 @@ class LogEntry:
 
     time_ns: int
     level: str
-    message: Any
+    message: object
 
     @property
     def text(self) -> str:

@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
 import jinja2
@@ -154,7 +153,7 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _fill(template: str, **values: Any) -> str:
+def _fill(template: str, **values: object) -> str:
     return _environment().get_template(template).render(values)
 
 

@@ -115,7 +115,7 @@ class LavaServer:
             ) from None
         return log.decode("utf-8", "replace")
 
-    def results(self, number: int, suite: str) -> list[dict[str, Any]]:
+    def results(self, number: int, suite: str) -> list[dict[str, object]]:
         """The test cases (`name`, `result`, `measurement`, `unit`) that the job reported in a suite, whose
         name is without LAVA's index.
         """
@@ -129,8 +129,8 @@ class LavaServer:
         """Cancel a job that runs or waits."""
         self._ask("GET", f"jobs/{number}/cancel/")
 
-    def _pages(self, path: str) -> list[dict[str, Any]]:
-        entries: list[dict[str, Any]] = []
+    def _pages(self, path: str) -> list[dict[str, object]]:
+        entries: list[dict[str, object]] = []
         while True:
             data = self._ask("GET", path, params={"limit": 100, "offset": len(entries)}).json()
             entries += data["results"]

@@ -70,7 +70,7 @@ class Journal:
         """The night's name among all nights."""
         return self.folder.name
 
-    def note(self, event: str, **what: Any) -> None:
+    def note(self, event: str, **what: object) -> None:
         """Append an event and wait until it is on the disk."""
         line = json.dumps({"event": event, "at": time.time(), **what}).encode() + b"\n"
         with self._lock:

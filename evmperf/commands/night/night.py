@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -55,7 +54,7 @@ def measure(
     night.tell = tell
     cut = []
 
-    def stop(number: int, _: Any) -> None:
+    def stop(number: int, _: object) -> None:
         cut.append(number)
         night.end()
 

@@ -182,7 +182,7 @@ def _check_repeat(text: str, where: str) -> None:
         raise UsageError(f"{where}: {error}") from None
 
 
-def _check_words(where: str, part: str, kind: type[msgspec.Struct], data: Any) -> None:
+def _check_words(where: str, part: str, kind: type[msgspec.Struct], data: object) -> None:
     if not isinstance(data, dict):
         raise UsageError(f"{where}: {part} must be a mapping, not {data!r}")
     words = [field.name for field in structs.fields(kind)]

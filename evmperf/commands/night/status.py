@@ -27,7 +27,7 @@ GONE_S = 30.0
 _NOTHING = {"doing": "", "since": 0.0, "until": 0.0}
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, **values: object) -> str:
     """A page; raises jinja2's errors for a template that is wrong."""
     look.environment().filters |= {
         "clock": lambda seconds: clock(seconds) if seconds else "",
@@ -73,7 +73,7 @@ class StatusPage:
         waits = any(not p.done for p in self._night.progress if p.state is not Doing.MEASURING)
         return f"expected end {'after ' if waits else ''}{clock(max(ends_s))}"
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Everything that is shown."""
         held = {record.place: record for record in locks.held()}
         progress = self._night.progress
@@ -100,7 +100,7 @@ class StatusPage:
 
     def _look(self) -> None:
         """Ask the coordinators for their places."""
-        places: list[dict[str, Any]] = []
+        places: list[dict[str, object]] = []
         for coordinator in sorted(self._coordinators):
             with contextlib.suppress(EvmperfError):
                 places += [{**place, "coordinator": coordinator} for place in claim.places(coordinator)]

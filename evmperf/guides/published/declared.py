@@ -213,7 +213,7 @@ def load(path: Path) -> Table:
         raise UsageError(f"{path}: does not describe a table: {error}") from error
 
 
-def _with_base(path: Path) -> tuple[dict[str, Any], str]:
+def _with_base(path: Path) -> tuple[dict[str, object], str]:
     """What a file says, with what it takes from the table that it is like (columns, keys, rows, on
     another device), and the benchmark whose metrics it has.
     """

@@ -65,7 +65,7 @@ def common() -> frozenset[str]:
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    data: dict[str, Any] = yamlfile.own("guides/published/meaning.yaml")
+    data: dict[str, object] = yamlfile.own("guides/published/meaning.yaml")
     return data
 
 

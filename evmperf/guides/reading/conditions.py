@@ -9,7 +9,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -35,7 +34,7 @@ _MODES = ("queue.scheduler", "net.speed", "mmc.ios.timing_spec", "mmc.ios.clock"
 class MeasuredTable(msgspec.Struct, frozen=True):
     """A run (`Run.from_dict`), and the records of the guide's cases from it, without their figures."""
 
-    run: dict[str, Any]
+    run: dict[str, object]
     cases: tuple[Result, ...] = ()
 
 
@@ -46,7 +45,7 @@ class Conditions(msgspec.Struct, frozen=True):
     guide: str
     boards: Mapping[str, tuple[MeasuredTable, ...]]
 
-    def facts(self, board: str) -> dict[str, Any]:
+    def facts(self, board: str) -> dict[str, object]:
         """The facts on which all runs of a board agree."""
         known = [Run.from_dict(one.run).facts.to_dict() for one in self.boards.get(board, ())]
         first = known[0] if known else {}

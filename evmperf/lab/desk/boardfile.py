@@ -94,7 +94,7 @@ def write(
     known = set(said.get("features", SAFE))
     cables = [word for word in ETHERNET if tester and word in known and word in said.get("options", {})]
     machine = gauge.machine(identity.machine)
-    main: dict[str, Any] = {
+    main: dict[str, object] = {
         "features": [
             *(["boot"] if boots else []),
             *(w for w in SAFE if w in known or w == "desk"),
@@ -197,7 +197,7 @@ def _way(
         key = {"keyfile": str(Path(way.key).resolve())} if way.key else {}
         return {"NetworkService": service}, {"SSHDriver": key}
     prompt = identity.prompt
-    shell: dict[str, Any] = {"username": identity.login} if identity.login not in ("", "root") else {}
+    shell: dict[str, object] = {"username": identity.login} if identity.login not in ("", "root") else {}
     shell |= {"password": password} if password else {}
     if prompt and not fits_default(f"\n{prompt}"):
         shell["prompt"] = re.escape(prompt.rstrip()[-40:]) + " ?"

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from labgrid import Environment
 
@@ -15,7 +14,7 @@ from evmperf.model.errors import EvmperfError, LabError
 @contextlib.contextmanager
 def opened(
     board: Board, claim: Claim, tell: Callable[[str], None], *, keep_lab: bool = False
-) -> Iterator[Any]:
+) -> Iterator[object]:
     """Labgrid's target of a board that `claim` holds; the lab of a virtual one runs meanwhile, and
     with `keep_lab` goes on.
 
@@ -34,7 +33,7 @@ def opened(
             stack.callback(environment.cleanup)
             if place:
                 environment.config.set_option("coordinator_address", claim.wanted.coordinator)
-            target: Any = environment.get_target("main")
+            target: object = environment.get_target("main")
         except EvmperfError:
             raise
         except Exception as error:  # noqa: BLE001  # Labgrid's errors have no common base

@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 import time
-from typing import Any
 
 import msgspec
 
@@ -30,7 +29,7 @@ _MOVED_S = 60.0
 """Smaller changes of an expected end are not sent to the coordinator (seconds)."""
 
 
-_MESSAGES = msgspec.json.Decoder(dict[str, Any])
+_MESSAGES = msgspec.json.Decoder(dict[str, object])
 
 
 class Client:
@@ -41,7 +40,7 @@ class Client:
         self.holds: list[Hold] = []
         self.tasks: set[asyncio.Task[None]] = set()
 
-    def send(self, **message: Any) -> None:
+    def send(self, **message: object) -> None:
         """Send a message; another task notices a lost client."""
         with contextlib.suppress(OSError, RuntimeError):
             self._writer.write(wire.encode(message))
@@ -96,7 +95,7 @@ class Keeper:
             self._needed = time.monotonic()
             writer.close()
 
-    async def _answer(self, client: Client, message: dict[str, Any]) -> None:
+    async def _answer(self, client: Client, message: dict[str, object]) -> None:
         number = message.pop("n", None)
         try:
             answer = await getattr(self, f"_do_{message.pop('do')}")(client, **message)
@@ -114,13 +113,13 @@ class Keeper:
         self,
         client: Client,
         *,
-        wanted: dict[str, Any],
+        wanted: dict[str, object],
         holder: dict[str, str],
         until: float,
         wait_s: float,
         priority: float,
         ask: str,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Hold a board after a limited wait; one that is asked for is known by its name alone."""
         who, deadline = msgspec.convert(holder, Holder), time.monotonic() + wait_s
         board = msgspec.convert(wanted, Wanted)
@@ -134,7 +133,7 @@ class Keeper:
         await self._taking.take(hold)
         return await self._do_join(client, hold.token)
 
-    async def _do_join(self, client: Client, token: str) -> dict[str, Any]:
+    async def _do_join(self, client: Client, token: str) -> dict[str, object]:
         """Share a board that another process holds for this one."""
         for hold in self._taking.holds:
             if hold.token == token:
@@ -145,7 +144,7 @@ class Keeper:
                 return {**said, "user": user, "host": hold.holder.host}
         raise LabError("the night no longer holds this session's board")
 
-    async def _do_check(self, client: Client) -> dict[str, Any]:
+    async def _do_check(self, client: Client) -> dict[str, object]:
         for hold in client.holds:
             if hold.locks and not hold.lost:
                 try:
@@ -154,7 +153,7 @@ class Keeper:
                     hold.lose(f"{hold.wanted.place} is {who_holds(busy.holder)}: our lock was deleted")
         return {"lost": next((hold.lost for hold in client.holds if hold.lost), "")}
 
-    async def _do_doing(self, client: Client, what: str, until: float) -> dict[str, Any]:
+    async def _do_doing(self, client: Client, what: str, until: float) -> dict[str, object]:
         """Note what a client measures, and its expected end."""
         for hold in client.holds:
             hold.doing = what
@@ -167,7 +166,7 @@ class Keeper:
                 hold.locks.describe(hold.record())
         return {}
 
-    async def _do_release(self, client: Client) -> dict[str, Any]:
+    async def _do_release(self, client: Client) -> dict[str, object]:
         for hold in list(client.holds):
             client.holds.remove(hold)
             hold.parties.discard(client.send)
@@ -175,7 +174,7 @@ class Keeper:
                 await self._taking.let_go(hold)
         return {}
 
-    async def _do_places(self, client: Client, coordinator: str) -> dict[str, Any]:
+    async def _do_places(self, client: Client, coordinator: str) -> dict[str, object]:
         """The places of a coordinator."""
         connection = await self._taking.visit(coordinator)
         return {
@@ -193,7 +192,7 @@ class Keeper:
 
     async def _do_tag(
         self, client: Client, coordinator: str, place: str, tags: dict[str, str]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         connection = await self._taking.visit(coordinator)
         await connection.tag(connection.find(place).name, tags)
         return {}

@@ -83,7 +83,7 @@ class Hold:
             doing=self.doing,
         )
 
-    def send(self, **message: Any) -> None:
+    def send(self, **message: object) -> None:
         """Send a message to all parties."""
         for send in list(self.parties):
             send(**message)
@@ -341,7 +341,7 @@ class Taking:
                         f"and has forgotten who holds {hold.wanted.place}"
                     )
 
-    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+    def _background(self, work: Coroutine[object, object, None]) -> None:
         async def quietly() -> None:
             with contextlib.suppress(LabError, UsageError):
                 await work

@@ -5,7 +5,6 @@ import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -55,6 +54,6 @@ def socket_path() -> Path:
     return folder() / f"keeper-{_VERSION}-{network()}"
 
 
-def encode(message: Mapping[str, Any]) -> bytes:
+def encode(message: Mapping[str, object]) -> bytes:
     """A message as a line."""
     return msgspec.json.encode(message) + b"\n"

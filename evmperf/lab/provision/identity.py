@@ -221,9 +221,9 @@ def read(content: Path) -> Identity:
     return Identity(**facts)
 
 
-def _boot(system: Fat) -> dict[str, Any]:
+def _boot(system: Fat) -> dict[str, object]:
     """The boot partition: its boot loader, and the chips that it is for."""
-    facts: dict[str, Any] = {}
+    facts: dict[str, object] = {}
     names = system.names("/")
     for name in _LOADERS:
         if name in names and (text := banner(system.read(f"/{name}") or b"")):
@@ -238,7 +238,7 @@ def _boot(system: Fat) -> dict[str, Any]:
     return facts | _kernel(system, "", names, _KERNELS)
 
 
-def _kernel(system: Fat | Ext, folder: str, names: list[str], wanted: Iterable[str]) -> dict[str, Any]:
+def _kernel(system: Fat | Ext, folder: str, names: list[str], wanted: Iterable[str]) -> dict[str, object]:
     """Release and version of the first of the wanted files that is a kernel."""
     for name in wanted:
         if name in names and (found := kernel(system.read(f"{folder}/{name}") or b"")):
@@ -246,12 +246,12 @@ def _kernel(system: Fat | Ext, folder: str, names: list[str], wanted: Iterable[s
     return {}
 
 
-def _root(system: Ext) -> dict[str, Any]:
+def _root(system: Ext) -> dict[str, object]:
     os_release = system.read("/etc/os-release") or system.read("/usr/lib/os-release")
     if os_release is None:
         return {}
     own = system.read("/etc/evmperf-release") or b""
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "os_release": provenance.assignments(os_release.decode("utf-8", "replace")),
         "build_id": provenance.assignments(own.decode("utf-8", "replace")).get("BUILD_ID", ""),
     }

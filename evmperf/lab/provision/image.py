@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from evmperf.boards.board import Board
 from evmperf.lab.provision.content import Hashes
@@ -24,7 +23,7 @@ class DiskImage:
     name: str
     """What people call it: the name of the file, or of that on its server."""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Its name and origin, hashes and release."""
         hashes = {"sha256": self.hashes.file, "content_sha256": self.hashes.content}
         return {

@@ -27,7 +27,7 @@ class NoWay(UsageError):
     """The board file names no way to put an image on the board. That is allowed."""
 
 
-def choose(target: Any, board: Board, bench: LabgridBench) -> Way:
+def choose(target: object, board: Board, bench: LabgridBench) -> Way:
     """The way of a board; raises NoWay if it has none, UsageError or LabError for a wrong description."""
     if board.options.image.device:
         return NetworkWay(target, board, bench)
@@ -47,7 +47,7 @@ class Installed:
     """Outcome of an installation: the image, whether it had to be written, what runs now."""
 
     image: DiskImage
-    facts: dict[str, Any]
+    facts: dict[str, object]
     left_alone: bool
     runs: Running
 
@@ -57,7 +57,7 @@ class Installation:
 
     def __init__(
         self,
-        target: Any,
+        target: object,
         board: Board,
         bench: LabgridBench,
         *,

@@ -99,7 +99,7 @@ class NetworkWay(Way):
     own_loader = False
     with_power = True
 
-    def __init__(self, target: Any, board: Board, bench: LabgridBench) -> None:
+    def __init__(self, target: object, board: Board, bench: LabgridBench) -> None:
         self._device = board.options.image.device
         self._board, self._bench = board, bench
         self._provider = Provider(target, board, "HTTP", "its image (image.device)")
@@ -107,7 +107,7 @@ class NetworkWay(Way):
         if not re.fullmatch(r"/dev/[\w/.-]+", self._device):
             raise UsageError(f"{board.file_name}: image.device must be a device, e.g. /dev/mmcblk0")
 
-    def put(self, image: DiskImage, progress: Progress) -> dict[str, Any]:
+    def put(self, image: DiskImage, progress: Progress) -> dict[str, object]:
         """Start the system in memory, and have it write and read back."""
         url = self._provider.stage(image.content, image.name)
         with contextlib.ExitStack() as stack:
@@ -125,7 +125,7 @@ class NetworkWay(Way):
                     f"marked as incomplete: write the image again"
                 ) from error
 
-    def _install(self, shell: Shell, image: DiskImage, url: str, progress: Progress) -> dict[str, Any]:
+    def _install(self, shell: Shell, image: DiskImage, url: str, progress: Progress) -> dict[str, object]:
         size = image.hashes.size
         self._check(shell, image)
         for attempt in range(_TRIES):
@@ -200,7 +200,7 @@ def _limit(size: int) -> float:
     return 60 + size / _SLOWEST
 
 
-def boot(target: Any, board: Board, bench: LabgridBench, given: Mapping[str, str]) -> dict[str, Any]:
+def boot(target: object, board: Board, bench: LabgridBench, given: Mapping[str, str]) -> dict[str, object]:
     """Boot these files (keys of PARTS) now and at each further boot; returns their facts. Raises UsageError
     for a missing file or way, LabError for a failed transfer or another kernel or device tree, BoardError
     for a failed boot.

@@ -36,7 +36,7 @@ class Host(NamedTuple):
     prefix: Sequence[str] = ()
     name: str = "this host"
 
-    def put(self, path: str, source: Source, content: Content, progress: Progress) -> dict[str, Any]:
+    def put(self, path: str, source: Source, content: Content, progress: Progress) -> dict[str, object]:
         """`writer.put` on that host; raises LabError or UsageError."""
         if self.prefix:
             return self._order({"path": path, **content._asdict()}, source, progress)
@@ -72,7 +72,7 @@ class Host(NamedTuple):
                 elif "error" in answer:
                     raise _KINDS.get(answer["kind"], LabError)(f"on {self.name}: {answer['error']}")
                 elif "result" in answer:
-                    result: dict[str, Any] = answer["result"]
+                    result: dict[str, object] = answer["result"]
                     return result
             lines = process.stderr.read().decode(errors="replace").strip().splitlines()
             raise LabError(
@@ -162,7 +162,7 @@ class CommandWay(Way):
             raise UsageError(f"{board.file_name}: image.command must have {{image}} in it")
         self.overwrites = f"the medium that `{self._command}` writes"
 
-    def put(self, image: DiskImage, progress: Progress) -> dict[str, Any]:
+    def put(self, image: DiskImage, progress: Progress) -> dict[str, object]:
         """Call the command with the image as it was given; its own output is its error's reason."""
         command = self._command.replace("{image}", shlex.quote(str(image.file)))
         progress("write", 0, image.hashes.size)

@@ -203,7 +203,7 @@ class Content(NamedTuple):
 
 def put(
     path: str, source: Source, content: Content, progress: Progress = lambda _what, _done, _whole: None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Make the medium equal to the image of `source`; returns the bytes `written` and `repeated`, and
     `already` for an equal medium. Raises MediumError; a medium being written then carries the mark.
     """

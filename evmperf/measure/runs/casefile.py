@@ -72,8 +72,8 @@ class CaseFile(msgspec.Struct, frozen=True):
     """What such a file has."""
 
     format: str
-    run: dict[str, Any]
-    records: tuple[dict[str, Any], ...]
+    run: dict[str, object]
+    records: tuple[dict[str, object], ...]
     files: dict[str, str]
 
 

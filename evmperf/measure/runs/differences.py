@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -169,7 +168,7 @@ _WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
 """Of a kernel command line; quotes hold one together."""
 
 
-def flattened(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+def flattened(prefix: str, value: object) -> Iterator[tuple[str, str]]:
     """Names and texts of a fact, whatever it holds."""
     if isinstance(value, Mapping):
         for key, item in value.items():

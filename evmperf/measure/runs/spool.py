@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 
@@ -247,7 +247,7 @@ def line(record: SpoolRecord) -> bytes:
     return _BEGIN + _encoded(_ENCODER, record)[1:] + b"\n"
 
 
-def _encoded(encoder: msgspec.json.Encoder, value: SpoolRecord | dict[str, Any]) -> bytes:
+def _encoded(encoder: msgspec.json.Encoder, value: SpoolRecord | dict[str, object]) -> bytes:
     try:
         return encoder.encode(value)
     except UnicodeEncodeError:
@@ -295,7 +295,7 @@ def read_run(folder: Path) -> Run:
             raise Damaged(f"{path}: is damaged: larger than {limits.mib(limits.RUN_BYTES)}")
         text = _content(*version).decode()
         header(str(path), text)
-        run = Run.from_dict(msgspec.json.decode(text, type=dict[str, Any]))
+        run = Run.from_dict(msgspec.json.decode(text, type=dict[str, object]))
     except OSError as error:
         raise UsageError(f"{folder}: holds no run ({path.name}: {error.strerror})") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

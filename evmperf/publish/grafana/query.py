@@ -41,7 +41,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
     forms: dict[str, str]
     steps: dict[str, str | _Headed]
 
-    def asked(self, steps: Sequence[Any]) -> str:
+    def asked(self, steps: Sequence[object]) -> str:
         """The text of a query; raises KeyError for a step that the language does not have."""
         head = text = ""
         for step in flat(steps):

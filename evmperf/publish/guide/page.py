@@ -7,7 +7,6 @@ import io
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -100,7 +99,7 @@ class Translator(HTML5Translator):
         super().depart_table(node)
         self.body.append("</div>\n")
 
-    def visit_comment(self, node: nodes.Element, sub: Any = None) -> None:  # docutils'
+    def visit_comment(self, node: nodes.Element, sub: object = None) -> None:  # docutils'
         """What a table was measured under, to be folded out."""
         guide, words = self.config.guide_conditions, node.astext().split()
         told = guide and words[:1] == ["conditions:"]
@@ -160,7 +159,7 @@ def _head_rows(app: Sphinx, doctree: nodes.document, _name: str) -> None:
             column["stub"] = 1
 
 
-def _contents(section: nodes.Element, depth: int = 1) -> list[tuple[str, str, Any]]:
+def _contents(section: nodes.Element, depth: int = 1) -> list[tuple[str, str, object]]:
     """The sections below one: name, title and the sections below each."""
     below = [child for child in section.children if isinstance(child, nodes.section)]
     return [
@@ -170,7 +169,7 @@ def _contents(section: nodes.Element, depth: int = 1) -> list[tuple[str, str, An
 
 
 def _add_context(
-    app: Sphinx, _page: str, _template: str, context: dict[str, Any], doctree: nodes.document | None
+    app: Sphinx, _page: str, _template: str, context: dict[str, object], doctree: nodes.document | None
 ) -> None:
     context["look"] = look.inline(plots=False)
     context["cover"] = app.config.guide_cover

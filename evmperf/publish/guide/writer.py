@@ -4,7 +4,6 @@ import itertools
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evmperf.benchmarks import energy, wording
 from evmperf.guides.published import steady
@@ -126,7 +125,7 @@ def _headings(before: Path, path: Path) -> Iterator[tuple[str, str, str]]:
         yield path[depth], mark * len(path[depth]), outline().sections.get(" > ".join(path[: depth + 1]), "")
 
 
-def _table(slot: Slot, figures: Figures, extras: Extras) -> dict[str, Any]:
+def _table(slot: Slot, figures: Figures, extras: Extras) -> dict[str, object]:
     """What the template prints of a table."""
     named = slot.table.board_in_header
     titles = (

@@ -105,7 +105,7 @@ class Store:
                     raise self._no_influxdb(f"{reply.status} where it should be 204")
                 reply.release_conn()
 
-    def query(self, flux: str, **values: Any) -> Iterator[FluxRecord]:
+    def query(self, flux: str, **values: object) -> Iterator[FluxRecord]:
         """The rows of a query with `params.NAME` in `flux`, one by one; raises StoreError."""
         from influxdb_client.client.flux_csv_parser import (  # noqa: PLC0415
             FluxCsvParser,
@@ -240,7 +240,7 @@ def _pools(sockets: weakref.WeakSet[socket.socket]) -> dict[str, type[HTTPConnec
     return {"http": noting(HTTPConnection, HTTPConnectionPool), "https": https}
 
 
-def _literal(value: Any) -> str:
+def _literal(value: object) -> str:
     """A value as Flux writes it: text, whole number, list, record."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}: {_literal(item)}" for name, item in value.items()) + "}"

@@ -57,7 +57,7 @@ def _texts(**texts: str) -> str:
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     """A structure as text; "" for an empty one, and for one that would have to be cut."""
     text = _encode(value).decode() if value else ""
     return text if len(text) <= TEXT_LIMIT else ""

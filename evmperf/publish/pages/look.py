@@ -8,7 +8,7 @@ import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -77,7 +77,7 @@ def tone(word: str) -> str:
     return next((name for name, words in _TONES.items() if word in words), "")
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, **values: object) -> str:
     """The text of a template, named as `ROOM/FILE`; raises jinja2's errors for one that is wrong."""
     return environment().get_template(template).render(**values)
 

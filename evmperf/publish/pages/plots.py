@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
@@ -85,7 +84,7 @@ def spark(values: Sequence[float | None]) -> Markup:
     return Markup('<div class="spark" aria-hidden="true" data-spark="{}"></div>').format(text)
 
 
-def _drawn(label: str, kind: str, series: Sequence[Series], axes: tuple[str, str], **more: Any) -> Markup:
+def _drawn(label: str, kind: str, series: Sequence[Series], axes: tuple[str, str], **more: object) -> Markup:
     lines = [
         {"name": one.name, "points": one.points} | ({} if one.of is None else {"of": one.of})
         for one in series

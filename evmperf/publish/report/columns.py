@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evmperf.model.outlets import line, markdown, row
 
@@ -43,7 +42,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int |
     return capture.get()
 
 
-def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Any:
+def grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> object:
     """The same as a table of rich, with all columns."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415

@@ -55,7 +55,7 @@ def kcidb(runs: Runs) -> str:
         data["builds"].append({"id": ident, "checkout_id": ident, **origin, **system})
         where = {"comment": plain(run.board), "misc": {"place": run.place}}
         of_run = {"build_id": ident, **origin, "start_time": _time(run.started_ns), "environment": where}
-        tests: list[dict[str, Any]] = []
+        tests: list[dict[str, object]] = []
         for figure in figures(results).values():
             number = {"value": figure.mean, "unit": plain(figure.unit)}
             misc = {"low": figure.low, "high": figure.high, "count": figure.count}
@@ -68,7 +68,7 @@ def kcidb(runs: Runs) -> str:
     return _json(data)
 
 
-def _failed(result: Result) -> dict[str, Any]:
+def _failed(result: Result) -> dict[str, object]:
     """A case of which nothing was measured; {} for others."""
     if result.samples or result.published:
         return {}
@@ -128,5 +128,5 @@ def _time(ns: int) -> str:
     return datetime.fromtimestamp(ns / 1e9, UTC).isoformat()
 
 
-def _json(data: Any) -> str:
+def _json(data: object) -> str:
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -96,11 +95,11 @@ def fitting(trends: Sequence[Trend], runs: Sequence[Run]) -> tuple[str, str]:
     return text, f"{said}{f', and the newest {len(runs) - first} nights' if first else ''}."
 
 
-def _encoded(value: Any) -> str:
+def _encoded(value: object) -> str:
     return outlets.script(msgspec.json.encode(value).decode())
 
 
-def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) -> dict[str, Any]:
+def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) -> dict[str, object]:
     """One metric: each night's run (index) and samples, and the levels of enough nights."""
     points = [point for point in trend.points if point.run >= first]
     verdict, at, off = trend.verdict, trend.off_since(runs), None

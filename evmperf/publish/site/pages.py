@@ -8,7 +8,6 @@ import shutil
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from evmperf.benchmarks import wording
@@ -36,10 +35,10 @@ class Folder:
     """Address of the runs' folders; COPIED for copies within the site, "" for where they lie."""
     sizes: list[int] = field(default_factory=list)
 
-    def page(self, place: str, template: str, **values: Any) -> None:
+    def page(self, place: str, template: str, **values: object) -> None:
         """Write a page at a place below `out`; raises OSError when the disk does not take it."""
         root = "../" * place.count("/")
-        known: dict[str, Any] = {function.__name__: function for function in _FOR_TEMPLATES}
+        known: dict[str, object] = {function.__name__: function for function in _FOR_TEMPLATES}
         known |= {"look": look.linked(f"{root}static/"), "root": root, "wording": wording, "signs": SIGNS}
         text = look.render(f"publish/site/{template}", **known, **values)
         self.sizes.append(self.file(place, text))

@@ -71,7 +71,9 @@ class StoredRuns:
         )
         return [record for record in self._sound(rows.to_record, found) if isinstance(record, Result)]
 
-    def _sound(self, read: Callable[[dict[str, Any]], T], found: Iterable[dict[str, Any]]) -> Iterator[T]:
+    def _sound(
+        self, read: Callable[[dict[str, object]], T], found: Iterable[dict[str, object]]
+    ) -> Iterator[T]:
         """What rows hold; those beyond the limits, or of another evmperf, are named and left out."""
         for row in found:
             try:
@@ -101,7 +103,7 @@ class StoredRuns:
             # One thread keeps the order of lists, and a site has a process for each core.
             con.execute("SET threads = 1")
 
-            def work(there: files.Counting) -> list[dict[str, Any]]:
+            def work(there: files.Counting) -> list[dict[str, object]]:
                 if not there.files:
                     return []
                 con.execute(question.replace("{rows}", files.counting(self.place, there)), values or None)
@@ -169,7 +171,7 @@ class BoardFigures:
 
     def _read(self, since_ns: int) -> None:
         self._runs = {}
-        cases: dict[tuple[Any, ...], comparable.ComparableCase] = {}
+        cases: dict[tuple[object, ...], comparable.ComparableCase] = {}
         for row in self._source.asked(self._board, _FIGURES, since=since_ns):
             case = _case(row, cases)
             width = len(row["names"])

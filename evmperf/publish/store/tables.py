@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import duckdb
 
@@ -46,7 +46,7 @@ class SqlAnswer:
     """What a question brought."""
 
     columns: Sequence[str]
-    rows: Sequence[tuple[Any, ...]]
+    rows: Sequence[tuple[object, ...]]
 
 
 @contextlib.contextmanager
