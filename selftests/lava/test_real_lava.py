@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def lavacli(lab, *words: str, text: str = "") -> str:
 
 
 def finished(server: LavaServer, number: int):
-    return server.wait(number, DEADLINE_S * slowness(), lambda job: None)
+    return server.wait(number, DEADLINE_S * slowness(), lambda job: None, threading.Event())
 
 
 def test_a_native_job_is_run_judged_and_read_once(lab, server, results, capsys) -> None:
