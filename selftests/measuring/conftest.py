@@ -156,8 +156,10 @@ def runner(bench: LabgridBench, tmp_path: Path) -> Runner:
 def measuring(env_file: Path, tmp_path: Path) -> Iterator[Callable[..., Pytest]]:
     started: list[Pytest] = []
 
-    def start(select: str, *options: str, results: Path = tmp_path / "results") -> Pytest:
-        started.append(Pytest(env_file, results, select, options))
+    def start(
+        select: str, *options: str, results: Path = tmp_path / "results", board: Path = env_file
+    ) -> Pytest:
+        started.append(Pytest(board, results, select, options))
         return started[-1]
 
     yield start

@@ -47,9 +47,10 @@ def instrument() -> Iterator[Instrument]:
 
 
 @pytest.fixture
-def sleeping(env_file: Path, instrument: Instrument, tmp_path: Path) -> Iterator[Callable[..., Pytest]]:
+def sleeping(
+    env_file: Path, instrument: Instrument, measuring: Callable[..., Pytest], tmp_path: Path
+) -> Callable[..., Pytest]:
     """A function that measures some rails in a sleep that a given command makes."""
-    sessions = []
 
     def start(command: str, select: str = BENCHMARK) -> Pytest:
         data = yaml.safe_load(env_file.read_text())
@@ -64,14 +65,9 @@ def sleeping(env_file: Path, instrument: Instrument, tmp_path: Path) -> Iterator
         }
         path = tmp_path / "sleeping.yaml"
         path.write_text(yaml.safe_dump(data, sort_keys=False))
-        sessions.append(Pytest(path, tmp_path / "results", select))
-        return sessions[-1]
+        return measuring(select, board=path)
 
-    yield start
-    for session in sessions:
-        if session.process.poll() is None:
-            session.process.kill()
-            session.process.wait()
+    return start
 
 
 def test_one_sleep_gives_every_rail_and_their_sum(sleeping, instrument: Instrument) -> None:
