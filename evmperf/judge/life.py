@@ -98,9 +98,7 @@ def _after(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], bet
     nights = len(values) - begin if known else alarm.nights + 1
     undecided = alarm.undecided + 1 if doubt else 0
     back = -lasting <= side * tonight <= max(_AT_LEVEL * spread, lasting / 3)
-    if (doubt >= math.log(_OVER * nights) and back) or (
-        undecided >= _UNDECIDED and most_back and left < half
-    ):
+    if (doubt >= math.log(_OVER * nights) and back) or (undecided >= _UNDECIDED and most_back):
         return replace(alarm, state=AlarmState.RECOVERED, nights=nights - undecided, doubt=doubt)
     alarm = replace(alarm, nights=nights, doubt=doubt, undecided=undecided)
     if doubt:

@@ -127,13 +127,9 @@ def judge(
     tonight = past.window(1)
     p, nights = np.ones(count), np.ones(count, dtype=np.int64)
     off, lasting = tonight.off[:, -1].copy(), np.full(count, np.inf)
-    # A metric in which a change is suspected does not tell what the lab is like.
-    suspected = np.max([np.nan_to_num(np.abs(w.far[:, -1])) for w in (tonight, *windows)], axis=0)
-    quiet = suspected < -special.ndtri(level / count)
-    quiet |= quiet.mean() < 0.5
     for window in windows:
         far, allowed = window.far[:, -1], _WINDOWS[window.size] * _sided(window.off[:, -1], sides)
-        found = np.nan_to_num(_p(window, quiet) / allowed, nan=1.0)
+        found = np.nan_to_num(2 * special.ndtr(-np.abs(far)) / allowed, nan=1.0)
         found[_habit(window) | (np.abs(far) < past.usual(window))] = 1.0
         found[tonight.off[:, -1] * np.sign(window.off[:, -1]) < _BORNE_OUT * np.abs(window.off[:, -1])] = 1.0
         found[past.count[:, window.far.shape[1] - 1] < _FEW] = 1.0
@@ -442,14 +438,3 @@ def _proven(windows: Sequence[_Window]) -> Floats:
     sure = [np.abs(w.off[:, -1]) + 1.96 * w.error[:, -1] for w in windows[:2]]
     calm = np.abs(windows[0].off[:, -1]) <= 1.5 * windows[0].error[:, -1]
     return np.where(calm, np.fmin(*sure), sure[0]) if len(sure) > 1 else sure[0]
-
-
-def _p(window: _Window, quiet: Flags) -> Floats:
-    """The probability of at least such a difference: what has been that far off before, but for one night, is
-    no rarer than it was in the lab.
-    """
-    far = np.abs(window.far[:, -1])
-    past = np.abs(window.far[quiet, : -_NEWEST if window.far.shape[1] > 2 * _NEWEST else -1])
-    known = np.sort(past[np.isfinite(past)])
-    further = len(known) - np.searchsorted(known, np.nan_to_num(far)) - window.size
-    return np.asarray(np.maximum(2 * special.ndtr(-far), np.maximum(further, 0) / max(len(known), 1)))
