@@ -186,8 +186,8 @@ def _steps(known: Sequence[Lab]) -> list[Row]:
     for size in (0.03, 0.05, 0.10, 0.30):
         tallies = {after: Tally.empty() for after in (1, 3, 10)}
         first_quiet, first_noted = Tally.empty(), Tally.empty()
-        for lab in known:
-            random = np.random.default_rng(int(size * 1000))
+        for lab, seed in itertools.product(known, _ROUNDS):
+            random = np.random.default_rng(int(size * 1000) + seed)
             values = lab.shuffled(random, HISTORY + max(ENDS))
             mine = _chosen(random, len(values))
             quiet = spread(values[:, :HISTORY])[mine] < _QUIET
