@@ -160,7 +160,7 @@ FAULTS = (
         "ethtool -c eth1 | awk '/^rx-usecs:/ { print $2 }' >/tmp/fault; ethtool -C eth1 rx-usecs 0",
         "ethtool -C eth1 rx-usecs $(cat /tmp/fault)",
         WIRE,
-        ("ethtool-c.rx-usecs",),
+        ("pacing", "ethtool-c.rx-usecs"),
     ),
     Fault(
         "offloads off",

@@ -152,6 +152,7 @@ def test_either_value_of_a_setting_may_be_the_worse_one(setting, here, there):
         ("mmc.ios.clock", "0 Hz", "50000000 Hz"),
         ("net.speed", -1, 1000),
         ("crypto.cbc-aes", None, "cbc-aes-sa2ul"),
+        ("queue.iosched.async_depth", None, 128),  # another scheduler has other files
         ("running", 4, 1),
         ("cpu.policy0.scaling_cur_freq", 1, 2),
         ("ethtool-k.tx-tcp-mangleid-segmentation", "off", "on"),

@@ -81,8 +81,8 @@ _LIMITED = re.compile(r"group\..*|(?:tester\.)?tc_(?:filters|part)")
 """What is better absent."""
 _WHOLE = re.compile(r"(?:shell|group\.cpu)\..*|cpu\..*|.*clocksource")
 """Settings of the whole machine."""
-_WHILE_USED = re.compile(r"(?:crypto|display|alsa|irq)\..*|mounted")
-"""What is there only while somebody uses it, and says nothing where it is not."""
+_WHILE_USED = re.compile(r"(?:crypto|display|alsa|irq|queue\.iosched)\..*|mounted")
+"""What is there only while it is used, as an I/O scheduler's settings, and says nothing where it is not."""
 _BOUNDS = re.compile(r".*(?:clock|speed|width|freq|lane|mem|max_sectors_kb)")
 """Settings whose ratio bounds what they cost: a rate, or what is under way at a time."""
 _MORE = 1.15
