@@ -244,7 +244,7 @@ FAULTS = (
     ),
     Fault(
         "many filters",
-        "tc qdisc add dev eth1 clsact; for n in $(seq 4500); do echo filter add dev eth1 egress prio $n u32 "
+        "tc qdisc add dev eth1 clsact; for n in $(seq 2000); do echo filter add dev eth1 egress prio $n u32 "
         "match ip dport $n 0xffff action pass; done | tc -b -",
         "tc qdisc del dev eth1 clsact",
         WIRE,

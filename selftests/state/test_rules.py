@@ -116,6 +116,7 @@ def differs(here, there, setting="x"):
         ("tester.ethtool-k.tx-checksumming", "off", "on", 0),
         ("ethtool-k.hsr-fwd-offload", None, "on", 0),  # the driver has lost it
         ("tcp_wmem", "4096\t8192\t8192", "4096\t16384\t4194304", 512),
+        ("tester.tcp_rmem", "4096\t4096\t4096", "4096\t131072\t6291456", 1536),
         ("cpu.online", "0", "0-1", 0),
         ("cpu.policy0.scaling_governor", "powersave", "performance", 0),
         ("cpu.policy0.scaling_max_freq", 500000, 1400000, 2.8),

@@ -45,7 +45,7 @@ def _is(best: str, value: Value) -> tuple[float, ...]:
 
 
 _SETTINGS: dict[str, Rank | None] = {
-    r"queue\.(?:read_ahead_kb|nr_requests|max_sectors_kb)|card\.cmdq_en|tcp_[rw]mem": _numbers,
+    r"queue\.(?:read_ahead_kb|nr_requests|max_sectors_kb)|card\.cmdq_en|(?:tester\.)?tcp_[rw]mem": _numbers,
     r"mmc\.ios\.(?:clock|actual_clock|bus_width)|spi_nor\..*|ufs\.(?:gear|lane)": _numbers,
     r"usb\..*\.speed|pci\..*link_\w+|(?:tester\.)?net\.(?:speed|mtu)": _numbers,
     r"cpu\.\w+\.scaling_m\w+_freq|devfreq\..*\.m\w+_freq|idle\..*\.disable": _numbers,
