@@ -329,7 +329,8 @@ class Board:
             self._throttle(**json.loads(text))
             return
         if fault.where == "boot":
-            self.bench.cold_boot(text)
+            # As a session with --vary has them: its next shell boots with them.
+            self.bench._arguments = self.bench._strategy.kernel_arguments = text
             return
         if fault.where == "host":
             for hog in self._hogs:
