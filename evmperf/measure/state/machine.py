@@ -126,11 +126,8 @@ def _interrupts(state: State) -> Iterator[Finding]:
 
 
 def _shared_disk(state: State) -> Iterator[Finding]:
-    """What a case's disk carried for others; requests of a file system's own are few, but for a journal of
-    all data, which has each write once more.
-    """
-    twice = "data=journal" in str(state.shown.get("mounted", ""))
-    for way in ("read",) if twice else ("read", "write"):
+    """What a case's disk carried for others; requests of a file system's own are few."""
+    for way in ("read", "write"):
         carried = state.counted.get(f"disk.{way}_sectors", 0) * _SECTOR
         own = state.counted.get(f"shell.{way}_bytes")
         if own is None or carried < _LEAST_BYTES or (part := 1 - own / carried) < _FOREIGN:
