@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from evmperf.commands.night.closing import LOG, Closing, NightBoard, _describe, close, sentence
+from evmperf.commands.night.closing import LOG, Closing, Commands, NightBoard, _describe, close, sentence
 from evmperf.commands.night.conductor import NightConductor, Progress
 from evmperf.commands.night.journal import Journal
 from evmperf.commands.night.plan import Job, read
@@ -157,3 +157,12 @@ def test_the_page_is_the_same_in_both_forms(closing):
         assert "2 of 3 boards measured" in text
         assert "the night had to end" in text
         assert "no server" in text
+
+
+def test_the_log_of_a_nights_end_has_no_password(tmp_path):
+    closing, log = Closing([]), tmp_path / LOG
+    words = ["check", f"--results={tmp_path}", "--from=https://ci:hunter2pw@lab.example/store", "last"]
+    Commands(closing, log).run("verdicts", words)
+    assert closing.failed
+    assert "lab.example/store" in log.read_text()
+    assert "hunter2pw" not in log.read_text() + str(closing.failed)

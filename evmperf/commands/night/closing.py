@@ -22,6 +22,7 @@ from evmperf.commands.night.conductor import NightConductor, Progress
 from evmperf.commands.night.plan import board_file
 from evmperf.commands.night.status import render
 from evmperf.measure.runs import spool
+from evmperf.model.concealing import concealed
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import SIGNS, ExitStatus
 from evmperf.model.figures import Key
@@ -185,7 +186,7 @@ class Commands:
         """Run a command, on that Labgrid place if any; `fine` are its statuses when it could do its work."""
         environment = {**os.environ, **({"LG_PLACE": place} if place else {})}
         with self._log.open("a", encoding="utf-8") as log:
-            log.write(f"evmperf {' '.join(words)}\n")
+            log.write(concealed(f"evmperf {' '.join(words)}\n"))
             log.flush()
             process = subprocess.Popen(
                 [sys.executable, "-m", "evmperf", *words],
@@ -211,7 +212,7 @@ class Commands:
                 raise
             finally:
                 self._running.discard(process)
-            log.write(complaints)
+            log.write(concealed(complaints))
         # Not of a library, and no traceback: those are in the log.
         ours = [line.removeprefix(_OURS) for line in complaints.splitlines() if line.startswith(_OURS)]
         if process.returncode in fine:
