@@ -461,6 +461,6 @@ class Runner:
 def _check_exit(step: Command, status: int, text: str) -> None:
     if status:
         # U-Boot's `time` prints its line after the failed command's message.
-        said = [line for line in text.strip().splitlines() if not line.startswith("time: ")]
-        last = said[-1][:200] if said else "no message"
+        lines = [line for line in text.splitlines() if line.strip() and not line.startswith("time: ")]
+        last = lines[-1][:200] if lines else "no message"
         raise ToolError(f"{step.name} ended with status {status}: {last}")
