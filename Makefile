@@ -85,7 +85,7 @@ demo: ## boot the virtual EVM and measure boot time and eMMC: a first look
 
 test: virtual influxd browser programs ## every test of the project, on real virtual EVMs
 	@scripts/host-packages lava-jobs/lab/host-packages.txt
-	$(SELFTESTS) --junitxml=selftests.xml
+	$(SELFTESTS) --junitxml=selftests.xml || scripts/again $$? $(BIN)/pytest
 
 check: WORKERS := $(shell echo $$(( $$(nproc) < 5 ? $$(nproc) + 2 : 7 )))
 check: lint influxd browser programs ## before a merge: style, types, every test without a virtual EVM
