@@ -72,6 +72,10 @@ def test_what_slows_a_whole_machine(state, rule, size, evidence):
         {"counted": {**BUSY, "shell.own_ticks": 960, "forks": 900}},  # it was the case's
         {"beside": {"netserver (7)": 5.0}},
         {"counted": {"disk.read_sectors": 1 << 18, "shell.read_bytes": 120 << 20}},
+        {
+            "changed": {"mounted": "ext4 rw,relatime data=journal"},
+            "counted": {"disk.write_sectors": 1 << 18, "shell.write_bytes": 64 << 20},
+        },
         {"counted": {"tester.cpu_user": 90, "tester.cpu_idle": 910}},
         {"counted": {"percpu.0_interrupt": 900, "percpu.1_idle": 10}},  # both are busy
         {},
@@ -336,3 +340,6 @@ def test_a_machine_that_is_slower_on_a_busy_host_has_the_host_as_its_cause():
     assert (one.rule, one.size) == ("host", 300 / 160)
     (one,) = machine.slower(State(shown={"look_ms": 300}), well, "good", 0.0)
     assert one.rule == "machine"
+    # To read 2000 filters takes long on any machine.
+    filtered = State(shown={"look_ms": 300, "tc_filters": 2000})
+    assert list(machine.slower(filtered, well, "good", 1.0)) == []
