@@ -166,3 +166,14 @@ def test_the_log_of_a_nights_end_has_no_password(tmp_path):
     assert closing.failed
     assert "lab.example/store" in log.read_text()
     assert "hunter2pw" not in log.read_text() + str(closing.failed)
+
+
+def test_a_command_that_does_not_end_when_told_is_killed_with_what_it_started(tmp_path, monkeypatch):
+    deaf = tmp_path / "deaf"
+    deaf.write_text("#!/bin/sh\ntrap '' TERM\nsleep 600 & wait\nwait\n")
+    deaf.chmod(0o755)
+    monkeypatch.setattr("evmperf.commands.night.closing.sys.executable", str(deaf))
+    monkeypatch.setattr("evmperf.commands.night.closing._GRACE_S", 0.1)
+    closing = Closing([])
+    Commands(closing, tmp_path / LOG).run("site", ["site"], limit_s=0.1)
+    assert closing.failed == [("site", f"ended with status -9; see {tmp_path / LOG}")]

@@ -36,6 +36,8 @@ LOG = "closing.log"
 _KEPT = (ExitStatus.OK, ExitStatus.USAGE, ExitStatus.LAB_BROKEN)
 """How keeping runs ends: what the store did not take stays in the results, and is a remark."""
 _COMMAND_S = 1800.0
+_GRACE_S = 60.0
+"""How long a command that was told to end may take for it."""
 _OURS = "evmperf: "
 """What our sentences on standard error begin with."""
 _CHECKED = (ExitStatus.OK, ExitStatus.FAILED, ExitStatus.NOTHING, ExitStatus.UNDECIDED)
@@ -205,7 +207,11 @@ class Commands:
                 _, complaints = process.communicate(timeout=limit_s)
             except subprocess.TimeoutExpired:
                 process.terminate()
-                _, complaints = process.communicate()
+                try:
+                    _, complaints = process.communicate(timeout=_GRACE_S)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    _, complaints = process.communicate()
             except BaseException:
                 process.terminate()  # it may have a board, which it switches off
                 process.wait()

@@ -288,11 +288,12 @@ class Taking:
         """After a coordinator's restart take our tags off: Labgrid keeps them without the holder, which looks
         like a kick.
         """
-        forgotten = self._forgotten.pop(connection.address, set())
+        forgotten = self._forgotten.get(connection.address, set())
         for place in connection.places():
             if place.name in forgotten and LOCKS_TAG in place.tags and not place.acquired:
                 await connection.tag(place.name, _NO_TAGS)
                 place.tags.pop(LOCKS_TAG, "")  # the change of the place arrives on another stream
+        self._forgotten.pop(connection.address, None)
 
     # Events
 
