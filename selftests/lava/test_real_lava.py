@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 import threading
@@ -16,7 +15,7 @@ from evmperf_virtual import lavalab as labs
 from evmperf.benchmarks import control
 from evmperf.benchmarks.tools.control import RUNS
 from evmperf.boards import board as boards
-from evmperf.commands.app import lavajobs, why
+from evmperf.commands.app import lavajobs
 from evmperf.commands.cli import main as cli
 from evmperf.commands.lava import joblog, render, selection
 from evmperf.commands.lava.render import JOBS
@@ -171,46 +170,6 @@ def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsy
         measured[way] = cases_of(run.parent)
     assert [identity(r) for r in measured["native"]] == [identity(r) for r in measured["desk"]]
     assert [identity(r) for r in measured["host"]] == [identity(r) for r in measured["desk"]]
-
-
-@long
-def test_why_names_what_a_job_met(lab, server, tmp_path) -> None:
-    folders = []
-    # No child of the job's shell, whose work is the case's.
-    for fault in ("true", "( (while :; do :; done) >/dev/null 2>&1 & )"):
-        data = yaml.safe_load(definition(keyword="emmc_raw_fio_1g"))
-        data["actions"][-1]["test"]["definitions"][0]["repository"]["run"]["steps"].insert(1, fault)
-        (number,) = server.submit(yaml.safe_dump(data, sort_keys=False))
-        assert finished(server, number).health == "Complete"
-        results = tmp_path / str(number)
-        assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 0
-        folders += results.iterdir()
-    well, ill = folders
-    answers = why.explain(ill, "emmc_raw_fio_1g", str(well)).answers
-    causes = {cause.rule for answer in answers for cause in (*answer.causes, *answer.read)}
-    assert "beside" in causes
-
-
-@long
-def test_the_host_job_carries_its_figures(lab, server) -> None:
-    (number,) = server.submit(definition(JobKind.HOST))
-    job = finished(server, number)
-    assert lavajobs.judge(server, job).status == 0
-    figures = {r["name"]: r for r in server.results(number, selection.SUITE) if r["measurement"]}
-    assert float(figures["emmc_vfat.102400.write_throughput"]["measurement"]) > 0
-    assert figures["emmc_vfat.102400.write_throughput"]["unit"] == "MB/s"
-
-
-@long
-def test_a_failing_case_is_a_verdict_though_the_job_is_complete(lab, server, tmp_path) -> None:
-    options = {**BOARD.said, "emmc": {**BOARD.said["emmc"], "scratch": "/dev/mmcblk0p7"}}
-    board = dataclasses.replace(BOARD, said=options)
-    (number,) = server.submit(definition(board=board))
-    job = finished(server, number)
-    assert job.health == "Complete"
-    found = lavajobs.judge(server, job)
-    assert found.status == 1
-    assert "emmc_vfat.102400: fail" in found.lines
 
 
 @long

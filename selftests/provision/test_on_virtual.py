@@ -21,7 +21,6 @@ from evmperf.lab.provision.cache import Cache
 from evmperf.lab.provision.installation import Installation
 from evmperf.model.errors import BoardError, LabError, UsageError
 from selftests.provision import cards, imagelab
-from selftests.provision.sessions import measure_in_turn
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -129,60 +128,6 @@ def test_two_releases_in_turn_each_proved(lab, install, releases):
     again = work.install(str(releases[1]))
     assert again.left_alone
     assert again.facts["write"] == {"left_alone": True}
-
-
-@pytest.mark.long_provisioning
-def test_a_card_that_was_mounted_elsewhere_is_made_equal_again(lab, install, releases, tmp_path):
-    """Somebody takes the card, changes a file, and puts it back: what it is now nobody knows."""
-    bench, file = lab()
-    work = install(file)
-    first = work.install(str(releases[0]))
-    work.bench.off()
-    bench.card("host")
-    (tmp_path / "mnt").mkdir()
-    where = ["-o", f"loop,offset={ROOT_AT}", bench.status().card_file, tmp_path / "mnt"]
-    imagelab.run("mount", *where)
-    try:
-        (tmp_path / "mnt/etc/by-somebody").touch()
-    finally:
-        imagelab.run("umount", tmp_path / "mnt")
-    again = work.install(str(releases[0]))
-    assert not again.left_alone
-    assert any("somebody else" in t for t in work.told)
-    assert 0 < again.facts["write"]["written"] < first.facts["write"]["written"] // 10
-    assert work.bench.shell().run("ls /etc/by-somebody", 10).status
-
-
-@pytest.mark.long_provisioning
-def test_a_board_that_boots_another_release_is_found(lab, install, releases, tmp_path):
-    """The card's boot loader starts the kernel that is on the NVMe disk, with the card's root."""
-    kernel = tmp_path / "Image"
-    imagelab.run(
-        "/usr/sbin/debugfs",
-        "-R",
-        f"dump /boot/Image {kernel}",
-        f"{Cache().get(str(releases[1])).content}?offset={ROOT_AT}",
-    )
-    other = imagelab.Spec(root={"boot/Image": kernel.read_bytes()}, links={}, root_mib=48)
-    _, file = lab(nvme=imagelab.build(tmp_path / "other.wic", other))
-    astray = sparse_copy(Cache().get(str(releases[0])).content, tmp_path / "astray.wic")
-    words = tmp_path / "uEnv.txt"
-    own = (PROJECT / f"virtual-evm/{VARIANT}/uEnv.txt").read_text()
-    get_kernel = "get_kern=nvme scan; load nvme 0:2"
-    words.write_text(own.replace("get_kern=load mmc 1:2", get_kernel))
-    assert get_kernel in words.read_text()
-    imagelab.run("mcopy", "-D", "o", "-i", f"{astray}@@1M", words, "::uEnv.txt")
-    work = install(file)
-    with pytest.raises(LabError) as failed:
-        work.install(str(astray))
-    assert "kernel is '#2" in str(failed.value)
-    assert "the image's is '#1" in str(failed.value)
-
-
-@pytest.mark.long_provisioning
-def test_each_session_measures_the_release_it_was_given_and_says_so(lab, releases, tmp_path):
-    _, file = lab()
-    measure_in_turn(file, releases, tmp_path / "results")
 
 
 def test_an_old_boot_loader_in_front_of_a_new_image_is_found(lab, install, releases, tmp_path):

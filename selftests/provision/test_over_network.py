@@ -5,11 +5,8 @@ import hashlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,9 +20,7 @@ from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.provision import network
 from evmperf.lab.provision.installation import Installation
-from evmperf.model.errors import LabError
-from selftests.provision import cards, imagelab
-from selftests.provision.imagelab import Spec
+from selftests.provision import imagelab
 from selftests.provision.sessions import measure, measure_in_turn
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_provisioning]
@@ -45,26 +40,15 @@ def releases(tmp_path_factory):
 
 @dataclass
 class Lab:
-    """A board, its file, and the lab's two servers; `written` is the disk that a test writes."""
+    """A board and its file; `written` is the disk that a test writes."""
 
     bench: LabClient
     file: Path
-    tftp: subprocess.Popen
-    web: subprocess.Popen
     written: str = "nvme"
 
     @property
     def disks(self):
         return self.bench.folder / "disks"
-
-    def beside(self, *words):
-        """What a command on the tester says."""
-        command = [*self.bench.status().tester.command, *words]
-        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-    def sent(self):
-        """Bytes that the tester has sent to the board."""
-        return int(self.beside("cat", "/sys/class/net/evm0/statistics/tx_bytes"))
 
     def contents(self):
         """What is on each disk; the firmware's is the boot ROM's."""
@@ -95,12 +79,9 @@ def lab(tmp_path, state):
         bench = LabClient("net")
         bench.start(VARIANT, serial_port=0, power_port=0)
         stack.callback(bench.stop)
-        there = Lab(
-            bench,
-            board_file(tmp_path / "net.yaml", bench, served),
-            stack.enter_context(beside(bench, *DNSMASQ, f"--tftp-root={tftp}")),
-            stack.enter_context(beside(bench, *HTTPD, "-d", served)),
-        )
+        stack.enter_context(beside(bench, *DNSMASQ, f"--tftp-root={tftp}"))
+        stack.enter_context(beside(bench, *HTTPD, "-d", served))
+        there = Lab(bench, board_file(tmp_path / "net.yaml", bench, served))
         before = there.contents()
         assert there.written in before
         yield there
@@ -229,126 +210,6 @@ def device_tree(built, file, model):
         source.write(f'/ {{ model = "{model}"; }};\n')
     imagelab.run("dtc", "-q", "-O", "dtb", "-o", file, file.with_suffix(".dts"))
     return file
-
-
-def test_a_server_that_is_away_is_said_so_and_the_disk_is_never_booted(lab, small):
-    lab.web.terminate()
-    lab.web.wait()
-    with installation(lab.file) as work:
-        with pytest.raises(LabError, match="the board did not get http://192"):
-            work.install(str(small))
-        assert not lab.bench.status().power
-        with pytest.raises(LabError, match="was interrupted"):
-            work.bench.shell()
-        assert not lab.bench.status().power
-    assert cards.mark(str(lab.disks / "nvme.img"))["image"] == small.name
-
-
-@pytest.fixture
-def small(tmp_path):
-    """An image for this machine that nobody boots: for what goes wrong before that."""
-    root = Spec().root | {"etc/hostname": VARIANT.encode()}
-    return imagelab.build(tmp_path / "small.wic", Spec(root=root))
-
-
-def test_a_tftp_server_that_is_silent_is_said_so_and_nothing_written(lab, small):
-    lab.tftp.terminate()
-    lab.tftp.wait()
-    assert_nothing_written(lab, small, "the server sends nothing", kernel_timeout=300)
-
-
-def assert_nothing_written(lab, image, said, kernel_timeout):
-    """What installing says when the system in memory does not come."""
-    with lab.changed() as board:
-        strategy = board["drivers"]["K3BootStrategy"]
-        strategy.update(retries=0, kernel_timeout=kernel_timeout)
-        strategy["media"]["network"].insert(0, "setenv tftptimeoutcountmax 2")
-    with installation(lab.file) as work:
-        with pytest.raises(LabError, match=f"over TFTP: .*{said}"):
-            work.install(str(image))
-        assert not work.book.read().writing
-    assert not lab.bench.status().power
-    assert not any((lab.disks / "nvme.img").open("rb").read(1 << 20))
-
-
-def slow_down(server, over):
-    """Let a process run for a fiftieth of the time."""
-    while not over.wait(1):
-        server.send_signal(signal.SIGCONT)
-        over.wait(0.02)
-        server.send_signal(signal.SIGSTOP)
-
-
-@pytest.mark.parametrize(
-    ("what", "said", "kernel_timeout"),
-    [
-        ("cut", "the server stopped in mid-transfer", 300),
-        ("stalls", "the server stopped in mid-transfer", 300),
-        ("slow", "did not end in time", 40),
-    ],
-)
-def test_a_tftp_server_that_fails_in_mid_transfer(lab, small, what, said, kernel_timeout):
-    over, began = threading.Event(), lab.sent()
-
-    def fail():
-        while lab.sent() < began + (4 << 20) and not over.wait(0.1):
-            pass
-        if what == "slow":
-            slow_down(lab.tftp, over)
-        else:
-            lab.tftp.send_signal({"cut": signal.SIGKILL, "stalls": signal.SIGSTOP}[what])
-
-    thread = threading.Thread(target=fail, daemon=True)
-    thread.start()
-    try:
-        assert_nothing_written(lab, small, said, kernel_timeout)
-    finally:
-        over.set()
-        thread.join()
-        lab.tftp.send_signal(signal.SIGCONT)
-    assert lab.sent() > began + (4 << 20), "it failed before it began"
-
-
-def cut_in_mid_write(disk, cut):
-    """Call `cut` once the board has written some of its disk; returns the thread."""
-
-    def watch():
-        before = disk.stat().st_blocks
-        while disk.stat().st_blocks < before + (8 << 11):
-            time.sleep(0.1)
-        cut()
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    return thread
-
-
-@pytest.mark.parametrize("what", ["link", "power"])
-def test_a_cut_in_mid_write_leaves_a_disk_that_nobody_boots(lab, releases, monkeypatch, what):
-    monkeypatch.setattr(network, "SILENCE_S", 10)
-    monkeypatch.setattr(network, "_limit", lambda _: 150.0)
-    disk = lab.disks / "nvme.img"
-    cut, said = {
-        "link": (lambda: lab.beside("ip", "link", "set", "evm0", "down"), "the server said nothing"),
-        "power": (lab.bench.off, "while it wrote"),
-    }[what]
-    with installation(lab.file) as work:
-        cut_in_mid_write(disk, cut)
-        with pytest.raises(LabError, match=said):
-            work.install(str(releases[0]))
-        assert work.book.read().writing
-    assert not lab.bench.status().power
-    assert cards.mark(str(disk))["image"] == releases[0].name
-
-
-def test_an_sd_card_is_not_taken_for_the_emmc(lab, small):
-    with lab.changed() as board:
-        board["options"]["image"]["device"] = "/dev/mmcblk1"
-        board["options"]["boot"]["medium"] = "emmc"
-    with installation(lab.file) as work:
-        with pytest.raises(LabError, match="/dev/mmcblk1 is an SD card this time"):
-            work.install(str(small))
-        assert not work.book.read().writing
 
 
 def only_busybox(root):

@@ -32,7 +32,6 @@ from evmperf_virtual.steps import BuildSteps, make_ext4, tool
 
 from evmperf.measure.runs import folders
 from evmperf.model.errors import LabError
-from selftests.support.ports import free_port
 
 SUITE = "trixie"
 PACKAGES = ["u-boot-sunxi", "linux-image-armmp", "busybox-static", "dropbear-bin", "openssl", "fdisk"]
@@ -212,19 +211,14 @@ def _closure(folder: Path) -> list[Path]:
 
 
 class ForeignBoard:
-    """The board, off, with a copy of a card; `path` is its serial port, `ssh_port` its port 22 here,
-    `said` what came from it since the last power-on.
+    """The board, off, with a copy of a card; `path` is its serial port, `said` what came from it since
+    the last power-on.
     """
 
-    def __init__(self, folder: Path, original: Path | None) -> None:
-        self.switched: list[bool] = []
+    def __init__(self, folder: Path, original: Path) -> None:
         self.said = b""
-        self._hang_at = b""
-        self.card: Path | None = None
-        if original:
-            self.card = folder / "card.img"
-            subprocess.run(["cp", "--sparse=always", original, self.card], check=True)
-        self.ssh_port = free_port()
+        self._card = folder / "card.img"
+        subprocess.run(["cp", "--sparse=always", original, self._card], check=True)
         self._log = (folder / "qemu.log").open("wb")
         self._qemu: subprocess.Popen[bytes] | None = None
         self._leader, self._follower = pty.openpty()
@@ -246,7 +240,6 @@ class ForeignBoard:
 
     def switch(self, on: bool) -> None:
         """Take its power away or give it: what a person does."""
-        self.switched.append(on)
         if not on or self.is_on:
             self._off()
         if on:
@@ -267,10 +260,6 @@ class ForeignBoard:
                 keys.write(b" ")
                 time.sleep(0.2)
 
-    def hang_at(self, text: bytes) -> None:
-        """Have the processor stop as soon as the board has said this."""
-        self._hang_at = text
-
     def close(self) -> None:
         """Switch it off for good."""
         self._off()
@@ -281,29 +270,13 @@ class ForeignBoard:
             os.close(end)
         self._log.close()
 
-    def debugfs(self, *commands: str) -> None:
-        """Change the root file system of its card, which must be off."""
-        assert self.card
-        place = f"{self.card}?offset={ROOT_AT_MIB << 20}"
-        for command in commands:
-            subprocess.run([tool("debugfs"), "-w", "-R", command, place], check=True, capture_output=True)
-
-    def write(self, path: str, text: str, mode: str = "0100755") -> None:
-        """Write a file of its root file system anew."""
-        assert self.card
-        source = self.card.with_name("written")
-        source.write_text(text)
-        self.debugfs(f"rm {path}", f"write {source} {path}", f"sif {path} mode {mode}")
-
     def _on(self) -> None:
         self.said = b""
         qemu = image.load("virtual").qemu
         command = [*qemu.command, "-nographic", "-monitor", "none"]
         command += [*MACHINE, "-chardev", f"socket,id=uart,path={self._wire}", "-serial", "chardev:uart"]
-        forward = f"hostfwd=tcp:127.0.0.1:{self.ssh_port}-10.0.2.15:22"
-        command += ["-nic", f"user,model=allwinner-sun8i-emac,restrict=on,{forward}"]
-        if self.card:
-            command += ["-drive", f"if=sd,format=raw,file={self.card}"]
+        command += ["-nic", "user,model=allwinner-sun8i-emac,restrict=on"]
+        command += ["-drive", f"if=sd,format=raw,file={self._card}"]
         self._qemu = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -342,8 +315,6 @@ class ForeignBoard:
             self._client.close()
             self._client = None
         self.said += data
-        if self._hang_at and self._hang_at in self.said and self._qemu:
-            self._qemu.send_signal(signal.SIGSTOP)
         with contextlib.suppress(BlockingIOError):
             os.write(self._leader, data)
 
