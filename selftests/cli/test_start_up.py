@@ -4,9 +4,8 @@ import os
 import subprocess
 import sys
 
-_SLOW = {"dataclasses", "labgrid", "msgspec", "pytest", "secrets", "statistics", "yaml"}
-
-
+_SLOW = {"asyncio", "dataclasses", "evmperf_virtual.commands", "labgrid", "msgspec"}
+_SLOW |= {"pytest", "secrets", "statistics", "yaml"}
 _WITHOUT = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 """`make coverage` loads modules of its own."""
 _EXTRA = {"docutils", "sphinx", "weasyprint", "fsspec", "duckdb", "pyvisa"}

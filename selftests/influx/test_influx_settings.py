@@ -131,20 +131,6 @@ def test_push_sends_what_waits_and_says_so(configured, tmp_path, capsys):
     assert points(configured, "sample") == 4
 
 
-def test_push_without_settings_says_which(capsys, tmp_path):
-    assert cli.main(["push", f"--results={tmp_path}"]) == ExitStatus.USAGE
-    assert "InfluxDB is not configured: set EVMPERF_INFLUX_URL" in capsys.readouterr().err
-
-
-def test_push_with_a_bad_token_is_a_lab_error(configured, monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("EVMPERF_INFLUX_TOKEN", "a-bad-token")
-    spools.recorded(tmp_path)
-    assert cli.main(["push", f"--results={tmp_path}"]) == 3
-    shown = capsys.readouterr()
-    assert "refuses the token" in shown.err
-    assert "a-bad-token" not in shown.err + shown.out
-
-
 def test_push_names_the_points_that_were_refused(configured, tmp_path, capsys):
     run = spools.a_run()
     spools.write(tmp_path, run, [spools.with_a_bad_point(run)])
@@ -209,11 +195,6 @@ def test_history_of_one_case(three_runs, capsys):
 def test_history_says_what_there_is(three_runs, capsys, arguments, message):
     assert history(*arguments, f"--results={three_runs}") == ExitStatus.USAGE
     assert message in capsys.readouterr().err
-
-
-def test_history_of_an_unknown_board(tmp_path, capsys):
-    assert history("write_throughput", f"--results={tmp_path}") == ExitStatus.USAGE
-    assert "runs of 'made-up' have no write_throughput" in capsys.readouterr().err
 
 
 def test_the_state_file_holds_no_token(configured, tmp_path):

@@ -76,17 +76,6 @@ def imported(folder):
     return folder
 
 
-def test_measured_runs_make_the_same_guide(configured, nights, tmp_path, capsys):
-    assert cli.main(["push", "--results", str(nights)]) == 0
-    capsys.readouterr()
-    texts = []
-    for source in ("influx", str(nights)):
-        assert cli.main(["guide", "--release", "12.00", "--with=counts", "--from", source]) == 0
-        texts.append(capsys.readouterr().out)
-    assert texts[0] == texts[1]
-    assert "[n 3]" in texts[0]
-
-
 def test_a_guide_from_an_empty_bucket_and_without_settings_says_so(configured, monkeypatch, capsys):
     command = ["guide", "--release", "12.00", "--from", "influx"]
     assert cli.main(command) == ExitStatus.USAGE

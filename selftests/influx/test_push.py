@@ -51,14 +51,6 @@ def test_a_run_of_the_virtual_evm_arrives_whole(bucket, store, tmp_path):
     assert points(bucket) == counted(folder)
 
 
-def test_pushing_twice_changes_nothing(bucket, store, tmp_path):
-    folder = spools.recorded(tmp_path)
-    push(store, folder)
-    before = points(bucket)
-    assert push(store, folder, again=True).complete
-    assert points(bucket) == before
-
-
 def test_two_machines_pushing_the_same_run_change_nothing(bucket, store, tmp_path):
     push(store, spools.recorded(tmp_path / "one"))
     before = points(bucket)

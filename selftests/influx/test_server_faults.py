@@ -60,17 +60,6 @@ def test_a_token_that_may_only_read(influxd, bucket, tmp_path):
     assert weak not in str(error.value)
 
 
-def test_a_slow_server_is_given_up_and_nothing_doubles(own_influxd, tmp_path):
-    """Frozen in the middle, it may still take what we gave up on: once."""
-    bucket, folder = own_influxd.bucket(), a_folder(tmp_path)
-    own_influxd.signal(signal.SIGSTOP)
-    with pytest.raises(StoreError, match=r"no answer within 0.5 s"):
-        push(bucket, folder, timeout_s=0.5)
-    own_influxd.signal(signal.SIGCONT)
-    assert push(bucket, folder).complete
-    assert points(bucket, "sample") == 2 * CASES
-
-
 @pytest.mark.influxd
 def test_a_full_disk_of_the_server_is_named_and_nothing_is_lost(tmp_path):
     """A disk of 96 MB; what fills it is taken away again."""

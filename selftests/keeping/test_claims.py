@@ -100,16 +100,6 @@ def test_a_place_of_somebody_else_says_whose(lab, place):
     lab.client("one", "release", user="bob")
 
 
-def test_a_mistyped_place_is_said_as_that(lab):
-    with pytest.raises(UsageError, match=r"no place 'tow' .* did you mean two\?"):
-        Claim.take(Wanted("tow", lab.address), "run-1")
-
-
-def test_no_coordinator_is_the_labs_matter():
-    with pytest.raises(LabError, match=r"no Labgrid coordinator answers at 127.0.0.1:1 "):
-        Claim.take(Wanted("one", "127.0.0.1:1"), "run-1")
-
-
 def test_a_place_without_devices_is_not_held(lab):
     lab.client("bare", "create")
     with pytest.raises(LabError, match="the place bare has no devices"):

@@ -87,10 +87,6 @@ def test_a_declared_metric_that_is_not_there_makes_the_case_partial(lab):
     assert result.status is Status.PARTIAL
 
 
-def test_an_optional_metric_may_be_missing(lab):
-    assert lab().measure(FINE, CASE).status is Status.MEASURED
-
-
 def test_a_repetition_that_fails_leaves_the_others(lab):
     steps = [
         measuring('echo 5 >"$OUT/x"', "write0", 0),

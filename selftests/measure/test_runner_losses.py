@@ -3,18 +3,14 @@
 import contextlib
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep, Trial, Where
+from evmperf.benchmarks.step import CleanUp, Prepare, SearchStep, Trial, Where
 from evmperf.lab.tester import CommandTester
-from evmperf.measure.runs.spool import Spool, read_records, read_run
-from evmperf.model import places
+from evmperf.measure.runs.spool import read_run
 from evmperf.model.errors import BoardError, LabError
-from evmperf.model.records import BootRecord
 from evmperf.model.results import Status
-from evmperf.model.run import Run
 from selftests.support.fakes import LocalShell
 from selftests.support.runners import CASE, FINE, make, measuring, messages, on_spool, parse
 
@@ -70,21 +66,6 @@ def test_a_board_that_is_gone_leaves_a_clean_tester_behind(lab, tmp_path, error,
     runner.close()
 
 
-def test_what_runs_on_the_tester_must_be_there(lab):
-    beside = CommandTester(["env"], "this machine")
-    runner = lab(tester=beside)
-    step = Measure("write", 'echo 12 >"$OUT/x"', 10, parse=parse, where=Where.TESTER)
-    result = runner.measure(make(step, tester_tools=("dd",)), CASE)
-    assert result.values("rate") == [12.0]
-    assert result.tools["tester dd"] == result.tools["dd"]
-    with pytest.raises(LabError, match=r"no-such-tool .*tester"):
-        runner.measure(make(step, tester_tools=("no-such-tool",)), CASE)
-    folder = Path(f"{places.STEP_FOLDER}-{runner.spool.run.id}")
-    assert folder.exists()
-    runner.close()
-    assert not folder.exists()
-
-
 @pytest.mark.parametrize("filler", ["result", "raw"])
 def test_a_full_disk_is_a_lab_error_with_the_remedy_and_costs_nothing_measured(lab, tiny, filler):
     runner = lab(results=tiny)
@@ -107,27 +88,6 @@ def test_a_full_disk_is_a_lab_error_with_the_remedy_and_costs_nothing_measured(l
     before = len(on_spool(runner))
     runner.spool.append(first)
     assert on_spool(runner)[before:] == [first]
-
-
-def test_a_record_too_big_for_what_is_left_leaves_no_half_line(tiny):
-    spool = Spool(tiny, Run("fake-1", "fake-evm", "quick"))
-    first, large, second = (
-        BootRecord(goal=goal, started_ns=1, duration_s=1.0, marks=())
-        for goal in ("first", "x" * 100_000, "second")
-    )
-    spool.append(first)
-    with pytest.raises(LabError, match="No space left on device"):
-        spool.append(large)
-    assert list(read_records(spool.folder)) == [first]
-    spool.append(second)
-    assert list(read_records(spool.folder)) == [first, second]
-
-
-def test_the_fakes_folder_is_the_wrappers(lab):
-    # LocalShell replaces the folder in commands by its name: it must be the one the package uses
-    from selftests.support import fakes
-
-    assert fakes.ON_BOARD == places.STEP_FOLDER
 
 
 def test_long_facts_are_kept_at_the_end(lab):

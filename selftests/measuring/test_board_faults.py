@@ -10,7 +10,6 @@ import pytest
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.scratch import guard
 from evmperf.benchmarks.step import Measure, Outputs, Prepare, Step
-from evmperf.benchmarks.tools import fio
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind
 from evmperf.model.results import Case, Direction, Metric, Reading, Result, Status
@@ -70,24 +69,6 @@ def test_a_dead_board_is_named_within_seconds_and_power_cycled(
     assert_usable(runner)
 
 
-def test_a_kernel_oops_is_named(runner: Runner) -> None:
-    assert_usable(runner)
-    # What the kernel prints for an oops, through the kernel's own log.
-    oops = "Internal error: Oops: 0000000096000044 [#1] SMP"
-    result = measure(runner, Prepare("die", f'echo "<0>{oops}" >/dev/kmsg; sleep 600', 700))
-    assert result.failures[-1].kind is Kind.BOARD
-    assert "kernel oops" in result.failures[-1].message
-    assert_usable(runner)
-
-
-def test_a_command_that_hangs_is_interrupted(runner: Runner) -> None:
-    result = measure(runner, Prepare("hang", "sleep 1000", 2), FINE)
-    assert result.status is Status.FAILED
-    assert result.failures[0].kind is Kind.TOOL
-    assert "did not end within " in result.failures[0].message
-    assert_usable(runner)
-
-
 def test_a_command_that_ignores_ctrl_c_does_not_run_on_under_the_next_step(runner: Runner) -> None:
     stubborn = "trap '' INT QUIT TERM; while :; do sleep 0.123; done"
     result = measure(runner, Prepare("hang", stubborn, 2))
@@ -138,37 +119,6 @@ def test_a_kernel_message_in_the_output_is_noticed_and_fetched_again(runner: Run
     assert result.status is Status.MEASURED, result.failures
     assert seen["numbers"].split() == [str(i + 1) for i in range(lines)]
     assert result.conditions["fetched_again"] >= 1
-
-
-def test_a_missing_tool_is_named(runner: Runner) -> None:
-    result = measure(runner, FINE, tools=("no-such-tool",))
-    assert result.status is Status.FAILED
-    assert [failure.kind for failure in result.failures] == [Kind.TOOL]
-    assert "no-such-tool" in result.failures[0].message
-    assert_usable(runner)
-
-
-@pytest.mark.parametrize("spoil", ["head -c 300", 'sed \'s/"bw_bytes" : /"bw_bytes" : x/\''])
-def test_damaged_output_of_a_tool_is_refused_twice(runner: Runner, spoil: str) -> None:
-    job = fio.command(
-        target="--filename=/dev/shm/fio",
-        rw="write",
-        block_size="64k",
-        size="1m",
-        runtime_s=1,
-        name="spoilt",
-        file="fio.json",
-    ).replace("--direct=1", "--direct=0")
-    command = f'{job}; {spoil} "$OUT/fio.json" >"$OUT/x"; mv "$OUT/x" "$OUT/fio.json"'
-
-    def parse(outputs: Outputs) -> list[Reading]:
-        return [Reading("number", fio.throughput(outputs["fio.json"], "write"))]
-
-    result = measure(runner, Measure("measure", command, 60, parse=parse))
-    assert result.status is Status.REFUSED
-    assert [failure.refused for failure in result.failures] == [True, True]
-    for failure in result.failures:
-        assert (runner.spool.folder / failure.raw).read_text()
 
 
 def test_the_mounted_root_is_never_scratch(runner: Runner) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -29,19 +28,6 @@ def await_linux_case(session: Pytest) -> None:
     session.wait_until(lambda: len(session.measured()) == 2)
     console = session.folder / "console.log"
     session.wait_until(lambda: b"--rw=" in console.read_bytes())
-
-
-def test_ctrl_c_keeps_what_was_measured_and_switches_the_board_off(
-    measuring, virtual_bench: client.LabClient
-) -> None:
-    session = measuring(SELECT)
-    await_linux_case(session)
-    session.process.send_signal(signal.SIGINT)
-    assert session.wait() == pytest.ExitCode.INTERRUPTED
-    assert [result.status for result in session.measured()] == ["measured", "measured"]
-    assert "Interrupted: 2 of 6 cases measured" in session.last_sentence
-    assert spool.read_run(session.folder).outcome.startswith("Interrupted")
-    assert not virtual_bench.status().power
 
 
 def test_kill_9_keeps_what_was_measured_and_the_next_session_measures(measuring, tmp_path) -> None:
@@ -72,22 +58,6 @@ def test_a_full_results_folder_ends_the_session_as_a_broken_lab(
         assert not virtual_bench.status().power
     finally:
         subprocess.run(["umount", str(small)], check=True)
-
-
-def test_a_lab_that_is_not_there_ends_the_session_with_one_sentence(env_file: Path, tmp_path: Path) -> None:
-    dead = tmp_path / "dead.yaml"
-    text = env_file.read_text()
-    # A console server that nobody runs; the board must not look like a virtual one to be started.
-    dead.write_text(
-        "\n".join(
-            "        port: 9" if line.strip().startswith("port:") else line
-            for line in text.splitlines()
-            if not line.strip().startswith("virtual:")
-        )
-    )
-    session = Pytest(dead, tmp_path / "results", "uboot_emmc_raw")
-    assert session.wait() == 3, session.log.read_text()
-    assert "127.0.0.1:9" in session.last_sentence
 
 
 def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(env_file: Path) -> None:

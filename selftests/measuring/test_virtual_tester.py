@@ -12,7 +12,6 @@ from evmperf_virtual import client
 from evmperf_virtual.board import TesterInfo
 
 from evmperf.lab.tester import SshTester
-from evmperf.model.errors import LabError
 from selftests.measuring.session import whole
 from selftests.support import virtualbench
 
@@ -62,16 +61,6 @@ def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(
     (paced,) = (result for result in results if "pacing" in result.benchmark)
     assert paced.conditions["variant"] == "rx-usecs 500"
     assert shell.run(STATE, 30).text == before
-
-
-def test_who_has_not_the_key_is_not_let_in(tester: tuple[SshTester, TesterInfo]) -> None:
-    _, info = tester
-    options = [word for word in info.ssh_options if not word.endswith("tester-key")]
-    options.remove("-i")
-    stranger = SshTester(info.ssh_host, options)
-    with pytest.raises(LabError, match=r"cannot be reached: .*Permission denied"):
-        stranger.run("true", 60)
-    stranger.close()
 
 
 def test_the_tester_ends_with_its_bench(board: client.LabClient) -> None:

@@ -2,11 +2,7 @@
 
 import json
 import os
-import random
 import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -115,29 +111,3 @@ def test_a_store_that_takes_nothing_costs_no_verdict(nights, monkeypatch, capsys
 
 def _full(*_):
     raise spool.LabError("no space left")
-
-
-def test_checks_side_by_side_that_are_killed_lose_and_double_nothing(nights):
-    generator = random.Random(7)
-    words = [sys.executable, "-m", "evmperf", "check"]
-    more = ["--against", "last:10", "--results", str(nights[0].parent)]
-    for _ in range(3):
-        running = [subprocess.Popen([*words, *map(str, some), *more], **_QUIET) for some in (nights, nights)]
-        time.sleep(1 + generator.random() * 3)  # any moment will do
-        for process in running:
-            process.kill()
-            process.wait()
-        names = [entry.run.id for entry in store().runs()]
-        assert len(names) == len(set(names))
-    running = [
-        subprocess.Popen([*words, *map(str, some), *more], **_QUIET) for some in (nights[::2], nights[1::2])
-    ]
-    for process in running:
-        assert process.wait(300) in (ExitStatus.OK, ExitStatus.NOTHING, ExitStatus.UNDECIDED)
-    kept = store().runs()
-    assert [entry.run.id for entry in kept] == [folder.name for folder in nights]
-    for entry, folder in zip(kept, nights, strict=True):
-        assert entry.results() == spool.read_results(folder)
-
-
-_QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

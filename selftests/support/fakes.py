@@ -7,9 +7,8 @@ from evmperf.boards.console.marks import ObservedBoot, find
 from evmperf.boards.console.record import POWER_ON, ConsoleRecord
 from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import LabError, ToolError
+from evmperf.model.places import STEP_FOLDER
 from selftests.support.texts import BOOT, LOGIN
-
-ON_BOARD = "/tmp/evmperf"  # the text in commands, never a folder here
 
 
 class SteppingClock:
@@ -36,7 +35,7 @@ class LocalShell:
     `scripted` are exceptions or functions of a ShellReply, used up one a command that holds `when`.
     """
 
-    def __init__(self, folder, scripted=(), when=f". {ON_BOARD}/step"):
+    def __init__(self, folder, scripted=(), when=f". {STEP_FOLDER}/step"):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder / "evmperf"
         self.scripted = list(scripted)
@@ -53,7 +52,7 @@ class LocalShell:
         if "kill " in command and not self.hanging:
             return ShellReply(1, "no such process")  # what is not ours is never killed
         process = subprocess.Popen(
-            ["sh", "-c", command.replace(ON_BOARD, str(self.folder))],
+            ["sh", "-c", command.replace(STEP_FOLDER, str(self.folder))],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -109,13 +109,6 @@ def test_last_output_before_the_end_is_passed_on(tmp_path: Path) -> None:
     assert asyncio.run(run()) == b"Kernel panic"
 
 
-def test_stamps_refuse_another_file(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("something else\n")
-    with pytest.raises(ValueError, match="int"):
-        read_stamps(path)
-
-
 def test_stamps_cut_short_are_read_up_to_there(tmp_path: Path) -> None:
     path = tmp_path / "stamps"
     writer = consoles.ConsoleStamps(path)

@@ -179,18 +179,6 @@ def test_full_disk_is_told(built_image: object, full_disk: Path) -> None:
     assert not list(bench.folder.glob("disks*")), "no half-made disks stay"
 
 
-def test_the_record_of_a_killed_bench_is_not_taken_for_that_of_the_next(
-    make_bench: Callable[..., LabClient],
-) -> None:
-    bench = make_bench("stale")
-    record = bench.record
-    os.kill(record.pid, signal.SIGKILL)
-    wait_until(lambda: not bench.running, "the lock is free")
-    with pytest.raises(LabError, match="is not running"):
-        _ = bench.record
-    assert make_bench("stale").status().pid == bench.record.pid != record.pid
-
-
 def test_bench_that_hangs_is_ended(
     make_bench: Callable[..., LabClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,12 +213,6 @@ def test_cli(make_bench: Callable[..., LabClient], tmp_path: Path) -> None:
     done = cli("on", "by-cli")
     assert done.returncode == ExitStatus.LAB_BROKEN
     assert "by-cli is not running" in done.stderr
-
-
-def test_help_is_quick_and_light() -> None:
-    code = "import sys; from evmperf.commands.cli import main; main._parser(); print(*sys.modules)"
-    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    assert not {"asyncio", "yaml", "requests", "http.client", "evmperf_virtual.commands"} & set(loaded)
 
 
 def test_names_of_boards(make_bench: Callable[..., LabClient]) -> None:

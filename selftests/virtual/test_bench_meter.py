@@ -68,13 +68,6 @@ def test_the_board_file_names_every_rail_of_the_guides():
     assert len(CHANNELS) == len(RAILS)
 
 
-def test_a_copy_of_the_environment_has_the_meter_of_its_own_bench(tmp_path):
-    copy = tmp_path / "board-b.yaml"
-    envfile.write(envfile.source("virtual"), copy, serial_port=4001, power_port=4002)
-    resources = yaml.safe_load(copy.read_text())["targets"]["main"]["resources"]
-    assert resources["ScpiMeter"]["visa"] == "TCPIP::127.0.0.1::4002::SOCKET"
-
-
 def asked(meter, *queries):
     async def ask():
         return [await meter.answer(query) for query in queries]

@@ -21,45 +21,6 @@ from selftests.support.stamps import read_stamps
 pytestmark = pytest.mark.virtual_evm
 
 
-def test_prompt_over_tcp(bench: LabClient, console: SerialClient) -> None:
-    assert not bench.status().power
-    bench.on()
-    console.stop_autoboot()
-    status = bench.status()
-    assert status.power
-    assert status.power_cycles == 1
-    assert status.qemu_pid in processes(bench.folder)
-    bench.off()
-    status = bench.status()
-    assert not status.power
-    assert status.qemu_pid is None
-    assert status.last_exit is not None
-    assert status.last_exit.reason == "power switched off"
-
-
-def test_labgrid_power_driver(bench: LabClient) -> None:
-    from labgrid import Target
-    from labgrid.driver import NetworkPowerDriver
-    from labgrid.resource import NetworkPowerPort
-
-    target = Target("main")
-    url = f"http://127.0.0.1:{bench.record.power_port}/power/{{index}}"
-    NetworkPowerPort(target, name=None, model="rest", host=url, index=0)
-    driver = NetworkPowerDriver(target, name=None, delay=0.0)
-    target.activate(driver)
-    assert driver.get() is False
-    driver.on()
-    assert driver.get() is True
-    first = bench.status().qemu_pid
-    driver.cycle()
-    second = bench.status()
-    assert second.qemu_pid not in (None, first)
-    assert second.power_cycles == 2
-    driver.off()
-    assert driver.get() is False
-    target.cleanup()
-
-
 def test_switching_on_twice_changes_nothing(bench: LabClient) -> None:
     bench.on()
     first = bench.status()
@@ -89,23 +50,6 @@ def test_input_without_power_does_not_reach_the_next_boot(bench: LabClient, cons
 def arrival(console: SerialClient, position: int) -> float:
     """When the byte before this position arrived, in seconds."""
     return next(ns for seen, ns in console.arrivals if seen >= position) / 1e9
-
-
-def test_all_clients_see_and_type(bench: LabClient, console: SerialClient) -> None:
-    with SerialClient(bench.record.serial_port) as second:
-        # Connected is not yet accepted; the bench says how many it has.
-        wait_until(lambda: bench.status().console_clients == 2, "two clients")
-        bench.on()
-        console.stop_autoboot()
-        second.wait_for(b"=> ")
-        at = len(console.seen)
-        second.send(b"echo from-$bootdelay-second\n")
-        console.wait_for(b"second\r\n", console.wait_for(b"second", at))
-        second.wait_for(b"=> ", second.wait_for(b"-second\r\n"))
-        bench.off()
-        console.drain()
-        second.drain()
-        assert console.seen == second.seen
 
 
 def test_stamps_cover_every_byte_once(bench: LabClient, console: SerialClient) -> None:
@@ -208,41 +152,26 @@ def test_tester_reaches_the_board(bench: LabClient, console: SerialClient) -> No
 @pytest.mark.parametrize(
     ("request_bytes", "expected"),
     [
-        (b"hello\r\n\r\n", 400),
-        (b"\x00\xff\x00\n\n", 400),
-        (b"GET /power/0\r\n\r\n", 200),
         (b"GET /power/0 HTTP/1.1\r\nno colon\r\n\r\n", 400),
-        (b"GET /power/0 HTTP/1.1\r\n" + b"A: b\r\n" * 101 + b"\r\n", 431),
-        (b"GET /" + b"x" * 100000 + b" HTTP/1.1\r\n\r\n", 414),
         (b"PUT /power/0 HTTP/1.1\r\nContent-Length: -1\r\n\r\n1", 400),
         (b"PUT /power/0 HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n11", 400),
         (b"PUT /power/0 HTTP/1.1\r\nContent-Length: 1\r\n\r\n7", 400),
         (b"PUT /power/0 HTTP/1.1\r\n\r\n", 400),
         (b"PUT /power/0 HTTP/1.1\r\nContent-Length: 99999999999999\r\n\r\n", 413),
+        (b"PUT /power/0 HTTP/1.1\r\nContent-Length: 2\r\n\r\n1", 400),
         (b"PUT /power/0 HTTP/1.1\r\nContent-Length: 5000\r\n\r\n" + b"1" * 5000, 413),
         (b"PUT /power/0 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0\r\n\r\n", 501),
         (b"DELETE /power/0 HTTP/1.1\r\n\r\n", 405),
         (b"GET /power/1 HTTP/1.1\r\n\r\n", 404),
-        (b"GET /power/0 HTTP/1.1\n\n", 200),
         (b"GET /status HTTP/1.0\r\n\r\n", 200),
     ],
 )
 def test_requests(shared_bench: LabClient, request_bytes: bytes, expected: int) -> None:
     with socket.create_connection(("127.0.0.1", shared_bench.record.power_port), timeout=5) as link:
         link.sendall(request_bytes)
+        link.shutdown(socket.SHUT_WR)
         answer = http.client.HTTPResponse(link)
         answer.begin()
         answer.read()
     assert answer.status == expected
-    assert not shared_bench.status().power
-
-
-def test_request_cut_short(shared_bench: LabClient) -> None:
-    request = b"PUT /power/0 HTTP/1.1\r\nContent-Length: 2\r\n\r\n1"
-    with socket.create_connection(("127.0.0.1", shared_bench.record.power_port), timeout=5) as link:
-        link.sendall(request)
-        link.shutdown(socket.SHUT_WR)
-        answer = http.client.HTTPResponse(link)
-        answer.begin()
-    assert answer.status == 400
     assert not shared_bench.status().power
