@@ -143,7 +143,7 @@ class Benchmark:
             return f"{board.file_name} does not list the feature {self.driver}"
         if self.place in (Place.BOOT, Place.UBOOT):
             types = self.place is Place.UBOOT or bool(case and case.params.get("kernel_arguments"))
-            if reason := board.without_boots or (board.without_console if types else ""):
+            if reason := board.without_boots or (board.without_uboot if types else ""):
                 return reason
         for section, key in self.options:
             if reason := unset(board, section, key):

@@ -106,8 +106,10 @@ class Board:
         return ""
 
     @property
-    def without_console(self) -> str:
+    def without_uboot(self) -> str:
         """Why nothing can be typed at U-Boot's prompt, "" where it can."""
+        if flow := self.options.boot.flow:
+            return f"{self.file_name} has `flow: {flow}`, so Linux starts without U-Boot"
         return "" if self.has_console else f"{self.file_name} has no console: U-Boot needs one"
 
     @property
