@@ -1,13 +1,13 @@
 """The promise of docs/add-a-board.md, kept in a copy of the project: a board is one file."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from selftests.support import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_OURS = (".git", ".venv", ".*_cache", "__pycache__", "results", "node_modules", ".hypothesis")
@@ -34,14 +34,7 @@ def files(root):
 
 def python(root, *words):
     """Run Python in the copy, on the copy's evmperf; its output."""
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root), "LG_PLACE": "somewhere"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = programs.run(sys.executable, *words, cwd=root, PYTHONPATH=str(root), LG_PLACE="somewhere")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 

@@ -118,10 +118,6 @@ def test_a_mistake_is_named_with_file_and_word(written, changes, words):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"targets: [", ["line 1", "is not YAML"]),
-        (b"a: b\n\tc: d\n", ["line 2", "is not YAML"]),
-        (b"\xff\xfe\xfa", ["line 1: is not UTF-8 text"]),
-        (b"a: 1\nb:\n  c: 2\n  c: 3\n", ["line 4", "'c'", "duplicate key"]),
         (b"a: \x00", ["is not YAML"]),
         (b"", ["has no targets.main"]),
         (b"targets:\n  other: {}\n", ["has no targets.main"]),

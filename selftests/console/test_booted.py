@@ -1,11 +1,11 @@
 """What booted, and how words get onto the kernel's command line: pure text to text."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from evmperf.boards.console import booted
+from selftests.support import programs
 
 PRINTED = """\
 args_all=setenv optargs earlycon=${earlycon} ${mtdparts}
@@ -115,9 +115,7 @@ def test_a_quiet_console_says_nothing():
 
 
 def test_the_question_is_answered_by_a_real_shell():
-    done = subprocess.run(
-        ["sh", "-c", booted.QUESTION], capture_output=True, text=True, check=True, timeout=20
-    )
+    done = programs.run("sh", "-c", booted.QUESTION, check=True)
     words = Path("/proc/cmdline").read_text(encoding="utf-8").split()
     system = booted.answered(done.stdout)
     assert (system.arguments or "").split() == words

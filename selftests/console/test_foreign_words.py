@@ -1,7 +1,5 @@
 """What boards say that are not TI's: prompts, loaders that find nothing, kernels that speak late."""
 
-import subprocess
-
 import pytest
 
 from evmperf.boards.console.marks import Phase, remarks
@@ -13,6 +11,7 @@ from evmperf.model import places
 from evmperf.model.errors import Kind
 from evmperf.model.facts import Facts
 from evmperf.model.records import BootMark
+from selftests.support import programs
 
 ROOT_MISSING = "the root file system did not appear"
 UBOOT = "U-Boot 2025.01 (Jan 06 2025)\nHit any key to stop autoboot:  2 \n"
@@ -97,8 +96,6 @@ def test_debians_lmbench_is_found_where_it_lies(tmp_path):
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     search = places.FURTHER_PROGRAMS.replace("/usr/lib/lmbench", str(tmp_path))
-    done = subprocess.run(
-        ["sh", "-c", f"{search}; command -v bw_mem"], capture_output=True, text=True, check=False
-    )
+    done = programs.run("sh", "-c", f"{search}; command -v bw_mem")
     assert done.stdout.strip() == str(program)
     assert places.FURTHER_PROGRAMS in shellstep.wrapper()

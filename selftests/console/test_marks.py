@@ -107,8 +107,7 @@ def test_the_echo_of_what_is_typed_after_a_prompt_does_not_hide_it():
 
 
 def test_a_boots_readings_are_the_spans_between_its_marks():
-    kernel, init = BOOT.index(b" ...", BOOT.index(b"Starting kernel")), BOOT.index(b"virtual-evm l")
-    marks = find(record([BOOT[:kernel], BOOT[kernel:init], BOOT[init:]]), LOGIN)
+    marks = find(record(at_kernel_and_init()), LOGIN)
     found = {r.metric: r.value for r in readings(ObservedBoot("booted", "", 0, 3.0, marks))}
     assert found["boot_time"] == pytest.approx(2.0)
     assert found["kernel"] == pytest.approx(1.0)

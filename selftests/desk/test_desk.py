@@ -65,6 +65,8 @@ def test_a_foreign_board_gets_a_file_of_its_own(make_board, find):
     assert made.drivers["EvmShellDriver"]["prompt"]
     assert found.changes == ("the board is reset or rebooted",)
     assert "\x1b" not in made.options.board.title
+    said = f"{found} {find.said} {file.read_text()}"
+    assert not re.search(r"EVM|[Kk]3|TI\b", re.sub(r"Evm(?:Shell|UBoot)Driver|evmperf", "", said))
 
 
 def test_a_board_at_uboots_prompt_is_booted_when_asked_to(make_board, find):
@@ -255,14 +257,6 @@ def test_a_desk_without_a_board_is_one_sentence_within_five_seconds(monkeypatch,
     assert said.out == ""
     # With ports on which nothing talks it listens for so long:
     assert ports._LISTEN_S + ports._FURTHER_S * (len(ports.RATES) - 1) < 5
-
-
-def test_nothing_of_the_desks_words_calls_a_foreign_board_an_evm(make_board, find):
-    board = make_board("xunlong,orangepi-pc", model="Xunlong Orange Pi PC")
-    found = find(ports=(board.path,), power="reset")
-    said = f"{found} {find.said} {boards.Path(found.file).read_text()}"
-    said = re.sub(r"Evm(?:Shell|UBoot)Driver|evmperf", "", said)
-    assert not re.search(r"EVM|[Kk]3|TI\b", said)
 
 
 def test_with_this_machine_as_tester_the_cable_is_measured(make_board, find):

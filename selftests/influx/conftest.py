@@ -28,3 +28,11 @@ def no_settings(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("EVMPERF_INFLUX_CONFIG", str(tmp_path / "none.toml"))
     for name in ("URL", "TOKEN", "ORG", "BUCKET"):
         monkeypatch.delenv(f"EVMPERF_INFLUX_{name}", raising=False)
+
+
+@pytest.fixture
+def configured(monkeypatch: pytest.MonkeyPatch, bucket: Config) -> Config:
+    """The bucket, which is that of this process's settings."""
+    for name in ("url", "token", "org", "bucket"):
+        monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(bucket, name))
+    return bucket

@@ -30,13 +30,6 @@ def file(tmp_path):
     return path
 
 
-@pytest.fixture
-def configured(monkeypatch, bucket):
-    for name in ("url", "token", "org", "bucket"):
-        monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(bucket, name))
-    return bucket
-
-
 def without(name):
     return {key: value for key, value in FULL.items() if key != name}
 

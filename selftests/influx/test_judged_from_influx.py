@@ -26,12 +26,9 @@ from selftests.support.influxd import points
 LOST = ("emmc_ext4", "102400", "write_throughput")
 
 
-@pytest.fixture
-def configured(monkeypatch, bucket, tmp_path):
-    for name in ("url", "token", "org", "bucket"):
-        monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(bucket, name))
+@pytest.fixture(autouse=True)
+def nothing_accepted(monkeypatch, tmp_path):
     monkeypatch.setattr(accepted, "FILE", tmp_path / "accepted.yaml")
-    return bucket
 
 
 @pytest.fixture

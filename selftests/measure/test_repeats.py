@@ -5,21 +5,19 @@ import re
 
 import pytest
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
+from evmperf.benchmarks.benchmark import Profile
 from evmperf.benchmarks.step import CleanUp, Measure
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool
 from evmperf.model import anytime
 from evmperf.model.errors import UsageError
 from evmperf.model.repeats import Repeats, parse
-from evmperf.model.results import Case, Direction, Metric, Reading, Status
+from evmperf.model.results import Reading, Status
 from evmperf.model.run import Run
-from evmperf.model.units import Unit
 from evmperf.publish.report.shape import text_table
 from selftests.support.boardfiles import fake_board
 from selftests.support.fakes import LocalBench, LocalShell
-
-RATE = Metric("rate", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Rate", low=1.0, high=100.0)
+from selftests.support.runners import RATE, A, B, make
 
 
 @pytest.fixture
@@ -50,16 +48,8 @@ def measured(tmp_path):
                 CleanUp("clean-up", f"echo clean >>{calls}", 10),
             ]
 
-        benchmark = Benchmark(
-            name="emmc_fake",
-            driver="emmc",
-            title="Fake",
-            section=("Fake",),
-            metrics=(RATE,),
-            profiles={"quick": Profile((Case("a"), Case("b")), repetitions)},
-            place=Place.SHELL,
-            steps=steps,
-        )
+        rows = Profile((A, B), repetitions)
+        benchmark = make(metrics=(RATE,), profiles={"quick": rows}, steps=steps, tools=())
         spool = Spool(tmp_path, Run(f"fake-{next(_NUMBERS)}", "fake-evm", "quick"))
         bench = LocalBench(fake_board(tmp_path / "fake.yaml", "emmc"), LocalShell(tmp_path / "board"))
         runner = Runner(bench, spool, "quick", [], repeats=repeats)

@@ -43,6 +43,18 @@ def closing(tmp_path):
     return Closing([*boards, NightBoard(lab)])
 
 
+def conducted(folder, plan, *measured):
+    """A night in the folder of its runs that has measured these on each of its boards."""
+    file = folder / "x.yaml"
+    file.write_text(f"guide: no\n{plan}boards: [{', '.join(['{board: virtual.yaml}'] * len(measured))}]\n")
+    journal = Journal(folder / "night-x")
+    night = NightConductor(read(file), folder, journal, time.time() + 3600, lambda line: None)
+    for progress, numbers in zip(night.progress, measured, strict=True):
+        progress.state = "measured"
+        progress.runs = [f"am64xx-hsevm-{number:04}" for number in numbers]
+    return night
+
+
 def test_a_figure_that_is_worse_on_several_boards_is_one_line(closing):
     first, second = closing.worse
     assert (first.key.case, first.change, [run.job for run in first.runs]) == (
@@ -62,14 +74,9 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path, monkey
     for number in (20, 21):
         changed = {lost: 0.7} if number == 20 else {}
         runs.write(tmp_path, runs.results(generator, changed=changed), number=number, night="night-x")
-    file = tmp_path / "x.yaml"
-    file.write_text("boards: [{board: virtual.yaml}, {board: virtual.yaml}]\nguide: no\nconfirm: 1m\n")
-    journal = Journal(tmp_path / "night-x")
-    night = NightConductor(read(file), tmp_path, journal, time.time() + 3600, lambda line: None)
     runs.write(tmp_path, [], number=22, night="night-x")  # nothing measured
-    for progress, number in zip(night.progress, (20, 21), strict=True):
-        progress.state, progress.runs = "measured", [f"am64xx-hsevm-{number:04}"]
-    night.progress[1].runs += ["am64xx-hsevm-0022", "killed-early"]
+    night = conducted(tmp_path, "confirm: 1m\n", [20], [21, 22])
+    night.progress[1].runs.append("killed-early")
     closing = close(night, time.time())
     kept = StoredRuns(StoreFolder(tmp_path / "store")).runs()
     assert [entry.run.id[-4:] for entry in kept] == ["0020", "0021", "0022"]
@@ -91,12 +98,7 @@ def test_one_damaged_old_run_is_left_out_by_name_and_the_rest_is_judged(tmp_path
     (tmp_path / "am64xx-hsevm-0005" / "run.json").write_text("{")
     lost = ("emmc_ext4", "102400", "write_throughput")
     runs.write(tmp_path, runs.results(generator, changed={lost: 0.7}), number=20, night="night-x")
-    file = tmp_path / "x.yaml"
-    file.write_text("boards: [{board: virtual.yaml}]\nguide: no\nsite: no\n")
-    night = NightConductor(
-        read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None
-    )
-    night.progress[0].state, night.progress[0].runs = "measured", ["am64xx-hsevm-0020"]
+    night = conducted(tmp_path, "site: no\n", [20])
     closing = close(night, time.time())
     assert closing.failed == []
     assert [w.key for w in closing.worse] == [lost]
@@ -108,12 +110,7 @@ def test_one_damaged_old_run_is_left_out_by_name_and_the_rest_is_judged(tmp_path
 def test_a_night_without_verdicts_is_not_a_good_night(tmp_path, monkeypatch):
     generator = runs.history(tmp_path, nights=1)
     runs.write(tmp_path, runs.results(generator), number=20, night="night-x")
-    file = tmp_path / "x.yaml"
-    file.write_text("boards: [{board: virtual.yaml}]\nguide: no\nsite: no\n")
-    night = NightConductor(
-        read(file), tmp_path, Journal(tmp_path / "night-x"), time.time() + 3600, lambda line: None
-    )
-    night.progress[0].state, night.progress[0].runs = "measured", ["am64xx-hsevm-0020"]
+    night = conducted(tmp_path, "site: no\n", [20])
     # A mistake in evmperf, in the process that judges.
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"

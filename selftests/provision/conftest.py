@@ -2,15 +2,39 @@
 for wait to be asked for.
 """
 
+import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from evmperf.lab.provision import download
 from evmperf.lab.provision.ways import Host
-from selftests.provision import cards
+from selftests.provision import cards, imagelab
 from selftests.provision.imagelab import MIB
-from selftests.support import memory, on_request
+from selftests.provision.imageserver import Server
+from selftests.support import on_request
+
+_SHARED = Path("/dev/shm")
+
+
+@contextmanager
+def in_memory(otherwise: Path, mib: int) -> Iterator[Path]:
+    """A new folder in memory where there is room for so many MiB; else the one on disk.
+
+    QEMU stands still while the host's disk does not take what it writes. With a disk that others
+    keep busy that was half a minute, and Linux in it called that a stall of its processor.
+    """
+    if not _SHARED.is_dir() or shutil.disk_usage(_SHARED).free < mib << 20:
+        otherwise.mkdir(parents=True, exist_ok=True)
+        yield otherwise
+        return
+    with tempfile.TemporaryDirectory(prefix="evmperf-", dir=_SHARED) as name:
+        yield Path(name)
+
 
 OPTION = "--all-provisioning"
 
@@ -26,6 +50,27 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(scope="session")
 def image(tmp_path_factory):
     return cards.an_image(tmp_path_factory.mktemp("image") / "image")
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory):
+    """An image of TI's form."""
+    return imagelab.build(tmp_path_factory.mktemp("plain") / "tisdk-am64xx-evm.wic")
+
+
+@pytest.fixture(scope="session")
+def packed(plain):
+    return imagelab.pack(plain, "zst")
+
+
+@pytest.fixture
+def server(packed, monkeypatch):
+    """A server of that image, compressed."""
+    monkeypatch.setattr(download, "PAUSE_S", 0.01)
+    server = Server(packed.read_bytes())
+    yield server
+    server.shutdown()
+    server.server_close()
 
 
 @pytest.fixture
@@ -78,6 +123,6 @@ def host(request):
 @pytest.fixture
 def state(tmp_path, monkeypatch):
     """Where virtual labs and what is known of their boards are, in memory."""
-    with memory.folder(tmp_path / "state", mib=4096) as folder:
+    with in_memory(tmp_path / "state", mib=4096) as folder:
         monkeypatch.setenv("EVMPERF_STATE", str(folder))
         yield folder

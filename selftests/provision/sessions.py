@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from selftests.support import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -15,22 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def measure(file: Path, results: Path, *options: object) -> dict[str, Any]:
     """Measure one boot with these options; its run, and as `said` what the session printed."""
     before = set(results.glob("*"))
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "--lg-env",
-            file,
-            *map(str, options),
-            f"--results={results}",
-            "-k",
-            "boot_time and init",
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = programs.pytest(
+        "--lg-env", file, *map(str, options), f"--results={results}", "-k", "boot_time and init"
     )
     print(done.stdout)
     assert done.returncode == 0, done.stderr

@@ -3,17 +3,12 @@ releases; what is refused before a board is touched.
 """
 
 import hashlib
-import http.server
-import re
 import subprocess
 import sys
-import threading
 import time
-from pathlib import Path
 
 import pytest
 
-from evmperf.boards.board import Board
 from evmperf.lab.provision import cache as caches
 from evmperf.lab.provision import download
 from evmperf.lab.provision.cache import Cache
@@ -21,79 +16,7 @@ from evmperf.lab.provision.image import check_fits
 from evmperf.model.errors import LabError, UsageError
 from selftests.provision import imagelab
 from selftests.provision.imagelab import LOADER, Spec
-
-
-class Server(http.server.ThreadingHTTPServer):
-    """One file with an ETag; `cut` ends the next answers after so many bytes."""
-
-    daemon_threads = True
-
-    def __init__(self, content):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.content, self.cut, self.asked, self.sent = content, [], [], 0
-        self.stalls, self.pause_s = False, 0.0
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server_port}/images/a.wic.zst"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        server = self.server
-        if not self.path.endswith(".zst"):
-            self.answer(404, b"")
-            return
-        tag = f'"{hashlib.sha256(server.content).hexdigest()[:8]}"'
-        wanted = self.headers.get("Range")
-        server.asked.append(wanted or "whole")
-        if self.headers.get("If-None-Match") == tag:
-            server.asked[-1] = "same"
-            self.answer(304, b"")
-        elif wanted and self.headers.get("If-Range") == tag:
-            start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1])
-            self.answer(206, server.content[start:], tag)
-        else:
-            self.answer(200, server.content, tag)
-
-    def answer(self, status, body, tag=""):
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        if tag:
-            self.send_header("ETag", tag)
-        self.end_headers()
-        if self.server.stalls:
-            time.sleep(3)
-        if body and self.server.cut:
-            body = body[: self.server.cut.pop(0)]
-            self.close_connection = True
-        piece = len(body) // 8 + 1 if self.server.pause_s else len(body) or 1
-        for start in range(0, len(body), piece):
-            self.wfile.write(body[start : start + piece])
-            time.sleep(self.server.pause_s)
-        self.server.sent += len(body)
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture(scope="session")
-def plain(tmp_path_factory):
-    return imagelab.build(tmp_path_factory.mktemp("plain") / "a.wic")
-
-
-@pytest.fixture(scope="session")
-def packed(plain):
-    return imagelab.pack(plain, "zst")
-
-
-@pytest.fixture
-def server(packed, monkeypatch):
-    monkeypatch.setattr(download, "PAUSE_S", 0.01)
-    server = Server(packed.read_bytes())
-    yield server
-    server.shutdown()
-    server.server_close()
+from selftests.provision.test_ways import board
 
 
 def test_an_image_is_fetched_once(server, tmp_path, plain):
@@ -277,33 +200,27 @@ def test_without_a_list_a_name_is_no_image(monkeypatch):
 # Refused before the board is touched
 
 
-def board(**image):
-    general = {"name": "b", "title": "t", "description": "d", "profile": "full"}
-    said = {"board": general, "boot": {"medium": "sd"}, "image": image}
-    return Board(Path("b.yaml"), frozenset(), said)
-
-
 def test_an_image_for_another_machine_is_refused(plain, tmp_path):
     image = Cache(tmp_path).get(str(plain))
-    check_fits(image, board(machine="am64xx-evm"))
+    check_fits(image, board(tmp_path, machine="am64xx-evm"))
     with pytest.raises(UsageError, match=r"is for the machine am64xx-evm, and b\.yaml says"):
-        check_fits(image, board(machine="am62xx-evm"))
+        check_fits(image, board(tmp_path, machine="am62xx-evm"))
 
 
 def test_an_image_for_another_kind_of_chip_is_refused(tmp_path):
     boot = {"u-boot.img": LOADER, "tiboot3.bin": b"fs", "tiboot3-am64x-hs-fs-evm.bin": b"fs"}
     raw = imagelab.build(tmp_path / "c.wic", Spec(boot=boot))
     image = Cache(tmp_path / "cache").get(str(raw))
-    check_fits(image, board(silicon="hs-fs"))
+    check_fits(image, board(tmp_path, silicon="hs-fs"))
     with pytest.raises(UsageError, match=r"hs-fs chips, .*b\.yaml .*image.silicon: gp"):
-        check_fits(image, board(silicon="gp"))
+        check_fits(image, board(tmp_path, silicon="gp"))
 
 
 def test_an_image_without_boot_loader_or_root_is_refused(tmp_path):
     cache = Cache(tmp_path / "cache")
     bare = cache.get(str(imagelab.build(tmp_path / "c.wic", Spec(boot={}))))
     with pytest.raises(UsageError, match="has no boot loader"):
-        check_fits(bare, board())
+        check_fits(bare, board(tmp_path))
     empty = cache.get(str(imagelab.build(tmp_path / "d.wic", Spec(root={}, links={"a": "b"}))))
     with pytest.raises(UsageError, match="has no root file system"):
-        check_fits(empty, board())
+        check_fits(empty, board(tmp_path))

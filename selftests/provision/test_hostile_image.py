@@ -1,9 +1,7 @@
 """Images and addresses that somebody made to get at the host, and boards whose way is wrong."""
 
-import bz2
 import gzip
 import json
-import lzma
 import threading
 import tracemalloc
 from types import SimpleNamespace
@@ -19,23 +17,10 @@ from evmperf.lab.provision.record import Book, InstallationEntry
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
 from selftests.provision import imagelab
-from selftests.provision.test_cache import Server
+from selftests.provision.imageserver import Server
 from selftests.provision.test_ways import board
 
 BOMB = 256 * limits.MIB
-
-
-@pytest.fixture(scope="module")
-def raw(tmp_path_factory):
-    return imagelab.build(tmp_path_factory.mktemp("raw") / "a.wic")
-
-
-@pytest.fixture
-def server(raw):
-    server = Server(imagelab.pack(raw, "zst").read_bytes())
-    yield server
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.mark.parametrize(
@@ -61,7 +46,7 @@ def test_an_address_names_no_file_of_the_host(server, tmp_path, name):
     assert {path.name for path in tmp_path.iterdir()} <= {"home", "a"}
 
 
-def test_the_cache_names_what_it_fetched_and_people_go_by_the_address(server, tmp_path, raw):
+def test_the_cache_names_what_it_fetched_and_people_go_by_the_address(server, tmp_path, plain):
     url = server.url.replace("a.wic.zst", "tisdk%20default.wic.zst?x=../../y")
     server_path = url.replace("?x=../../y", "")
     image = Cache(tmp_path).get(server_path)
@@ -69,7 +54,7 @@ def test_the_cache_names_what_it_fetched_and_people_go_by_the_address(server, tm
     assert image.file.name == "image.wic.zst"
     # Put back later, by the file in the cache: still the same image.
     assert Cache(tmp_path).get(str(image.file)).name == image.name
-    assert image.content.read_bytes() == raw.read_bytes()
+    assert image.content.read_bytes() == plain.read_bytes()
 
 
 def test_a_server_that_does_not_end_is_left(server, tmp_path, monkeypatch):
@@ -105,18 +90,10 @@ def test_a_checksum_without_end_is_not_read_to_its_end(monkeypatch):
         server.server_close()
 
 
-PACKERS = {
-    "gz": lambda data: gzip.compress(data, 9),
-    "xz": lzma.compress,
-    "bz2": bz2.compress,
-    "zst": zstd.compress,
-}
-
-
-@pytest.mark.parametrize("kind", PACKERS)
+@pytest.mark.parametrize("kind", imagelab.PACKERS)
 def test_a_bomb_comes_in_pieces(tmp_path, kind):
     file = tmp_path / f"a.{kind}"
-    file.write_bytes(PACKERS[kind](bytes(BOMB)) + PACKERS[kind](b"end"))
+    file.write_bytes(imagelab.PACKERS[kind](bytes(BOMB)) + imagelab.PACKERS[kind](b"end"))
     largest = whole = 0
     tracemalloc.start()
     try:

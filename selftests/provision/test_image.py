@@ -15,14 +15,9 @@ from evmperf.lab.provision.cache import Cache
 from evmperf.model.errors import LabError, UsageError
 from selftests.provision import imagelab
 from selftests.provision.imagelab import BANNER, KERNEL, LOADER, RELEASE, SPL, VERSION, Spec
-from selftests.support import seeds
+from selftests.support import programs, seeds
 
 CONSOLES = seeds.place("real/consoles")
-
-
-@pytest.fixture(scope="session")
-def plain(tmp_path_factory):
-    return imagelab.build(tmp_path_factory.mktemp("plain") / "tisdk-am64xx-evm.wic")
 
 
 @pytest.fixture
@@ -42,9 +37,7 @@ def test_an_image_of_ti_s_form_is_identified(plain):
 def test_of_gpt_the_partition_s_own_uuid_is_the_root(tmp_path):
     image = imagelab.build(tmp_path / "gpt.wic", Spec(label="gpt"))
     says = identity.read(image)
-    told = subprocess.run(
-        ["/usr/sbin/sfdisk", "--part-uuid", str(image), "2"], capture_output=True, text=True, check=True
-    )
+    told = programs.run("/usr/sbin/sfdisk", "--part-uuid", str(image), "2", check=True)
     assert says.label == "gpt"
     assert says.root == told.stdout.strip().lower()
     assert says.kernel == RELEASE

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import hashlib
 import http.server
 import os
 import shutil
@@ -17,6 +16,7 @@ from labgrid.target import Target
 from evmperf.lab.provision import network
 from evmperf.lab.provision.network import NetworkWay
 from evmperf.lab.tester import CommandTester
+from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, LabError, UsageError
 from selftests.provision import cards
 from selftests.provision.cards import USED, used_card
@@ -144,7 +144,7 @@ def test_what_a_server_cuts_short_is_never_whole(way, image, disk, served, monke
 
 def assert_marked(disk, image):
     """Nobody boots it, and whoever looks is told what it was to become."""
-    assert cards.mark(str(disk)) == {"image": image.name, "sha256": digest(image)}
+    assert cards.mark(str(disk)) == {"image": image.name, "sha256": image.hashes.content}
     table = subprocess.run(["/usr/sbin/sfdisk", "--dump", disk], capture_output=True, check=False)
     assert table.returncode
 
@@ -176,29 +176,18 @@ def test_a_server_that_is_too_slow_is_given_up(way, image, disk, served, monkeyp
     assert_marked(disk, image)
 
 
-def test_a_write_protected_disk_is_said_so(tmp_path, served, image, loop, monkeypatch):
-    monkeypatch.setattr(Target, "get_driver", lambda *_: served)
+def test_a_write_protected_disk_is_said_so(way, image, loop, tmp_path):
     card = used_card(tmp_path / "protected", 6 * MIB)
-    disk = loop(card, "--read-only")
-    bench = Bench()
-    try:
-        way = NetworkWay(Target("main"), board(tmp_path, device=str(disk)), bench)
-        with pytest.raises(LabError, match=r"\(dd: .*protected\?"):
-            way.put(image, lambda *_: None)
-    finally:
-        bench.close()
+    way._device = str(loop(card, "--read-only"))
+    with pytest.raises(LabError, match=r"\(dd: .*protected\?"):
+        way.put(image, lambda *_: None)
     assert set(card.read_bytes()) == {USED}
 
 
-def test_a_disk_that_dies_in_the_middle_is_said_so(tmp_path, served, image, dying, monkeypatch):
-    monkeypatch.setattr(Target, "get_driver", lambda *_: served)
-    bench = Bench()
-    try:
-        way = NetworkWay(Target("main"), board(tmp_path, device=str(dying)), bench)
-        with pytest.raises(LabError, match=r"\(dd: .*replace it"):
-            way.put(image, lambda *_: None)
-    finally:
-        bench.close()
+def test_a_disk_that_dies_in_the_middle_is_said_so(way, image, dying):
+    way._device = str(dying)
+    with pytest.raises(LabError, match=r"\(dd: .*replace it"):
+        way.put(image, lambda *_: None)
     assert_marked(dying, image)
 
 
@@ -218,6 +207,16 @@ def test_a_session_that_is_killed_in_mid_write_leaves_a_disk_that_nobody_boots(w
     assert_marked(disk, image)
     way.put(image, lambda *_: None)
     assert cards.mark(str(disk)) is None
+
+
+def test_an_sd_card_is_not_taken_for_the_emmc(way, image, tmp_path):
+    class Says(Lost):
+        def run(self, *_):
+            return ShellReply(0, "9999999\ntype SD\n")
+
+    way._bench, way._board = Says((), True), board(tmp_path, "emmc")
+    with pytest.raises(LabError, match="is an SD card this time, and not the eMMC"):
+        way.put(image, lambda *_: None)
 
 
 class Lost:
@@ -269,10 +268,6 @@ def test_a_system_in_memory_that_does_not_come_or_goes_is_the_lab_s(way, image, 
     way._bench = Lost(said, starts)
     with pytest.raises(LabError, match=reason):
         way.put(image, lambda *_: None)
-
-
-def digest(image):
-    return hashlib.sha256(image.file.read_bytes()).hexdigest()
 
 
 def test_a_server_without_the_image_is_said_so(way, image, disk, served):

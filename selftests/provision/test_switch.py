@@ -64,8 +64,7 @@ def exporter(tmp_path, monkeypatch):
         (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     yield tools, sshd
-    if sshd.process.poll() is None:
-        sshd.stop()
+    sshd.stop()
 
 
 @pytest.fixture

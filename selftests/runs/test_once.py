@@ -2,13 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections import Counter
 
 import pytest
 
-from selftests.support import runs
+from selftests.support import programs, runs
 
 # A lock is no reading: whether a run is still measured is asked of its records' file.
 COUNTING = """
@@ -32,13 +31,13 @@ sys.exit(main(sys.argv[1:]))
 def test_a_command_reads_each_file_of_a_run_once(tmp_path, words):
     generator = runs.history(tmp_path / "results", nights=8)
     runs.write(tmp_path / "results", runs.results(generator), number=8)
-    process = subprocess.run(
-        [sys.executable, "-c", COUNTING, *words.split()],
+    process = programs.run(
+        sys.executable,
+        "-c",
+        COUNTING,
+        *words.split(),
         cwd=tmp_path,
-        env={name: value for name, value in os.environ.items() if name != "EVMPERF_HISTORY"},
-        capture_output=True,
-        text=True,
-        check=False,
+        environment={name: value for name, value in os.environ.items() if name != "EVMPERF_HISTORY"},
     )
     assert process.returncode in (0, 6), process.stdout + process.stderr
     counts = Counter(json.loads(process.stdout.splitlines()[-1]))

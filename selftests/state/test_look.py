@@ -11,6 +11,7 @@ import pytest
 
 from evmperf.measure.state import look, rules
 from evmperf.model.state import State
+from selftests.support import programs
 from selftests.support.boardfiles import fake_board
 
 RECORDED = Path(__file__).resolve().parents[1] / "data"
@@ -72,9 +73,7 @@ def said(request, tmp_path):
         environment = {**os.environ, "OUT": str(tmp_path), "F": str(tmp_path), "LC_ALL": "C"}
         environment["PATH"] = f"{programs}:{environment['PATH']}"
         for _ in ("finds the device", "knows where it is"):
-            done = subprocess.run(
-                [*shell, "-c", script], env=environment, capture_output=True, text=True, check=True
-            )
+            done = programs.run(*shell, "-c", script, environment=environment, check=True)
             assert done.stderr == done.stdout == ""
         return (tmp_path / look.FILE).read_text().replace(str(tmp_path), "")
 
@@ -140,17 +139,12 @@ def test_the_shell_that_looks_is_no_other_work(tmp_path):
     busy = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
     text = f"{busy}\n{look.script(board, 'system')}\nread -r own rest </proc/$$/stat; echo $rest"
     environment = {**os.environ, "OUT": str(tmp_path), "F": str(tmp_path)}
-    done = subprocess.run(
-        ["sh", "-c", f"{text}; echo $$"], env=environment, capture_output=True, text=True, check=True
-    )
+    done = programs.run("sh", "-c", f"{text}; echo $$", environment=environment, check=True)
     fields, own = done.stdout.split("\n")[:2]
     assert int(fields.split()[12]) + int(fields.split()[13]) > 20  # it was busy
     found = look.parse((tmp_path / look.FILE).read_text())
     assert found.ticks
     assert own not in {number for number, _ in found.ticks}
-
-
-TICKS = {"shell.own_ticks": 0, "shell.thread_ticks": 0}
 
 
 def test_the_kernels_lines_of_a_driver_are_said_once(said, tmp_path):
