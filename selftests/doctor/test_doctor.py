@@ -22,7 +22,7 @@ from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
 from selftests.replay import texts
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
-from selftests.support.placelab import free_port
+from selftests.support.ports import free_port
 from selftests.support.replayboard import Play, replay_lab
 
 SOURCE = boards.ENV_DIR / "virtual.yaml"

@@ -14,7 +14,7 @@ from evmperf.commands.cli.board import influx
 from evmperf.lab.doctor import host
 from evmperf.lab.doctor.finding import Noted
 from evmperf.model.errors import LabError, UsageError
-from selftests.support.placelab import free_port
+from selftests.support.ports import free_port
 
 
 def settings(**values: str) -> dict[str, str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
 from evmperf.boards import board as boards
 from evmperf.lab.doctor import software
 from evmperf.lab.doctor.finding import Noted
 from evmperf.model.errors import LabError
+from selftests.support import programs
 
 PASSES = {"args_mmc": "setenv bootargs console=${console} ${optargs} root=/dev/x"}
 
@@ -90,9 +89,7 @@ class AsBoard:
         if "mmc_host" in command:
             return 0, self.modes
         environment = {"PATH": f"{self.folder}:/nowhere"}
-        done = subprocess.run(
-            ["/bin/sh", "-c", command], capture_output=True, text=True, env=environment, check=False
-        )
+        done = programs.run("/bin/sh", "-c", command, environment=environment)
         return done.returncode, done.stdout
 
 

@@ -4,7 +4,6 @@ import getpass
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -16,13 +15,15 @@ from labgrid import Environment
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.benchmarks.tools import systemd_analyze
 from evmperf.boards import board as boards
+from evmperf.commands.cli.main import main
 from evmperf.lab import sshlink
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.desk import identity
 from evmperf.lab.desk.identity import SshAddress
 from evmperf.model.errors import BoardError, LabError, RefusedOutput, UsageError
+from selftests.support import programs, spools
 from selftests.support.deskboard import this_machine
-from selftests.support.sshd import Sshd
+from selftests.support.influxd import TOKEN, points
 
 
 def board_file(folder, sshd, **strategy):
@@ -42,16 +43,6 @@ def board_file(folder, sshd, **strategy):
     data = {"imports": ["evmperf.lab.shell", "evmperf.lab.strategy"], "targets": {"main": main}}
     file.write_text(yaml.safe_dump(data, sort_keys=False))
     return file
-
-
-@pytest.fixture
-def sshd(tmp_path):
-    folder = tmp_path / "sshd"
-    folder.mkdir()
-    sshd = Sshd(folder)
-    yield sshd
-    if sshd.process.poll() is None:
-        sshd.stop()
 
 
 @pytest.fixture
@@ -208,31 +199,54 @@ def test_a_key_that_does_not_fit_is_said_at_once(open_bench, sshd):
         open_bench(boot_timeout=300).shell()
 
 
-def test_a_session_over_ssh_measures_linux_and_leaves_the_board_alone(tmp_path, sshd):
-    file = board_file(tmp_path, sshd)
-    results = tmp_path / "results"
+CASE = "openssl_throughput aes-128-cbc|1024"
+
+
+def test_a_session_over_ssh_measures_linux_and_leaves_the_board_alone(
+    tmp_path, sshd, own_influxd, monkeypatch, capsys
+):
+    """The database is away, and gets the points afterwards; a case is measured again from a file."""
+    config = own_influxd.bucket()
+    for name in ("url", "token", "org", "bucket"):
+        monkeypatch.setenv(f"EVMPERF_INFLUX_{name.upper()}", getattr(config, name))
+    own_influxd.stop()
+    file, results, report = board_file(tmp_path, sshd), tmp_path / "results", tmp_path / "pytest-report.html"
+    words = ["--lg-env", file, "-k", "boot_time or (openssl_throughput and aes-128-cbc and 1024)"]
     with this_machine():
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pytest",
-                "--lg-env",
-                file,
-                f"--results={results}",
-                "-k",
-                "boot_time or (openssl_throughput and aes-128-cbc and 1024)",
-            ],
-            cwd=boards.ENV_DIR.parent,
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "EVMPERF_STATE": str(tmp_path)},
+        done = programs.pytest(
+            *words, f"--results={results}", f"--html={report}", EVMPERF_STATE=str(tmp_path)
         )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "All measured" in done.stdout
-    (run,) = results.glob("*/run.json")
-    facts = json.loads(run.read_text())["facts"]
+    assert "cannot be reached" in done.stdout
+    assert "Nothing is lost: `evmperf push`" in done.stdout
+    (folder,) = (path.parent for path in results.glob("*/run.json"))
+    facts = json.loads((folder / "run.json").read_text())["facts"]
     assert facts["power"] == "none"
     assert facts["kernel"] == os.uname().release
+
+    own_influxd.start()
+    for _ in range(2):
+        assert main(["push", str(folder)]) == 0
+    records = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    measured = [record for record in records if record["record"] == "result"]
+    samples = sum(len(result.get("samples", ())) for result in measured)
+    counted = [points(config, name) for name in ("run", "result", "sample")]
+    assert counted == [1, len(measured), samples]
+    # The report of pytest-html is there for those who ask, and tells no secret either.
+    assert (folder / "report.html").as_uri() in report.read_text()
+    for path in (report, *folder.rglob("*")):
+        assert path.is_dir() or TOKEN.encode() not in path.read_bytes(), path
+    assert TOKEN not in done.stdout + capsys.readouterr().out
+
+    case, again = tmp_path / "problem.evmperf", tmp_path / "again"
+    assert main(["case", "pack", str(folder), CASE, "-o", str(case)]) == 0
+    with this_machine():
+        status = main(
+            ["case", "measure", str(case), "--lg-env", str(file), f"--results={tmp_path / 'again'}"]
+        )
+    (again,) = (path.parent for path in (tmp_path / "again").glob("*/run.json"))
+    (result,) = spools.cases_of(again)
+    assert f"{result.benchmark} {result.case}" == CASE
+    assert result.samples
+    assert status in (0, 1, 5, 6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 import pytest
@@ -86,19 +85,6 @@ def test_a_terminal_that_cannot_be_interrupted_costs_a_reset(runner: Runner) -> 
     assert "must be reset" in result.failures[0].message
     assert_usable(runner)
     assert runner.bench.power_cycles == cycles + 1
-
-
-def test_a_console_away_for_five_seconds_costs_one_repetition(runner: Runner, line) -> None:
-    assert_usable(runner)
-    cut = threading.Timer(1, line.cut, args=(5,))
-    cut.start()
-    slow = Measure("measure", 'sleep 3; echo 42 >"$OUT/number"', 30, parse=number)
-    result = measure(runner, slow)
-    cut.join()
-    assert result.status is Status.MEASURED, result.failures
-    assert [(f.kind, f.refused) for f in result.failures] == [(Kind.LAB, True)]
-    assert "away" in result.failures[0].message
-    assert_usable(runner)
 
 
 def test_a_kernel_message_in_the_output_is_noticed_and_fetched_again(runner: Runner) -> None:

@@ -20,7 +20,7 @@ from evmperf.boards.console.marks import Phase
 from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
 from selftests.measuring import test_network
-from selftests.measuring.session import whole
+from selftests.support.sessions import whole
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -98,7 +98,7 @@ def test_everything_is_measured(env_file, tmp_path, request) -> None:
     for document in ("dmesg", "device_tree", "kernel_config"):
         assert (session.folder / "facts" / document).stat().st_size, document
 
-    output = session.log.read_text()
+    output = session.said
     assert f"[{len(expected)}/{len(expected)}]" in output
     assert f"All measured: {len(expected)} of {len(expected)} cases" in output
     report = (session.folder / "report.html").read_text()

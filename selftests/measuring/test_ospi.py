@@ -17,8 +17,8 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Shell
 from evmperf.measure.runs import spool
-from selftests.measuring.session import whole
 from selftests.support import virtualbench
+from selftests.support.sessions import whole
 
 pytestmark = pytest.mark.virtual_evm
 

@@ -16,8 +16,8 @@ from evmperf.benchmarks.tables.low_power import RAILS
 from evmperf.benchmarks.tools import meter, suspend
 from evmperf.boards.console import record as console
 from evmperf.measure.hostload import slowness
-from selftests.measuring.session import Pytest
 from selftests.support.instrument import IDENTITY, Instrument, scpi
+from selftests.support.sessions import Pytest
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -72,7 +72,7 @@ def sleeping(
 
 def test_one_sleep_gives_every_rail_and_their_sum(sleeping, instrument: Instrument) -> None:
     session = sleeping(ASLEEP)
-    assert session.wait() == 0, session.log.read_text()
+    assert session.wait() == 0, session.said
     results = {result.case: result for result in session.measured()}
     assert list(results) == [*RAILS, "Total"]
     for rail in RAILS:
@@ -106,7 +106,7 @@ def test_one_sleep_gives_every_rail_and_their_sum(sleeping, instrument: Instrume
 
 def test_a_board_that_refuses_to_sleep_gives_no_figure(sleeping) -> None:
     session = sleeping(REFUSED, f"{BENCHMARK} and (vdd_core or Total)")
-    assert session.wait() == 1, session.log.read_text()
+    assert session.wait() == 1, session.said
     for result in session.measured():
         assert (result.status, result.samples) == ("refused", ())
         assert "standby" in result.failures[0].message
@@ -122,7 +122,7 @@ def test_each_case_has_the_energy_of_its_tool_and_by_an_external_meter(
     path = tmp_path / "supplied.yaml"
     path.write_text(yaml.safe_dump(data, sort_keys=False))
     session = Pytest(path, tmp_path / "results", "(boot_time_mmcsd and default) or (emmc_ext4 and 102400)")
-    assert session.process.wait(400 * slowness()) == 0, session.log.read_text()
+    assert session.process.wait(400 * slowness()) == 0, session.said
     results = {result.benchmark: result for result in session.measured()}
     boot, disk = results["boot_time_mmcsd"], results["emmc_ext4"]
     for result in (boot, disk):

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from evmperf_virtual import client
 
-from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Result
-from selftests.measuring.session import REPOSITORY, Pytest
+from selftests.support import programs
+from selftests.support.sessions import Pytest
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -38,7 +37,7 @@ def test_kill_9_keeps_what_was_measured_and_the_next_session_measures(measuring,
     assert [result.status for result in session.measured()] == ["measured", "measured"]
     assert spool.read_run(session.folder).outcome == ""
     after = measuring("uboot_emmc_raw", results=tmp_path / "after")
-    assert after.wait() == 0, after.log.read_text()
+    assert after.wait() == 0, after.said
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
@@ -50,9 +49,9 @@ def test_a_full_results_folder_ends_the_session_as_a_broken_lab(
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24k", "tmpfs", str(small)], check=True)
     try:
         session = measuring("uboot_emmc_raw or emmc_raw_fio", results=small)
-        assert session.wait() == 3, session.log.read_text()
-        assert "cannot be written" in session.last_sentence
-        assert "free some space" in session.last_sentence
+        assert session.wait() == 3, session.said
+        assert "cannot be written" in session.said
+        assert "free some space" in session.said
         for record in spool.read_records(session.folder):
             assert isinstance(record, BootRecord | Result)
         assert not virtual_bench.status().power
@@ -61,14 +60,7 @@ def test_a_full_results_folder_ends_the_session_as_a_broken_lab(
 
 
 def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(env_file: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--lg-env", str(env_file), "--collect-only", "-q"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=60 * slowness(),
-        check=True,
-    )
+    done = programs.pytest("--lg-env", str(env_file), "--collect-only", "-q", check=True)
     tests = [line for line in done.stdout.splitlines() if "::" in line]
     assert tests
     # tests/test_emmc.py declares test_emmc, and so on; no selftest is named like its file.
@@ -84,14 +76,8 @@ def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(env_
     ],
 )
 def test_a_wrong_call_gets_one_sentence(arguments: list[str], sentence: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=60 * slowness(),
-        check=False,
-        env={k: v for k, v in os.environ.items() if not k.startswith("LG_")},
+    done = programs.pytest(
+        *arguments, environment={k: v for k, v in os.environ.items() if not k.startswith("LG_")}
     )
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert sentence in done.stderr

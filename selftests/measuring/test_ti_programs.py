@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from evmperf_virtual import envfile
 
-from selftests.measuring.session import whole
 from selftests.support import seeds, tiprograms, virtualbench
+from selftests.support.sessions import whole
 
 pytestmark = [pytest.mark.virtual_evm, seeds.needs("real/ltp-ddt")]
 

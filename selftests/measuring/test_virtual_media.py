@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from selftests.measuring.session import whole
 from selftests.support import virtualbench
+from selftests.support.sessions import whole
 
 pytestmark = pytest.mark.virtual_evm
 

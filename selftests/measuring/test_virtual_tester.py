@@ -12,8 +12,8 @@ from evmperf_virtual import client
 from evmperf_virtual.board import TesterInfo
 
 from evmperf.lab.tester import SshTester
-from selftests.measuring.session import whole
 from selftests.support import virtualbench
+from selftests.support.sessions import whole
 
 pytestmark = pytest.mark.virtual_evm
 

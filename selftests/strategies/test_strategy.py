@@ -226,12 +226,6 @@ def test_a_wrong_password_is_named_and_not_tried_again(open_bench, fake):
     assert "Login incorrect" in boot.post_mortem
 
 
-def test_a_right_password_logs_in(open_bench, fake):
-    fake.password = "right"
-    bench = open_bench(EvmShellDriver={"password": "right"})
-    assert bench.shell().run("echo hello", 5).text == "hello\n"
-
-
 @pytest.mark.parametrize("login", ["right", "wrong", "right, echoed", "wrong, echoed"])
 def test_of_a_password_only_its_length_is_kept(open_bench, fake, tmp_path, caplog, login):
     secret, echoes = "roroot-Tr0ub4dor", "echoed" in login
