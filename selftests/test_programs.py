@@ -1,8 +1,9 @@
 """The programs of the tests that no test starts call what is there."""
 
-import subprocess
 import sys
 from pathlib import Path
+
+from selftests.support import programs
 
 ROOT = Path(__file__).parents[1]
 # Names and calls: what a change elsewhere breaks. These programs are not typed further.
@@ -21,8 +22,6 @@ def test_names_and_calls_fit():
         "--ignore-missing-imports",
     ]
     words += ["--follow-imports=silent", "--show-error-codes", *sorted(map(str, files))]
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", *words], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = programs.run(sys.executable, "-m", "mypy", *words)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     assert not [line for line in done.stdout.splitlines() if line.endswith(tuple(f"[{c}]" for c in CODES))]

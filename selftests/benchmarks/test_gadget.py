@@ -1,13 +1,12 @@
 """The host's side of a gadget: which machine does what, and finding the one right disk."""
 
-import subprocess
-
 import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.step import Where
 from evmperf.benchmarks.tables.usb_gadget import SHELL
 from evmperf.boards import board as boards
+from selftests.support import programs
 
 SERIAL = "evmperf-board"
 
@@ -52,13 +51,7 @@ def find(tmp_path):
             "/sys/block", str(tmp_path / "block")
         )
         command = command.replace("tries=30", "tries=0")
-        done = subprocess.run(
-            ["sh", "-c", f"set -e; {command}; echo found $disk"],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
+        done = programs.run("sh", "-c", f"set -e; {command}; echo found $disk")
         assert not done.stderr
         return done.returncode, done.stdout.strip()
 

@@ -7,25 +7,18 @@ from pathlib import Path
 import pytest
 
 from evmperf.benchmarks.families.scratch import clean_up, guard, on_block_device
+from selftests.support import programs
 from selftests.support.deskboard import this_machine
 
 MARK = "the guard let it pass"
 
 
 def run_guard(partition, driver="none of the storage drivers", shell="sh"):
-    return subprocess.run(
-        [*shell.split(), "-c", f"{guard(partition, driver)}; echo {MARK}"],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    return programs.run(*shell.split(), "-c", f"{guard(partition, driver)}; echo {MARK}")
 
 
 def root_device():
-    source = subprocess.run(
-        ["findmnt", "-no", "SOURCE", "/"], capture_output=True, text=True, check=False
-    ).stdout.strip()
+    source = programs.run("findmnt", "-no", "SOURCE", "/").stdout.strip()
     return source if source.startswith("/dev/") and Path(source).is_block_device() else ""
 
 

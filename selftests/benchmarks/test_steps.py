@@ -3,9 +3,7 @@
 import contextlib
 import functools
 import hashlib
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from evmperf.benchmarks.step import Measure, MeasurePower, Plan, SearchStep, Tri
 from evmperf.benchmarks.tools import meter
 from evmperf.boards import board as boards
 from evmperf.model.errors import RefusedOutput
+from selftests.support import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = catalogue.benchmarks()
@@ -121,12 +120,13 @@ def test_steps_are_the_same_in_another_process():
     # Checksums of steps are compared between the host that made a LAVA job and the one that reads
     # its log: no step may depend on the order of a set.
     code = f"from {__name__} import digest; print(digest())"
-    other = subprocess.run(
-        [sys.executable, "-c", code],
+    other = programs.run(
+        sys.executable,
+        "-c",
+        code,
         cwd=Path(__file__).parent,
-        env={**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
+        PYTHONHASHSEED="4711",
+        PYTHONPATH=str(ROOT),
         check=True,
     )
     assert other.stdout.splitlines()[-1] == digest()
@@ -147,9 +147,7 @@ def test_each_measurement_has_its_own_ports_and_keys():
 
 def sh_n(command, cache={}):  # noqa: B006  # commands repeat from board to board
     if command not in cache:
-        cache[command] = subprocess.run(
-            ["sh", "-n", "-c", command], capture_output=True, text=True, check=False
-        )
+        cache[command] = programs.run("sh", "-n", "-c", command)
     assert cache[command].returncode == 0, f"{cache[command].stderr} in {command}"
 
 

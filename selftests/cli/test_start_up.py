@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+from selftests.support import programs
+
 _SLOW = {"asyncio", "dataclasses", "evmperf_virtual.commands", "labgrid", "msgspec"}
 _SLOW |= {"pytest", "secrets", "statistics", "yaml"}
 _WITHOUT = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
@@ -36,9 +38,7 @@ def test_help_loads_nothing_slow():
         "    main()\n"
         "print('loaded:', *sys.modules)\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", program], env=_WITHOUT, capture_output=True, check=True, text=True
-    )
+    ended = programs.run(sys.executable, "-c", program, environment=_WITHOUT, check=True)
     help_text, loaded = ended.stdout.rsplit("loaded:", 1)
     assert "history" in help_text
     assert not _SLOW & set(loaded.split())

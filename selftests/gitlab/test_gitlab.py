@@ -20,6 +20,7 @@ from evmperf.commands.gitlab.pipeline import Over, real_boards, render
 from evmperf.commands.night import plan
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
+from selftests.support import programs
 
 VARIABLES = ("OVER", "BOARDS", "BENCHMARKS", "PROFILE", "RELEASE", "IMAGES", "AGAINST", "RUNNER_TAG")
 
@@ -248,12 +249,8 @@ def test_a_runner_without_a_host_package_is_told_and_asks_no_password(tmp_path):
     (tmp_path / "id").write_text("#!/bin/sh\necho 1000\n")
     for program in ("sudo", "id"):
         (tmp_path / program).chmod(0o755)
-    done = subprocess.run(
-        [PARENT.parent / "scripts/host-packages", packages],
-        env={**os.environ, "CI": "true", "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = programs.run(
+        PARENT.parent / "scripts/host-packages", packages, CI="true", PATH=f"{tmp_path}:{os.environ['PATH']}"
     )
     assert done.returncode == 1
     assert "needed: sl (a steam locomotive)" in done.stdout

@@ -14,6 +14,7 @@ from evmperf_virtual import envfile, image
 from evmperf_virtual.client import LabClient
 
 from evmperf.measure.runs import folders
+from selftests.support import programs
 from selftests.support.spools import cases_of
 
 pytestmark = pytest.mark.virtual_evm
@@ -63,14 +64,7 @@ def here(program: Path, checkout: Path) -> Here:
     def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         given = {"CI_PIPELINE_SOURCE": "schedule", **variables}
         more = [word for key, value in given.items() for word in ("--variable", f"{key}={value}")]
-        return subprocess.run(
-            [program, *words, *more],
-            cwd=checkout,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
-        )
+        return programs.run(program, *words, *more, cwd=checkout, timeout_s=DEADLINE_S)
 
     return run
 

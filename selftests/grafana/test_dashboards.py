@@ -23,7 +23,7 @@ from evmperf.publish.grafana.query import FLUX, SQL
 from evmperf.publish.grafana.write import DASHBOARDS, files
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.push import RunPush, waiting
-from selftests.support import spools, sql
+from selftests.support import programs, spools, sql
 from selftests.support.grafana import DAY, START, choose, interpolated, panels
 from selftests.support.influxd import flux
 
@@ -386,12 +386,7 @@ def test_everything_fits_grafanas_types(tmp_path, language, text):
     """
     subprocess.run([sys.executable, "-m", "evmperf.publish.grafana", tmp_path], check=True)
     there = tmp_path / DASHBOARDS[language]
-    done = subprocess.run(
-        ["node", str(NPM / "types.mjs"), *(str(there / name) for name in MADE)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = programs.run("node", str(NPM / "types.mjs"), *(str(there / name) for name in MADE))
     assert done.returncode == 0, done.stdout + done.stderr
     broken = json.loads((there / "fleet.json").read_text())
     panels(broken)[0]["options"] = None
@@ -399,9 +394,7 @@ def test_everything_fits_grafanas_types(tmp_path, language, text):
     panels(broken)[-1]["fieldConfig"]["defaults"]["custom"]["drawStyle"] = "scribble"
     path = tmp_path / "broken.json"
     path.write_text(json.dumps(broken))
-    done = subprocess.run(
-        ["node", str(NPM / "types.mjs"), str(path)], capture_output=True, text=True, check=False
-    )
+    done = programs.run("node", str(NPM / "types.mjs"), str(path))
     assert done.returncode == 1
     for fault in ("null", "misspelt", "scribble"):
         assert fault in done.stdout

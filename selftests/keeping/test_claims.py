@@ -19,7 +19,8 @@ from evmperf.lab.keeping.wanted import LOCKS_TAG, Holder, Wanted, device_key
 from evmperf.measure.hostload import slowness
 from evmperf.model.errors import BoardLost, LabError, UsageError
 from selftests.support.asking import asking
-from selftests.support.placelab import REPOSITORY, PlaceLab, holders, until
+from selftests.support.placelab import PlaceLab, holders, until
+from selftests.support.programs import REPOSITORY
 
 NOTICE_S = 30.0
 """How late a notice may come here, where much else runs; `make bench` measures how late it is."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import sys
 import time
 
@@ -14,60 +13,33 @@ from evmperf.lab.keeping.claim import JOIN, Claim
 from evmperf.lab.keeping.wanted import Wanted
 from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
+from selftests.support import programs
 from selftests.support.asking import asking
-from selftests.support.placelab import REPOSITORY, until
+from selftests.support.placelab import until
+from selftests.support.sessions import Pytest
 
 pytestmark = pytest.mark.many_sessions
 
 
-class Session:
-    """A pytest that measures in a place, or with a file of its own."""
-
-    def __init__(self, lab, results, *options, place="one", board=None, **environment):
-        self.results = results
-        self.log = results.with_suffix(f".{time.monotonic_ns()}.log")
-        file = board or lab.board_file(results.with_suffix(".yaml"))
-        words = ["-m", "pytest", "--lg-env", file, f"--results={results}", "-k", "default_rootfs"]
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                ["env", "--default-signal=INT", sys.executable, *words, "-p", "no:cacheprovider", *options],
-                cwd=REPOSITORY,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**lab.environment, "LG_PLACE": place, **environment},
-            )
-
-    def wait(self):
-        return self.process.wait(240 * slowness())
-
-    @property
-    def said(self):
-        return self.log.read_text()
-
-    @property
-    def folder(self):
-        return next(self.results.glob("*/run.json")).parent
-
-    def measured(self):
-        """The cases that are measured so far."""
-        if not list(self.results.glob("*/run.json")):
-            return []
-        return [r.case for r in spool.read_results(self.folder) if r.status == "measured"]
-
-
 @pytest.fixture
 def measure(lab, tmp_path):
+    """A function that starts a session in a place, or with a file of its own."""
     started = []
 
-    def start(*options, **more):
-        started.append(Session(lab, tmp_path / "results", *options, **more))
+    def start(*options, place="one", board=None, **environment):
+        file = board or lab.board_file(tmp_path / "results.yaml")
+        environment = {**lab.environment, "LG_PLACE": place, **environment}
+        started.append(Pytest(file, tmp_path / "results", "default_rootfs", options, environment))
         return started[-1]
 
     yield start
     for session in started:
-        if session.process.poll() is None:
-            session.process.kill()
-            session.process.wait()
+        programs.end(session.process)
+
+
+def measured(session):
+    """The cases that are measured so far."""
+    return [result.case for result in session.measured() if result.status == "measured"]
 
 
 @pytest.fixture
@@ -100,7 +72,7 @@ def test_a_session_acquires_and_releases_by_itself(lab, measure):
 
 def test_a_kicked_session_sends_nothing_more(lab, measure, board):
     session = measure("-k", "boot_time")
-    until(lambda: session.measured() == ["default_rootfs"], 120)
+    until(lambda: measured(session) == ["default_rootfs"], 120)
     board.boots[:] = ["stuck"]
     until(lambda: boots_for_long(board), 60)
     lab.kick("one", "bob")
@@ -112,7 +84,7 @@ def test_a_kicked_session_sends_nothing_more(lab, measure, board):
     # looks like a result of it.
     run = spool.read_run(session.folder)
     assert re.search("one .*bob", run.facts.lost)
-    assert session.measured() == ["default_rootfs"]
+    assert measured(session) == ["default_rootfs"]
     assert len(spool.read_results(session.folder)) == 1
     assert lab.holder("one") == "here/bob"
     lab.client("one", "release", user="bob")
@@ -148,12 +120,9 @@ def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
     board.pace_s = 1.0
     session = measure("--give-way")
     until(lambda: board.typed[-1:] == ["boot"])
-    words = [sys.executable, "-m", "evmperf.commands.cli.main", "lab", "who"]
     with asking({**lab.environment, "LG_USERNAME": "ada"}, "one", "I need it", "--for", "1h") as ada:
         until(lambda: "by me on here (run scripted-evm-" in ada.said)
-        who = subprocess.run(
-            words, cwd=REPOSITORY, env=lab.environment, capture_output=True, text=True, check=False
-        )
+        who = programs.evmperf("lab", "who", environment=lab.environment)
         assert "boot_time_mmcsd" in who.stdout, who.stderr
         assert session.wait() == 2
         assert session.said.count("ada, for 60 min: I need it") > 1
@@ -198,7 +167,7 @@ def test_two_sessions_on_a_local_board(lab, measure, board, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_cancelled_session_leaves_its_board_off_and_its_run_whole(lab, measure, board, number):
     session = measure("-k", "boot_time")
-    until(lambda: session.measured() == ["default_rootfs"], 120)
+    until(lambda: measured(session) == ["default_rootfs"], 120)
     board.boots[:] = ["stuck"]
     until(lambda: boots_for_long(board), 60)
     session.process.send_signal(number)
@@ -210,7 +179,7 @@ def test_a_cancelled_session_leaves_its_board_off_and_its_run_whole(lab, measure
     assert run.facts.interrupted_by == number.name
     by = "" if number == signal.SIGINT else f" by {number.name}"
     assert run.outcome.startswith(f"Interrupted{by}: 1 of ")
-    assert session.measured() == ["default_rootfs"]
+    assert measured(session) == ["default_rootfs"]
     assert (session.folder / "report.html").exists() or list(session.folder.glob("*.html"))
 
 
@@ -234,27 +203,21 @@ def test_signals_that_hurry_do_not_keep_the_board_on(lab, measure, board):
 def test_an_ab_that_is_ended_has_put_its_board_back(lab, measure, board, tmp_path):
     board.boots[:] = ["stuck"]
     file = lab.board_file(tmp_path / "scripted.yaml")
-    words = ["-m", "evmperf.commands.cli.main", "ab", file, "--b", "args:quiet", "-k", "default_rootfs"]
-    with (tmp_path / "ab.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, *words, "--results", tmp_path / "ab"],
-            cwd=REPOSITORY,
-            stdout=log,
-            stderr=log,
-            env={**lab.environment, "LG_PLACE": "one"},
-        )
+    words = ["-m", "evmperf", "ab", file, "--b", "args:quiet", "-k", "default_rootfs"]
+    words += ["--results", tmp_path / "ab"]
+    log, environment = tmp_path / "ab.log", lab.environment
+    process = programs.start(log, sys.executable, *words, environment=environment, LG_PLACE="one")
     try:
         until(lambda: boots_for_long(board))
         process.terminate()
-        assert process.wait(120 * slowness()) == 2, (tmp_path / "ab.log").read_text()
+        assert process.wait(120 * slowness()) == 2, log.read_text()
         assert not board.is_on
         assert lab.holder("one") == ""
         (run,) = (tmp_path / "ab").glob("*/*/run.json")
         assert spool.read_run(run.parent).facts.interrupted_by == "SIGTERM"
-        assert "evmperf ab --resume" in (tmp_path / "ab.log").read_text()
+        assert "evmperf ab --resume" in log.read_text()
     finally:
-        process.kill()
-        process.wait()
+        programs.end(process)
 
 
 def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure, board):
@@ -292,13 +255,12 @@ sys.exit(main(["image", "install", sys.argv[1], "image.wic"]))
 def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path):
     file = lab.board_file(tmp_path / "scripted.yaml")
     # Labgrid keeps one connection a process: this one has a process of its own.
-    done = subprocess.run(
-        [sys.executable, "-c", ENDED_WHILE_IT_WRITES, str(file)],
-        env=lab.environment | {"LG_PLACE": "one"},
-        capture_output=True,
-        text=True,
-        timeout=120 * slowness(),
-        check=False,
+    done = programs.run(
+        sys.executable,
+        "-c",
+        ENDED_WHILE_IT_WRITES,
+        str(file),
+        environment=lab.environment | {"LG_PLACE": "one"},
     )
     assert done.returncode == 2, done.stdout + done.stderr
     assert (board.switched[-2:], lab.holder("one")) == ([True, False], "")

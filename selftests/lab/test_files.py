@@ -10,18 +10,8 @@ from labgrid.resource import NetworkService
 from evmperf.lab.sshlink import SshFiles
 from evmperf.measure import shellstep
 from selftests.support.fakes import LocalShell
-from selftests.support.sshd import Sshd
 
 LONG = 'head -c 20000 /dev/urandom | base64 >"$OUT/noise"'
-
-
-@pytest.fixture
-def sshd(tmp_path):
-    folder = tmp_path / "sshd"
-    folder.mkdir()
-    sshd = Sshd(folder)
-    yield sshd
-    sshd.stop()
 
 
 @pytest.fixture
@@ -91,7 +81,6 @@ def test_without_the_network_the_console_carries_everything(shell, sshd, files):
     before = dict(step(shell, LONG).files)
     assert len(before["noise"]) > 20000
     assert files.broken
-    sshd.start()  # for the fixture to stop
 
 
 def test_a_network_that_was_never_there_costs_one_attempt(tmp_path):

@@ -17,7 +17,6 @@ from evmperf.lab.meter import HwmonMeter, HwmonMeterDriver, RailMeterDriver, Scp
 from evmperf.model.errors import LabError, RefusedOutput
 from selftests.support.boardfiles import fake_board
 from selftests.support.instrument import IDENTITY, OVERLOAD, Instrument, scpi
-from selftests.support.sshd import Sshd
 
 VALUES = {"VOLT": 0.75, "CURR": 0.004}
 
@@ -220,13 +219,6 @@ def test_a_sensor_that_goes_away_is_a_broken_lab(hwmon, root):
     (root / "hwmon1" / "curr1_input").unlink()
     with pytest.raises(LabError, match=r"cannot be read: .*curr1_input"):
         back.read(list(HERE))
-
-
-@pytest.fixture
-def sshd(tmp_path):
-    server = Sshd(tmp_path)
-    yield server
-    server.stop()
 
 
 def test_sensors_of_another_machine_are_read_over_ssh(hwmon, sshd, root):

@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 
-from selftests.support.placelab import BIN, REPOSITORY, free_port, until
+from selftests.support.placelab import BIN, until
+from selftests.support.ports import free_port
+from selftests.support.programs import REPOSITORY
 
 
 def blocks() -> list[str]:

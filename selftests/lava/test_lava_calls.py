@@ -3,8 +3,6 @@
 import http.server
 import os
 import stat
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -18,6 +16,7 @@ from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect, 
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Sample, Status
+from selftests.support import programs
 
 
 @pytest.fixture(autouse=True)
@@ -189,19 +188,16 @@ def test_in_a_lava_job_every_case_and_figure_is_reported(tmp_path):
     program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/reported\necho "<SIGNAL $1>"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     (tmp_path / "test_it.py").write_text(TEST)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *_ONLY_LAVA, "-q", "-c", "/dev/null", str(tmp_path / "test_it.py")],
+    done = programs.pytest(
+        *_ONLY_LAVA,
+        "-q",
+        "-c",
+        "/dev/null",
+        str(tmp_path / "test_it.py"),
         cwd=tmp_path,
-        env={
-            **os.environ,
-            "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            "LAVA_RESULT_DIR": str(tmp_path),
-            "PYTHONPATH": os.pathsep.join([str(cli.__file__).rpartition("/evmperf/")[0]]),
-        },
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+        PATH=f"{tmp_path}:{os.environ['PATH']}",
+        LAVA_RESULT_DIR=str(tmp_path),
+        PYTHONPATH=os.pathsep.join([str(cli.__file__).rpartition("/evmperf/")[0]]),
     )
     assert (tmp_path / "reported").read_text() == REPORTED, done.stdout
     # LAVA looks for the signal anywhere in a line, which must not be broken.

@@ -31,6 +31,7 @@ from evmperf.commands.lava.selection import JobKind, matches, select
 from evmperf.lab.shell import EvmShellDriver
 from evmperf.lab.strategy import K3BootStrategy
 from evmperf.model.errors import UsageError
+from selftests.support import programs
 from selftests.support.lava_jobs import made_up
 from selftests.support.lava_packages import Checker, unpacked
 
@@ -148,11 +149,7 @@ def test_a_job_with_a_whole_image_has_it_flashed_and_fits_both_schemas(lava):
 
 def test_a_board_that_runs_another_image_ends_the_job_before_anything_is_measured():
     """The step, run in a shell, on the kernel of this machine."""
-    said = {
-        "image_kernel": subprocess.run(
-            ["uname", "-r"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-    }
+    said = {"image_kernel": programs.run("uname", "-r", check=True).stdout.strip()}
     functions = re.search(r"^evm_same\(\) \{.*?^\}", prologue({}), re.M | re.S)[0]
     around = f'evm_twice() {{ "$@"; }}\nlava-test-raise() {{ echo raised $1; }}\n{functions}\n'
 

@@ -14,6 +14,7 @@ import yaml
 from evmperf.commands.lava.render import JOBS
 from evmperf.measure.hostload import slowness
 from evmperf.measure.runs.spool import read_results, read_run
+from selftests.support import programs
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -51,9 +52,7 @@ def test_a_night_over_lava_is_the_same_night(lab, server, tmp_path) -> None:
     # LAVA goes on with the job, and the night called again finds it.
     first.kill()
     first.wait()
-    again = subprocess.run(
-        words, cwd=REPOSITORY, capture_output=True, text=True, timeout=DEADLINE_S * slowness(), check=False
-    )
+    again = programs.run(*words, timeout_s=DEADLINE_S)
     assert again.returncode == 0, again.stdout + again.stderr
     assert "going on with night-two-" in again.stdout
     assert "1 of 1 board measured." in again.stdout
@@ -70,9 +69,7 @@ def test_a_night_over_lava_is_the_same_night(lab, server, tmp_path) -> None:
 @pytest.mark.long_lava_job
 def test_what_no_lava_job_can_be_is_said_and_the_rest_is_measured(lab, server, tmp_path) -> None:
     words = write_plan(tmp_path, "emmc_vfat or boot_time or uboot_emmc")
-    done = subprocess.run(
-        words, cwd=REPOSITORY, capture_output=True, text=True, timeout=DEADLINE_S * slowness(), check=False
-    )
+    done = programs.run(*words, timeout_s=DEADLINE_S)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "virtual: not over LAVA: uboot_emmc" in done.stdout
     assert "2 of 2 boards measured." in done.stdout

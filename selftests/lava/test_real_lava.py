@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -18,13 +17,13 @@ from evmperf.boards import board as boards
 from evmperf.commands.app import lavajobs
 from evmperf.commands.cli import main as cli
 from evmperf.commands.lava import joblog, render, selection
-from evmperf.commands.lava.render import JOBS
 from evmperf.commands.lava.selection import JobKind
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
 from evmperf.measure.hostload import slowness
 from evmperf.measure.runs.spool import read_results, read_run, results_in
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
+from selftests.support import programs
 from selftests.support.spools import cases_of
 
 pytestmark = pytest.mark.virtual_evm
@@ -143,24 +142,13 @@ def test_the_same_case_is_the_same_in_all_three_ways(lab, server, results, capsy
     assert cli.main(["lava", "submit", "virtual", "--kind", "host", *words]) == 0
     assert "keeps and pushes its results itself" in capsys.readouterr().out
     desk = results.parent / "desk"
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "--lg-env",
-            labs.folder() / "boards/virtual.yaml",
-            "-k",
-            KEYWORD,
-            f"--results={desk}",
-            "-p",
-            "no:cacheprovider",
-        ],
-        cwd=JOBS.parent,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S * slowness(),
-        check=False,
+    done = programs.pytest(
+        "--lg-env",
+        labs.folder() / "boards/virtual.yaml",
+        "-k",
+        KEYWORD,
+        f"--results={desk}",
+        timeout_s=DEADLINE_S,
     )
     assert done.returncode == 0, done.stdout
     ways = {"native": results, "host": labs.folder() / "results", "desk": desk}

@@ -11,6 +11,7 @@ from evmperf.lab.tester import CommandTester
 from evmperf.measure.runs.spool import read_run
 from evmperf.model.errors import BoardError, LabError
 from evmperf.model.results import Status
+from selftests.support import programs
 from selftests.support.fakes import LocalShell
 from selftests.support.runners import CASE, FINE, make, measuring, messages, on_spool, parse
 
@@ -22,12 +23,7 @@ def tiny(tmp_path):
         pytest.skip("mounting a tiny tmpfs needs root")
     folder = tmp_path / "tiny"
     folder.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "evmperf-test", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = programs.run("mount", "-t", "tmpfs", "-o", "size=64k", "evmperf-test", str(folder))
     if done.returncode:
         pytest.skip(f"no tmpfs available: {done.stderr.strip()}")
     yield folder

@@ -10,8 +10,8 @@ from evmperf_virtual import envfile, image, recipe
 from evmperf.measure.runs import spool
 from evmperf.model.records import BootRecord
 from evmperf.model.results import Status
-from selftests.measuring.session import whole
 from selftests.support import virtualbench
+from selftests.support.sessions import whole
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -52,7 +52,7 @@ def test_its_boots_are_measured_apart_from_those_through_uboot(without_uboot, tm
     (measured,) = session.measured()
     assert (measured.case, measured.status) == ("default_rootfs", Status.MEASURED)
     # Kernel arguments are U-Boot's to give.
-    assert "1 skipped" in session.log.read_text()
+    assert "1 skipped" in session.said
     assert str(measured.conditions["counted_from"]).endswith("SBL, no U-Boot")
     cycles = [record for record in spool.read_records(session.folder) if isinstance(record, BootRecord)]
     assert len(cycles) == len(measured.values("boot_time")) == 3

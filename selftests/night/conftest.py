@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +12,8 @@ import pytest
 import yaml
 
 from evmperf.measure.hostload import slowness
-from selftests.support.placelab import REPOSITORY, PlaceLab
+from selftests.support import programs
+from selftests.support.placelab import PlaceLab
 
 DEADLINE_S = 240
 
@@ -35,17 +35,14 @@ class Night:
 
     def start(self) -> None:
         words = [sys.executable, "-m", "evmperf.commands.cli.main", "night", str(self.plan)]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*words, "--results", str(self.results)],
-                cwd=REPOSITORY,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                # Runs of other tests would be a history, and a loaded host a slower board.
-                env=self.lab.environment
-                | {"EVMPERF_HISTORY": str(self.plan.with_name("history"))}
-                | {"PYTEST_ADDOPTS": f"--boots={self.boots}"},
-            )
+        # Runs of other tests would be a history, and a loaded host a slower board.
+        variables = {
+            "EVMPERF_HISTORY": str(self.plan.with_name("history")),
+            "PYTEST_ADDOPTS": f"--boots={self.boots}",
+        }
+        self.process = programs.start(
+            self.log, *words, "--results", self.results, environment=self.lab.environment, **variables
+        )
 
     def wait(self) -> int:
         return self.process.wait(DEADLINE_S * slowness())
@@ -84,9 +81,7 @@ def night(lab: PlaceLab, tmp_path: Path) -> Iterator[Callable[..., Night]]:
 
     yield start
     for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.wait()
+        programs.end(one.process)
     for name, board in lab.boards.items():
         board.boots.clear()
         board.pace_s = 0.05

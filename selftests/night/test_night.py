@@ -6,16 +6,14 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 
 import pytest
 
-from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
+from selftests.support import programs
 from selftests.support.asking import asking
 from selftests.support.browser import chromium, violations
-from selftests.support.placelab import REPOSITORY, until
+from selftests.support.placelab import until
 
 pytestmark = pytest.mark.many_sessions
 
@@ -29,16 +27,8 @@ def places(night):
 def measure_alone(lab, folder, place):
     """What a single session at a desk measures there; returns its run's folder."""
     file = lab.board_file(folder / "alone.yaml")
-    words = [sys.executable, "-m", "pytest", "--lg-env", str(file), "-k", "default_rootfs"]
-    done = subprocess.run(
-        [*words, f"--results={folder / 'alone'}", "-p", "no:cacheprovider", "--boots=1"],
-        cwd=REPOSITORY,
-        env={**lab.environment, "LG_PLACE": place},
-        capture_output=True,
-        text=True,
-        timeout=240 * slowness(),
-        check=False,
-    )
+    words = ["--lg-env", file, "-k", "default_rootfs", f"--results={folder / 'alone'}", "--boots=1"]
+    done = programs.pytest(*words, environment=lab.environment, LG_PLACE=place)
     assert done.returncode == 0, done.stdout
     return next((folder / "alone").glob("*/run.json")).parent
 

@@ -1,10 +1,8 @@
-"""A night on two virtual EVMs in places, and the same measured by single sessions."""
+"""Two virtual EVMs in places: a night, the same measured by single sessions, and a board of the guides."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,10 +13,9 @@ from evmperf_virtual import client, image
 from evmperf.benchmarks import catalogue
 from evmperf.boards import yamlfile
 from evmperf.boards.board import ENV_DIR
-from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
-from selftests.support import spools
-from selftests.support.placelab import REPOSITORY, PlaceLab
+from selftests.support import programs, spools
+from selftests.support.placelab import PlaceLab
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -49,31 +46,30 @@ class VirtualLab(PlaceLab):
         }
 
 
-@pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualLab]:
-    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
-    image.build("virtual", progress=print)
-    benches = {f"evm-{n}": client.LabClient(f"night{n}-{os.getpid()}") for n in (1, 2)}
-    try:
-        for bench in benches.values():
-            bench.start("virtual", serial_port=0, power_port=0)
-        lab = VirtualLab(tmp_path, benches)
-        lab.environment["PYTEST_ADDOPTS"] = "--boots=1"  # what is measured is the same with one
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VirtualLab]:
+    folder = tmp_path_factory.mktemp("lab")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVMPERF_STATE", str(folder / "state"))
+        image.build("virtual", progress=print)
+        benches = {f"evm-{n}": client.LabClient(f"night{n}-{os.getpid()}") for n in (1, 2)}
         try:
-            yield lab
+            for bench in benches.values():
+                bench.start("virtual", serial_port=0, power_port=0)
+            lab = VirtualLab(folder, benches)
+            lab.environment["PYTEST_ADDOPTS"] = "--boots=1"  # what is measured is the same with one
+            try:
+                yield lab
+            finally:
+                lab.close()
         finally:
-            lab.close()
-    finally:
-        for bench in benches.values():
-            bench.stop()
+            for bench in benches.values():
+                bench.stop()
 
 
 def board_file(folder: Path) -> Path:
     """virtual.yaml with a place instead of its wires."""
     data = yamlfile.read(ENV_DIR / "virtual.yaml")
-    data["imports"] = [
-        str((ENV_DIR / name).resolve()) if name.endswith(".py") else name for name in data["imports"]
-    ]
     main = data["targets"]["main"]
     main["features"] = ["boot"]
     main["options"]["board"].pop("virtual")  # it is the lab's here, not this machine's to start
@@ -100,32 +96,40 @@ def test_a_night_measures_what_single_sessions_measure(lab: VirtualLab, tmp_path
     plan = tmp_path / "two.yaml"
     jobs = [{"board": str(file), "place": p, "benchmarks": SELECTION} for p in lab.benches]
     plan.write_text(yaml.safe_dump({"boards": jobs, "until": "20m", "guide": False}))
-    words = [sys.executable, "-m", "evmperf.commands.cli.main", "night", str(plan)]
-    done = subprocess.run(
-        [*words, "--results", str(results)],
-        cwd=REPOSITORY,
-        env=lab.environment,
-        capture_output=True,
-        text=True,
-        timeout=500 * slowness(),
-        check=False,
-    )
+    words = ["night", plan, "--results", results]
+    done = programs.evmperf(*words, environment=lab.environment)
     assert done.returncode == 0, done.stdout + done.stderr
     nightly = sorted(path.parent for path in results.glob("*/run.json"))
     assert {spool.read_run(folder).place for folder in nightly} == set(lab.benches)
     assert not any(bench.status().power for bench in lab.benches.values())
 
-    words = [sys.executable, "-m", "pytest", "--lg-env", str(file), "-k", SELECTION]
-    single = subprocess.run(
-        [*words, f"--results={tmp_path / 'single'}", "-p", "no:cacheprovider"],
-        cwd=REPOSITORY,
-        env={**lab.environment, "LG_PLACE": "evm-1"},
-        capture_output=True,
-        text=True,
-        timeout=300 * slowness(),
-        check=False,
-    )
+    words = ["--lg-env", file, "-k", SELECTION, f"--results={tmp_path / 'single'}"]
+    single = programs.pytest(*words, environment=lab.environment, LG_PLACE="evm-1")
     assert single.returncode == 0, single.stdout
     (alone,) = (path.parent for path in (tmp_path / "single").glob("*/run.json"))
     assert figures(alone)
     assert [figures(folder) for folder in nightly] == [figures(alone)] * 2
+
+
+def test_a_board_of_the_guides_in_a_place_is_booted_and_measured_with_its_own_file(
+    lab: VirtualLab, tmp_path: Path
+) -> None:
+    """From which a virtual EVM differs by its boot medium alone."""
+    text = (ENV_DIR / "am64x.yaml").read_text()
+    assert text.count("medium: sd") == 1
+    file = tmp_path / "am64x.yaml"
+    file.write_text(text.replace("medium: sd", "medium: virtio"))
+    words = ["--lg-env", file, "--profile", "quick", "-k", "default_rootfs or (emmc_raw_fio and 4k)"]
+    words += [f"--results={tmp_path / 'results'}"]
+    done = programs.pytest(*words, environment=lab.environment, LG_PLACE="evm-1")
+    folder = next((tmp_path / "results").glob("am64xx-hsevm-*"))
+    boot, emmc = spools.cases_of(folder)
+    assert boot.status == "measured", done.stdout
+    assert len(boot.values("boot_time")) == 1
+    run = spool.read_run(folder)
+    assert run.place == "evm-1"
+    assert run.facts.kernel
+    # This place's board has no partition labelled evmperf, and nothing else may be overwritten.
+    assert emmc.status == "failed"
+    assert "/dev/disk/by-partlabel/evmperf does not exist" in emmc.failures[0].message
+    assert done.returncode == 1

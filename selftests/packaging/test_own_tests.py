@@ -2,10 +2,9 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+from selftests.support import programs
 from selftests.support.workers import VIRTUAL_EVM
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,14 +25,7 @@ def spread(folder, *words, **files):
 
 
 def run(*words, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return programs.pytest(*words, environment={**os.environ, "PYTHONPATH": str(ROOT), **environment})
 
 
 def test_all_virtual_evms_and_all_desks_are_one_workers(tmp_path):

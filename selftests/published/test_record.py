@@ -3,9 +3,7 @@
 import csv
 import io
 import json
-import os
 import re
-import subprocess
 import sys
 
 import pytest
@@ -18,7 +16,7 @@ from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.run import Run
 from selftests.guide.test_guide_import import BAR, table
-from selftests.support import seeds
+from selftests.support import programs, seeds
 
 
 def entry(board, release, os="Linux", name="guide.rst", value="1.00"):
@@ -192,9 +190,7 @@ def test_asking_imports_nothing_that_is_slow():
     code = "import sys; from evmperf.commands.cli import main; main.main(sys.argv[1:])"
     words = ["published", "am62x-sk", "--case", "emmc_ext4 100 KiB write"]
     code += "; print({'numpy', 'scipy', 'docutils', 'labgrid'} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, env={**os.environ}
-    )
+    done = programs.run(sys.executable, "-c", code, *words, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
 
 

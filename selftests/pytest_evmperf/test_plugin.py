@@ -1,14 +1,12 @@
 """The pytest plugin: what is collected, and how long it says a case takes."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep
-from evmperf.boards.board import ENV_DIR
 from evmperf.commands.app.forecast import expected_s
 from evmperf.model.ended import Ending
 from evmperf.model.errors import UsageError
@@ -16,6 +14,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import answer
 from evmperf.model.results import Case
 from pytest_evmperf.plugin import TESTS
+from selftests.support import programs
 
 NO_CATALOGUE = """
 from evmperf.benchmarks import catalogue
@@ -26,14 +25,7 @@ catalogue.benchmarks = dict
 def test_a_driver_without_benchmarks_is_skipped(tmp_path):
     (tmp_path / "no_catalogue.py").write_text(NO_CATALOGUE)
     options = ["-p", "no_catalogue", "--lg-env", "am64x.yaml", f"--results={tmp_path}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "tests/test_emmc.py"],
-        cwd=ENV_DIR.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "LG_PLACE": "nowhere", "PYTHONPATH": str(tmp_path)},
-    )
+    done = programs.pytest(*options, "tests/test_emmc.py", LG_PLACE="nowhere", PYTHONPATH=str(tmp_path))
     assert done.returncode == ExitStatus.NOTHING, done.stdout + done.stderr
     assert "1 skipped" in done.stdout
 
@@ -51,22 +43,8 @@ def test_a_driver_without_benchmarks_is_skipped(tmp_path):
 )
 def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, status, said):
     file = tmp_path / "session.json"
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "--lg-env",
-            "virtual.yaml",
-            "--answer",
-            str(file),
-            f"--results={tmp_path / 'results'}",
-            *words,
-        ],
-        cwd=ENV_DIR.parent,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = programs.pytest(
+        "--lg-env", "virtual.yaml", "--answer", str(file), f"--results={tmp_path / 'results'}", *words
     )
     assert done.returncode == status, done.stdout + done.stderr
     reply = answer(file, done.returncode)
@@ -123,13 +101,8 @@ def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path):
     def status(*options):
         environment = {name: text for name, text in os.environ.items() if name != "LG_ENV"}
         words = [sys.executable, "-m", "pytest", "-n", "2"]
-        done = subprocess.run(
-            [*words, f"--results={tmp_path / 'results'}", *options],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
+        done = programs.run(
+            *words, f"--results={tmp_path / 'results'}", *options, cwd=tmp_path, environment=environment
         )
         return done.returncode
 
@@ -142,12 +115,11 @@ def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path):
 def test_a_mistake_of_our_own_is_no_broken_lab(tmp_path):
     (tmp_path / "wrong.py").write_text("def pytest_runtestloop():\n    raise KeyError('moon')\n")
     words = [sys.executable, "-m", "pytest", "-p", "wrong", "--lg-env", "am64x.yaml", "--collect-only"]
-    done = subprocess.run(
-        [*words, f"--results={tmp_path / 'results'}", "tests/test_emmc.py"],
-        cwd=ENV_DIR.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "LG_PLACE": "nowhere", "PYTHONPATH": str(tmp_path)},
+    done = programs.run(
+        *words,
+        f"--results={tmp_path / 'results'}",
+        "tests/test_emmc.py",
+        LG_PLACE="nowhere",
+        PYTHONPATH=str(tmp_path),
     )
     assert done.returncode == ExitStatus.INTERNAL, done.stdout + done.stderr

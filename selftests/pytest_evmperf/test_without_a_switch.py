@@ -1,6 +1,9 @@
 """Sessions on a board without a power switch: a person on a terminal, and nobody at all."""
 
 import json
+import os
+import pty
+import select
 import subprocess
 import sys
 import threading
@@ -10,10 +13,37 @@ import pytest
 import yaml
 
 from evmperf.boards.board import ENV_DIR
+from evmperf.measure.hostload import slowness
 from evmperf.model.exits import ExitStatus
+from selftests.support import programs
 from selftests.support.fakeboard import FakeBoard
-from selftests.support.handed import by_hand
 from selftests.support.texts import PANIC
+
+
+def by_hand(words, act, within_s=120):
+    """Run it on a terminal of its own; `act` gets what it said so far and returns what is typed."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        words, cwd=ENV_DIR.parent, stdin=follower, stdout=follower, stderr=follower, start_new_session=True
+    )
+    os.close(follower)
+    said, deadline = "", time.monotonic() + within_s * slowness()
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([leader], [], [], 0.1)[0]:
+                continue
+            try:
+                data = os.read(leader, 65536)
+            except OSError:
+                break
+            said += data.decode("utf-8", "replace")
+            if typed := act(said):
+                os.write(leader, typed)
+        return process.wait(20 * slowness()), said
+    finally:
+        process.kill()
+        process.wait()
+        os.close(leader)
 
 
 @pytest.fixture
@@ -78,9 +108,7 @@ def test_a_person_makes_cold_boots_until_it_is_enough(tmp_path, fake):
 
 def test_where_nobody_can_be_asked_that_is_said(tmp_path, fake):
     words = command(tmp_path, fake, {"ManualPowerDriver": {}}, "-k", "default_rootfs")
-    done = subprocess.run(
-        words, cwd=ENV_DIR.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    done = programs.run(*words)
     assert done.returncode == ExitStatus.LAB_BROKEN
     assert "standard input is closed" in done.stdout
 
@@ -89,9 +117,7 @@ def test_without_any_power_what_needs_no_boot_is_measured(tmp_path, fake):
     fake._come_up()
     keyword = "default_rootfs or (openssl_throughput and aes-128-cbc and 16384)"
     words = command(tmp_path, fake, {}, "--lg-initial-state", "shell", "-k", keyword)
-    done = subprocess.run(
-        words, cwd=ENV_DIR.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    done = programs.run(*words)
     assert done.returncode == 0, done.stdout
     run, lines = results(tmp_path)
     assert run["facts"]["power"] == "none"
@@ -112,9 +138,7 @@ def test_a_board_that_dies_ends_the_session_with_what_was_measured(tmp_path, fak
 
     killer = threading.Thread(target=die)
     killer.start()
-    done = subprocess.run(
-        words, cwd=ENV_DIR.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    done = programs.run(*words)
     killer.join()
     assert done.returncode == ExitStatus.FAILED, done.stdout
     run, _ = results(tmp_path)

@@ -43,10 +43,6 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
         power="", flow="", person=None, strategy="K3BootStrategy", resources=None, *, virtual=False, **drivers
     ):
         data = yaml.safe_load(SOURCE.read_text())
-        data["imports"] = [
-            str((SOURCE.parent / name).resolve()) if name.endswith(".py") else name
-            for name in data["imports"]
-        ]
         main = data["targets"]["main"]
         main["resources"]["NetworkSerialPort"]["port"] = fake.port
         main["resources"]["NetworkPowerPort"]["host"] = f"http://127.0.0.1:{switch.port}/power/{{index}}"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from evmperf.measure.hostload import slowness
-from selftests.support.placelab import REPOSITORY
+from selftests.support import programs
 
 
 class Asker:
@@ -20,11 +19,8 @@ class Asker:
 
     def __init__(self, environment: Mapping[str, str], words: tuple[str, ...]) -> None:
         self.log = Path(tempfile.mkdtemp(prefix="asker-"), "log")
-        command = ["env", "--default-signal=INT", sys.executable, "-u", "-m", "evmperf", "lab", "ask", *words]
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                command, cwd=REPOSITORY, stdout=log, stderr=subprocess.STDOUT, env=dict(environment)
-            )
+        command = [sys.executable, "-u", "-m", "evmperf", "lab", "ask", *words]
+        self.process = programs.start(self.log, *command, environment=environment)
 
     @property
     def said(self) -> str:
@@ -47,7 +43,5 @@ def asking(environment: Mapping[str, str], *words: str) -> Iterator[Asker]:
     try:
         yield asker
     finally:
-        if asker.process.poll() is None:
-            asker.process.kill()
-        asker.process.wait()
+        programs.end(asker.process)
         shutil.rmtree(asker.log.parent)

@@ -9,13 +9,13 @@ import select
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 import tty
 
 from evmperf.boards import board as boards
+from selftests.support import programs
 from selftests.support.fakeboard import FakeBoard
 
 
@@ -138,12 +138,4 @@ def this_machine():
 
 def evmperf(*words, **more):
     with this_machine():
-        return subprocess.run(
-            [sys.executable, "-m", "evmperf", "desk", *words],
-            cwd=boards.ENV_DIR.parent,
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            **more,
-        )
+        return programs.evmperf("desk", *words, **more)

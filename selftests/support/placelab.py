@@ -26,10 +26,10 @@ from evmperf.lab.keeping.places import Connection
 from evmperf.lab.keeping.wanted import Holder
 from evmperf.measure.hostload import slowness
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
+from selftests.support.ports import free_port
 
 T = TypeVar("T")
 BIN = Path(sys.executable).parent
-REPOSITORY = Path(__file__).parents[2]
 QUICK = {
     "K3BootStrategy": {
         "uboot_timeout": 20,
@@ -41,11 +41,6 @@ QUICK = {
     "EvmShellDriver": {"login_timeout": 5, "await_login_timeout": 2},
     "StampedSerialDriver": {"timeout": 5.0, "reconnect": 5.0},
 }
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def until(holds: Callable[[], bool], seconds: float = 120.0) -> float:
@@ -200,10 +195,6 @@ class PlaceLab:
     def board_file(self, path: Path, features: list[str] | None = None, **options: object) -> Path:
         """A board file for any place of this lab, named by $LG_PLACE."""
         data = yamlfile.read(boards.ENV_DIR / "virtual.yaml")
-        data["imports"] = [
-            str((boards.ENV_DIR / name).resolve()) if name.endswith(".py") else name
-            for name in data["imports"]
-        ]
         main = data["targets"]["main"]
         main["features"] = features or ["boot"]
         main["options"] = {

@@ -53,23 +53,15 @@ class Sshd:
 
     @property
     def options(self):
-        return [
-            "-F",
-            "none",
-            "-p",
-            str(self.port),
-            "-i",
-            str(self.folder / "user"),
-            "-o",
-            "StrictHostKeyChecking=no",
-            "-o",
-            "UserKnownHostsFile=/dev/null",
-            "-o",
-            "LogLevel=ERROR",
-        ]
+        words = ["-F", "none", "-p", str(self.port), "-i", str(self.folder / "user")]
+        for said in ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR"):
+            words += ["-o", said]
+        return words
 
     def stop(self):
-        """End it with all its sessions, as a tester that is switched off."""
+        """End it with all its sessions, as a tester that is switched off; one that has ended stays so."""
+        if self.process.poll() is not None:
+            return
         group = subprocess.run(
             ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True, check=False
         ).stdout.split()

@@ -1,8 +1,6 @@
 """perf on a virtual EVM: what makes a board slow on purpose is named by its symbol."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +8,8 @@ import pytest
 from evmperf.benchmarks.tools import perf
 from evmperf.measure.hostload import slowness
 from evmperf.model.results import Status
-from selftests.measuring.session import Pytest
-from selftests.support import virtualbench
+from selftests.support import programs, virtualbench
+from selftests.support.sessions import Pytest
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -27,18 +25,12 @@ def test_the_symbol_of_a_busy_kernel_path_is_named_beside_a_good_run(tmp_path: P
     with virtualbench.running("virtual-ospi", "perf") as bench:
         board = virtualbench.board_file(bench, "virtual-ospi", tmp_path)
         good = Pytest(board, tmp_path / "good", SELECT, ["--perf"])
-        assert good.process.wait(300 * slowness()) == 0, good.log.read_text()
+        assert good.process.wait(300 * slowness()) == 0, good.said
         slow = Pytest(board, tmp_path / "slow", SELECT, ["--vary", BUSY])
-        assert slow.process.wait(300 * slowness()) == 0, slow.log.read_text()
+        assert slow.process.wait(300 * slowness()) == 0, slow.said
         words = [CASE, "--profile", "--against", str(good.folder), "--lg-env", str(board)]
         words += ["--results", str(tmp_path / "again")]
-        done = subprocess.run(
-            [sys.executable, "-m", "evmperf", "why", str(slow.folder), *words],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=400 * slowness(),
-        )
+        done = programs.evmperf("why", str(slow.folder), *words, check=True)
     (measured,) = [result for result in good.measured() if result.benchmark == BENCHMARK]
     assert measured.status == Status.MEASURED
     assert measured.conditions["perf"]

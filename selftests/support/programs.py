@@ -1,0 +1,69 @@
+"""Programs in processes of their own that run to their end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from evmperf.measure.hostload import slowness
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def run(
+    *words: object,
+    cwd: Path = REPOSITORY,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = 600.0,
+    check: bool = False,
+    **variables: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program that has nothing to read and whose output is text, in an environment, this process's by
+    default, with these variables more; `timeout_s` is on an idle host.
+    """
+    return subprocess.run(
+        [str(word) for word in words],
+        cwd=cwd,
+        env={**(os.environ if environment is None else environment), **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s * slowness(),
+        check=check,
+    )
+
+
+def evmperf(*words: object, **more) -> subprocess.CompletedProcess[str]:
+    """Run `evmperf`; `more` is for `run`."""
+    return run(sys.executable, "-m", "evmperf", *words, **more)
+
+
+def pytest(*words: object, **more) -> subprocess.CompletedProcess[str]:
+    """Run pytest."""
+    return run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, **more)
+
+
+def start(
+    log: Path, *words: object, environment: Mapping[str, str] | None = None, **variables: str
+) -> subprocess.Popen[bytes]:
+    """Start a program whose output goes to the end of a file."""
+    with log.open("ab") as file:
+        return subprocess.Popen(
+            # Started in the background of a script, we inherit an ignored Ctrl-C.
+            ["env", "--default-signal=INT", *map(str, words)],
+            cwd=REPOSITORY,
+            env={**(os.environ if environment is None else environment), **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill it if it still runs."""
+    if process.poll() is None:
+        process.kill()
+    process.wait()
