@@ -54,9 +54,9 @@ def said(request, tmp_path):
     """A function that gives what a look for a driver says on a board with these files."""
     if not shutil.which(request.param):
         pytest.skip(f"no {request.param} here")
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "awk").symlink_to(shutil.which(request.param))
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "awk").symlink_to(shutil.which(request.param))
     shell = ["busybox", "sh"] if request.param == "busybox" else ["sh"]
 
     def run(tree, driver, link, target, **options):
@@ -71,7 +71,7 @@ def said(request, tmp_path):
         for root in ("/proc", "/sys"):
             script = script.replace(f"{root}/", f"{tmp_path}{root}/")
         environment = {**os.environ, "OUT": str(tmp_path), "F": str(tmp_path), "LC_ALL": "C"}
-        environment["PATH"] = f"{programs}:{environment['PATH']}"
+        environment["PATH"] = f"{tools}:{environment['PATH']}"
         for _ in ("finds the device", "knows where it is"):
             done = programs.run(*shell, "-c", script, environment=environment, check=True)
             assert done.stderr == done.stdout == ""
