@@ -98,13 +98,13 @@ def explain(folder: Path, case: str = "", against: str = "") -> Explained:
     Raises UsageError for a case that the run does not have, or a guide that has not this board.
     """
     run = in_folder(folder).run
+    every = source.baselines(run)
+    if not (every or case or against) and any(results_in(folder)):
+        return Explained(run.id, run.board, (), "", run.facts.busy)
     results = [result for result in results_in(folder) if case in f"{result.benchmark} {result.case}"]
     if not results:
         names = ", ".join(sorted({result.benchmark for result in results_in(folder)})) or "none"
         raise UsageError(f"{run.id} has no case {case!r}; it has: {names}")
-    every = source.baselines(run)
-    if not (every or case or against):
-        return Explained(run.id, run.board, (), "", run.facts.busy)
     states = _states(results_in(folder))
     published = source.nearest(run, every)
     clocks = [m.description for m in releases.modules([run.board]) if _SAID_CLOCK.search(m.description)]

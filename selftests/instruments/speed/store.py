@@ -121,8 +121,9 @@ def memory() -> list[Row]:
             shown = ["history", "made-up", "emmc_ext4", "write_throughput", "--case=case 7"]
             store = {"EVMPERF_HISTORY": str(base / "store")}
             rows = [
+                _resident("push", ["push", str(run)], named | store, 64),
                 # DuckDB takes up to 256 MB of its own (store/files.py).
-                _resident("push, and into the store", ["push", str(run)], named | store, 450),
+                _resident("into the store", ["store", "add", str(run)], store, 450),
                 _resident("report", ["report", str(run)], {}),
                 _resident("history from InfluxDB", [*shown, "--from=influx"], named),
                 _resident("history from spools", [*shown, f"--from={run.parent}"], {}),
