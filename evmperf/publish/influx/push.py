@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -118,6 +119,10 @@ def end(config: Config, folder: Path, within_s: float) -> str:
     return f"InfluxDB {config.url}: {own.points} points sent{refused}."
 
 
+_Sent = tuple[list[str], PushProgress, Future[list[tuple[str, str]]]]
+"""A batch that is under way, and how far the run is with it."""
+
+
 @dataclass
 class RunPush:
     """Sends one run into one bucket while it grows: points sent, points refused, and if it is complete."""
@@ -147,16 +152,27 @@ class RunPush:
         if spool.is_live(self.folder):
             return self
         lines, totals = Lines(spool.read_run(self.folder)), Totals()
-        for batch, reached in self._batches(lines, totals):
-            self._count(batch, self.store.write(batch))
-            self.progress.offset, self.progress.verdicts = reached.offset, reached.verdicts
-            self.progress.save(self.folder, self.store.config.key)
+        with ThreadPoolExecutor(1) as sender:
+            sent: _Sent | None = None
+            # The next batch is made while the server takes this one.
+            for batch, reached in self._batches(lines, totals):
+                self._settle(sent)
+                sent = batch, reached, sender.submit(self.store.write, batch)
+            self._settle(sent)
         # Who finds the run finds its figures.
         own = [lines.run(totals)]
         self._count(own, self.store.write(own))
         self.complete = self.progress.complete = True
         self.progress.save(self.folder, self.store.config.key)
         return self
+
+    def _settle(self, sent: _Sent | None) -> None:
+        if sent is None:
+            return
+        batch, reached, answer = sent
+        self._count(batch, answer.result())
+        self.progress.offset, self.progress.verdicts = reached.offset, reached.verdicts
+        self.progress.save(self.folder, self.store.config.key)
 
     def _batches(self, lines: Lines, totals: Totals) -> Iterator[tuple[list[str], PushProgress]]:
         """Batches of lines, each with how far the run is with it; counts all records."""
