@@ -8,7 +8,6 @@ from evmperf.commands.cli.arguments import RESULTS, RUNS, SOURCE, STORE, argumen
 from evmperf.measure.runs.history import among, run_folder
 from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
-from evmperf.publish import site as sites
 from evmperf.publish.influx import config as configs
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.push import RunPush, waiting
@@ -37,6 +36,8 @@ def _site(options: argparse.Namespace) -> None:
     """Writes static pages of all runs: every board, benchmark and case over time, what changed when and
     what became worse. They open from a file system, on a phone, and in GitLab Pages (docs/site.md).
     """
+    from evmperf.publish import site as sites  # noqa: PLC0415  # numpy is slow to import
+
     if options.published:
         options.source = sources.PUBLISHED
     with sources.opened(options.source, options.results) as source:
