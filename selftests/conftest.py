@@ -9,6 +9,7 @@ import pytest
 
 from selftests.support import account
 from selftests.support import browser as browsers
+from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.influxd import running
 
 NEEDS = {"influxd": {"influxd", "own_influxd"}, "browser": {"browser"}}
@@ -62,6 +63,22 @@ def browser():
     """A module's own: where one runs, asyncio.run does not."""
     with browsers.chromium() as found:
         yield found
+
+
+@pytest.fixture
+def fake():
+    """A scripted board, off."""
+    board = FakeBoard()
+    yield board
+    board.close()
+
+
+@pytest.fixture
+def switch(fake):
+    """Its power switch."""
+    switch = FakeSwitch(fake)
+    yield switch
+    switch.close()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -17,10 +17,11 @@ from evmperf.commands.cli.main import main
 from evmperf.measure.runs.spool import Spool, append_records
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.model.results import Result, Sample, Status
+from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.model.state import State
 from selftests.support import spools
+from selftests.support.spools import a_case
 
 HEALTHY = {
     "cpu.policy0.scaling_governor": "performance",
@@ -43,19 +44,15 @@ def asked(tmp_path):
     def ask(state, read=150.0, case="emmc_ext4_fio_1g 1m", board="j7200-evm", **more):
         run = Run("r1", board, "full", os="Linux", release="09.02")
         spool = Spool(tmp_path / "results", run)
-        result = Result(
-            benchmark="emmc_ext4_fio_1g",
-            version=1,
-            driver="emmc",
-            case="1m",
-            params={},
-            profile="full",
-            status=Status.MEASURED,
-            tools={"fio": "3.36"},
-            state=state,
-            samples=(Sample("read_throughput", read, "MB/s", 0, 1), Sample("read_cpu_load", 1.4, "%", 0, 1)),
-        )
-        spool.append(msgspec.structs.replace(result, **more))
+        given = {
+            "benchmark": "emmc_ext4_fio_1g",
+            "tools": {"fio": "3.36"},
+            "samples": (
+                Sample("read_throughput", read, "MB/s", 0, 1),
+                Sample("read_cpu_load", 1.4, "%", 0, 1),
+            ),
+        }
+        spool.append(a_case(state=state, **{**given, **more}))
         return why.explain(spool.folder, case).answers
 
     return ask

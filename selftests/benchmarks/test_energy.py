@@ -8,7 +8,8 @@ from evmperf.benchmarks import catalogue, energy
 from evmperf.measure.bench import StepOutput
 from evmperf.measure.supply import BoardClock
 from evmperf.model.errors import RefusedOutput, UsageError
-from evmperf.model.results import BOOT, Direction, Result, Sample, Status, ToolWindow
+from evmperf.model.results import BOOT, Direction, Sample, ToolWindow
+from selftests.support.spools import a_case
 
 S = 10**9
 BEGAN = 1_790_000_000 * S
@@ -21,10 +22,7 @@ def ramp(seconds, watts_per_s=1.0, every=S // 5):
 def result(*windows, **values):
     units = {"write_throughput": "MB/s", "read_throughput": "KiB/s", "perf": "iterations/s"}
     samples = tuple(Sample(name, value, units[name], 0, BEGAN) for name, value in values.items())
-    return Result(
-        benchmark="emmc_ext4", version=1, driver="emmc", case="102400", params={}, profile="quick",
-        status=Status.MEASURED, samples=samples, windows=windows,
-    )  # fmt: skip
+    return a_case(samples=samples, windows=windows)
 
 
 def values(of, series):

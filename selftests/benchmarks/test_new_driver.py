@@ -7,13 +7,13 @@ CAN's are taken out of the copy and put in again.
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from selftests.support import copied
+from selftests.support.copied import python
+
 WORD = "can: has a CAN controller\n"
 VOCABULARY = "evmperf/boards/features.yaml"
 FILES = (
@@ -27,24 +27,6 @@ FILES = (
     "tests/test_can.py",
 )
 MENTIONED = re.compile(r"can_loopback|tools[. ]can\b|import can\b|cangen|driver-can")
-COPIED = (
-    "baselines",
-    "conftest.py",
-    "docs",
-    "env",
-    "evmperf",
-    "lava-jobs",
-    "pyproject.toml",
-    "pytest_evmperf",
-    "requirements.txt",
-    "README.md",
-    "selftests",
-    "strategies",
-    "tests",
-    "virtual-evm",
-)
-NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", ".*", "lib")
-
 PROBE = """
 import contextlib
 import io
@@ -83,29 +65,10 @@ with tempfile.TemporaryDirectory() as folder:
 
 @pytest.fixture
 def copy(tmp_path):
-    """A copy of the checkout."""
-    folder = tmp_path / "evmperf"
-    for name in COPIED:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, ignore=NOT_COPIED, symlinks=True)
-        else:
-            folder.mkdir(exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
+    """A copy of the checkout, without the driver's dashboard, which a command writes."""
+    folder = copied.copy(tmp_path / "evmperf")
+    (folder / "dashboards/grafana/driver-can.json").unlink()
     return folder
-
-
-def python(folder, *arguments):
-    """What Python prints there, with the copy's packages."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(folder), "HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return done.stdout
 
 
 def appearances(folder):
@@ -143,7 +106,7 @@ def mentions(folder):
         if file.is_file()
         and file.suffix in (".py", ".yaml", ".json", ".jinja2", ".toml")
         and file.name not in (Path(__file__).name, "variant.yaml")
-        and re.search(r"can_loopback|tools[. ]can\b|import can\b|cangen|driver-can", file.read_text())
+        and MENTIONED.search(file.read_text())
     )
 
 

@@ -1,24 +1,19 @@
 """The promise of docs/add-a-board.md, kept in a copy of the project: a board is one file."""
 
 import json
-import shutil
-import sys
-from pathlib import Path
 
 import pytest
 
-from selftests.support import programs
+from selftests.support import copied
+from selftests.support.copied import python
 
-ROOT = Path(__file__).resolve().parents[2]
-NOT_OURS = (".git", ".venv", ".*_cache", "__pycache__", "results", "node_modules", ".hypothesis")
 NEW = "env/am70-sk.yaml"
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     """A copy of the project in which somebody has begun a board as the page says."""
-    root = tmp_path_factory.mktemp("copy") / "evmperf"
-    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*NOT_OURS), symlinks=True)
+    root = copied.copy(tmp_path_factory.mktemp("copy") / "evmperf")
     before = files(root)
     evmperf(root, "board", "new", "am70-sk", "--like", "j784s4", "--title", "AM70 SK")
     assert files(root) - before == {NEW}
@@ -30,13 +25,6 @@ def files(root):
     """What is in a folder, but what Python leaves."""
     found = {path.relative_to(root) for path in root.rglob("*") if path.is_file()}
     return {str(path) for path in found if "__pycache__" not in path.parts}
-
-
-def python(root, *words):
-    """Run Python in the copy, on the copy's evmperf; its output."""
-    done = programs.run(sys.executable, *words, cwd=root, PYTHONPATH=str(root), LG_PLACE="somewhere")
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return done.stdout
 
 
 def evmperf(root, *words):

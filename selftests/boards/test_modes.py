@@ -8,9 +8,10 @@ import pytest
 from evmperf.boards import board as boards
 from evmperf.boards import modes
 from evmperf.measure.state import buses
-from evmperf.model.results import Result, Sample, Status
+from evmperf.model.results import Sample
 from evmperf.model.state import State
 from selftests.support import seeds
+from selftests.support.spools import a_case
 
 SCRIPT = seeds.place("real/ltp-ddt") / "newer/testcases/ddt/scripts/blk/check_mmc_speed.sh"
 LANES = seeds.place("real/ltp-ddt") / "newer/testcases/ddt/scripts/pci/pcie_check_speed.sh"
@@ -95,10 +96,7 @@ def test_contradictions_are_said():
 def test_a_case_in_a_lesser_mode_is_marked(driver, shown, word):
     shown = {"mmc.ios.bus_width": "3 (8 bits)", "mmc.ios.clock": "50000000 Hz", **shown}
     sample = Sample("read_throughput", 20.0, "MB/s", 0, 1)
-    result = Result(
-        benchmark="emmc_ext4", version=1, driver=driver, case="x", params={}, profile="full",
-        status=Status.MEASURED, samples=(sample,), state=State(shown=shown),
-    )  # fmt: skip
+    result = a_case(driver=driver, samples=(sample,), state=State(shown=shown))
     reasons = [f.reason for f in buses.findings(result, "am64xx-hsevm") if "TI's own check" in f.reason]
     assert [word in reason for reason in reasons] == ([True] if word else [])
 
@@ -109,11 +107,8 @@ def test_lanes_that_a_device_tree_hides_are_said(board, said):
     shown = {f"{root}max_link_width": 1, f"{disk}max_link_width": 4}
     shown |= {f"{end}current_link_width": 1 for end in (root, disk)}
     shown |= {f"{end}current_link_speed": "8.0 GT/s PCIe" for end in (root, disk)}
-    result = Result(
-        benchmark="pcie_nvme_ext4", version=1, driver="pcie", case="x", params={}, profile="full",
-        status=Status.MEASURED, samples=(Sample("read_throughput", 20.0, "MB/s", 0, 1),),
-        state=State(shown=shown),
-    )  # fmt: skip
+    samples = (Sample("read_throughput", 20.0, "MB/s", 0, 1),)
+    result = a_case(benchmark="pcie_nvme_ext4", driver="pcie", samples=samples, state=State(shown=shown))
     assert [f.size for f in buses.findings(result, board)] == ([4.0] if said else [])
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from evmperf.measure import boardfile
 from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
 from selftests.replay import texts
+from selftests.support.boardfiles import console_and_power
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.ports import free_port
 from selftests.support.replayboard import Play, replay_lab
@@ -46,20 +47,6 @@ REPLAYED: dict[str, Any] = {
 
 
 @pytest.fixture
-def fake() -> Iterator[FakeBoard]:
-    board = FakeBoard()
-    yield board
-    board.close()
-
-
-@pytest.fixture
-def switch(fake: FakeBoard) -> Iterator[FakeSwitch]:
-    switch = FakeSwitch(fake)
-    yield switch
-    switch.close()
-
-
-@pytest.fixture
 def write(tmp_path: Path, fake: FakeBoard, switch: FakeSwitch) -> Callable[..., Path]:
     """A function that writes a board file of the scripted board; keywords are its options."""
 
@@ -70,14 +57,7 @@ def write(tmp_path: Path, fake: FakeBoard, switch: FakeSwitch) -> Callable[..., 
         general = {**main["options"]["board"]}
         del general["virtual"]
         main["options"] = {"board": general, "boot": {"medium": "virtio"}, **options}
-        main["resources"] = {
-            "NetworkSerialPort": {"host": "127.0.0.1", "port": fake.port, "protocol": "raw", "speed": 115200},
-            "NetworkPowerPort": {
-                "model": "rest",
-                "index": "0",
-                "host": f"http://127.0.0.1:{switch.port}/power/{{index}}",
-            },
-        }
+        main["resources"] = console_and_power(fake.port, switch.port, 115200)
         drivers = main["drivers"]
         del drivers["ScpiMeterDriver"]
         drivers["K3BootStrategy"] = {

@@ -10,7 +10,6 @@ from evmperf.boards import board as boards
 from evmperf.lab.doctor.examination import Examination
 from evmperf.lab.doctor.finding import CheckOutcome
 from evmperf.measure import boardfile
-from selftests.support.fakeboard import FakeBoard
 from selftests.support.sshd import Sshd
 
 BOOTS = {"power switch", "U-Boot", "environment", "command line"}
@@ -40,13 +39,12 @@ def good(found):
 
 
 @pytest.fixture
-def fake():
-    board = FakeBoard()
-    board.pace_s = 0.05
-    board.switch(True)
-    board._come_up()
-    yield board
-    board.close()
+def fake(fake):
+    """It is on."""
+    fake.pace_s = 0.05
+    fake.switch(True)
+    fake._come_up()
+    return fake
 
 
 def console(fake):

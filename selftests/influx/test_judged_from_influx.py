@@ -16,12 +16,13 @@ from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import Spool
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
-from evmperf.model.results import Result, Sample, Status
+from evmperf.model.results import Sample, Status
 from evmperf.model.run import Run
 from evmperf.publish.influx.push import RunPush
 from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import runs
 from selftests.support.influxd import points
+from selftests.support.spools import a_case
 
 LOST = ("emmc_ext4", "102400", "write_throughput")
 
@@ -101,19 +102,8 @@ def measured(case, at, *values, unit="MB/s", **more):
         Sample("write_throughput", value, unit, number, at + 10 * number)
         for number, value in enumerate(values)
     )
-    return Result(
-        "emmc_ext4",
-        1,
-        "emmc",
-        case,
-        {},
-        "full",
-        Status.MEASURED if values else Status.FAILED,
-        samples,
-        tools=more.pop("tools", {"fio": "fio-3.36"}),
-        started_ns=at,
-        **more,
-    )
+    given = {"tools": {"fio": "fio-3.36"}, "status": Status.MEASURED if values else Status.FAILED, **more}
+    return a_case(case=case, samples=samples, started_ns=at, **given)
 
 
 MANY_RUNS = (

@@ -15,6 +15,7 @@ from evmperf.boards import yamlfile
 from evmperf.boards.board import ENV_DIR
 from evmperf.measure.runs import spool
 from selftests.support import programs, spools
+from selftests.support.boardfiles import console_and_power
 from selftests.support.placelab import PlaceLab
 
 pytestmark = pytest.mark.virtual_evm
@@ -31,19 +32,7 @@ class VirtualLab(PlaceLab):
 
     def _resources(self, name: str) -> dict[str, dict[str, object]]:
         ports = self.benches[name].record
-        return {
-            "NetworkSerialPort": {
-                "host": "127.0.0.1",
-                "port": ports.serial_port,
-                "protocol": "raw",
-                "speed": 10000000,
-            },
-            "NetworkPowerPort": {
-                "model": "rest",
-                "host": f"http://127.0.0.1:{ports.power_port}/power/{{index}}",
-                "index": "0",
-            },
-        }
+        return console_and_power(ports.serial_port, ports.power_port)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ from evmperf.boards.board import ENV_DIR
 from evmperf.measure.hostload import slowness
 from evmperf.model.exits import ExitStatus
 from selftests.support import programs
-from selftests.support.fakeboard import FakeBoard
 from selftests.support.texts import PANIC
 
 
@@ -47,12 +46,11 @@ def by_hand(words, act, within_s=120):
 
 
 @pytest.fixture
-def fake():
-    board = FakeBoard()
-    board.pace_s = 0.1
-    board.switch(True)
-    yield board
-    board.close()
+def fake(fake):
+    """It is on."""
+    fake.pace_s = 0.1
+    fake.switch(True)
+    return fake
 
 
 def command(folder, board, power, *options):

@@ -15,11 +15,12 @@ from evmperf.measure.runs import casefile, spool
 from evmperf.measure.runs.history import run_folder
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
-from evmperf.model.results import Result, Sample, Status
+from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.model.state import State
 from selftests.support import seeds
 from selftests.support.secretforms import FORMS
+from selftests.support.spools import a_case
 
 SECRETS = (
     "lab7-server",
@@ -52,14 +53,9 @@ def run(tmp_path):
     measured = Run("r1", "j7200-evm", "full", lab="lab7-server", facts=Facts.from_dict(known))
     kept = spool.Spool(tmp_path / "results", measured)
     raw = kept.keep_raw("emmc_raw_fio_1g/4k/read.txt", TEXT)
-    result = Result(
+    result = a_case(
         benchmark="emmc_raw_fio_1g",
-        version=1,
-        driver="emmc",
         case="4k",
-        params={},
-        profile="full",
-        status=Status.MEASURED,
         samples=(Sample("read_throughput", 20.0, "MB/s", 0, 1),),
         conditions={"said": TEXT},
         raw=(raw,),

@@ -3,8 +3,9 @@
 import pytest
 
 from evmperf.measure.state import buses, contrast, rules
-from evmperf.model.results import Result, Sample, Status
+from evmperf.model.results import Sample
 from evmperf.model.state import State
+from selftests.support.spools import a_case
 
 PCI = "pci.0000:01:00.0."
 HEALTHY = {
@@ -198,16 +199,8 @@ def test_what_has_no_known_limit_is_never_impossible():
 
 
 def result(shown, metric="read_throughput", value=100.0, unit="MB/s", **more):
-    given = {
-        "benchmark": "x",
-        "version": 1,
-        "driver": "emmc",
-        "case": "1",
-        "params": {},
-        "profile": "full",
-        "status": Status.MEASURED,
-    }
-    return Result(**{**given, **more}, samples=(Sample(metric, value, unit, 0, 1),), state=State(shown=shown))
+    samples = (Sample(metric, value, unit, 0, 1),)
+    return a_case(**{"benchmark": "x", "samples": samples, "state": State(shown=shown), **more})
 
 
 def mmc(timing, hertz, lines, **more):

@@ -9,23 +9,8 @@ from evmperf.boards.console import powering
 from evmperf.lab import shell as shell_module
 from evmperf.lab import strategy as strategy_module
 from evmperf.lab.bench import LabgridBench
-from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
 SOURCE = boards.ENV_DIR / "virtual.yaml"
-
-
-@pytest.fixture
-def fake():
-    board = FakeBoard()
-    yield board
-    board.close()
-
-
-@pytest.fixture
-def switch(fake):
-    switch = FakeSwitch(fake)
-    yield switch
-    switch.close()
 
 
 @pytest.fixture

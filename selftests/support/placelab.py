@@ -25,6 +25,7 @@ from evmperf.boards import yamlfile
 from evmperf.lab.keeping.places import Connection
 from evmperf.lab.keeping.wanted import Holder
 from evmperf.measure.hostload import slowness
+from selftests.support.boardfiles import console_and_power
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.ports import free_port
 
@@ -80,15 +81,7 @@ class PlaceLab:
         self.start_exporter()
 
     def _resources(self, name: str) -> dict[str, dict[str, object]]:
-        port, switch = self.boards[name].port, self.switches[name].port
-        return {
-            "NetworkSerialPort": {"host": "127.0.0.1", "port": port, "protocol": "raw", "speed": 1500000},
-            "NetworkPowerPort": {
-                "model": "rest",
-                "host": f"http://127.0.0.1:{switch}/power/{{index}}",
-                "index": "0",
-            },
-        }
+        return console_and_power(self.boards[name].port, self.switches[name].port, 1_500_000)
 
     def start_coordinator(self) -> None:
         self._start("coordinator", "--listen", self.address)

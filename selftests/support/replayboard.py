@@ -21,6 +21,7 @@ from evmperf.boards.console.marks import ObservedBoot
 from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord, read
 from evmperf.lab.bench import LabgridBench
 from evmperf.model.errors import EvmperfError
+from selftests.support.boardfiles import console_and_power
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 
 _BYTES_A_PIECE, _PIECE_S = 115, 0.01
@@ -271,14 +272,7 @@ def replay_bench(play: Play, board_name: str, **strategy: Any) -> Iterator[tuple
 def _file(source: Path, serial: int, power: int, strategy: Mapping[str, Any]) -> str:
     data = yaml.safe_load(source.read_text().replace("!template ", ""))
     main = data["targets"]["main"]
-    main["resources"] = {
-        "NetworkSerialPort": {"host": "127.0.0.1", "port": serial, "protocol": "raw", "speed": 10_000_000},
-        "NetworkPowerPort": {
-            "model": "rest",
-            "host": f"http://127.0.0.1:{power}/power/{{index}}",
-            "index": "0",
-        },
-    }
+    main["resources"] = console_and_power(serial, power)
     main["drivers"]["NetworkPowerDriver"] = {"delay": 0.0}
     main["drivers"]["K3BootStrategy"] = {**main["drivers"]["K3BootStrategy"], **strategy}
     return yaml.safe_dump(data, sort_keys=False)

@@ -6,6 +6,7 @@ import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -45,17 +46,27 @@ def a_run(number: int = 0, **changes: object) -> Run:
     return Run.from_dict(values)
 
 
-def a_result(run: Run, number: int = 0, values: Sequence[float] = (1.5, 2.5), **changes) -> Result:
-    """A case of that run, its samples a second apart."""
-    begin = run.started_ns + number * 1_000_000_000
+def a_case(**changes: Any) -> Result:
+    """A case of a full run."""
     fields = {
         "benchmark": "emmc_ext4",
         "version": 1,
         "driver": "emmc",
+        "case": "1m",
+        "params": {},
+        "profile": "full",
+        "status": Status.MEASURED,
+    }
+    return Result(**{**fields, **changes})
+
+
+def a_result(run: Run, number: int = 0, values: Sequence[float] = (1.5, 2.5), **changes: Any) -> Result:
+    """A case of that run, its samples a second apart."""
+    begin = run.started_ns + number * 1_000_000_000
+    fields = {
         "case": f"case {number}",
         "params": {"size": 4096},
         "profile": run.profile,
-        "status": Status.MEASURED,
         "samples": tuple(
             Sample("write_throughput", value, "MB/s", repetition, begin + repetition)
             for repetition, value in enumerate(values)
@@ -64,8 +75,8 @@ def a_result(run: Run, number: int = 0, values: Sequence[float] = (1.5, 2.5), **
         "started_ns": begin,
         "duration_s": 2.0,
         "tool_s": 1.0,
-    } | changes
-    return Result(**fields)
+    }
+    return a_case(**{**fields, **changes})
 
 
 def with_a_bad_point(run: Run, number: int = 0) -> Result:
