@@ -1,14 +1,16 @@
 """The options of a board file for people and editors: the table of docs/add-a-board.md, a JSON Schema."""
 
+import ast
 import functools
 import inspect
+import itertools
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 
-from evmperf.boards import yamlfile
+from evmperf.boards import options
 from evmperf.boards.options import MAPPINGS, Options, Section
 from evmperf.boards.vocabulary import FEATURES
 
@@ -59,8 +61,17 @@ def _meanings_of(section: type[msgspec.Struct]) -> Mapping[str, str]:
 
 @functools.cache
 def _meanings() -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = yamlfile.own("boards/options.yaml")
-    return found
+    """What stands below the fields of options.py, by class and field, as the middle of a sentence."""
+    classes = [node for node in ast.parse(inspect.getsource(options)).body if isinstance(node, ast.ClassDef)]
+    return {declared.name: dict(_sentences(declared.body)) for declared in classes}
+
+
+def _sentences(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for pair in itertools.pairwise(body):
+        match pair:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                said = " ".join(text.split()).removesuffix(".")
+                yield name, said if said[:2].isupper() else said[:1].lower() + said[1:]
 
 
 def table() -> str:
@@ -85,8 +96,7 @@ def _lines() -> Iterator[str]:
 
 def schema() -> dict[str, object]:
     """The schema, draft 2020-12. Labgrid's classes are left to `evmperf board check`."""
-    options = msgspec.json.schema(Options)
-    definitions = options["$defs"]
+    definitions = msgspec.json.schema(Options)["$defs"]
     declaring: list[type[msgspec.Struct]] = [*sections().values(), Options]
     for section in declaring:
         _tidy(definitions[section.__name__]["properties"], _meanings_of(section))

@@ -9,7 +9,7 @@ import pytest
 
 from evmperf.benchmarks.catalogue import benchmarks
 from evmperf.boards import board as boards
-from evmperf.boards import options, reference, yamlfile
+from evmperf.boards import reference
 from evmperf.boards.options import MAPPINGS
 from evmperf.boards.reference import known, sections
 from evmperf.commands.cli.main import main
@@ -158,20 +158,6 @@ def test_the_schema_knows_every_option_and_only_those(capsys):
         for option in definition["properties"].values():
             assert option["description"]
             assert "" not in option.get("enum", ())
-
-
-def test_every_meaning_is_of_a_declared_option():
-    declared = {
-        base.__name__: set(vars(base).get("__annotations__", ()))
-        for section in (*sections().values(), options.Options)
-        for base in section.__mro__
-        if base.__module__ == options.__name__
-    }
-    said = yamlfile.own("boards/options.yaml")
-    plain = set(sections())
-    assert {name: set(known) for name, known in said.items()} == {
-        name: found - (plain if name == "Options" else set()) for name, found in declared.items() if found
-    }
 
 
 def test_the_page_has_the_options_as_they_are():
