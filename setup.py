@@ -8,7 +8,7 @@ from setuptools.command.build_py import build_py
 
 FOLDERS = ["env", "strategies", "tests", "baselines", "lava-jobs", "dashboards"]
 FOLDERS += ["docs"]
-GENERATED = ["grafana", "grafana-sql", "alerting"]
+GENERATED = ["grafana", "alerting"]
 """What `make dashboards` writes."""
 
 

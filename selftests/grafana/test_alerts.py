@@ -8,11 +8,10 @@ import pytest
 import yaml
 
 from evmperf.measure.runs.spool import append_verdicts
-from evmperf.publish.grafana.query import FLUX, SQL
 from evmperf.publish.grafana.write import ALERTS, files
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.push import RunPush
-from selftests.support import spools, sql
+from selftests.support import spools
 from selftests.support.grafana import interpolated
 
 FOLDER = Path(__file__).parents[2] / "dashboards"
@@ -53,7 +52,7 @@ def three_boards(influxd, tmp_path_factory):
     return config
 
 
-def fires(rule, config, language):
+def fires(rule, config):
     """What Grafana's expression engine makes of a rule: whether it fires, by board.
 
     A frame without times is taken as numbers only if it is the one frame of the answer, and has
@@ -63,14 +62,10 @@ def fires(rule, config, language):
     ask, threshold = rule["data"]
     assert rule["condition"] == threshold["refId"]
     begin = now - timedelta(seconds=ask["relativeTimeRange"]["from"])
-    if language == SQL:
-        engine = sql.engine(config)
-        tables = [sql.sql(engine, sql.interpolated(ask["model"]["rawSql"], {}, begin, now))]
-    else:
-        text = interpolated(ask["model"]["query"], config, {}, begin, now)
-        with Store(config) as store:
-            rows = [(row.table, row.values) for row in store.query(text)]
-        tables = [[v for t, v in rows if t == number] for number in sorted({t for t, _ in rows})]
+    text = interpolated(ask["model"]["query"], config, {}, begin, now)
+    with Store(config) as store:
+        answer = [(row.table, row.values) for row in store.query(text)]
+    tables = [[v for t, v in answer if t == number] for number in sorted({t for t, _ in answer})]
     assert len(tables) == 1, "Grafana drops several tables without times"
     ((evaluator,),) = [[c["evaluator"] for c in threshold["model"]["conditions"]]]
     assert evaluator["type"] == "gt"
@@ -83,10 +78,9 @@ def fires(rule, config, language):
     return found
 
 
-@pytest.mark.parametrize("language", [FLUX, SQL])
-def test_alerts_fire_for_the_boards_that_they_are_about(three_boards, language):
-    rules = yaml.safe_load(files(language)[ALERTS[language]])["groups"][0]["rules"]
-    answers = {rule["uid"]: fires(rule, three_boards, language) for rule in rules}
+def test_alerts_fire_for_the_boards_that_they_are_about(three_boards):
+    rules = yaml.safe_load(files()[ALERTS])["groups"][0]["rules"]
+    answers = {rule["uid"]: fires(rule, three_boards) for rule in rules}
     assert answers["evmperf-worse"] == {"fine": False, "worse": True, "late": False}
     assert answers["evmperf-goal"] == {"worse": True}
     assert answers["evmperf-silent"] == {"fine": False, "worse": False, "late": True}
@@ -104,9 +98,8 @@ def test_alerts_reach_somebody():
 
 
 def test_alerts_ask_the_database_that_is_provisioned():
-    for name in ALERTS.values():
-        there = FOLDER / Path(name).parents[1] / "datasources/influxdb.yaml"
-        (source,) = yaml.safe_load(there.read_text())["datasources"]
-        rules = yaml.safe_load(files()[name])["groups"][0]["rules"]
-        asked = {step["datasourceUid"] for rule in rules for step in rule["data"]}
-        assert asked == {source["uid"], "__expr__"}
+    there = FOLDER / Path(ALERTS).parents[1] / "datasources/influxdb.yaml"
+    (source,) = yaml.safe_load(there.read_text())["datasources"]
+    rules = yaml.safe_load(files()[ALERTS])["groups"][0]["rules"]
+    asked = {step["datasourceUid"] for rule in rules for step in rule["data"]}
+    assert asked == {source["uid"], "__expr__"}

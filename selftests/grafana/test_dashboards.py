@@ -19,18 +19,17 @@ from evmperf.measure.runs.spool import read_run
 from evmperf.model.results import Status
 from evmperf.model.units import Unit
 from evmperf.model.verdict import GoalWord, Outcome
-from evmperf.publish.grafana.query import FLUX, SQL
 from evmperf.publish.grafana.write import DASHBOARDS, files
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.push import RunPush, waiting
-from selftests.support import programs, spools, sql
+from selftests.support import programs, spools
 from selftests.support.grafana import DAY, START, choose, interpolated, panels
 from selftests.support.influxd import flux
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "dashboards"
 NPM = ROOT / "selftests/npm"
-MADE = sorted(Path(name).name for name in files(FLUX) if name.endswith(".json"))
+MADE = sorted(Path(name).name for name in files() if name.endswith(".json"))
 PUBLISHED = 'r.kind == "guide"'
 RECORDED_AT = datetime.fromtimestamp(read_run(spools.RECORDED).started_ns / 1e9, UTC)
 
@@ -67,13 +66,7 @@ def bucket(influxd, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def dashboards():
-    return made(FLUX)
-
-
-def made(language):
-    """The generated dashboards by file."""
-    texts = files(language).items()
-    return {Path(name).name: json.loads(text) for name, text in texts if name.endswith(".json")}
+    return {Path(name).name: json.loads(text) for name, text in files().items() if name.endswith(".json")}
 
 
 BOARD = "am64xx-hsevm"
@@ -146,62 +139,20 @@ def test_a_panel_of_what_was_not_measured_has_no_data_and_no_error(little, dashb
             flux(little, interpolated(target["query"], little, values, begin, end))  # fails with the error
 
 
-@pytest.fixture(scope="module")
-def engine(bucket):
-    """The engine inside InfluxDB 3, over the points of that database."""
-    return sql.engine(bucket)
-
-
 @pytest.mark.parametrize("name", MADE)
-def test_every_panel_variable_and_mark_has_rows_that_are_the_same_in_both_languages(
-    bucket, engine, dashboards, published, name
-):
+def test_every_panel_variable_and_mark_has_rows(bucket, dashboards, published, name):
     """Those for published figures where a guide has some, and only there."""
     begin, end = START - DAY, START + 3 * DAY
-    of_sql, of_flux = made(SQL)[name], dashboards[name]
-    values = choose(of_flux, bucket, GIVEN, begin, end)
-
-    def answers(asked, other, chosen):
-        rows = sql.sql(engine, sql.interpolated(asked, chosen, begin, end))
-        return rows, flux(bucket, interpolated(other, bucket, chosen, begin, end))
-
-    for variable, other in zip(of_sql["templating"]["list"], of_flux["templating"]["list"], strict=True):
-        if variable["type"] != "datasource":
-            rows, found = answers(variable["query"], other["query"], values)
-            assert {next(iter(row.values())) for row in rows} == {row["_value"] for row in found}
-    for panel, other_panel in zip(panels(of_sql), panels(of_flux), strict=True):
-        for target, other in zip(panel["targets"], other_panel["targets"], strict=True):
-            board = board_of(other_panel, other, published)
+    dashboard = dashboards[name]
+    values = choose(dashboard, bucket, GIVEN, begin, end)
+    for panel in panels(dashboard):
+        for target in panel["targets"]:
+            board = board_of(panel, target, published)
             chosen = {**values, "board": [board or BOARD]}
-            rows, found = answers(target["rawSql"], other["query"], chosen)
-            assert bool(with_values(found)) is (board is not None), f"{panel['title']}\n{other['query']}"
-            assert alike(sql.lines(rows, panel)) == alike(found), f"{panel['title']}\n{target['rawSql']}"
-    for mark, other in zip(of_sql["annotations"]["list"], of_flux["annotations"]["list"], strict=True):
-        rows, found = answers(mark["target"]["rawSql"], other["target"]["query"], values)
-        assert alike(rows) == alike(found) != []
-
-
-def alike(rows):
-    """Rows of either language, in an order, with numbers to twelve digits and no empty cells."""
-    return sorted(
-        sorted(
-            (name.removeprefix("_"), cell(value))
-            for name, value in row.items()
-            if name not in ("result", "table", "") and value not in ("", None)
-        )
-        for row in rows
-    )
-
-
-def cell(value):
-    """What a table shows: CSV has no types."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    try:
-        return f"{float(value):.12g}"
-    except ValueError:
-        time = re.fullmatch(r"(\d{4}-\d\d-\d\d)[ T]([\d:]+)(\.\d*[1-9])?[.0]*Z?", value)
-        return " ".join(filter(None, time.groups())) if time else value
+            found = flux(bucket, interpolated(target["query"], bucket, chosen, begin, end))
+            assert bool(with_values(found)) is (board is not None), f"{panel['title']}\n{target['query']}"
+    for mark in dashboard["annotations"]["list"]:
+        assert flux(bucket, interpolated(mark["target"]["query"], bucket, values, begin, end))
 
 
 @pytest.mark.parametrize("name", ["fleet.json", "boot.json", "lab.json", "driver-emmc.json"])
@@ -336,9 +287,9 @@ def test_phases_words_and_units_of_the_dashboards_are_those_of_evmperf(dashboard
 
 
 def test_the_generated_files_of_the_repository_are_current():
-    made = files(FLUX)
+    made = files()
     stale = [name for name, text in made.items() if (FOLDER / name).read_text() != text]
-    extra = {path.name for path in (FOLDER / DASHBOARDS[FLUX]).glob("*.json")} - set(MADE)
+    extra = {path.name for path in (FOLDER / DASHBOARDS).glob("*.json")} - set(MADE)
     assert (stale, extra) == ([], set()), "make dashboards"
 
 
@@ -365,7 +316,7 @@ def test_the_compose_file_gives_each_container_what_it_needs():
     assert not [key for key in grafana["environment"] if re.search("TOKEN|PASSWORD$", key)]
     assert grafana["image"].startswith("grafana/grafana:13.")
     (folder,) = [v.partition(":")[0] for v in grafana["volumes"] if "dashboards" in v]
-    assert folder == f"./{DASHBOARDS[FLUX]}"
+    assert folder == f"./{DASHBOARDS}"
     source = (FOLDER / "provisioning/datasources/influxdb.yaml").read_text()
     (token,) = re.findall(r"\$__file\{(.*?)/token\}", source)
     assert f"grafana-token:{token}:ro" in grafana["volumes"]
@@ -379,18 +330,17 @@ def test_a_mistake_in_a_compose_file_is_found():
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("language", "text"), [(FLUX, "query"), (SQL, "rawSql")])
-def test_everything_fits_grafanas_types(tmp_path, language, text):
+def test_everything_fits_grafanas_types(tmp_path):
     """The whole file against Dashboard, each query against DataQuery, the options and field settings of
     each panel against the types of its kind. A field that Grafana does not know is an error.
     """
     subprocess.run([sys.executable, "-m", "evmperf.publish.grafana", tmp_path], check=True)
-    there = tmp_path / DASHBOARDS[language]
+    there = tmp_path / DASHBOARDS
     done = programs.run("node", str(NPM / "types.mjs"), *(str(there / name) for name in MADE))
     assert done.returncode == 0, done.stdout + done.stderr
     broken = json.loads((there / "fleet.json").read_text())
     panels(broken)[0]["options"] = None
-    panels(broken)[0]["targets"][0]["misspelt"] = panels(broken)[0]["targets"][0].pop(text)
+    panels(broken)[0]["targets"][0]["misspelt"] = panels(broken)[0]["targets"][0].pop("query")
     panels(broken)[-1]["fieldConfig"]["defaults"]["custom"]["drawStyle"] = "scribble"
     path = tmp_path / "broken.json"
     path.write_text(json.dumps(broken))

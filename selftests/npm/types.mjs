@@ -30,8 +30,8 @@ type Plain<T> = T extends string ? \`\${T}\`
   : T extends boolean | null | undefined ? T
   : T extends (infer U)[] ? Plain<U>[]
   : T extends object ? { [K in keyof T]: Plain<T[K]> } : T;
-// What InfluxDB's data source adds to a query: Flux, or SQL as Grafana's SQL sources have it.
-type Query = Plain<DataQuery> & ({ query: string } | { rawSql: string; rawQuery: true; format: "table" | "time_series" });
+// What InfluxDB's data source adds to a query.
+type Query = Plain<DataQuery> & { query: string };
 type Annotations = { annotations: { list: { target: Query }[] } };
 type NoFields = Record<string, never>;
 `;

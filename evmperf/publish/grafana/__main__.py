@@ -11,7 +11,7 @@ for name, text in written.items():
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-for path in (path for there in DASHBOARDS.values() for path in (folder / there).glob("*.json")):
+for path in (folder / DASHBOARDS).glob("*.json"):
     if str(path.relative_to(folder)) not in written:
         path.unlink()
 print(f"{folder}: {len(written)} files")

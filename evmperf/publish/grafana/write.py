@@ -5,6 +5,7 @@ query, `queries` are a panel's, `columns` those of a table, `rows` a dashboard's
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,16 +16,16 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import yamlfile
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.results import Metric
-from evmperf.publish.grafana.query import FLUX, LANGUAGES, SQL, Language, flat
+from evmperf.publish.grafana.query import asked
 
-DASHBOARDS = {FLUX: "grafana", SQL: "grafana-sql"}
-"""The folders of dashboards that Grafana reads, and only these."""
-ALERTS = {FLUX: "provisioning/alerting/evmperf.yaml", SQL: "provisioning-sql/alerting/evmperf.yaml"}
+DASHBOARDS = "grafana"
+"""The folder of dashboards that Grafana reads, and only these."""
+ALERTS = "provisioning/alerting/evmperf.yaml"
 _FULL_WIDTH = 24
 
 
-def files(*languages: str) -> dict[str, str]:
-    """Every generated file (of some languages only): its name below the folder, and its text."""
+def files() -> dict[str, str]:
+    """Every generated file: its name below the folder, and its text."""
     said, alerts = (
         yamlfile.own("publish/grafana/dashboards.yaml"),
         yamlfile.own("publish/grafana/alerts.yaml"),
@@ -32,13 +33,10 @@ def files(*languages: str) -> dict[str, str]:
     drivers = dict.fromkeys(sorted(benchmark.driver for benchmark in catalogue.benchmarks().values()))
     dashboards = [*said["dashboards"], *(_of_driver(driver, said) for driver in drivers)]
     parts = yamlfile.own("publish/grafana/parts.yaml")
-    made = {}
-    for name in languages or LANGUAGES:
-        build = _Building(LANGUAGES[name], parts).built
-        for dashboard in map(build, dashboards):
-            file = f"{DASHBOARDS[name]}/{dashboard['uid'].removeprefix('evmperf-')}.json"
-            made[file] = json.dumps(dashboard, indent=1, sort_keys=True) + "\n"
-        made[ALERTS[name]] = yaml.safe_dump(build(alerts), sort_keys=False)
+    made = {ALERTS: yaml.safe_dump(_built(alerts, parts), sort_keys=False)}
+    for dashboard in (_built(one, parts) for one in dashboards):
+        file = f"{DASHBOARDS}/{dashboard['uid'].removeprefix('evmperf-')}.json"
+        made[file] = json.dumps(dashboard, indent=1, sort_keys=True) + "\n"
     return made
 
 
@@ -89,9 +87,9 @@ def _panel(said: Mapping[str, Any], benchmark: Benchmark, metric: Metric, cases:
 
 
 def _filled(value: Any, **words: str) -> Any:
-    """Data with words in the place of their names in braces."""
+    """Data with words in the place of their names in braces, but behind a $, which is Grafana's."""
     if isinstance(value, str):
-        return value.format(**words)
+        return re.sub(r"(?<!\$)\{(\w+)\}", lambda found: words.get(found[1], found[0]), value)
     if isinstance(value, list):
         return [_filled(part, **words) for part in value]
     if isinstance(value, dict):
@@ -99,55 +97,31 @@ def _filled(value: Any, **words: str) -> Any:
     return value
 
 
-class _Building:
-    """Makes Grafana's form of our data, with queries in one language."""
-
-    def __init__(self, language: Language, parts: Mapping[str, Any]) -> None:
-        self._language = language
-        self._parts = parts
-
-    def built(self, value: Any) -> Any:
-        """Grafana's form of a part; raises KeyError for a part or a step that is not there."""
-        if isinstance(value, list):
-            return [self.built(part) for part in value]
-        if not isinstance(value, dict):
-            return value
-        value = dict(value)
-        while like := value.pop("like", None):
-            value = _merged(self._parts[like], value)
-        asked, queries, rows = value.pop("ask", None), value.pop("queries", ()), value.pop("rows", ())
-        columns = value.pop("columns", None)
-        found = {name: self.built(part) for name, part in value.items()}
-        if asked:
-            found |= self._asked(asked, target="refId" in found)
-        if queries:
-            letters = enumerate(queries, ord("A"))
-            targets = [{"like": "target", "refId": chr(letter), "ask": asked} for letter, asked in letters]
-            found |= {"targets": self.built(targets), **self._split(queries)}
-        if columns:
-            # Flux defines no order.
-            names = self._language.names
-            order = {names.get(name, name): number for number, name in enumerate(columns)}
-            headings = {names.get(name, name): heading for name, heading in columns.items()}
-            options = {"indexByName": order, "renameByName": headings}
-            found["transformations"] = [{"id": "organize", "options": options}]
-        if rows:
-            found["panels"] = _laid_out(self.built(rows))
-        return found
-
-    def _asked(self, steps: Any, *, target: bool) -> dict[str, Any]:
-        text = self._language.asked(steps)
-        if target and self._language.target != "query":
-            return {self._language.target: text, "rawQuery": True, "format": "table"}
-        return {"query": text}
-
-    def _split(self, queries: Any) -> dict[str, Any]:
-        """What makes a line of each value of a column, which Flux does by itself."""
-        lines = [step["wide"]["lines"] for step in flat(queries) if "wide" in step]
-        if self._language.target == "query" or not lines:
-            return {}
-        options = {"fields": lines[:1], "keepFields": False, "naming": {"asLabels": True}}
-        return {"transformations": [{"id": "partitionByValues", "options": options}]}
+def _built(value: Any, parts: Mapping[str, Any]) -> Any:
+    """Grafana's form of our data; raises KeyError for a part or a step that is not there."""
+    if isinstance(value, list):
+        return [_built(one, parts) for one in value]
+    if not isinstance(value, dict):
+        return value
+    value = dict(value)
+    while like := value.pop("like", None):
+        value = _merged(parts[like], value)
+    steps, queries, rows = value.pop("ask", None), value.pop("queries", ()), value.pop("rows", ())
+    columns = value.pop("columns", None)
+    found = {name: _built(one, parts) for name, one in value.items()}
+    if steps:
+        found["query"] = asked(steps)
+    if queries:
+        letters = enumerate(queries, ord("A"))
+        targets = [{"like": "target", "refId": chr(letter), "ask": steps} for letter, steps in letters]
+        found["targets"] = _built(targets, parts)
+    if columns:
+        # Flux defines no order.
+        options = {"indexByName": {n: at for at, n in enumerate(columns)}, "renameByName": columns}
+        found["transformations"] = [{"id": "organize", "options": options}]
+    if rows:
+        found["panels"] = _laid_out(_built(rows, parts))
+    return found
 
 
 def _merged(below: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
