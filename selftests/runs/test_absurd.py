@@ -31,7 +31,7 @@ store query --from {results} FROM_runs
 store query --from {results} SELECT_sum(value)_FROM_samples
 export --from {results} --parquet {out}/x
 export --from {results} --openmetrics {out}/x
-export --from {results} --kcidb {out}/x
+export --from {results} --junit {out}/x
 store add --results {results}
 runs --from history
 """

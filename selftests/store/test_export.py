@@ -1,12 +1,8 @@
 """Runs in the formats of others, read by their own validators where there are any."""
 
-import json
-import re
 import xml.etree.ElementTree as ET
 
 import duckdb
-import jsonschema
-import kcidb_io
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -17,18 +13,6 @@ from evmperf.model.figures import figures
 from selftests.support import spools
 
 HOSTILE = 'x"\n} 1 \x00\x1b</a>\\ "'
-BENCHER = {
-    "type": "object",
-    "additionalProperties": {
-        "type": "object",
-        "additionalProperties": {
-            "type": "object",
-            "properties": {n: {"type": "number"} for n in ("value", "lower_value", "upper_value")},
-            "required": ["value"],
-        },
-    },
-}
-"""The documented form: bencher.dev/docs/reference/bencher-metric-format."""
 
 
 @pytest.fixture
@@ -61,39 +45,6 @@ def count(results, *ids):
     return sum(len(figures(run)) for run in found), samples
 
 
-def test_bencher(results, exported):
-    for folder in results.iterdir():
-        data = json.loads(exported("bmf", folder.name).read_text())
-        jsonschema.validate(data, BENCHER)
-        assert all(0 < len(name) <= 1024 for name in data)
-        slugs = [slug for measures in data.values() for slug in measures]
-        assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", s) and len(s) <= 64 for s in slugs)
-        assert len(slugs) == count(results, folder.name)[0] > 0
-        for metric in (metric for measures in data.values() for metric in measures.values()):
-            # Rounding may put a mean of equal samples a hair outside of them.
-            assert metric["lower_value"] <= metric["value"] * (1 + 1e-12)
-            assert metric["value"] <= metric["upper_value"] * (1 + 1e-12)
-
-
-def test_bencher_holds_one_run(results, capsys):
-    words = ["export", "--from", str(results), "--bmf", str(results.parent / "out")]
-    assert main(words) == ExitStatus.USAGE
-    assert "holds one run, not 3" in capsys.readouterr().err
-
-
-def test_kcidb(results, exported):
-    data = json.loads(exported("kcidb").read_text())
-    kcidb_io.schema.LATEST.validate(data)
-    assert (len(data["checkouts"]), len(data["builds"])) == (3, 3)
-    tests = data["tests"]
-    assert len({test["id"] for test in tests}) == len(tests)
-    assert sum("number" in test for test in tests) == count(results)[0]
-    (refused,) = [test for test in tests if "case_2" in test["path"]]
-    assert refused["status"] == "ERROR"
-    with pytest.raises(jsonschema.ValidationError):
-        kcidb_io.schema.LATEST.validate(data | {"tests": [{"id": "x"}]})
-
-
 def test_junit(results, exported):
     root = ET.parse(exported("junit")).getroot()
     assert root.tag == "testsuites"
@@ -120,6 +71,6 @@ def test_every_sample_as_columns(results, exported, name):
 
 
 def test_a_run_that_is_not_there(results, capsys):
-    words = ["export", "none", "--from", str(results), "--kcidb", str(results.parent / "out")]
+    words = ["export", "none", "--from", str(results), "--junit", str(results.parent / "out")]
     assert main(words) == ExitStatus.USAGE
     assert "no run 'none'" in capsys.readouterr().err

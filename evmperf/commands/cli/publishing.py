@@ -73,8 +73,6 @@ def _push(options: argparse.Namespace) -> None:
     either(
         argument("--parquet", type=Path, metavar="FILE", help="one row per sample"),
         argument("--csv", type=Path, metavar="FILE", help="the same as text"),
-        argument("--bmf", type=Path, metavar="FILE", help="one run for Bencher"),
-        argument("--kcidb", type=Path, metavar="FILE", help="for KernelCI's database"),
         argument("--junit", type=Path, metavar="FILE", help="one test per case"),
         argument("--openmetrics", type=Path, metavar="FILE", help="every figure, for Prometheus"),
         required=True,
