@@ -70,8 +70,8 @@ def _sentences(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
     for pair in itertools.pairwise(body):
         match pair:
             case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
-                said = " ".join(text.split()).removesuffix(".")
-                yield name, said if said[:2].isupper() else said[:1].lower() + said[1:]
+                sentence = " ".join(text.split()).removesuffix(".")
+                yield name, sentence if sentence[:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
 def table() -> str:
@@ -133,10 +133,10 @@ def schema() -> dict[str, object]:
 
 def _tidy(properties: dict[str, dict[str, Any]], meanings: Mapping[str, str]) -> None:
     """Add what options mean; remove what only our types have: "" for an option that is not given."""
-    for name, found in properties.items():
+    for name, option in properties.items():
         if name in meanings:
-            found["description"] = meanings[name]
-        if "$ref" in found or found.get("default") in ("", []):
-            found.pop("default", None)
-        if "" in found.get("enum", ()):
-            found["enum"] = [choice for choice in found["enum"] if choice]
+            option["description"] = meanings[name]
+        if "$ref" in option or option.get("default") in ("", []):
+            option.pop("default", None)
+        if "" in option.get("enum", ()):
+            option["enum"] = [choice for choice in option["enum"] if choice]

@@ -80,15 +80,15 @@ class RunSource(Protocol):
 
 def measured(runs: Iterable[StoredRun], benchmark: str, case: str = "") -> dict[str, list[Measured]]:
     """Each metric of a benchmark over some runs, in their order; holds no more than it returns."""
-    found: dict[str, list[Measured]] = {}
+    by_metric: dict[str, list[Measured]] = {}
     for entry in runs:
         values: dict[tuple[str, str, str], list[float]] = {}
         for key, unit, samples in entry.narrow(benchmark, case) if entry.narrow else _samples(entry):
             if key.benchmark == benchmark and case in ("", key.case):
                 values.setdefault((key.metric, key.case, unit), []).extend(samples)
         for (metric, label, unit), numbers in values.items():
-            found.setdefault(metric, []).append(Measured(entry.run, label, unit, summarise(numbers)))
-    return found
+            by_metric.setdefault(metric, []).append(Measured(entry.run, label, unit, summarise(numbers)))
+    return by_metric
 
 
 def _samples(entry: StoredRun) -> Iterator[KeySamples]:

@@ -26,8 +26,8 @@ def asked(steps: Sequence[object]) -> str:
     head = text = ""
     for step in flat(steps):
         ((name, given),) = step.items()
-        head, said = (part.render(given=given, head=head, before=text) for part in _templates()[name])
-        text = f"{text}\n{said}" if said.startswith("|>") else said
+        head, part_text = (part.render(given=given, head=head, before=text) for part in _templates()[name])
+        text = f"{text}\n{part_text}" if part_text.startswith("|>") else part_text
     return head + text
 
 

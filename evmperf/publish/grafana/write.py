@@ -26,12 +26,12 @@ _FULL_WIDTH = 24
 
 def files() -> dict[str, str]:
     """Every generated file: its name below the folder, and its text."""
-    said, alerts = (
+    description, alerts = (
         yamlfile.own("publish/grafana/dashboards.yaml"),
         yamlfile.own("publish/grafana/alerts.yaml"),
     )
     drivers = dict.fromkeys(sorted(benchmark.driver for benchmark in catalogue.benchmarks().values()))
-    dashboards = [*said["dashboards"], *(_of_driver(driver, said) for driver in drivers)]
+    dashboards = [*description["dashboards"], *(_of_driver(driver, description) for driver in drivers)]
     parts = yamlfile.own("publish/grafana/parts.yaml")
     made = {ALERTS: yaml.safe_dump(_built(alerts, parts), sort_keys=False)}
     for dashboard in (_built(one, parts) for one in dashboards):
@@ -40,49 +40,49 @@ def files() -> dict[str, str]:
     return made
 
 
-def _of_driver(driver: str, said: Mapping[str, Any]) -> dict[str, Any]:
+def _of_driver(driver: str, description: Mapping[str, Any]) -> dict[str, Any]:
     """The dashboard of a driver: every metric of every benchmark over time."""
     rows = [
         {
             "title": benchmark.title,
-            "panels": [_panel(said, benchmark, *found) for found in _metrics(benchmark)],
+            "panels": [_panel(description, benchmark, *one) for one in _metrics(benchmark)],
             "collapsed": number > 0,
         }
         for number, benchmark in enumerate(b for b in catalogue.benchmarks().values() if b.driver == driver)
     ]
-    found: dict[str, Any] = _filled(said["driver"], driver=driver, does=FEATURES[driver])
-    return found | {"rows": rows}
+    dashboard: dict[str, Any] = _filled(description["driver"], driver=driver, does=FEATURES[driver])
+    return dashboard | {"rows": rows}
 
 
 def _metrics(benchmark: Benchmark) -> Iterable[tuple[Metric, list[str]]]:
     """Each metric in each unit, with its cases in all profiles."""
-    found: dict[tuple[str, str], tuple[Metric, list[str]]] = {}
+    metrics: dict[tuple[str, str], tuple[Metric, list[str]]] = {}
     for profile in benchmark.profiles:
         for case in benchmark.cases(profile):
             for metric in benchmark.metrics_of(case):
-                cases = found.setdefault((metric.name, metric.unit), (metric, []))[1]
+                cases = metrics.setdefault((metric.name, metric.unit), (metric, []))[1]
                 if case.label not in cases:
                     cases.append(case.label)
-    return found.values()
+    return metrics.values()
 
 
-def _panel(said: Mapping[str, Any], benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> Any:
-    fields = said["panel"]["fieldConfig"]
+def _panel(description: Mapping[str, Any], benchmark: Benchmark, metric: Metric, cases: Sequence[str]) -> Any:
+    fields = description["panel"]["fieldConfig"]
     overrides = [
         _filled(one, case=case)
         for one in fields["overrides"]
         for case in (cases if "{case}" in str(one) else [""])
     ]
     panel = _filled(
-        {name: value for name, value in said["panel"].items() if name != "fieldConfig"},
+        {name: value for name, value in description["panel"].items() if name != "fieldConfig"},
         title=benchmark.title,
         benchmark=benchmark.name,
         metric=metric.name,
         metric_title=metric.title,
         unit=metric.unit,
-        way=said["ways"][metric.better],
+        way=description["ways"][metric.better],
     )
-    unit = said["units"].get(metric.unit, f"suffix: {metric.unit}")
+    unit = description["units"].get(metric.unit, f"suffix: {metric.unit}")
     return panel | {"fieldConfig": {"defaults": {"unit": unit}, "overrides": overrides}}
 
 
@@ -108,20 +108,20 @@ def _built(value: Any, parts: Mapping[str, Any]) -> Any:
         value = _merged(parts[like], value)
     steps, queries, rows = value.pop("ask", None), value.pop("queries", ()), value.pop("rows", ())
     columns = value.pop("columns", None)
-    found = {name: _built(one, parts) for name, one in value.items()}
+    form = {name: _built(one, parts) for name, one in value.items()}
     if steps:
-        found["query"] = asked(steps)
+        form["query"] = asked(steps)
     if queries:
         letters = enumerate(queries, ord("A"))
         targets = [{"like": "target", "refId": chr(letter), "ask": steps} for letter, steps in letters]
-        found["targets"] = _built(targets, parts)
+        form["targets"] = _built(targets, parts)
     if columns:
         # Flux defines no order.
         options = {"indexByName": {n: at for at, n in enumerate(columns)}, "renameByName": columns}
-        found["transformations"] = [{"id": "organize", "options": options}]
+        form["transformations"] = [{"id": "organize", "options": options}]
     if rows:
-        found["panels"] = _laid_out(_built(rows, parts))
-    return found
+        form["panels"] = _laid_out(_built(rows, parts))
+    return form
 
 
 def _merged(below: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

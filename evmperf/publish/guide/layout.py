@@ -97,25 +97,25 @@ def like(imported: ImportedGuide, figures: Figures) -> Layout:
     """
     layout = Layout()
     seen: set[tuple[str, str, str]] = set()
-    for source, found in zip(imported.source.tables, imported.matches, strict=True):
-        if found is None:
+    for source, entry in zip(imported.source.tables, imported.matches, strict=True):
+        if entry is None:
             what = source.caption or " / ".join(source.section) or "no caption"
             layout.unread.append(f"line {source.line} ({what})")
             continue
         rows = []
-        for r in found.rows:
-            whose = {(found.match.table.benchmark, r.case, board) for board in found.match.boards or ("",)}
+        for r in entry.rows:
+            whose = {(entry.match.table.benchmark, r.case, board) for board in entry.match.boards or ("",)}
             case = r.case + AGAIN if whose & seen else r.case
             seen |= whose
-            label = r.row.cells[: len(found.match.table.keys)]
+            label = r.row.cells[: len(entry.match.table.keys)]
             rows.append(LayoutLine(case, label, len(r.row.cells)))
         printed = (source.caption, source.caption_style, source.rubric)
-        keys = source.header[: len(found.match.table.keys)]
-        slot = Slot(found.match.table, found.match.columns, tuple(rows), *printed, keys)
+        keys = source.header[: len(entry.match.table.keys)]
+        slot = Slot(entry.match.table, entry.match.columns, tuple(rows), *printed, keys)
         if filled := _filled(slot, figures):
             layout.add(source.section, filled)
         else:
-            layout.unmeasured.append(found.match.table.benchmark)
+            layout.unmeasured.append(entry.match.table.benchmark)
     _add_missing(layout, figures)
     return layout
 
@@ -135,18 +135,18 @@ def _filled(slot: Slot, figures: Figures) -> Slot | None:
 
 def figures_of(table: Table, column: MatchedColumn, case: str, figures: Figures) -> list[Figure]:
     """The figures of one cell: one, several of a column with one for each core, or none."""
-    known = figures.get(column.board or next(iter(figures), ""), {})
-    if case.endswith(AGAIN) and Key(table.benchmark, case, column.metric) not in known:
+    of_board = figures.get(column.board or next(iter(figures), ""), {})
+    if case.endswith(AGAIN) and Key(table.benchmark, case, column.metric) not in of_board:
         case = case.removesuffix(AGAIN)
     if column.words:
-        there = (f for key, f in known.items() if key[:2] == (table.benchmark, case))
-        return [f for f in there if column.metric in f.conditions][:1]
+        of_case = (f for key, f in of_board.items() if key[:2] == (table.benchmark, case))
+        return [f for f in of_case if column.metric in f.conditions][:1]
     if not column.listed:
-        found = known.get(Key(table.benchmark, case, column.metric))
-        return [found] if found else []
+        figure = of_board.get(Key(table.benchmark, case, column.metric))
+        return [figure] if figure else []
     metrics = (column.metric.replace("{n}", str(number)) for number in itertools.count())
-    several = (known.get(Key(table.benchmark, case, metric)) for metric in metrics)
-    return [found for found in itertools.takewhile(bool, several) if found]
+    several = (of_board.get(Key(table.benchmark, case, metric)) for metric in metrics)
+    return [figure for figure in itertools.takewhile(bool, several) if figure]
 
 
 def _add_missing(layout: Layout, figures: Figures) -> None:
@@ -161,14 +161,14 @@ def _add_missing(layout: Layout, figures: Figures) -> None:
         for number, entry in enumerate(entries):
             more: dict[str, None] = {}
             for board in (board or lone for board in entry.boards):
-                known = placed[board, entry.table.benchmark]
-                cases = _cases(entry.table, figures.get(board, {})) - known
+                placed_cases = placed[board, entry.table.benchmark]
+                cases = _cases(entry.table, figures.get(board, {})) - placed_cases
                 more |= dict.fromkeys(sorted(cases, key=entry.table.place))
-                known |= cases
+                placed_cases |= cases
             entries[number] = replace(entry, rows=(*entry.rows, *_lines(entry.table, more)))
     rest = {
-        board: {key: f for key, f in known.items() if (board, key.benchmark) not in placed}
-        for board, known in figures.items()
+        board: {key: f for key, f in of_board.items() if (board, key.benchmark) not in placed}
+        for board, of_board in figures.items()
     }
     for path, slot in own({b: f for b, f in rest.items() if f}).slots():
         layout.add(path, slot)
@@ -182,7 +182,7 @@ def _add_own(layout: Layout, table: Table, boards: Sequence[str], figures: Figur
     """One table of some boards; of one where its header or section names it."""
     here = {board: figures[board] for board in boards}
     path = tuple(boards[0].upper() if part == BOARD else part for part in table.section)
-    cases = sorted(set().union(*(_cases(table, known) for known in here.values())), key=table.place)
+    cases = sorted(set().union(*(_cases(table, of_board) for of_board in here.values())), key=table.place)
     named = table.board_in_header or len(figures) > 1
     if named and not table.board_in_header:
         # Nobody could tell whose figures they are: put the board into the section.
@@ -205,9 +205,9 @@ def _cases(table: Table, figures: Mapping[Key, Figure]) -> set[str]:
 
 def _titles(table: Table, figures: Figures) -> list[tuple[str, str, bool]]:
     """Header, name and kind of a board's columns: metrics with a figure, as declared, and words."""
-    keys = {key for known in figures.values() for key in known if key.benchmark == table.benchmark}
-    there = {key.metric: header for key in keys if (header := table.header_of(key.metric))}
+    keys = {key for of_board in figures.values() for key in of_board if key.benchmark == table.benchmark}
+    headers = {key.metric: header for key in keys if (header := table.header_of(key.metric))}
     order = {texts[0]: number for number, texts in enumerate(table.columns.values())}
-    ordered = sorted(there, key=lambda name: (order.get(there[name], len(order)), name))
+    ordered = sorted(headers, key=lambda name: (order.get(headers[name], len(order)), name))
     words = [(texts[0], name, True) for name, texts in table.text_columns.items()]
-    return [*((there[name], name, False) for name in ordered), *words]
+    return [*((headers[name], name, False) for name in ordered), *words]

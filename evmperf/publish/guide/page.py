@@ -48,7 +48,7 @@ def build(source: Path, target: Path, head: Head) -> Path:
         # What stands in the guide stays as it is.
         "smartquotes": False,
     }
-    said = io.StringIO()
+    messages = io.StringIO()
     # Sphinx's notes are of no use to readers of the folder.
     with tempfile.TemporaryDirectory(prefix="evmperf-guide-") as scratch:
         # What was copied from somebody's guide brings no markup and no file into the page.
@@ -57,13 +57,13 @@ def build(source: Path, target: Path, head: Head) -> Path:
         places = (source.parent, None, target, scratch, "singlehtml")
         try:
             with patch_docutils(scratch), docutils_namespace():
-                sphinx = Sphinx(*places, settings, None, said, freshenv=True, warningiserror=True)
+                sphinx = Sphinx(*places, settings, None, messages, freshenv=True, warningiserror=True)
                 sphinx.build()
             failed = bool(sphinx.statuscode)
         except SphinxError as error:
-            failed = bool(said.write(str(error)))
+            failed = bool(messages.write(str(error)))
     if failed:
-        raise ToolError(f"Sphinx does not accept {source}: {' '.join(said.getvalue().split())[:600]}")
+        raise ToolError(f"Sphinx does not accept {source}: {' '.join(messages.getvalue().split())[:600]}")
     (target / ".buildinfo").unlink(missing_ok=True)
     return target / f"{source.stem}.html"
 
@@ -102,14 +102,14 @@ class Translator(HTML5Translator):
     def visit_comment(self, node: nodes.Element, sub: object = None) -> None:  # docutils'
         """What a table was measured under, to be folded out."""
         guide, words = self.config.guide_conditions, node.astext().split()
-        told = guide and words[:1] == ["conditions:"]
-        found = conditions.read(Path(guide), Path(guide).read_text("utf-8")) if told else None
-        for board in words[2:] if found else ():
-            assert found
-            pairs = (tuple(map(html.escape, pair)) for pair in found.said(words[1], board))
-            said = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in pairs)
+        is_marked = guide and words[:1] == ["conditions:"]
+        kept = conditions.read(Path(guide), Path(guide).read_text("utf-8")) if is_marked else None
+        for board in words[2:] if kept else ():
+            assert kept
+            pairs = (tuple(map(html.escape, pair)) for pair in kept.said(words[1], board))
+            terms = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in pairs)
             summary = f"<summary>Conditions on {html.escape(board)}</summary>"
-            self.body.append(f'<details class="conditions">{summary}<dl>{said}</dl></details>')
+            self.body.append(f'<details class="conditions">{summary}<dl>{terms}</dl></details>')
         raise nodes.SkipNode
 
     def visit_title(self, node: nodes.title) -> None:
@@ -127,9 +127,9 @@ class Translator(HTML5Translator):
             return
         self.body.append(f'<span class="mean">{match["mean"]}</span>')
         for part in ("bounds", "unit", "change"):
-            if said := match[part]:
-                way = next((word for word in ("better", "worse") if word in said), "")
-                self.body.append(f' <span class="{part} {way}">{html.escape(said.strip())}</span>')
+            if part_text := match[part]:
+                way = next((word for word in ("better", "worse") if word in part_text), "")
+                self.body.append(f' <span class="{part} {way}">{html.escape(part_text.strip())}</span>')
 
 
 def _name_of(table: nodes.table) -> str:

@@ -70,8 +70,8 @@ def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None =
     sections = []
     seen: Path = ()
     for path, entries in layout.sections.items():
-        there = [_table(slot, figures, extras) for slot in entries]
-        sections.append((_headings(seen, path), there))
+        rendered = [_table(slot, figures, extras) for slot in entries]
+        sections.append((_headings(seen, path), rendered))
         seen = path
     text = look.render(
         "publish/guide/guide.rst.j2",
@@ -80,7 +80,7 @@ def render(layout: Layout, figures: Figures, head: Head, extras: Extras | None =
         sentences=sentences(figures),
         extras=extras,
         summary=_summary(figures, extras.previous, extras) if extras.previous else "",
-        measured=any(not figure.published for known in figures.values() for figure in known.values()),
+        measured=any(not figure.published for of_board in figures.values() for figure in of_board.values()),
         modules=_modules(head.modules) if head.modules else (),
         sections=sections,
     )
@@ -93,24 +93,24 @@ def _summary(figures: Figures, previous: Figures, extras: Extras) -> str:
     new: list[str] = []
     gone: list[str] = []
     for board, earlier in previous.items():
-        known = figures.get(board, {}) if earlier else {}
-        new += [key.benchmark for key in known if key not in earlier]
-        gone += [key.benchmark for key in earlier if board in figures and key not in known]
-        for key in (key for key in known if key in earlier and (board, key) not in extras.doubtful):
-            figure, other, table = known[key], earlier[key], tables().get(key.benchmark)
+        of_board = figures.get(board, {}) if earlier else {}
+        new += [key.benchmark for key in of_board if key not in earlier]
+        gone += [key.benchmark for key in earlier if board in figures and key not in of_board]
+        for key in (key for key in of_board if key in earlier and (board, key) not in extras.doubtful):
+            figure, other, table = of_board[key], earlier[key], tables().get(key.benchmark)
             if table and other.mean and other.unit == figure.unit:
                 change = figure.mean / other.mean - 1
                 way = _way(table, figure, other, steady.scatter(board, extras.os, key.benchmark, key.metric))
                 if way in changed and abs(change) >= _LARGE:
                     changed[way].append((abs(change), f"{board} {key} ({percent(change)})"))
-    said = []
-    for way, found in changed.items():
-        most = f", most of all {max(found)[1]}" if found else ""
-        said.append(f"{len(found)} figures became {way} by {_LARGE:.0%} or more{most}.")
-    said.append(f"{len(new)} figures are new{_named(new)}.")
-    said.append(f"{len(gone)} figures of release {extras.before} are missing{_named(gone)}.")
-    said.append(f"{len(extras.doubtful)} figures are doubtful, and their changes are not shown.")
-    return " ".join(said)
+    summary = []
+    for way, largest in changed.items():
+        most = f", most of all {max(largest)[1]}" if largest else ""
+        summary.append(f"{len(largest)} figures became {way} by {_LARGE:.0%} or more{most}.")
+    summary.append(f"{len(new)} figures are new{_named(new)}.")
+    summary.append(f"{len(gone)} figures of release {extras.before} are missing{_named(gone)}.")
+    summary.append(f"{len(extras.doubtful)} figures are doubtful, and their changes are not shown.")
+    return " ".join(summary)
 
 
 def _named(benchmarks: Sequence[str]) -> str:
@@ -139,7 +139,7 @@ def _table(slot: Slot, figures: Figures, extras: Extras) -> dict[str, object]:
     boards = dict.fromkeys(board for board, figure in _all(slot, figures) if not figure.published)
     # For the page; of a guide as text they are in the file beside it.
     conditions = [f".. conditions: {slot.table.benchmark} {' '.join(boards)}"] if boards else []
-    said = [*_repeated(slot, figures), *_notes(slot, figures)]
+    remarks = [*_repeated(slot, figures), *_notes(slot, figures)]
     return {
         "table": slot.table,
         "rubric": slot.rubric,
@@ -149,7 +149,7 @@ def _table(slot: Slot, figures: Figures, extras: Extras) -> dict[str, object]:
         "rows": (
             _csv([*_label(slot, line, figures), *_cells(slot, line, figures, extras)]) for line in slot.rows
         ),
-        "notes": ([*_parameters(slot, figures)] if quick else [], conditions, said),
+        "notes": ([*_parameters(slot, figures)] if quick else [], conditions, remarks),
     }
 
 
@@ -160,8 +160,8 @@ def _kind(figure: Figure) -> str:
 def sentences(figures: Figures) -> Iterator[str]:
     """Where the figures are from, by board, a sentence for each."""
     kinds: dict[str, list[str]] = {}
-    for board, known in figures.items():
-        for kind in sorted({_kind(figure) for figure in known.values()}):
+    for board, of_board in figures.items():
+        for kind in sorted({_kind(figure) for figure in of_board.values()}):
             kinds.setdefault(kind, []).append(board)
     for kind, boards in sorted(kinds.items()):
         yield f"{_KINDS[kind]}: {', '.join(map(rst, boards))}."
@@ -169,17 +169,17 @@ def sentences(figures: Figures) -> Iterator[str]:
 
 def _quick(slot: Slot, figures: Figures) -> str:
     """What the caption of a table with figures of the quick profile says of them; "" for none."""
-    there = [(board, figure.result.profile != "full") for board, figure in _all(slot, figures)]
-    boards = dict.fromkeys(board for board, is_quick in there if is_quick)
-    names = "" if all(is_quick for _, is_quick in there) else f": {', '.join(boards)}"
+    whole = [(board, figure.result.profile != "full") for board, figure in _all(slot, figures)]
+    boards = dict.fromkeys(board for board, is_quick in whole if is_quick)
+    names = "" if all(is_quick for _, is_quick in whole) else f": {', '.join(boards)}"
     return f"{QUICK_MARK}{names})" if boards else ""
 
 
 def _parameters(slot: Slot, figures: Figures) -> Iterator[str]:
     """The parameters of the quick profile's figures where they differ from the published ones."""
     quick = ((board, figure) for board, figure in _all(slot, figures) if _kind(figure) == "quick")
-    said = ((board, ", ".join(_differing(slot, figure)) or "as published") for board, figure in quick)
-    yield from dict.fromkeys(f"- {rst(board)}, quick profile: {rst(words)}" for board, words in said)
+    pairs = ((board, ", ".join(_differing(slot, figure)) or "as published") for board, figure in quick)
+    yield from dict.fromkeys(f"- {rst(board)}, quick profile: {rst(words)}" for board, words in pairs)
 
 
 def _repeated(slot: Slot, figures: Figures) -> Iterator[str]:
@@ -188,9 +188,9 @@ def _repeated(slot: Slot, figures: Figures) -> Iterator[str]:
     for board, figure in _all(slot, figures):
         if REPEAT in figure.conditions:
             boards.setdefault(board, []).append(figure)
-    for board, known in boards.items():
-        often = "; ".join(dict.fromkeys(str(figure.conditions[REPEAT]) for figure in known))
-        widths = (anytime.half_width(figure.result.values(figure.key.metric)) for figure in known)
+    for board, of_board in boards.items():
+        often = "; ".join(dict.fromkeys(str(figure.conditions[REPEAT]) for figure in of_board))
+        widths = (anytime.half_width(figure.result.values(figure.key.metric)) for figure in of_board)
         widest = max((width for width in widths if width is not None), default=None)
         within = "" if widest is None else f", means within ±{widest:.1%} (95 %)"
         yield f"- {rst(board)}: {rst(often)}{within}"
@@ -214,7 +214,7 @@ def _all(slot: Slot, figures: Figures) -> Iterator[tuple[str, Figure]]:
 def _label(slot: Slot, line: LayoutLine, figures: Figures) -> tuple[str, ...]:
     """A row's key cells; a label that says how many times was measured says how many it was."""
     cells = (figures_of(slot.table, column, line.case, figures) for column in slot.columns)
-    count = max((f.count for found in cells for f in found), default=0)
+    count = max((f.count for of_cell in cells for f in of_cell), default=0)
     if not count or not slot.table.counts(line.case):
         return line.label
     return (slot.table.label_of(line.case, count),)
@@ -224,16 +224,16 @@ def _cells(slot: Slot, line: LayoutLine, figures: Figures, extras: Extras) -> li
     """The cells of a row."""
     texts = []
     for column in slot.columns:
-        found = figures_of(slot.table, column, line.case, figures)
-        if not found:
+        of_cell = figures_of(slot.table, column, line.case, figures)
+        if not of_cell:
             texts.append(slot.table.empty.get(column.metric, ""))
         elif column.words:
-            texts.append(rst(str(found[0].conditions[column.metric])))
+            texts.append(rst(str(of_cell[0].conditions[column.metric])))
         else:
             before = figures_of(slot.table, column, line.case, extras.previous or {})
             board = column.board or next(iter(figures), "")
             before = [old for old in before if (board, old.key) not in extras.doubtful]
-            pairs = itertools.zip_longest(found, before[: len(found)])
+            pairs = itertools.zip_longest(of_cell, before[: len(of_cell)])
             cells = [cell_text(slot, new) + _extra(slot, new, old, extras, board) for new, old in pairs]
             texts.append(",".join(cells))
     while texts and not texts[-1] and line.width and len(texts) + len(line.label) > line.width:

@@ -152,11 +152,11 @@ class Lines:
             results_url=run.addresses.get("results"),
             facts=_json(facts.to_dict()),
         )
-        there = {**run.addresses, "report": run.report}
+        addresses = {**run.addresses, "report": run.report}
         # Grafana shows marks as HTML.
         marks = {"release_text": html(self._release), "lab_text": html(run.lab)}
         place = run.place or run.lab or UNKNOWN
-        fields += _texts(**{f"{name}_url": there.get(name) or "" for name in ADDRESSES}, **marks)
+        fields += _texts(**{f"{name}_url": addresses.get(name) or "" for name in ADDRESSES}, **marks)
         fields += _texts(place_text=place)
         return f"{RUN}{_tags(**self._of_run)} {fields} {run.started_ns}"
 
@@ -236,8 +236,8 @@ class Lines:
             yield f"{BOOT_MARK}{tags} {fields} {mark.wall_ns}"
 
     def _verdict(self, record: VerdictRecord) -> str:
-        told = _of(record, "verdict reason baseline change")
-        fields = _fields(run=self._run.id, run_release=self._release, **told)
+        verdict = _of(record, "verdict reason baseline change")
+        fields = _fields(run=self._run.id, run_release=self._release, **verdict)
         fields += _texts(**_of(record, "goal reached owner"))
         tags = self._case_tags(record, metric=record.metric)
         return f"{VERDICT}{tags} {fields} {self._run.started_ns}"

@@ -67,7 +67,7 @@ def progress(folder: Path) -> dict[str, PushProgress]:
 
 def waiting(results: Path, key: str, *, begun: bool) -> list[Path]:
     """Runs that are not whole in the bucket `key`, oldest first; with `begun`, only begun ones."""
-    found = []
+    folders = []
     for path in results.glob("*/run.json"):
         sent = progress(path.parent).get(key)
         behind = sent is not None and (
@@ -75,8 +75,8 @@ def waiting(results: Path, key: str, *, begun: bool) -> list[Path]:
             or sent.verdicts < _size(path.parent / spool.VERDICTS)
         )
         if (not begun) if sent is None else (not sent.complete or behind):
-            found.append(path.parent)
-    return sorted(found, key=lambda folder: (folder / "run.json").stat().st_mtime)
+            folders.append(path.parent)
+    return sorted(folders, key=lambda folder: (folder / "run.json").stat().st_mtime)
 
 
 def _size(file: Path) -> int:
@@ -137,8 +137,8 @@ class RunPush:
     @classmethod
     def of(cls, store: Store, folder: Path, *, again: bool = False) -> RunPush:
         """Go on where an earlier call stopped, or send everything `again`."""
-        there = {} if again else progress(folder)
-        return cls(store, folder, there.get(store.config.key) or PushProgress())
+        earlier = {} if again else progress(folder)
+        return cls(store, folder, earlier.get(store.config.key) or PushProgress())
 
     @property
     def problem(self) -> str:

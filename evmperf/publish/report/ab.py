@@ -72,20 +72,20 @@ def text(
 ) -> str:
     """All of it for a terminal."""
     rows = [*_rows(comparison, everything)]
-    found = text_table(_COLUMNS, rows, width) if comparison.changes else ""
+    shown_table = text_table(_COLUMNS, rows, width) if comparison.changes else ""
     lines = [*comparison.notes, *undecided(comparison), ended(comparison), comparison.sentence()]
     differ = ["What differs between the sides:", *differing.lines(differences)]
-    return found + "".join(f"{one}\n" for one in [*(differ if differences else []), *lines] if one)
+    return shown_table + "".join(f"{one}\n" for one in [*(differ if differences else []), *lines] if one)
 
 
 def undecided(comparison: Comparison) -> list[str]:
     """What a metric that is not decided could have shown, in sentences."""
-    said = []
+    sentences = []
     for change in comparison.open:
         size = f"{change.detectable:.1f} pt" if change.in_points else f"{change.detectable:.1%}"
         size = size if math.isfinite(change.detectable) else "any size, with more blocks,"
-        said.append(f"{wording.figure(change.key)}: not known; a change of {size} would have shown")
-    return said
+        sentences.append(f"{wording.figure(change.key)}: not known; a change of {size} would have shown")
+    return sentences
 
 
 def ended(comparison: Comparison) -> str:

@@ -86,13 +86,13 @@ def _cycles(folder: Path, result: Result) -> list[_Cycle]:
     ended_ns = result.started_ns + result.duration_s * 1e9
     boots = [r for r in spool.read_records(folder) if isinstance(r, BootRecord)]
     inside = [boot for boot in boots if result.started_ns <= boot.started_ns <= ended_ns]
-    found = []
+    cycles = []
     for number, boot in enumerate(inside, 1):
         marks = {Phase(mark.phase): mark for mark in boot.marks}
         start = next((marks[phase] for phase in _STARTS if phase in marks), None)
         if boot.failure is None and start and Phase.PROMPT in marks:
-            found.append(((marks[Phase.PROMPT].mono_ns - start.mono_ns) / 1e9, number, marks))
-    return sorted(found, key=lambda cycle: cycle[:2])
+            cycles.append(((marks[Phase.PROMPT].mono_ns - start.mono_ns) / 1e9, number, marks))
+    return sorted(cycles, key=lambda cycle: cycle[:2])
 
 
 def _slowest(folder: Path, cycles: list[_Cycle], usual: tree.Tree) -> Iterator[Finding]:
@@ -122,8 +122,8 @@ def _spoken(folder: Path, cycle: _Cycle | None, command_line: str) -> Iterator[F
     if not (records and cycle and speed):
         return
     starts = [cycle[2][phase].mono_ns for phase in _STARTS if phase in cycle[2]]
-    said = b"".join(r.data for r in records if r.kind == "<" and starts[0] <= r.mono_ns)
-    size = sum(len(line) for line in said.split(b"\n") if _STAMP.match(line))
+    output = b"".join(r.data for r in records if r.kind == "<" and starts[0] <= r.mono_ns)
+    size = sum(len(line) for line in output.split(b"\n") if _STAMP.match(line))
     seconds = size * _BITS / int(speed[1])
     yield Finding(
         "quiet",

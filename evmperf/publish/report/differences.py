@@ -26,11 +26,11 @@ def lines(differences: Sequence[Difference], *, everything: bool = False) -> Ite
         yield f"{area}:"
         for entry in shown:
             side, value = ("A", entry.a) if entry.a else ("B", entry.b)
-            said = f"only in {side}: {entry.what}{'' if value == 'yes' else f' = {value}'}"
+            text = f"only in {side}: {entry.what}{'' if value == 'yes' else f' = {value}'}"
             if entry.a and entry.b:
-                said = f"{entry.what}: {entry.a} in A, {entry.b} in B"
-            cut = "" if everything or len(line(said)) <= _WIDTH else "..."
-            yield f"  {line(said)[: _WIDTH if cut else None]}{cut}"
+                text = f"{entry.what}: {entry.a} in A, {entry.b} in B"
+            cut = "" if everything or len(line(text)) <= _WIDTH else "..."
+            yield f"  {line(text)[: _WIDTH if cut else None]}{cut}"
         if len(shown) < len(entries):
             yield f"  ... and {len(entries) - len(shown)} more (--all)"
 

@@ -61,8 +61,8 @@ def _text(records: Sequence[bytes]) -> str:
         with contextlib.suppress(ValueError, SyntaxError):  # a line cut by a crash
             data += ast.literal_eval(record.decode())
     kept: list[str] = []
-    for said in data.decode("utf-8", "replace").replace("\r", "").split("\n"):
-        line = "".join(c if c.isprintable() else "?" for c in said)
+    for text in data.decode("utf-8", "replace").replace("\r", "").split("\n"):
+        line = "".join(c if c.isprintable() else "?" for c in text)
         if not _BASE64.fullmatch(line):
             kept.append(line)
         elif kept[-1:] != [_LEFT_OUT]:

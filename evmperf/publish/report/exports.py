@@ -41,8 +41,8 @@ def openmetrics(runs: Runs) -> str:
     for run, results in sorted(runs, key=lambda one: one[0].started_ns):
         of_run = {"lab": run.lab, "board": run.board, "run": run.id}
         for figure in figures(results).values():
-            told = labels(**of_run, **figure.key._asdict(), unit=figure.unit)
-            lines.append(f"evmperf_figure{told} {figure.mean!r} {run.started_ns / 1e9:.3f}")
+            tags = labels(**of_run, **figure.key._asdict(), unit=figure.unit)
+            lines.append(f"evmperf_figure{tags} {figure.mean!r} {run.started_ns / 1e9:.3f}")
     return "\n".join([*lines, "# EOF", ""])
 
 

@@ -222,8 +222,8 @@ def _gather(folder: Path) -> _Page:
             if failure := record.failure:
                 page.failed_boots += 1
                 where = f"boot {page.boots} ({record.goal}), got to {failure.phase or 'nothing'}"
-                said = [Failure(failure.kind, failure.message)]
-                page.trouble(_Trouble(where, "failed", said, record.post_mortem[-_TEXT:]))
+                failures = [Failure(failure.kind, failure.message)]
+                page.trouble(_Trouble(where, "failed", failures, record.post_mortem[-_TEXT:]))
     before = {key: one.was for key, one in page.verdicts.items() if one.was is not None}
     for benchmark in (b for benchmarks in page.drivers.values() for b in benchmarks.values()):
         benchmark.results.sort(key=lambda result: look.natural(result.case))
@@ -257,10 +257,10 @@ def _take(page: _Page, result: Result) -> None:
 
 def _judged(verdicts: Mapping[Key, VerdictRecord]) -> dict[str, list[VerdictRecord]]:
     """Verdicts by their word, worse ones first."""
-    found: dict[str, list[VerdictRecord]] = {str(word): [] for word in Outcome}
+    by_word: dict[str, list[VerdictRecord]] = {str(word): [] for word in Outcome}
     for record in verdicts.values():
-        found.setdefault(str(record.verdict), []).append(record)
-    return {word: records for word, records in found.items() if records}
+        by_word.setdefault(str(record.verdict), []).append(record)
+    return {word: records for word, records in by_word.items() if records}
 
 
 @dataclass(frozen=True)

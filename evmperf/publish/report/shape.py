@@ -86,21 +86,21 @@ def _table(
     published: Baseline | None,
     verdicts: Mapping[Key, VerdictRecord],
 ) -> WideTable:
-    known = figures(results)
+    by_key = figures(results)
     form = declared.tables().get(benchmark)
     order = [metric.name for metric in form.metrics] if form else []
-    found = {key.metric for key in known}
+    metrics = {key.metric for key in by_key}
     # The energy of a whole step says little beside that of a megabyte.
-    found -= {f"{name.partition('energy_per_')[0]}energy" for name in found if "energy_per_" in name}
-    names = sorted(found, key=lambda n: (order.index(n) if n in order else len(order), n))
-    scales = {name: _scale([f for key, f in known.items() if key.metric == name]) for name in names}
+    metrics -= {f"{name.partition('energy_per_')[0]}energy" for name in metrics if "energy_per_" in name}
+    names = sorted(metrics, key=lambda n: (order.index(n) if n in order else len(order), n))
+    scales = {name: _scale([f for key, f in by_key.items() if key.metric == name]) for name in names}
     heads = [head(benchmark, name, unit) for name, (unit, _) in scales.items()]
     notes = Notes()
     rows = []
     for result in sorted(results, key=lambda one: natural(one.case)):
         cells = []
         for name in names:
-            figure = known.get(Key(benchmark, result.case, name))
+            figure = by_key.get(Key(benchmark, result.case, name))
             verdict = verdicts.get(figure.key) if figure else None
             cells.append(_cell(figure, scales[name], published, verdict) if figure else None)
         mine = (verdicts.get(Key(benchmark, result.case, name)) for name in names)
@@ -147,14 +147,14 @@ def _cell(
         folded += f", {brief(low, low, high)} to {brief(high, low, high)}"
     if figure.error is not None:
         folded += f", each ± {figure.error:.2g} {figure.unit}"
-    told = earlier(verdict)
-    if told and verdict and verdict.was is not None:
-        folded += f", earlier runs {brief(verdict.was / divisor)}: {told.words}"
-    known = beside(figure, published)
-    if known and known.other is not None and unit:
-        known = replace(known, figure=brief(known.other / divisor))
+    before = earlier(verdict)
+    if before and verdict and verdict.was is not None:
+        folded += f", earlier runs {brief(verdict.was / divisor)}: {before.words}"
+    other = beside(figure, published)
+    if other and other.other is not None and unit:
+        other = replace(other, figure=brief(other.other / divisor))
     return Cell(
-        text, folded, (*([known] if known else []), *([told] if told and told.tone else [])), figure.key
+        text, folded, (*([other] if other else []), *([before] if before and before.tone else [])), figure.key
     )
 
 
@@ -167,8 +167,8 @@ def _noted(result: Result) -> list[str]:
         figure = figures([result])[Key(result.benchmark, result.case, name)]
         if figure.outliers:
             notes.append(outliers_text(figure.outliers))
-        if REPEAT in result.conditions and (known := anytime.half_width(result.values(name))):
-            notes.append(f"{wording.metric(name)} ±{known:.1%}")
+        if REPEAT in result.conditions and (width := anytime.half_width(result.values(name))):
+            notes.append(f"{wording.metric(name)} ±{width:.1%}")
     if result.state:
         shares = (f"{share:.0%} of {result.state.bus}" for share in result.state.shares.values())
         notes += shares
@@ -192,17 +192,17 @@ class Notes:
 
     def all(self, rows: int) -> tuple[tuple[str, str], ...]:
         """Each letter with its text; without a letter for what is noted of all rows."""
-        found = []
+        letters = []
         for number, texts in enumerate(self._texts.values()):
             *others, text = sorted(texts, key=_numbers)
             letter = _LETTERS[number] if number < len(_LETTERS) else "*"
             kinds = len({_NUMBER.sub("#", one) for one in texts})
             less = f"; {counted(kinds - 1, 'other')} less" if kinds > 1 else ""
             everywhere = rows > 1 and len(set().union(*texts.values())) == rows
-            found.append(
+            letters.append(
                 (letter, f"{text}{' at most' if others else ''}{less}{' (all rows)' if everywhere else ''}")
             )
-        return tuple(found)
+        return tuple(letters)
 
 
 def _numbers(text: str) -> list[float]:

@@ -85,16 +85,16 @@ def headlines(
     results: Iterable[Result], published: Baseline | None, verdicts: Mapping[Key, VerdictRecord] | None = None
 ) -> list[Headline]:
     """The areas that the run has a figure of."""
-    known = figures(results)
-    found = []
+    by_key = figures(results)
+    shown = []
     for area, patterns in AREAS:
-        keys = (key for pattern in patterns for key in known if fnmatchcase("/".join(key), pattern))
+        keys = (key for pattern in patterns for key in by_key if fnmatchcase("/".join(key), pattern))
         if key := next(keys, None):
-            figure = known[key]
+            figure = by_key[key]
             both = (beside(figure, published), earlier((verdicts or {}).get(key)))
             changes = tuple(change for change in both if change)
-            found.append(Headline(area, in_words(figure), wording.figure(key), key, changes))
-    return found
+            shown.append(Headline(area, in_words(figure), wording.figure(key), key, changes))
+    return shown
 
 
 def in_words(figure: Figure) -> str:

@@ -60,15 +60,15 @@ def text(judgement: Judgement, everything: bool = False, width: int | None = Non
     # A column in which nothing stands would narrow that of the reasons.
     columns = [n for n in range(len(_COLUMNS)) if any(row[n] != "-" for row in rows)]
     kept = [_COLUMNS[n] for n in columns]
-    found = table(kept, [[row[n] for n in columns] for row in rows], width) if rows else ""
-    return found + "".join(f"{line}\n" for line in [*_told(judgement), judgement.sentence()])
+    rows_text = table(kept, [[row[n] for n in columns] for row in rows], width) if rows else ""
+    return rows_text + "".join(f"{line}\n" for line in [*_told(judgement), judgement.sentence()])
 
 
 def _told(judgement: Judgement) -> Iterator[str]:
     """Goals, causes and the most frequent reasons without a verdict, of which noise counts as one."""
     for goal in judgement.goals:
-        said = f"{number(goal.value)} {goal.unit}, {goal.goal} (owner {goal.owner})"
-        yield f"goal {goal.word}: {wording.figure(goal.key)} {said}"
+        text = f"{number(goal.value)} {goal.unit}, {goal.goal} (owner {goal.owner})"
+        yield f"goal {goal.word}: {wording.figure(goal.key)} {text}"
     yield from (f"cause {n}: {cause.sentence()}" for n, cause in enumerate(judgement.causes[:_CAUSES], 1))
     if more := len(judgement.causes) - _CAUSES:
         yield from [f"{more} more cause{'s' * (more > 1)}: --all shows their figures"] * (more > 0)
@@ -172,9 +172,9 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
     head = f"### {markdown(judgement.board)}: {judgement.headline}"
     rows = [(str(v.outcome), wording.figure(v.key), *_figures(v), v.since, v.why) for v in shown(judgement)]
     table = markdown_table(_MARKDOWN, rows, Outcome.WORSE)
-    told = [f"* {markdown(one)}" for one in _told(judgement)]
+    sentences = [f"* {markdown(one)}" for one in _told(judgement)]
     folded = differing.folded(changed, "What else changed") if changed else []
-    return "\n".join([head, "", markdown(judgement.sentence()), "", *table, *told, *folded])
+    return "\n".join([head, "", markdown(judgement.sentence()), "", *table, *sentences, *folded])
 
 
 def _figures(verdict: Verdict) -> tuple[str, str, str]:
@@ -188,13 +188,13 @@ def as_openmetrics(judgement: Judgement) -> str:
     for name, field in (("evmperf_value", "value"), ("evmperf_change_ratio", "change")):
         lines.append(f"# TYPE {name} gauge")
         for verdict in judgement.verdicts:
-            told = labels(board=judgement.board, **verdict.key._asdict(), unit=verdict.unit)
+            tags = labels(board=judgement.board, **verdict.key._asdict(), unit=verdict.unit)
             value = getattr(verdict, field)
-            lines += [] if value is None else [f"{name}{told} {value:g}"]
+            lines += [] if value is None else [f"{name}{tags} {value:g}"]
     lines.append("# TYPE evmperf_verdicts gauge")
     for outcome in Outcome:
-        told = labels(board=judgement.board, verdict=outcome)
-        lines.append(f"evmperf_verdicts{told} {judgement.count(outcome)}")
+        tags = labels(board=judgement.board, verdict=outcome)
+        lines.append(f"evmperf_verdicts{tags} {judgement.count(outcome)}")
     return "\n".join([*lines, "# EOF", ""])
 
 

@@ -171,15 +171,17 @@ def headline(
     figures: int, news: Counter[str], words: Counter[str], period: str, reached: Sequence[Reached] = ()
 ) -> str:
     """What became of the figures, in one sentence that says what is not known, too."""
-    worse, better, told = news[Outcome.WORSE], news[Outcome.BETTER], _told(words)
+    worse, better, decided = news[Outcome.WORSE], news[Outcome.BETTER], _told(words)
     if worse:
         text = f"{worse} of {figures} figures became worse {period}"
-    elif told:
-        text = f"Decided figures: {told}, none worse {period}"
+    elif decided:
+        text = f"Decided figures: {decided}, none worse {period}"
     else:
         text = f"None of {figures} figures is decided yet"
     text += f", {better} became better" if better else ""
-    rest = [(words[word], said) for word, said in _REST if word is not Outcome.WORSE or not worse]
+    rest = [
+        (words[word], text_of_word) for word, text_of_word in _REST if word is not Outcome.WORSE or not worse
+    ]
     missed = [one for one in reached if one.word == GoalWord.MISSED]
     owners = ", ".join(dict.fromkeys(one.owner for one in missed))
     first = [f"{len(missed)} goal{'s' * (len(missed) != 1)} missed (owner {owners})"] if missed else []
@@ -195,15 +197,15 @@ _REST = (
 """What a headline says of the words that are not its subject."""
 
 
-def _goals(found: Trends, problems: list[str]) -> list[Reached]:
+def _goals(of_board: Trends, problems: list[str]) -> list[Reached]:
     """What the newest figures say of the board's goals."""
     try:
-        wanted = goals.of_run(found.runs[-1])
+        goals_of_run = goals.of_run(of_board.runs[-1])
     except EvmperfError as error:
         problems.append(str(error))
         return []
-    newest = {key: (trend.points[-1].value, trend.unit) for key, trend in found.trends.items()}
-    return [one.reached(*newest.get(one.key, (None, ""))) for one in wanted]
+    newest = {key: (trend.points[-1].value, trend.unit) for key, trend in of_board.trends.items()}
+    return [one.reached(*newest.get(one.key, (None, ""))) for one in goals_of_run]
 
 
 def _told(words: Counter[str]) -> int:
@@ -228,13 +230,13 @@ def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
     return outlets.script(json.dumps(rows, separators=(",", ":")))
 
 
-def _by_benchmark(found: Trends) -> dict[str, dict[str, list[Trend]]]:
+def _by_benchmark(of_board: Trends) -> dict[str, dict[str, list[Trend]]]:
     """Trends by benchmark and case: both in the catalogue's order, cases in natural order."""
-    known = catalogue.benchmarks()
-    order = {name: number for number, name in enumerate(known)}
+    benchmarks = catalogue.benchmarks()
+    order = {name: number for number, name in enumerate(benchmarks)}
     places = {
         (name, metric.name): number
-        for name, benchmark in known.items()
+        for name, benchmark in benchmarks.items()
         for number, metric in enumerate(benchmark.metrics)
     }
 
@@ -249,37 +251,41 @@ def _by_benchmark(found: Trends) -> dict[str, dict[str, list[Trend]]]:
         )
 
     grouped: dict[str, dict[str, list[Trend]]] = {}
-    for trend in sorted(found.trends.values(), key=place):
+    for trend in sorted(of_board.trends.values(), key=place):
         grouped.setdefault(trend.key.benchmark, {}).setdefault(trend.key.case, []).append(trend)
     return grouped
 
 
-def _changes(board: str, found: Trends) -> Iterator[BoardChange]:
+def _changes(board: str, of_board: Trends) -> Iterator[BoardChange]:
     """Every change of level, and every newest figure that is off and not one of these."""
-    for key, trend in found.trends.items():
+    for key, trend in of_board.trends.items():
         for move in trend.moves:
-            change = (found.runs[move.at], move.before, move.after, move.change, move.outcome)
+            change = (of_board.runs[move.at], move.before, move.after, move.change, move.outcome)
             yield BoardChange(board, key, trend.unit, *change, move.accepted.why if move.accepted else "")
-        verdict, at = trend.verdict, trend.off_since(found.runs)
+        verdict, at = trend.verdict, trend.off_since(of_board.runs)
         if verdict and at is not None and verdict.outcome in (Outcome.WORSE, Outcome.BETTER):
             levels = (verdict.baseline or 0.0, verdict.value or 0.0, verdict.change)
-            yield BoardChange(board, key, trend.unit, found.runs[at], *levels, verdict.outcome)
+            yield BoardChange(board, key, trend.unit, of_board.runs[at], *levels, verdict.outcome)
 
 
 def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, str | int]:
     """A benchmark in the list of a board's."""
-    trends = [trend for found in cases.values() for trend in found]
-    known = catalogue.benchmarks().get(benchmark)
-    said = {"name": benchmark, "title": wording.title(benchmark), "driver": known.driver if known else ""}
+    trends = [trend for of_case in cases.values() for trend in of_case]
+    declared = catalogue.benchmarks().get(benchmark)
+    about = {
+        "name": benchmark,
+        "title": wording.title(benchmark),
+        "driver": declared.driver if declared else "",
+    }
     words = Counter(trend.outcome for trend in trends)
     counts = {"cases": len(cases), "figures": len(trends)}
     counts |= {"worse": words[Outcome.WORSE], "better": words[Outcome.BETTER]}
     untold = sum(case.outcome(trend) in _UNTOLD for trend in trends)
-    return said | counts | {"untold": untold, "changes": sum(len(trend.moves) for trend in trends)}
+    return about | counts | {"untold": untold, "changes": sum(len(trend.moves) for trend in trends)}
 
 
 def _write_benchmark(
-    folder: Folder, board: str, benchmark: str, cases: dict[str, list[Trend]], found: Trends
+    folder: Folder, board: str, benchmark: str, cases: dict[str, list[Trend]], of_board: Trends
 ) -> None:
     title, notes = wording.title(benchmark), Notes()
     scales: dict[str, tuple[str, float]] = {}
@@ -289,22 +295,24 @@ def _write_benchmark(
         scales[metric] = max(scales.get(metric, (unit, divisor)), (unit, divisor), key=lambda one: one[1])
     rows = []
     for label, trends in cases.items():
-        there = {trend.key.metric: trend for trend in trends}
-        said = [
+        by_metric = {trend.key.metric: trend for trend in trends}
+        remarks = [
             f"{case.outcome(trend)}: {case.reason(trend)}"
             for trend in trends
             if case.outcome(trend) not in (Outcome.SAME, Outcome.WORSE, Outcome.BETTER)
         ]
-        said += [
-            f"measured last on {day(found.runs[trend.alike[-1].run])}"
+        remarks += [
+            f"measured last on {day(of_board.runs[trend.alike[-1].run])}"
             for trend in trends
-            if trend.alike[-1].run != len(found.runs) - 1
+            if trend.alike[-1].run != len(of_board.runs) - 1
         ]
-        letters = "".join(dict.fromkeys(notes.letter(text, label) for text in said))
-        rows.append((label, letters, [(there.get(name), divisor) for name, (_, divisor) in scales.items()]))
+        letters = "".join(dict.fromkeys(notes.letter(text, label) for text in remarks))
+        rows.append(
+            (label, letters, [(by_metric.get(name), divisor) for name, (_, divisor) in scales.items()])
+        )
     for before, label, after in zip(["", *cases], cases, [*list(cases)[1:], ""], strict=False):
         page = case.SiteCase(board, benchmark, title, label, before, after)
-        case.write(folder, page, cases[label], found.runs)
+        case.write(folder, page, cases[label], of_board.runs)
     folder.page(
         f"{slug(board)}/{slug(benchmark)}/index.html",
         "benchmark.html.j2",
@@ -314,7 +322,7 @@ def _write_benchmark(
         heads=[head(benchmark, name, unit) for name, (unit, _) in scales.items()],
         rows=rows,
         notes=notes.all(len(rows)),
-        newest=found.runs[-1],
+        newest=of_board.runs[-1],
         spark=lambda trend: plots.spark([point.value for point in trend.alike[-_SPARKED:]]),
         outcome=case.outcome,
     )
@@ -325,17 +333,17 @@ def _write_months(folder: Folder, board: str, entries: Sequence[StoredRun]) -> l
     before = {entry.run.id: earlier for earlier, entry in itertools.pairwise(entries)}
     wrote = []
     for name, group in itertools.groupby(reversed(entries), key=lambda entry: month(entry.run)):
-        there = list(group)
+        runs = list(group)
         folder.page(
             f"{slug(board)}/{name}.html",
             "month.html.j2",
             board=board,
             month_=name,
-            entries=there,
+            entries=runs,
             report=folder.report,
             before=lambda entry: before.get(entry.run.id),
             between=differences.between_runs,
             most=_MOST_DIFFERENCES,
         )
-        wrote.append((name, len(there)))
+        wrote.append((name, len(runs)))
     return wrote

@@ -86,13 +86,13 @@ def fitting(trends: Sequence[Trend], runs: Sequence[Run]) -> tuple[str, str]:
     if len(text) <= _LARGEST:
         return text, ""
     text = _encoded([_series(trend, runs, most=_FEW) for trend in trends])
-    said = "Of each night only the lowest and highest sample and the median are shown"
+    sentence = "Of each night only the lowest and highest sample and the median are shown"
     first = 0
     while len(text) > _LARGEST:
         # The share of nights that will fit, and a little less.
         first += max(1, int((len(runs) - first) * (1.05 - _LARGEST / len(text))))
         text = _encoded([_series(trend, runs, _FEW, first) for trend in trends])
-    return text, f"{said}{f', and the newest {len(runs) - first} nights' if first else ''}."
+    return text, f"{sentence}{f', and the newest {len(runs) - first} nights' if first else ''}."
 
 
 def _encoded(value: object) -> str:
@@ -133,13 +133,13 @@ def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) ->
 
 def _values(points: Sequence[Point], most: int) -> list[float | list[float]]:
     """Of each night its sample, or its samples."""
-    found: list[float | list[float]] = []
+    nights: list[float | list[float]] = []
     for point in points:
         many = bool(most) and len(point.samples) > most
         few = (min(point.samples), point.value, max(point.samples)) if many else point.samples
         short = [_short(value) for value in few]
-        found.append(short[0] if len(short) == 1 else short)
-    return found
+        nights.append(short[0] if len(short) == 1 else short)
+    return nights
 
 
 def _short(value: float) -> float:

@@ -38,9 +38,9 @@ class Folder:
     def page(self, place: str, template: str, **values: object) -> None:
         """Write a page at a place below `out`; raises OSError when the disk does not take it."""
         root = "../" * place.count("/")
-        known: dict[str, object] = {function.__name__: function for function in _FOR_TEMPLATES}
-        known |= {"look": look.linked(f"{root}static/"), "root": root, "wording": wording, "signs": SIGNS}
-        text = look.render(f"publish/site/{template}", **known, **values)
+        helpers: dict[str, object] = {function.__name__: function for function in _FOR_TEMPLATES}
+        helpers |= {"look": look.linked(f"{root}static/"), "root": root, "wording": wording, "signs": SIGNS}
+        text = look.render(f"publish/site/{template}", **helpers, **values)
         self.sizes.append(self.file(place, text))
 
     def file(self, place: str, text: str) -> int:

@@ -76,12 +76,12 @@ def _jobs(
     out: Path, reports: str, sources: Iterable[RunSource], problems: list[str]
 ) -> list[tuple[int, SiteJob]]:
     """The jobs of all boards, with about how many runs; boards of several labs have the lab in their name."""
-    there = [part for source in sources for part in _parts(source, problems)]
+    board_parts = [part for source in sources for part in _parts(source, problems)]
     labs: dict[str, set[str]] = {}
-    for lab, name, _, _ in there:
+    for lab, name, _, _ in board_parts:
         labs.setdefault(name, set()).update({lab} - {""})
     boards: dict[str, list[tuple[int, Reader]]] = {}
-    for lab, name, count, read in there:
+    for lab, name, count, read in board_parts:
         several = lab and len(labs[name]) > 1
         boards.setdefault(f"{name}{_IN}{lab}" if several else name, []).append((count, read))
     jobs, marks = [], accepted.read()
@@ -104,9 +104,9 @@ def _parts(source: RunSource, problems: list[str]) -> Iterator[tuple[str, str, i
     if isinstance(source, _OfLabs):
         yield from source.parts()
         return
-    found = source.runs(left_out=problems.append) if isinstance(source, SpoolFolder) else source.runs()
+    runs = source.runs(left_out=problems.append) if isinstance(source, SpoolFolder) else source.runs()
     kept: dict[tuple[str, str], list[StoredRun]] = {}
-    for entry in filter(_tells, found):
+    for entry in filter(_tells, runs):
         kept.setdefault((entry.run.lab, entry.run.board), []).append(entry)
     for (lab, name), entries in kept.items():
         yield lab, name, len(entries), functools.partial(list, entries)
@@ -119,11 +119,11 @@ def _tells(entry: StoredRun) -> bool:
 
 def _entries(job: SiteJob) -> list[StoredRun]:
     """A board's runs, oldest first, each once, under the board's name in the site."""
-    found: dict[tuple[str, str], StoredRun] = {}
+    by_id: dict[tuple[str, str], StoredRun] = {}
     for entry in filter(_tells, itertools.chain.from_iterable(read() for read in job.parts)):
         run = msgspec.structs.replace(entry.run, board=job.board)
-        found.setdefault((run.lab, run.id), replace(entry, run=run))
-    return sorted(found.values(), key=lambda entry: by_age(entry.run))
+        by_id.setdefault((run.lab, run.id), replace(entry, run=run))
+    return sorted(by_id.values(), key=lambda entry: by_age(entry.run))
 
 
 def _boards(jobs: Sequence[tuple[int, SiteJob]], *, alone: bool) -> Iterator[BoardSummary]:
@@ -139,8 +139,8 @@ def _boards(jobs: Sequence[tuple[int, SiteJob]], *, alone: bool) -> Iterator[Boa
     # The processes take all cores: linear algebra with threads of its own would only wait for them.
     single = ("OPENBLAS_NUM_THREADS", "1")
     with ProcessPoolExecutor(workers, context, initializer=os.putenv, initargs=single) as pool:
-        found = dict(zip(order, pool.map(_write, [jobs[n][1] for n in order]), strict=True))
-    yield from filter(None, (found[number] for number in range(len(jobs))))
+        summaries = dict(zip(order, pool.map(_write, [jobs[n][1] for n in order]), strict=True))
+    yield from filter(None, (summaries[number] for number in range(len(jobs))))
 
 
 def _write(job: SiteJob) -> BoardSummary | None:
@@ -195,8 +195,8 @@ def _index(boards: Sequence[BoardSummary]) -> str:
         for (benchmark, case), metrics in one.cases.items():
             if (benchmark, case) not in rows:
                 rows[benchmark, case] = len(rows)
-                said = wording.figure(Key(benchmark, case, ""))
+                sentence = wording.figure(Key(benchmark, case, ""))
                 place = f"{slug(benchmark)}/{slug(case)}.html"
-                texts.append((benchmark, case, said, " ".join(metrics), place))
+                texts.append((benchmark, case, sentence, " ".join(metrics), place))
     whose = [(b.board, slug(b.board), [rows[key] for key in b.cases]) for b in boards]
     return outlets.script(json.dumps({"cases": texts, "boards": whose}, separators=(",", ":")))

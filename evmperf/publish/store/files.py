@@ -75,11 +75,11 @@ def content(con: duckdb.DuckDBPyConnection, place: StorePlace, files: Iterable[s
     passed: list[tuple[str, str]] = []
     removable: list[str] = []
     for _, group in itertools.groupby(sorted(files), key=lambda name: name.rpartition("/")[0]):
-        there = list(group)
-        if len(there) == 1:
-            counting += there
+        names = list(group)
+        if len(names) == 1:
+            counting += names
             continue
-        held = {name: dict(_held(con, place, name)) for name in there}
+        held = {name: dict(_held(con, place, name)) for name in names}
         last: dict[str, tuple[int, str]] = {}
         for name, runs in held.items():
             for run, kept_ns in runs.items():
@@ -100,8 +100,8 @@ def _held(con: duckdb.DuckDBPyConnection, place: StorePlace, name: str) -> Itera
     kind, made, what = PurePosixPath(name).stem.split("-", 2)
     if kind == "one":
         return [(what[:32], int(made))]
-    found = con.execute(f"SELECT run, kept_ns FROM {scan(place, [name])} WHERE record = 'run'").fetchall()
-    return [(stand_in(run), kept_ns) for run, kept_ns in found]
+    pairs = con.execute(f"SELECT run, kept_ns FROM {scan(place, [name])} WHERE record = 'run'").fetchall()
+    return [(stand_in(run), kept_ns) for run, kept_ns in pairs]
 
 
 def _made_ns(name: str) -> int:
@@ -144,10 +144,10 @@ def reading(
                 continue
             return work(content(con, place, names))
         except (duckdb.Error, FileNotFoundError) as error:
-            found = {name for name in names if _is_torn(con, place, name)}
-            if not found and set(names) <= set(place.files(pattern)):
+            damaged = {name for name in names if _is_torn(con, place, name)}
+            if not damaged and set(names) <= set(place.files(pattern)):
                 raise LabError(f"{place}: cannot be read: {first(error)}") from error
-            torn |= found
+            torn |= damaged
 
 
 def _is_flawed(place: StorePlace, name: str) -> bool:
@@ -183,29 +183,29 @@ def add(place: StorePlace, folder: Path) -> bool:
 
     Raises UsageError for no run or one that does not fit, LabError when it cannot be written.
     """
-    run, found = rows.of_run(folder)
+    run, records = rows.of_run(folder)
     where = partition(run)
-    with connection() as con, tempfile.NamedTemporaryFile(suffix=".json") as said:
-        own = next(found)
+    with connection() as con, tempfile.NamedTemporaryFile(suffix=".json") as file:
+        own = next(records)
         (line,) = rows.lines([own])
         hashed, longest = hashlib.sha256(line), len(line)
-        for line in rows.lines(found):
+        for line in rows.lines(records):
             hashed.update(line)
             longest = max(longest, len(line))
-            said.write(line)
+            file.write(line)
         digest = hashed.hexdigest()
         place.prepare(con)
-        known, last_ns, files = reading(
+        digest_before, last_ns, files = reading(
             con, place, f"{where}/*.parquet", functools.partial(_known, con, place, run.id)
         )
-        if digest == known:
+        if digest == digest_before:
             return False
         # The clock that the last version was kept by may have been ahead.
         kept_ns = max(time.time_ns(), last_ns + 1)
-        said.writelines(rows.lines([own | {"kept_ns": kept_ns, "digest": digest}]))
-        said.flush()
+        file.writelines(rows.lines([own | {"kept_ns": kept_ns, "digest": digest}]))
+        file.flush()
         with place.scratch() as scratch:
-            _pack(con, place, said.name, longest, scratch)
+            _pack(con, place, file.name, longest, scratch)
             place.put(scratch, named(f"one-{kept_ns:020}-{stand_in(run.id)}", where, scratch))
         if files >= _FEW:
             tidy(con, place, where)
@@ -220,17 +220,17 @@ def gather(place: StorePlace, folders: Iterable[Path]) -> None:
         parts: dict[str, tuple[Path, int]] = {}
         for folder in folders:
             try:
-                run, found = rows.of_run(folder)
+                run, records = rows.of_run(folder)
                 where = partition(run)
                 file, longest = parts.get(where, (Path(aside, str(len(parts))), 0))
-                with file.open("ab") as said:
-                    before = said.tell()
+                with file.open("ab") as lines_file:
+                    before = lines_file.tell()
                     try:
-                        for line in rows.lines(found):
+                        for line in rows.lines(records):
                             longest = max(longest, len(line))
-                            said.write(line)
+                            lines_file.write(line)
                     except UsageError:
-                        said.truncate(before)
+                        lines_file.truncate(before)
                         raise
             except UsageError as error:
                 leave_out(str(error))
@@ -269,10 +269,10 @@ def _known(
     """
     if not there.files:
         return "", 0, 0
-    found = con.execute(
+    newest = con.execute(
         f"SELECT digest, kept_ns FROM {counting(place, there)} WHERE record = 'run' AND run = $1", [run]
     ).fetchall()
-    return *(found[0] if found else ("", 0)), len(there.files)
+    return *(newest[0] if newest else ("", 0)), len(there.files)
 
 
 def counting(place: StorePlace, there: Counting) -> str:

@@ -32,18 +32,18 @@ def of_run(folder: Path) -> tuple[Run, Iterator[dict[str, Any]]]:
 
 
 def _plain(value: Run | SpoolRecord) -> dict[str, Any]:
-    said = value.to_dict() if isinstance(value, Run) else value
-    found: dict[str, Any] = msgspec.to_builtins(said)
-    return found
+    source = value.to_dict() if isinstance(value, Run) else value
+    fields: dict[str, Any] = msgspec.to_builtins(source)
+    return fields
 
 
-def _row(run: Run, said: dict[str, Any], number: int) -> dict[str, Any]:
-    row = {name: said.pop(name) for name in COLUMNS if name in said and name not in _OF_ROW[1:]}
+def _row(run: Run, fields: dict[str, Any], number: int) -> dict[str, Any]:
+    row = {name: fields.pop(name) for name in COLUMNS if name in fields and name not in _OF_ROW[1:]}
     if number == 0:
-        row["facts"] = msgspec.json.encode(said.pop("facts")).decode()
+        row["facts"] = msgspec.json.encode(fields.pop("facts")).decode()
     for name in ("lab", "board", "id") if number == 0 else ():
-        del said[name]
-    rest = msgspec.json.encode(said).decode()
+        del fields[name]
+    rest = msgspec.json.encode(fields).decode()
     return row | {"run": run.id, "began_ns": run.started_ns, "number": number, "rest": rest}
 
 
@@ -54,9 +54,9 @@ def lines(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
 
 def to_run(row: Mapping[str, Any]) -> Run:
     """The run of a row, which has `lab` and `board`."""
-    said = _said(row) | {name: row[name] for name in ("lab", "board")} | {"id": row["run"]}
-    said["facts"] = msgspec.json.decode(row["facts"])
-    return Run.from_dict(said)
+    fields = _said(row) | {name: row[name] for name in ("lab", "board")} | {"id": row["run"]}
+    fields["facts"] = msgspec.json.decode(row["facts"])
+    return Run.from_dict(fields)
 
 
 def to_record(row: Mapping[str, Any]) -> SpoolRecord:
@@ -66,9 +66,9 @@ def to_record(row: Mapping[str, Any]) -> SpoolRecord:
 
 def _said(row: Mapping[str, Any]) -> dict[str, Any]:
     """What a row says: its columns that have something, and the rest."""
-    there = {k: _there(v) for k, v in row.items() if v is not None and k in COLUMNS}
-    said: dict[str, Any] = msgspec.json.decode(row["rest"])
-    return said | {name: value for name, value in there.items() if name not in _OF_ROW}
+    columns = {k: _there(v) for k, v in row.items() if v is not None and k in COLUMNS}
+    rest: dict[str, Any] = msgspec.json.decode(row["rest"])
+    return rest | {name: value for name, value in columns.items() if name not in _OF_ROW}
 
 
 def _there(value: Any) -> Any:

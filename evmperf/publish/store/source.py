@@ -64,12 +64,12 @@ class StoredRuns:
 
     def results(self, run: Run) -> list[Result]:
         """The results of a run."""
-        found = StoredRuns(self.place, run.lab).asked(
+        records = StoredRuns(self.place, run.lab).asked(
             run.board,
             "SELECT * FROM {rows} WHERE record = 'result' AND run = $run ORDER BY number",
             run=run.id,
         )
-        return [record for record in self._sound(rows.to_record, found) if isinstance(record, Result)]
+        return [record for record in self._sound(rows.to_record, records) if isinstance(record, Result)]
 
     def _sound(
         self, read: Callable[[dict[str, object]], T], found: Iterable[dict[str, object]]
@@ -89,12 +89,12 @@ class StoredRuns:
 
     def boards(self) -> list[tuple[str, str, int]]:
         """Each board as its lab, its name, and the number of its runs without guides and variations."""
-        found = self.asked(
+        counts = self.asked(
             None,
             "SELECT lab, board, count(*) AS runs FROM {rows} WHERE record = 'run' AND "
             f"kind IS DISTINCT FROM '{GUIDE}' AND coalesce(facts->>'variation', '[]') = '[]' GROUP BY ALL",
         )
-        return sorted((row["lab"], row["board"], row["runs"]) for row in found)
+        return sorted((row["lab"], row["board"], row["runs"]) for row in counts)
 
     def asked(self, board: str | None, question: str, **values: Any) -> list[dict[str, Any]]:
         """The rows that answer a question to {rows}, of one board or all, by name; raises LabError."""
@@ -186,19 +186,19 @@ class BoardFigures:
             ]
             for at, (run, place) in enumerate(zip(row["runs"], row["places"], strict=True)):
                 self._runs.setdefault(run, []).append((place, at, figures))
-        for found in self._runs.values():
-            found.sort(key=operator.itemgetter(0))
+        for of_run in self._runs.values():
+            of_run.sort(key=operator.itemgetter(0))
         self._since_ns = since_ns
 
 
 def _case(
-    row: Mapping[str, Any], known: dict[tuple[Any, ...], comparable.ComparableCase]
+    row: Mapping[str, Any], cases: dict[tuple[Any, ...], comparable.ComparableCase]
 ) -> comparable.ComparableCase:
     """What a row's figures were measured under; the same object for what is alike."""
-    told = msgspec.json.decode(row["rest"], type=_Told)
-    deciding = {n: bytes(told.conditions[n]) for n in comparable.DECIDING if n in told.conditions}
-    alike = (row["driver"], row["profile"], row["version"], tuple(told.tools), tuple(deciding.items()))
-    if alike not in known:
+    measured = msgspec.json.decode(row["rest"], type=_Told)
+    deciding = {n: bytes(measured.conditions[n]) for n in comparable.DECIDING if n in measured.conditions}
+    alike = (row["driver"], row["profile"], row["version"], tuple(measured.tools), tuple(deciding.items()))
+    if alike not in cases:
         conditions = {name: msgspec.json.decode(text) for name, text in deciding.items()}
-        known[alike] = comparable.ComparableCase(*alike[:4], conditions)
-    return known[alike]
+        cases[alike] = comparable.ComparableCase(*alike[:4], conditions)
+    return cases[alike]

@@ -86,10 +86,10 @@ def ask(place: StorePlace, question: str) -> SqlAnswer:
         if kinds != [duckdb.StatementType.SELECT]:
             raise UsageError("a question is one SELECT (or DESCRIBE, SHOW)")
         con.execute(question)
-        found = con.fetchmany(_ROWS + 1)
-        if len(found) > _ROWS:
+        rows = con.fetchmany(_ROWS + 1)
+        if len(rows) > _ROWS:
             raise UsageError(f"the answer has more than {_ROWS} rows: add LIMIT, or `export`")
-        return SqlAnswer([column[0] for column in con.description or ()], found)
+        return SqlAnswer([column[0] for column in con.description or ()], rows)
 
     return _working(place, work)
 
