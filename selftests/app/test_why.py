@@ -3,8 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 
 import msgspec
 import pytest
@@ -247,15 +245,6 @@ def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
     assert "0.090 s in first_kernel_line: initcall a_probe (kernel)" in text
     assert "args:initcall_blacklist=a_probe" in text
     assert "no messages of spl_banner" in text
-
-
-def test_a_session_needs_nothing_of_the_extra_guide():
-    """A fresh `pip install .` has neither docutils nor Sphinx, and its sessions end with a report."""
-    lacking = "import sys; sys.modules.update(docutils=None, sphinx=None)"
-    code = f"{lacking}; import evmperf.commands.app.why, evmperf.commands.app.desk"
-    code += "; import evmperf.publish.report.page, pytest_evmperf.plugin"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def a_boot(at_s, waits_s):

@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 import tempfile
-import time
 
 import pytest
 import yaml
@@ -16,6 +15,7 @@ from evmperf.model.errors import ToolError
 from evmperf.model.exits import ExitStatus
 from selftests.support import sudoer
 from selftests.support.deskboard import evmperf
+from selftests.support.placelab import until
 from selftests.support.sshd import Sshd
 
 
@@ -64,10 +64,7 @@ def test_another_user_than_root_measures_through_sudo_over_ssh(tmp_path):
             with pytest.raises(ToolError, match="killed"):
                 shell.run(f"echo $$ >{tmp_path}/pid; sleep 60; true", 1)
             hung = boards.Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/cmdline")
-            deadline = time.monotonic() + 10
-            while hung.exists() and hung.read_text():  # a zombie has none
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+            until(lambda: not (hung.exists() and hung.read_text()), 10)  # a zombie has none
         finally:
             shell.close()
 

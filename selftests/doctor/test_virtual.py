@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from evmperf_virtual import client, envfile, image
 
 from evmperf.commands.cli.main import main
 from evmperf.model.exits import ExitStatus
+from selftests.support import virtualbench
 
 pytestmark = [
     pytest.mark.virtual_evm,
@@ -23,14 +23,8 @@ pytestmark = [
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The file of a virtual EVM of our own."""
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
-    image.build("virtual", progress=print)
-    bench = client.LabClient(f"doctor{os.getpid()}")
-    bench.start("virtual", serial_port=0, power_port=0)
-    path = tmp_path / "virtual.yaml"
-    ports = bench.record
-    envfile.write(envfile.source("virtual"), path, serial_port=ports.serial_port, power_port=ports.power_port)
-    yield path
-    bench.stop()
+    with virtualbench.running("virtual", "doctor") as bench:
+        yield virtualbench.board_file(bench, "virtual", tmp_path)
 
 
 def test_everything_is_well(file, tmp_path, capsys):

@@ -2,7 +2,6 @@
 
 import shlex
 import xml.etree.ElementTree as ET
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -80,15 +79,6 @@ def test_what_is_kept_judges_as_the_run_itself(tmp_path):
     (ours,), (theirs,) = nights([there]), nights([beside])
     assert ours == theirs
     assert len(ours.figures) > 50
-
-
-def test_jobs_keep_their_runs_side_by_side(tmp_path):
-    generator = np.random.default_rng(1)
-    folders = [runs.write(tmp_path / f"{n}", runs.results(generator, BENCHMARKS), number=n) for n in range(8)]
-    store = StoreFolder(tmp_path / "history")
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda folder: files.add(store, folder), folders * 3))
-    assert len(StoredRuns(store).runs()) == len(folders)
 
 
 def test_a_run_in_both_places_counts_once(tmp_path):

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from evmperf_virtual import envfile, image
-from evmperf_virtual.client import LabClient
 
 from evmperf.measure.runs import folders
-from selftests.support import programs
+from selftests.support import programs, virtualbench
 from selftests.support.spools import cases_of
 
 pytestmark = pytest.mark.virtual_evm
@@ -72,18 +70,10 @@ def here(program: Path, checkout: Path) -> Here:
 @pytest.fixture
 def board_file(tmp_path: Path) -> Iterator[Path]:
     """The board file of a virtual EVM of our own, with a running bench."""
-    image.build("virtual", progress=print)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
-        bench = LabClient(f"gitlab{os.getpid()}")
-        bench.start(serial_port=0, power_port=0)
-        file = tmp_path / "virtual.yaml"
-        ports = bench.record
-        envfile.write(
-            envfile.source("virtual"), file, serial_port=ports.serial_port, power_port=ports.power_port
-        )
-        yield file
-        bench.stop()
+        with virtualbench.running("virtual", "gitlab") as bench:
+            yield virtualbench.board_file(bench, "virtual", tmp_path)
 
 
 def jobs(listed: str) -> set[str]:

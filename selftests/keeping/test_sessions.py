@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+import yaml
 
 from evmperf.lab.keeping.claim import JOIN, Claim
 from evmperf.lab.keeping.wanted import Wanted
@@ -15,6 +16,7 @@ from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
 from selftests.support import programs
 from selftests.support.asking import asking
+from selftests.support.boardfiles import console_and_power
 from selftests.support.placelab import until
 from selftests.support.sessions import Pytest
 
@@ -138,17 +140,9 @@ def test_a_session_shows_who_asks_and_gives_way(lab, measure, board):
 
 def test_two_sessions_on_a_local_board(lab, measure, board, tmp_path):
     local = tmp_path / "local.yaml"
-    text = lab.board_file(tmp_path / "place.yaml").read_text()
-    port, switch = board.port, lab.switches["one"].port
-    resources = (
-        f"    resources:\n"
-        f"      NetworkSerialPort: {{host: 127.0.0.1, port: {port}, protocol: raw}}\n"
-        f"      NetworkPowerPort: {{model: rest, index: '0',\n"
-        f"        host: 'http://127.0.0.1:{switch}/power/{{index}}'}}\n"
-    )
-    head, _, tail = text.partition("    resources:\n")
-    rest = "".join(line for line in tail.splitlines(True) if "RemotePlace" not in line)
-    local.write_text(head + resources + rest.partition("$LG_PLACE\n")[2])
+    data = yaml.safe_load(lab.board_file(local).read_text().replace("!template ", ""))
+    data["targets"]["main"]["resources"] = console_and_power(board.port, lab.switches["one"].port)
+    local.write_text(yaml.safe_dump(data, sort_keys=False))
     board.boots[:] = ["stuck"]
     first = measure(board=local)
     until(lambda: boots_for_long(board))

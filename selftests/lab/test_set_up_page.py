@@ -6,14 +6,14 @@ import os
 import re
 import subprocess
 
+from selftests.support import programs
 from selftests.support.placelab import BIN, until
 from selftests.support.ports import free_port
-from selftests.support.programs import REPOSITORY
 
 
 def blocks() -> list[str]:
     """The indented blocks of the page's beginning, as one would copy them."""
-    page = (REPOSITORY / "docs" / "lab-set-up.md").read_text().partition("## The tester")[0]
+    page = (programs.REPOSITORY / "docs" / "lab-set-up.md").read_text().partition("## The tester")[0]
     found = re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", page, re.MULTILINE)
     return [re.sub(r"^ {4}", "", block, flags=re.MULTILINE).strip("\n") for block in found]
 
@@ -27,18 +27,9 @@ def test_the_pages_commands_make_a_place_with_its_devices(tmp_path):
     (tmp_path / "exporter.yaml").write_text(exporter)
     environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
 
-    def run(text, **more):
+    def run(text):
         text = text.replace("20408", port)
-        return subprocess.run(
-            ["bash", "-ec", text],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            **more,
-        )
+        return programs.run("bash", "-ec", text, cwd=tmp_path, environment=environment)
 
     # The page starts both in the background of one shell; here each is a process to be ended.
     running = []

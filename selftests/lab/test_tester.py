@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
@@ -16,6 +15,7 @@ from evmperf.lab import tester as testers
 from evmperf.lab.tester import CommandTester, SshTester
 from evmperf.measure import shellstep
 from evmperf.model.errors import LabError, ToolError
+from selftests.support.placelab import until
 from selftests.support.sshd import Sshd
 
 
@@ -84,10 +84,7 @@ def test_a_command_that_hangs_is_killed_with_all_that_it_started(tester, tmp_pat
     killed(run)
     started = [int(pid) for pid in pids.read_text().split()]
     assert len(started) == 2
-    deadline = time.monotonic() + 10  # a killed process ends when it is next scheduled
-    while left := [pid for pid in started if alive(pid)]:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
+    until(lambda: not any(map(alive, started)), 10)  # a killed process ends when it is next scheduled
     assert tester.run("echo usable", 20).text == "usable\n"
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import yaml
 
 from evmperf.commands.lava.render import JOBS
-from evmperf.measure.hostload import slowness
 from evmperf.measure.runs.spool import read_results, read_run
 from selftests.support import programs
+from selftests.support.placelab import until
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -43,15 +41,12 @@ def events(folder: Path, kind: str) -> list[dict[str, object]]:
 def test_a_night_over_lava_is_the_same_night(lab, server, tmp_path) -> None:
     words = write_plan(tmp_path, "emmc_vfat")
     log = tmp_path / "first.log"
-    with log.open("wb") as file:
-        first = subprocess.Popen(words, cwd=REPOSITORY, stdout=file, stderr=subprocess.STDOUT)
-    deadline = time.monotonic() + 120 * slowness()
-    while not events(tmp_path, "submitted"):
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.2)
-    # LAVA goes on with the job, and the night called again finds it.
-    first.kill()
-    first.wait()
+    first = programs.start(log, *words)
+    try:
+        until(lambda: bool(events(tmp_path, "submitted")))
+    finally:
+        # LAVA goes on with the job, and the night called again finds it.
+        programs.end(first)
     again = programs.run(*words, timeout_s=DEADLINE_S)
     assert again.returncode == 0, again.stdout + again.stderr
     assert "going on with night-two-" in again.stdout

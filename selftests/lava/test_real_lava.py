@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from evmperf.measure.runs.spool import read_results, read_run, results_in
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
 from selftests.support import programs
+from selftests.support.placelab import until
 from selftests.support.spools import cases_of
 
 pytestmark = pytest.mark.virtual_evm
@@ -195,10 +195,7 @@ def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server) -> None:
 @long
 def test_a_cancelled_job_is_the_labs(lab, server) -> None:
     (number,) = server.submit(definition())
-    deadline = time.monotonic() + 120 * slowness()
-    while server.job(number).state in ("Submitted", "Scheduling", "Scheduled"):
-        assert time.monotonic() < deadline, "LAVA does not start the job"
-        time.sleep(0.2)
+    until(lambda: server.job(number).state not in ("Submitted", "Scheduling", "Scheduled"))
     server.cancel(number)
     job = finished(server, number)
     assert job.health == "Canceled"

@@ -130,13 +130,20 @@ def test_clean_up_that_fails_is_recorded_and_the_figures_stay(lab):
     assert failed(result) == [(Kind.TOOL, "clean-up")]
 
 
-def test_a_step_that_hangs_costs_its_case_only(lab):
+@pytest.mark.parametrize(
+    ("error", "kind", "abandoned"),
+    [
+        (ToolError("`fio` did not end within 10 s: it was interrupted"), Kind.TOOL, 0),
+        (BoardError("kernel panic on the console"), Kind.BOARD, 1),
+    ],
+)
+def test_a_failure_costs_its_case_only_and_a_boards_a_power_cycle(lab, error, kind, abandoned):
     # the wrapper is used for the facts first, then for the step
-    runner = lab([None, ToolError("`fio` did not end within 10 s: it was interrupted")])
+    runner = lab([None, error])
     result = runner.measure(FINE, CASE)
     assert result.status is Status.FAILED
-    assert result.failures[0].kind is Kind.TOOL
-    assert runner.bench.abandoned == 0
+    assert result.failures[0].kind is kind
+    assert runner.bench.abandoned == abandoned
     assert runner.measure(FINE, CASE).status is Status.MEASURED
 
 
@@ -152,15 +159,6 @@ def test_a_damaged_answer_is_noted_as_a_condition(lab):
     result = runner.measure(FINE, CASE)
     assert result.status is Status.MEASURED
     assert result.conditions["fetched_again"] == 1
-
-
-def test_a_boards_failure_power_cycles_the_board_and_goes_on(lab):
-    runner = lab([None, BoardError("kernel panic on the console")])
-    result = runner.measure(FINE, CASE)
-    assert result.status is Status.FAILED
-    assert result.failures[0].kind is Kind.BOARD
-    assert runner.bench.abandoned == 1
-    assert runner.measure(FINE, CASE).status is Status.MEASURED
 
 
 def test_after_a_power_cycle_the_wrapper_is_installed_again(lab, tmp_path):

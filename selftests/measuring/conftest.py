@@ -14,10 +14,9 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.run import Run
-from selftests.support import on_request, programs, virtualbench
+from selftests.support import programs, virtualbench
 from selftests.support.sessions import Pytest
 
-WHY = "--why-faults"
 TOOLS = ["fio", "mpstat", "dd", "no-such-tool"]
 
 
@@ -25,11 +24,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-rows", action="store_true", help="measure every row of every table, not one of each"
     )
-    on_request.add_option(parser, WHY)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    on_request.skip_unless_asked(config, items, WHY, "long_why")
 
 
 @pytest.fixture(scope="session")

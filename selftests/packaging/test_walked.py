@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,9 +17,8 @@ import yaml
 
 from evmperf.boards.console.record import POWER_ON, History
 from evmperf.commands.cli import main
-from evmperf.measure.hostload import slowness
 from evmperf.model.exits import ExitStatus
-from selftests.support import documented, runs
+from selftests.support import documented, programs, runs
 from selftests.support.wheel import ROOT
 
 WALK = yaml.safe_load(Path(__file__).with_name("walk.yaml").read_text())
@@ -97,25 +95,16 @@ def walked(lines, installed, folder):
     return wrong
 
 
-def bash(text, programs, folder):
+def bash(text, installed, folder):
     hidden = ("EVMPERF_", "LG_", "PYTHON")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
     environment |= {
         "CHECKOUT": str(ROOT),
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{installed}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(folder / "home"),
         "PYTEST_ADDOPTS": "--collect-only -q",  # what they measure is the business of selftests/measuring
     }
-    return subprocess.run(
-        ["bash", "-c", text],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120 * slowness(),
-        check=False,
-    )
+    return programs.run("bash", "-c", text, cwd=folder, environment=environment, timeout_s=120)
 
 
 @pytest.mark.parametrize("page", documented.PAGES)

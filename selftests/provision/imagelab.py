@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from backports import zstd
+from evmperf_virtual import release
 
 MIB = 1 << 20
 BANNER = "U-Boot 2025.01-00253-g0123456789ab (Nov 03 2025 - 07:11:12 +0000)"
@@ -42,6 +43,14 @@ class Spec:
 
 def run(*words: object, text: str | None = None) -> None:
     subprocess.run([str(word) for word in words], input=text, check=True, capture_output=True, text=True)
+
+
+def releases(variant: str, folder: Path) -> list[Path]:
+    """Two releases of a virtual EVM that can be told apart, as files that a vendor would publish."""
+    files = [folder / f"{release.name(variant, number)}.wic.zst" for number in (1, 2)]
+    for number, file in enumerate(files, 1):
+        release.build(variant, number, file, print)
+    return files
 
 
 def build(file: Path, spec: Spec | None = None) -> Path:

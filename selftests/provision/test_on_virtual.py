@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from evmperf_virtual import envfile, release
 from evmperf_virtual.client import LabClient
 from labgrid import Environment
 
@@ -21,6 +20,7 @@ from evmperf.lab.provision.cache import Cache
 from evmperf.lab.provision.installation import Installation
 from evmperf.model.errors import BoardError, LabError, UsageError
 from selftests.provision import cards, imagelab
+from selftests.support import virtualbench
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -33,11 +33,7 @@ ROOT_AT = 17 << 20
 @pytest.fixture(scope="session")
 def releases(tmp_path_factory):
     """Two releases that can be told apart, as files that a vendor would publish."""
-    folder = tmp_path_factory.mktemp("releases")
-    files = [folder / f"{release.name(VARIANT, number)}.wic.zst" for number in (1, 2)]
-    for number, file in enumerate(files, 1):
-        release.build(VARIANT, number, file, print)
-    return files
+    return imagelab.releases(VARIANT, tmp_path_factory.mktemp("releases"))
 
 
 @pytest.fixture
@@ -56,11 +52,7 @@ def lab(state, tmp_path):
             with (bench.folder / "disks/nvme.img").open("r+b") as disk:
                 disk.write(nvme.read_bytes())
         before[bench.name] = other_disks(bench)
-        file = tmp_path / f"{bench.name}.yaml"
-        ports = bench.record
-        envfile.write(
-            envfile.source(VARIANT), file, serial_port=ports.serial_port, power_port=ports.power_port
-        )
+        file = virtualbench.board_file(bench, VARIANT, bench.folder)
         data = yaml.safe_load(file.read_text())
         data["targets"]["main"]["drivers"]["K3BootStrategy"].update(kernel_timeout=180, boot_timeout=240)
         file.write_text(yaml.safe_dump(data, sort_keys=False))

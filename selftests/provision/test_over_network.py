@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from evmperf_virtual import envfile, image, release, rootfs
+from evmperf_virtual import image, release, rootfs
 from evmperf_virtual.client import LabClient
 from labgrid import Environment
 
@@ -22,6 +22,7 @@ from evmperf.lab.provision import network
 from evmperf.lab.provision.installation import Installation
 from selftests.provision import imagelab
 from selftests.provision.sessions import measure, measure_in_turn
+from selftests.support import virtualbench
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_provisioning]
 
@@ -31,11 +32,7 @@ TESTER = "192.168.100.1"
 
 @pytest.fixture(scope="session")
 def releases(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("releases")
-    files = [folder / f"{release.name(VARIANT, number)}.wic.zst" for number in (1, 2)]
-    for number, file in enumerate(files, 1):
-        release.build(VARIANT, number, file, print)
-    return files
+    return imagelab.releases(VARIANT, tmp_path_factory.mktemp("releases"))
 
 
 @dataclass
@@ -76,12 +73,10 @@ def lab(tmp_path, state):
     for name in ("Image", "installer"):
         shutil.copyfile(built.directory / name, tftp / name)
     with contextlib.ExitStack() as stack:
-        bench = LabClient("net")
-        bench.start(VARIANT, serial_port=0, power_port=0)
-        stack.callback(bench.stop)
+        bench = stack.enter_context(virtualbench.running(VARIANT, "net"))
         stack.enter_context(beside(bench, *DNSMASQ, f"--tftp-root={tftp}"))
         stack.enter_context(beside(bench, *HTTPD, "-d", served))
-        there = Lab(bench, board_file(tmp_path / "net.yaml", bench, served))
+        there = Lab(bench, board_file(bench, served))
         before = there.contents()
         assert there.written in before
         yield there
@@ -114,10 +109,9 @@ def beside(bench, *words):
         server.wait()
 
 
-def board_file(file, bench, served):
+def board_file(bench, served):
     """A copy of the variant's own, with this lab's ports and folder."""
-    ports = bench.record
-    envfile.write(envfile.source(VARIANT), file, serial_port=ports.serial_port, power_port=ports.power_port)
+    file = virtualbench.board_file(bench, VARIANT, served.parent)
     data = yaml.safe_load(file.read_text())
     main = data["targets"]["main"]
     main["resources"]["HTTPProvider"]["internal"] = f"{served}/"

@@ -27,12 +27,29 @@ PHONE = {"width": 360, "height": 740}
 DESK = {"width": 1280, "height": 900}
 
 
-@pytest.fixture(scope="module")
-def everything(tmp_path_factory):
-    """The report of a made-up run of the whole catalogue, with something of each kind in it."""
-    folder = spools.of_catalogue(tmp_path_factory.mktemp("everything"))
+def judged(folder):
+    """A report with something of each kind in it."""
     spools.judge(folder, "better", "when first looked at")
     spools.judge(folder, "worse", "by 20 %")
+    page.write(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """The report of a made-up run of the whole catalogue."""
+    return judged(spools.of_catalogue(tmp_path_factory.mktemp("everything")))
+
+
+@pytest.fixture(scope="module")
+def two_rows(tmp_path_factory):
+    """The same with two rows of each table: axe looks at every cell of a page."""
+    return judged(spools.of_catalogue(tmp_path_factory.mktemp("rows"), rows=2))
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    folder = spools.recorded(tmp_path)
     page.write(folder)
     return folder
 
@@ -60,16 +77,6 @@ def opened(browser, request):
         context.close()
 
 
-@pytest.fixture(scope="module")
-def two_rows(tmp_path_factory):
-    """As `everything`, with two rows of each table: axe looks at every cell of a page."""
-    folder = spools.of_catalogue(tmp_path_factory.mktemp("rows"), rows=2)
-    spools.judge(folder, "better", "when first looked at")
-    spools.judge(folder, "worse", "by 20 %")
-    page.write(folder)
-    return folder
-
-
 @pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "dark"), (DESK, "light")])
 def test_it_is_accessible(opened, two_rows, viewport, scheme):
     sheet = opened(two_rows, viewport, color_scheme=scheme)
@@ -85,10 +92,8 @@ def test_the_verdict_comes_first_and_worse_figures_before_the_rest(opened, every
     assert "when first looked at" not in sheet.content()
 
 
-def test_without_verdicts_nothing_speaks_of_them(opened, tmp_path):
-    folder = spools.recorded(tmp_path)
-    page.write(folder)
-    text = opened(folder).locator("body").inner_text()
+def test_without_verdicts_nothing_speaks_of_them(opened, recorded):
+    text = opened(recorded).locator("body").inner_text()
     assert "verdict" not in text
     assert "baseline" not in text
 
@@ -97,12 +102,10 @@ def test_a_full_run_stays_small(everything):
     assert (everything / "report.html").stat().st_size < 2_000_000
 
 
-def test_every_figure_of_the_table_is_there(opened, tmp_path):
-    folder = spools.recorded(tmp_path)
-    page.write(folder)
-    sheet = opened(folder)
+def test_every_figure_of_the_table_is_there(opened, recorded):
+    sheet = opened(recorded)
     cells = [text for text in sheet.locator(".sizes td").all_inner_texts() if text.strip() not in ("", "-")]
-    records = [json.loads(line) for line in (folder / "results.jsonl").open()]
+    records = [json.loads(line) for line in (recorded / "results.jsonl").open()]
     results = [r for r in records if r["record"] == "result"]
     assert len(cells) == sum(len({s["metric"] for s in r["samples"]}) for r in results)
     assert "All measured: 27 of 27" in sheet.locator(".verdict").inner_text()

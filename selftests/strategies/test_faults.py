@@ -87,14 +87,6 @@ def test_a_console_lost_in_a_command_interrupts_it_and_the_shell_goes_on(open_be
     assert bench.power_cycles == 1
 
 
-def test_a_console_lost_in_a_uboot_command_interrupts_it_and_uboot_goes_on(open_bench, fake):
-    uboot = open_bench().uboot()
-    fake.away_s = 0.0
-    with pytest.raises(Interrupted, match="the console was away"):
-        uboot.run("lose", 10)
-    assert uboot.run("version", 5).text == "fine"
-
-
 def test_a_console_that_stays_away_is_a_lab_error(open_bench, fake):
     fake.away_s = None
     shell = open_bench(StampedSerialDriver={"reconnect": 0.3}).shell()
@@ -152,13 +144,6 @@ def test_a_board_that_resets_in_a_uboot_command_is_named_at_once(open_bench):
     assert bench.power_cycles == 2
 
 
-def test_a_uboot_command_that_hangs_is_interrupted_and_uboot_goes_on(open_bench):
-    uboot = open_bench().uboot()
-    with pytest.raises(ToolError, match=r"`hang` did not end within 0.2 s in U-Boot"):
-        uboot.run("hang", 0.2)
-    assert uboot.run("version", 5).text == "fine"
-
-
 def test_a_uboot_that_ignores_ctrl_c_is_a_board_error(open_bench, fake):
     uboot = open_bench().uboot()
     fake.ignores_ctrl_c = True
@@ -166,10 +151,18 @@ def test_a_uboot_that_ignores_ctrl_c_is_a_board_error(open_bench, fake):
         uboot.run("hang", 0.2)
 
 
-def test_a_garbled_answer_of_uboot_is_refused(open_bench):
+@pytest.mark.parametrize(
+    ("command", "within_s", "error", "says"),
+    [
+        ("hang", 0.2, ToolError, r"`hang` did not end within 0.2 s in U-Boot"),
+        ("garble", 5, RefusedOutput, "answer to `garble` is garbled"),
+        ("lose", 10, Interrupted, "the console was away"),
+    ],
+)
+def test_a_uboot_command_that_fails_costs_itself_alone(open_bench, command, within_s, error, says):
     uboot = open_bench().uboot()
-    with pytest.raises(RefusedOutput, match="answer to `garble` is garbled"):
-        uboot.run("garble", 5)
+    with pytest.raises(error, match=says):
+        uboot.run(command, within_s)
     assert uboot.run("version", 5).text == "fine"
 
 

@@ -113,20 +113,12 @@ def test_a_switch_that_cycles_in_one_request_is_seen_to_switch_on(open_bench, fa
     assert Phase.POWER_ON in boot.marks
 
 
-@pytest.mark.parametrize(("state", "there"), [("shell", "shell"), ("shell", "login")])
+@pytest.mark.parametrize(("state", "there"), [("shell", "shell"), ("shell", "login"), ("uboot", "uboot")])
 def test_a_board_that_runs_already_is_taken_as_it_is(open_bench, fake, state, there):
     bench = open_bench()
     fake._state = there
     bench.force(state)
-    assert bench.shell().run("echo hello", 5).text == "hello\n"
-    assert bench.power_cycles == 0
-
-
-def test_a_board_at_uboots_prompt_is_taken_as_it_is(open_bench, fake):
-    bench = open_bench()
-    fake._state = "uboot"
-    bench.force("uboot")
-    assert bench.uboot().run("version", 5).text == "fine"
+    assert getattr(bench, state)().run("true", 5).status == 0
     assert bench.power_cycles == 0
 
 

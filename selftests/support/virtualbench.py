@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from evmperf_virtual import client, envfile, image
 @contextmanager
 def running(variant: str, name: str = "", qemu_options: Sequence[str] = ()) -> Iterator[client.LabClient]:
     """A bench of a variant with the power off, at free ports; it ends here."""
-    image.build(variant, progress=print)
+    image.build(variant, progress=lambda line: print(line, file=sys.stderr))
     bench = client.LabClient(f"{name or variant}{os.getpid()}")
     bench.start(variant, serial_port=0, power_port=0, qemu_options=qemu_options)
     try:

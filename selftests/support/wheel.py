@@ -2,25 +2,19 @@
 
 import os
 import shutil
-import subprocess
 import sys
 import venv
 from pathlib import Path
+
+from selftests.support import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*words, cwd, **environment):
     """Run a program without the checkout's modules; returns how it ended, and what it printed."""
-    return subprocess.run(
-        [str(word) for word in words],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | environment,
-        timeout=900,
-    )
+    without = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return programs.run(*words, cwd=cwd, environment=without, timeout_s=900, **environment)
 
 
 def install(folder):

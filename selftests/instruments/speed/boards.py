@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from evmperf_virtual import client, envfile, image
+from evmperf_virtual import client
 from labgrid import Environment
 
 from evmperf.boards import board as board_files
 from evmperf.lab.bench import LabgridBench
+from selftests.support import virtualbench
 
 BURN = "import os\np = os.getppid()\nwhile os.getppid() == p:\n    for _ in range(10**6): pass"
 
@@ -45,15 +46,8 @@ def virtual_board() -> Iterator[Board]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evmperf-bench-")))
         state = {"EVMPERF_STATE": str(folder / "state")}
         stack.enter_context(mock.patch.dict(os.environ, state))
-        image.build("virtual", progress=lambda line: print(line, file=sys.stderr))
-        bench = client.LabClient(f"bench{os.getpid()}")
-        stack.callback(bench.stop)
-        bench.start("virtual", serial_port=0, power_port=0)
-        env_file, ports = folder / "bench.yaml", bench.record
-        envfile.write(
-            envfile.source("virtual"), env_file, serial_port=ports.serial_port, power_port=ports.power_port
-        )
-        yield Board(bench, env_file, folder)
+        bench = stack.enter_context(virtualbench.running("virtual", "bench"))
+        yield Board(bench, virtualbench.board_file(bench, "virtual", folder), folder)
 
 
 @contextlib.contextmanager
