@@ -8,6 +8,7 @@ machine's network if the shell has `beside`.
 
 import base64
 import re
+import secrets
 import shlex
 import zlib
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from evmperf.measure.bench import Shell, StepOutput
 from evmperf.model import limits
-from evmperf.model.errors import RefusedOutput, ToolError
+from evmperf.model.errors import LabError, RefusedOutput, ToolError
 from evmperf.model.places import FURTHER_PROGRAMS, STEP_FOLDER, is_plain
 
 LOG = "log"
@@ -39,7 +40,9 @@ _KILL = (
     '{ [ "$g" = "$own" ] || kill -9 -$g; }'
 )
 
-_SOURCE = ". @STEP_FOLDER@/step"
+_STEP = f"step-{secrets.token_hex(2)}"
+"""The wrapper's file there, of this process: another session on the machine removes it."""
+_SOURCE = f". @STEP_FOLDER@/{_STEP}"
 
 _HEAD = re.compile(r"step ([0-9]{1,3}) ([0-9]{1,10}\.[0-9]{1,9}) ([0-9]{1,10}\.[0-9]{1,9})")
 
@@ -55,7 +58,7 @@ class UnfitOutput(RefusedOutput):
 def install(shell: Shell, folder: str = STEP_FOLDER) -> None:
     """Install the wrapper on the machine, once per boot. Raises ToolError on failure."""
     text = shlex.quote(wrapper(folder))
-    reply = shell.run(f"mkdir -p {folder} && printf %s {text} >{folder}/step", 10)
+    reply = shell.run(f"mkdir -p {folder} && rm -f {folder}/step-*; printf %s {text} >{folder}/{_STEP}", 10)
     if reply.status:
         raise ToolError(f"{folder} cannot be written there: {reply.text.strip()[:200]}")
 
@@ -78,7 +81,8 @@ def run(
 
     With `quiet`, fetches nothing after success. `label` names the step in errors.
 
-    Raises RefusedOutput if three fetches are damaged, and the shell's errors.
+    Raises RefusedOutput if three fetches are damaged, LabError if another session took the machine, and
+    the shell's errors.
     """
     typed = shlex.quote(command)
     if len(typed) > _TYPED_LIMIT:
@@ -91,6 +95,11 @@ def run(
         # Ctrl-C returned the prompt, but a process that ignores it would disturb the next step.
         shell.run(_in(folder, _KILL), 10)
         raise
+    if reply.status and f"/{_STEP}" in reply.text:
+        raise LabError(
+            f"{folder}/{_STEP} is gone from the machine: another evmperf began to measure there; "
+            f"let one of the two end first"
+        )
     for fetches in range(1, _FETCHES + 1):
         try:
             text = _with_archive(shell, reply.text, folder)

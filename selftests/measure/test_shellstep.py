@@ -6,7 +6,10 @@ import io
 import os
 import re
 import select
+import subprocess
+import sys
 import tarfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,10 +18,11 @@ from hypothesis import strategies as st
 from evmperf.measure import shellstep
 from evmperf.measure.bench import ShellReply, StepOutput
 from evmperf.model import places
-from evmperf.model.errors import RefusedOutput, ToolError
+from evmperf.model.errors import LabError, RefusedOutput, ToolError
 from selftests.support.fakes import LocalShell
 from selftests.support.recordings import KERNEL_LINE
 
+REPOSITORY = Path(__file__).parents[2]
 FILES = {"log": "", "fio.json": '{"jobs": []}\n' * 20, "stat.before": "cpu  1 2 3 4\n"}
 
 
@@ -144,6 +148,20 @@ def test_an_answer_that_lost_its_whole_body_is_fetched_again(shell):
 def test_binary_output_does_not_disturb(shell):
     files = shellstep.run(shell, 'head -c 5000 /dev/urandom >"$OUT/noise"; echo ok', 10).files
     assert files["log"] == "ok\n"
+
+
+def test_a_session_whose_machine_another_one_took_says_so(shell):
+    shellstep.run(shell, "true", 10)
+    other = (
+        "import pathlib, sys\n"
+        "from evmperf.measure import shellstep\n"
+        "from selftests.support.fakes import LocalShell\n"
+        "shellstep.install(LocalShell(pathlib.Path(sys.argv[1])))"
+    )
+    folder = str(shell.folder.parent)
+    subprocess.run([sys.executable, "-c", other, folder], check=True, cwd=REPOSITORY)
+    with pytest.raises(LabError, match="another evmperf began to measure there"):
+        shellstep.run(shell, "true", 10)
 
 
 class Garbling:
