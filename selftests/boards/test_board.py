@@ -42,15 +42,6 @@ def written(tmp_path):
 
 
 @pytest.mark.parametrize("file", ENV, ids=lambda file: file.name)
-def test_every_board_file_loads(file):
-    board = boards.load(file)
-    assert board.name
-    assert board.features
-    assert board.file_name == file.name
-    assert board.is_virtual == file.name.startswith("virtual")
-
-
-@pytest.mark.parametrize("file", ENV, ids=lambda file: file.name)
 def test_labgrid_reads_every_board_file_as_evmperf_does(file, monkeypatch):
     from labgrid.config import Config
 
@@ -133,18 +124,6 @@ def test_a_file_that_is_no_board_says_so(tmp_path, content, words):
     for word in [str(file), *words]:
         assert word in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_a_file_that_cannot_be_read_says_so(tmp_path):
-    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
-        boards.load(tmp_path)
-
-
-def test_labgrids_tags_do_not_disturb(tmp_path):
-    file = tmp_path / "x.yaml"
-    text = yaml.safe_dump({"targets": {"main": GOOD}})
-    file.write_text(text + "paths: !template $BASE/x\n")
-    assert boards.load(file).name == "x-evm"
 
 
 def test_a_board_is_found_by_path_by_name_and_without_its_suffix(tmp_path, written, monkeypatch):

@@ -9,7 +9,9 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ import yaml
 from evmperf.boards.console.record import POWER_ON, History
 from evmperf.commands.cli import main
 from evmperf.model.exits import ExitStatus
-from selftests.support import documented, programs, runs
+from selftests.support import programs, runs
 from selftests.support.wheel import ROOT
 
 WALK = yaml.safe_load(Path(__file__).with_name("walk.yaml").read_text())
@@ -31,6 +33,50 @@ CONSOLE = ROOT / "selftests/data/consoles/ok-sysvinit.txt"
 CHECKOUT = Path(sys.executable).parent
 """The programs of the checkout, with the virtual boards that the wheel has not."""
 WRONG = re.compile(r"Traceback|mistake in evmperf|^usage: ", re.MULTILINE)
+
+PAGES = ("README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")))
+
+_PROGRAMS = r"(?:evmperf|pytest|make|git|pip|python|labgrid-client|export)"
+_LINE = re.compile(rf"(?:[A-Z_]+=\S+ )*{_PROGRAMS} \S.*|evmperf")
+_EXAMPLE = re.compile(r"(?:[A-Z_]+=\S+ )*evmperf ([\w-]+)( .*)?")
+_INLINE = re.compile(r"`((?:evmperf|pytest) [^`>\n]+)`")
+
+
+class Documented(NamedTuple):
+    """A command line, and where it stands: a page, or the command whose help shows it."""
+
+    where: str
+    line: int
+    text: str
+
+
+def blocks(page: str) -> Iterator[Documented]:
+    """The command lines of a page's indented and fenced blocks, continued lines joined."""
+    fenced, begun, above = False, "", ""
+    for number, line in enumerate((ROOT / page).read_text().splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif begun or fenced or (line.startswith("    ") and (not above or above.startswith("    "))):
+            text = begun + line.strip()
+            begun = text.removesuffix("\\") if text.endswith("\\") else ""
+            if not begun and _LINE.fullmatch(text):
+                yield Documented(page, number, text)
+        above = line.strip() and line
+
+
+def shown_by(command: str, text: str) -> Iterator[Documented]:
+    """The command lines among the words of a command's help; what a line does stands two spaces after it."""
+    joined = re.sub(r"\\\n\s*", "", text.partition("\n\n")[2])
+    for number, line in enumerate(joined.splitlines(), 1):
+        shown = re.split(r"\s{2,}", line.strip())[0]
+        if (example := _EXAMPLE.fullmatch(shown)) and example[1] == command:
+            yield Documented(f"{command} --help", number, shown)
+
+
+def inline(page: str) -> Iterator[Documented]:
+    """The command lines within a page's sentences."""
+    for number, line in enumerate((ROOT / page).read_text().splitlines(), 1):
+        yield from (Documented(page, number, text) for text in _INLINE.findall(line))
 
 
 @pytest.fixture(scope="session")
@@ -107,9 +153,9 @@ def bash(text, installed, folder):
     return programs.run("bash", "-c", text, cwd=folder, environment=environment, timeout_s=120)
 
 
-@pytest.mark.parametrize("page", documented.PAGES)
+@pytest.mark.parametrize("page", PAGES)
 def test_the_lines_of_a_page_run(page, installed, folder):
-    wrong = walked(documented.blocks(page), installed, folder)
+    wrong = walked(blocks(page), installed, folder)
     assert not wrong, "\n".join(wrong)
 
 
@@ -120,7 +166,7 @@ def examples(installed, measured):
     assert not [
         name for name, done in shown.items() if done.returncode or "usage: evmperf" not in done.stdout
     ]
-    return [one for name, done in shown.items() for one in documented.examples(name, done.stdout)]
+    return [one for name, done in shown.items() for one in shown_by(name, done.stdout)]
 
 
 def test_the_examples_of_help_run(examples, installed, folder):
@@ -129,16 +175,16 @@ def test_the_examples_of_help_run(examples, installed, folder):
 
 
 def test_every_exception_is_about_a_documented_line(examples):
-    lines = [one.text for page in documented.PAGES for one in documented.blocks(page)]
+    lines = [one.text for page in PAGES for one in blocks(page)]
     lines += [one.text for one in examples]
     assert {entry["line"] for entry in WALK["lines"]} <= {expected(line).get("line") for line in lines}
     assert not [name for name in WALK["names"] if not any(re.search(name, line) for line in lines)]
 
 
-@pytest.mark.parametrize("page", documented.PAGES)
+@pytest.mark.parametrize("page", PAGES)
 def test_the_options_in_a_pages_sentences_are_options(page, capsys):
     wrong = []
-    for one in documented.inline(page):
+    for one in inline(page):
         program, *words = shlex.split(one.text)
         if program == "evmperf":
             with contextlib.suppress(SystemExit):
