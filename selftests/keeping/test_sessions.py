@@ -231,7 +231,7 @@ def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure,
 
 ENDED_WHILE_IT_WRITES = """
 import signal, sys
-from evmperf.commands.app import provisioning
+from evmperf.commands.cli import provision
 from evmperf.commands.cli.main import main
 class Writing:
     def __init__(self, target, *_, **__):
@@ -241,7 +241,7 @@ class Writing:
     def install(self, *_, **__):
         self._power.on()
         signal.raise_signal(signal.SIGTERM)
-provisioning.Installation = Writing
+provision.Installation = Writing
 sys.exit(main(["image", "install", sys.argv[1], "image.wic"]))
 """
 

@@ -5,21 +5,28 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
-from evmperf.commands.app import publishing
-from evmperf.commands.app.publishing import WriteGuide
-from evmperf.commands.cli.arguments import argument, comma_separated, command, filled, tell
+from evmperf.commands.app import sources
+from evmperf.commands.cli.arguments import argument, comma_separated, command, tell
 from evmperf.commands.cli.terminal import note
-from evmperf.guides.published import record
+from evmperf.guides.published import record, releases, steady
 from evmperf.guides.published import source as published
-from evmperf.guides.reading import importer, sheet
+from evmperf.guides.reading import conditions, importer, sheet
 from evmperf.guides.reading.importer import ImportedGuide
+from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
 from evmperf.model.units import counted
-from evmperf.publish.guide.layout import Layout
-from evmperf.publish.guide.writer import Head
+from evmperf.publish.guide import layout, writer
+from evmperf.publish.guide.layout import Figures, Layout
+from evmperf.publish.guide.writer import Extras, Head
+
+_EXTRAS = ("counts", "delta", "outliers")
+"""What may stand beside the figures of a guide."""
 
 
 @command(
@@ -119,12 +126,82 @@ def _guide(options: argparse.Namespace) -> int:
         for folder in (options.html, options.pdf):
             if folder and folder.resolve() == options.output.parent.resolve():
                 raise UsageError(f"{folder}/ holds the guide's source: build in another folder")
-    text, head, plan = publishing.guide(filled(WriteGuide, options))
-    if not options.output:
-        sys.stdout.write(text)
+    head, plan = _written(options)
     if built:
         _build(options, head)
     return _left_out(options, plan)
+
+
+def _written(options: argparse.Namespace) -> tuple[Head, Layout]:
+    """Write a guide, with an output file its figures' conditions beside it; its cover and its layout."""
+    if wrong := sorted(set(options.extras) - set(_EXTRAS)):
+        raise UsageError(f"{wrong[0]!r} is not one of {', '.join(_EXTRAS)}")
+    with sources.opened(options.source, samples=False) as source:
+        stored = releases.stored(source)
+        chosen = releases.of_release(stored, options.release, options.os, options.board)
+        figures = releases.by_board(chosen)
+        # A board that was measured in U-Boot alone tells neither.
+        release = next((entry.run.release for entry in reversed(chosen) if entry.run.release), "")
+        os = next((entry.run.os for entry in reversed(chosen) if entry.run.os), "Linux")
+        if options.like:
+            plan = layout.like(importer.load(options.like, release), figures)
+        else:
+            plan = layout.own(figures)
+        extras = _extras(options, chosen, stored, figures)
+        facts = tuple(_facts(figures, chosen, extras))
+        head = Head(release, os, releases.modules(figures), tuple(figures), facts)
+        text = writer.render(plan, figures, head, extras)
+        if options.output:
+            options.output.write_text(text, encoding="utf-8")
+            conditions.write(options.output, figures, [entry.run for entry in chosen])
+        else:
+            sys.stdout.write(text)
+    return head, plan
+
+
+def _facts(figures: Figures, chosen: list[StoredRun], extras: Extras) -> Iterator[str]:
+    yield from writer.sentences(figures)
+    days = sorted(
+        datetime.fromtimestamp(entry.run.started_ns / 1e9, UTC).date().isoformat()
+        for entry in chosen
+        if entry.run.kind != GUIDE
+    )
+    if days:
+        first, last = days[0], days[-1]
+        yield f"Measured {f'on {first}' if first == last else f'from {first} to {last}'}."
+    if extras.previous:
+        yield f"Changes are shown since release {extras.before}."
+
+
+def _extras(
+    options: argparse.Namespace, chosen: list[StoredRun], stored: list[StoredRun], figures: Figures
+) -> Extras:
+    previous, last = None, ""
+    doubtful: frozenset[tuple[str, Key]] = frozenset()
+    if "delta" in options.extras:
+        guides = stored if options.source in ("baselines", "published") else [*published.guides(), *stored]
+        before = [
+            previous_run
+            for entry in chosen
+            if (previous_run := releases.previous_release(guides, entry.run)) is not None
+        ]
+        previous = releases.by_board(before)
+        sides = ((before, previous), (chosen, figures))
+        doubtful = frozenset(
+            (entry.run.board, key)
+            for entries, guides in sides
+            for entry in entries
+            for key in steady.doubts(entry.run, guides.get(entry.run.board, {}))
+        )
+        last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
+    return Extras(
+        counts="counts" in options.extras,
+        outliers="outliers" in options.extras,
+        previous=previous,
+        before=last,
+        os=chosen[0].run.os if chosen else "",
+        doubtful=doubtful,
+    )
 
 
 def _build(options: argparse.Namespace, head: Head) -> None:

@@ -1,5 +1,7 @@
 """The commands `evmperf image show` and `evmperf image install`: images, and putting them on boards."""
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import json
@@ -9,13 +11,19 @@ import time
 import msgspec
 
 from evmperf.boards import board as boards
-from evmperf.commands.app import provisioning
 from evmperf.commands.cli.arguments import BOARD, BOARD_OPTION, COORDINATOR, JSON, argument, command, group
 from evmperf.commands.cli.terminal import own
+from evmperf.lab.bench import LabgridBench
+from evmperf.lab.doctor import target as targets
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.wanted import wanted
 from evmperf.lab.provision import identity, ways
 from evmperf.lab.provision.cache import open_image
+from evmperf.lab.provision.installation import Installation, Installed
 from evmperf.lab.provision.ways import Host
 from evmperf.measure import boardfile
+from evmperf.measure.signals import listening
+from evmperf.model.errors import EvmperfError
 
 group("image", "Images: what one holds, and putting one on a board (docs/provisioning.md).")
 
@@ -69,18 +77,34 @@ def _provision(options: argparse.Namespace) -> None:
     written. `pytest --lg-env BOARD --image IMAGE` does the same before it measures.
     """
     with contextlib.closing(ProgressBar()) as bar:
-        done = provisioning.provision(
-            boardfile.named(options.board),
-            options.image,
-            options.coordinator,
-            force=options.force,
-            keep_on=options.keep_on,
-            tell=bar.tell,
-            progress=bar.progress,
-        )
+        done = _installed(options, bar)
     word = "was already running and is unchanged" if done.left_alone else "is installed and runs"
     runs = done.runs
     print(f"{done.image.name} {word}: {runs.kernel} {runs.kernel_version}, {runs.uboot}")
+
+
+def _installed(options: argparse.Namespace, bar: ProgressBar) -> Installed:
+    """Put the image on the board; it is off afterwards unless it is to stay on, after an error too."""
+    board = boardfile.named(options.board)
+    with contextlib.ExitStack() as stack:
+        claim = Claim.take(wanted(board.file, options.coordinator), "provision", tell=bar.tell)
+        stack.callback(claim.release)
+        target = stack.enter_context(targets.opened(board, claim, bar.tell, keep_lab=options.keep_on))
+        bench = LabgridBench(target, board, check=claim.check)
+        stack.callback(bench.close)
+        claim.on_lost = bench.lose
+        if not options.keep_on:
+            stack.push(lambda kind, *_: _off(bench, claim, quietly=kind is not None))
+        work = Installation(target, board, bench, tell=bar.tell, progress=bar.progress)
+        bar.tell(f"{board.name}: overwrites {work.describe()}")
+        return work.install(options.image, force=options.force)
+
+
+def _off(bench: LabgridBench, claim: Claim, *, quietly: bool) -> None:
+    """Switch a board off that is still ours, whatever signal comes."""
+    with contextlib.suppress(*[EvmperfError] if quietly else []), listening(lambda *_: None):
+        if not claim.lost:
+            bench.off()
 
 
 class ProgressBar:
