@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evmperf.commands.app import again, experiments, sources, why
+from evmperf.commands.app import again, sources, why
+from evmperf.commands.app.experiments import in_turn
 from evmperf.judge import against, confirm, experiment, goals
 from evmperf.measure.runs import differences, spool
 from evmperf.measure.runs.differences import Difference
@@ -186,7 +187,7 @@ def _again(request: Check, folder: Path, judgement: Judgement, good: Run | None,
     if (folder_of_ab / experiment.FILE).exists():
         plan = experiment.Experiment.load(folder_of_ab)  # it was interrupted
     tell(f"checking again against {sides.since}, into {folder_of_ab}")
-    comparison = experiments.in_turn(folder_of_ab, plan, request.wait_s, lambda remark: None)
+    comparison = in_turn(folder_of_ab, plan, request.wait_s, lambda remark: None)
     report.write(folder_of_ab, comparison, ())
     return confirm.settled(judgement, comparison, sides.since, plan.board)
 

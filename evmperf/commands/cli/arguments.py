@@ -213,6 +213,17 @@ WAIT = argument(
     metavar="TIME",
     help="time to wait for a board in use: 90s, 30m (default: none)",
 )
+ROUND = (
+    argument("--profile", default="", choices=["full", "quick"]),
+    argument(
+        "--boots",
+        type=count,
+        default=0,
+        metavar="N",
+        help="cold boots of a round of boot times (default: the profile's)",
+    ),
+    WAIT,
+)
 STORE = argument(
     "--from",
     default="history",
