@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evmperf.boards.console.record import HEADER
 from evmperf.model.results import Result
 
+_BEFORE_TEXT = 4
+"""What a record of console.log has before its text."""
 _LINES = 30
 _WIDTH = 200
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{60,}={0,2}")
@@ -36,11 +37,10 @@ def excerpts(console_log: Path, results: Sequence[Result]) -> list[str]:
     if not windows or not console_log.exists():
         return [""] * len(results)
     with console_log.open("rb") as file:
-        # Only the few records of a window are worth parsing; format 1 has no bound.
-        before_text = 4 if file.readline() == HEADER else 3
+        # Only the few records of a window are worth parsing.
         for line in file:
-            parts = line.split(b" ", before_text)
-            if len(parts) <= before_text or parts[2] != b"<":
+            parts = line.split(b" ", _BEFORE_TEXT)
+            if len(parts) <= _BEFORE_TEXT or parts[2] != b"<":
                 continue
             for window in windows:
                 if window.begin <= parts[1] <= window.end:

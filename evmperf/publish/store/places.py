@@ -28,7 +28,6 @@ _SCRATCH = ".new-"
 _DAY_S = 86400
 _NAME_BYTES = 255
 """Of a name, in most file systems."""
-_YEAR_S = 365.2425 * _DAY_S
 
 
 def partition(run: Run) -> str:
