@@ -69,7 +69,7 @@ def _suspects(members: Sequence[Verdict], dates: Counter[int], most: int, runs: 
         if at == most and now >= HOST_LOADED and now >= 2 * was:
             # It had more to do than it has processors, and than before.
             found.append(f"the lab's host was loaded ({now:.1f} processes a processor, {was:.1f} before)")
-        there = list(dict.fromkeys(_differences(before, run)))
+        there = list(dict.fromkeys(differences(before, run)))
         found += there if at == most else [f"{one}, in {run.id}" for one in there]
     if found:
         return found
@@ -79,7 +79,8 @@ def _suspects(members: Sequence[Verdict], dates: Counter[int], most: int, runs: 
     return [f"nothing known differs: look at {', '.join(sorted(names))} first"]
 
 
-def _differences(before: Run, run: Run) -> Iterator[str]:
+def differences(before: Run, run: Run) -> Iterator[str]:
+    """What is known to differ between two runs, besides their figures, in words."""
     ours: dict[str, Any] = {**run.facts.to_dict(), "release": run.release}
     theirs: dict[str, Any] = {**before.facts.to_dict(), "release": before.release}
     for fact in _FACTS.split():

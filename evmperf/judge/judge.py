@@ -21,6 +21,7 @@ from evmperf.guides.published import artefacts, declared, steady
 from evmperf.guides.published.declared import tables
 from evmperf.judge import accepted, beside, life, shift
 from evmperf.judge.accepted import Accepted
+from evmperf.judge.causes import differences
 from evmperf.judge.nights import EarlierNight, Track, pasts, unlike
 from evmperf.model import comparable as facets
 from evmperf.model.alarm import AlarmState, MetricAlarm
@@ -35,6 +36,9 @@ LEVEL = 0.12
 """Share of false alarms of a comparison with single figures, where nobody says otherwise."""
 SMALLEST = 0.01
 """Relative change below which nothing is called changed, however sure it is."""
+_SMALLEST_BRIEF = 0.02
+"""The same for what began fewer than _LASTING nights ago."""
+_LASTING = 10
 _FEWEST_RUNS = 2
 _ENOUGH_SAMPLES = 5
 """Samples of one run that tell something of how much it scatters."""
@@ -145,16 +149,24 @@ def against_nights(
 ) -> list[Verdict]:
     """Judge a run by the board's earlier runs, oldest first."""
     judged: list[bool] = []
+    runs: list[Run] = []
 
     def noted() -> Iterator[EarlierNight]:
         for night in history:
             judged.append(night.judged)
+            runs.append(night.run)
             yield night
 
     series, verdicts = _series(subject, noted())
     if series and not any(judged[-_CAUGHT_UP:]):
         series = _caught_up(series, level)
-    return list(by_severity([*verdicts, *latest(series, level)]))
+    return list(by_severity([*verdicts, *latest(series, level, alike=alike([*runs, subject.run]))]))
+
+
+def alike(runs: Sequence[Run]) -> int:
+    """Of how many newest runs (of a few) nothing known differs from the run before each."""
+    pairs = reversed(list(itertools.pairwise(runs[-shift.SETTLED - 1 :])))
+    return sum(1 for _ in itertools.takewhile(lambda pair: not any(differences(*pair)), pairs))
 
 
 _CAUGHT_UP = 15
@@ -247,21 +259,24 @@ class JudgedSeries:
     alarm: MetricAlarm | None = None
 
 
-def latest(series: Sequence[JudgedSeries], level: float = shift.LEVEL, others: int = 0) -> list[Verdict]:
+def latest(
+    series: Sequence[JudgedSeries], level: float = shift.LEVEL, others: int = 0, alike: int = 0
+) -> list[Verdict]:
     """Judge the verdicts' own values by what came before, all together; an open alarm goes on. So many
-    `others` did not change, and count among those that are compared.
+    `others` did not change, and count among those that are compared. So many newest runs are `alike`.
     """
     known = [_followed(row) for row in series]
     fresh = [row for row, verdict in zip(series, known, strict=True) if verdict is None]
     rows = [[*row.values, row.verdict.value or 0.0] for row in fresh]
-    found = shift.judge(rows, level, [_WORSE_SIDE[row.verdict.better] for row in fresh]) if fresh else []
+    found = (
+        shift.judge(rows, level, [_WORSE_SIDE[row.verdict.better] for row in fresh], alike) if fresh else []
+    )
     # Others that have just begun to differ make a change likelier.
     new = [0.0 for v in known if v and v.alarm and v.alarm.nights <= _NEW and v.outcome is not Outcome.SAME]
     compared = [*new, *(one.p for one in found), *(1.0 for _ in range(others))]
-    limit, suspected = _limit(compared, level), _limit(compared, _SUSPECTED * level)
+    limit = _limit(compared, level)
     judged = iter(
-        _fresh(row, one, one.p <= limit or one.at_once, one.odd or one.p <= suspected)
-        for row, one in zip(fresh, found, strict=True)
+        _fresh(row, one, one.p <= limit or one.at_once) for row, one in zip(fresh, found, strict=True)
     )
     return [verdict or next(judged) for verdict in known]
 
@@ -269,8 +284,6 @@ def latest(series: Sequence[JudgedSeries], level: float = shift.LEVEL, others: i
 _WORSE_SIDE = {Direction.LOWER: 1, Direction.HIGHER: -1, Direction.NONE: 0}
 _NEW = 3
 """Nights of an alarm that is new."""
-_SUSPECTED = 1.5
-"""Times the share of false alarms up to which a difference is suspected."""
 
 
 def _followed(row: JudgedSeries) -> Verdict | None:
@@ -298,7 +311,7 @@ def _followed(row: JudgedSeries) -> Verdict | None:
     return replace(verdict, outcome=Outcome.BETTER if good else Outcome.WORSE)
 
 
-def _fresh(row: JudgedSeries, found: shift.Shift, sure: bool, suspect: bool) -> Verdict:
+def _fresh(row: JudgedSeries, found: shift.Shift, sure: bool) -> Verdict:
     verdict = replace(
         row.verdict,
         baseline=found.level,
@@ -309,13 +322,15 @@ def _fresh(row: JudgedSeries, found: shift.Shift, sure: bool, suspect: bool) -> 
     )
     value = found.level + found.off * abs(found.level)
     moved = changed(verdict, value)
+    if found.nights < _LASTING and abs(found.off) < _SMALLEST_BRIEF:
+        moved = verdict
     if moved.outcome is not Outcome.SAME and sure:
         alarm = life.opened(found, row.runs)
         # That of one night says nothing of a change that several nights showed.
         tolerance = moved.tolerance if abs(found.off) > found.seen else None
         return replace(moved, why=alarm.story(), reason=Reason.ALARM, alarm=alarm, tolerance=tolerance)
-    if moved.outcome is not Outcome.SAME and suspect:
-        why = "suspected: off by no more than such figures were before; later nights decide"
+    if moved.outcome is not Outcome.SAME and found.odd:
+        why = "suspected: such figures, or the board as a whole, were odd before; later nights decide"
         alarm = life.opened(found, row.runs, AlarmState.SUSPECTED)
         return replace(verdict, outcome=Outcome.UNKNOWN, why=why, reason=Reason.SUSPECTED, alarm=alarm)
     lasting = f" in one night, {share_text(found.lasting)} if it lasts"

@@ -31,9 +31,9 @@ LEVEL = 0.05
 """Share of false alarms, where nobody says otherwise."""
 LONGEST = 400
 """Nights of the history that count at all."""
-_WINDOWS = {3: 0.45, 10: 0.3}
+_WINDOWS = {3: 0.65, 10: 0.15}
 """By how many of the last nights: share of the allowed false alarms; the slow test has the rest."""
-_SLOW = 0.25
+_SLOW = 0.2
 _MEDIAN_VARIANCE = {1: 1.0, 3: 0.4487, 10: 0.1383}
 """Variance of the median of so many normal values (H. L. Harter, Biometrika 48, 1961)."""
 _NEWEST = max(_WINDOWS)
@@ -46,7 +46,7 @@ _UNSETTLED = 6
 """Nights, beyond those of a new level, until it is history: a change may seem older than it is."""
 _REPLAYED = 40
 """Nights of the history that are judged again."""
-_WORSE = 0.8
+_WORSE = 0.95
 """Share of the allowed false alarms that are of something worse: nobody is woken by the rest."""
 _CLIP = 3.5
 """Spreads at which an odd night counts as no further away."""
@@ -66,10 +66,17 @@ _AT_ONCE_FROM = 20
 """Nights that show how odd those of a lab are."""
 _YOUNG = 5.0
 """How odd a night must be until then, in ranges of the history."""
-_USUAL = 15
-"""Nights of which one has a metric that is as far off as what is called changed, by chance."""
-_ONE_OF = 50
+_ONE_OF = 15
 """Nights of which one may be called worse at once by chance."""
+_LEAST = 0.05
+"""What a loss of one night must have, as a share."""
+_SLOW_SPREADS = 2.0
+"""Spreads by which a metric is slow on a night that is slow as a whole."""
+_SLOW_SHARE = 0.3
+"""Share of the metrics, and of at least _COMMON, that are then slow."""
+_COMMON = 20
+SETTLED = 3
+"""Such nights in a row that are no accident of board or lab."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +118,15 @@ class _Window:
 
 
 def judge(
-    series: Sequence[Sequence[float]], level: float = LEVEL, worse: Sequence[int] | None = None
+    series: Sequence[Sequence[float]],
+    level: float = LEVEL,
+    worse: Sequence[int] | None = None,
+    alike: int = 0,
 ) -> list[Shift]:
     """Judge each series, whose last value is the run in question; all must have FEWEST nights of
     history before it. `level` is the share of false alarms that `seen` is about, `worse` is 1 for
-    each metric of which higher figures are worse, -1 for lower ones, 0 for neither.
+    each metric of which higher figures are worse, -1 for lower ones, 0 for neither. Nothing known differs
+    between the `alike` newest nights and the night before each: if they are slow as a whole, the board is.
     """
     rows, units = stacked(series, LONGEST)
     begins = steps.begins(rows, _UNSETTLED)
@@ -130,27 +141,31 @@ def judge(
     for window in windows:
         far, allowed = window.far[:, -1], _WINDOWS[window.size] * _sided(window.off[:, -1], sides)
         found = np.nan_to_num(2 * special.ndtr(-np.abs(far)) / allowed, nan=1.0)
-        found[_habit(window) | (np.abs(far) < past.usual(window))] = 1.0
         found[tonight.off[:, -1] * np.sign(window.off[:, -1]) < _BORNE_OUT * np.abs(window.off[:, -1])] = 1.0
         found[past.count[:, window.far.shape[1] - 1] < _FEW] = 1.0
         off = np.where(found < p, window.off[:, -1], off)
         p = np.minimum(p, found)
-        deviations = max(-float(special.ndtri(level / count * _WINDOWS[window.size] / 2)), past.usual(window))
+        deviations = -float(special.ndtri(level / count * _WINDOWS[window.size] / 2))
         lasting = np.fmin(lasting, window.error[:, -1] * deviations)
-    odd = _odd(past, tonight)
+    odd = _odd(past, tonight, sides)
     seen = odd.limit * odd.least[:, -1]
-    at_once = odd.decided
-    off = np.where(at_once & (p > level / count), tonight.off[:, -1], off)
+    at_once, suspects = odd.decided, odd.metrics & odd.unusual
+    known = np.isfinite(tonight.off).sum(axis=0)
+    slow = (tonight.off * sides[:, None] > _SLOW_SPREADS * past.spread).sum(axis=0) / np.maximum(
+        known, _COMMON
+    )
+    row = int(np.append(slow[::-1] > _SLOW_SHARE, False).argmin())
+    if 0 < row < SETTLED and alike >= row:
+        # Nothing known began with the first of these nights.
+        at_once, p = np.zeros(count, dtype=bool), np.ones(count)
+        suspects = odd.metrics & (slow[-1] > slow[:-1].max(initial=0.0))
+    off = np.where((at_once | suspects) & (p > level / count), tonight.off[:, -1], off)
     p[at_once] = np.minimum(p, level / count)[at_once]
     oldest, slow_off, slow_far = _slow(rows, lengths, windows[-1].wider if windows else tonight.wider)
     slow_p = np.nan_to_num(2 * special.ndtr(-np.abs(slow_far)) / _SLOW / _sided(slow_off, sides), nan=1.0)
-    before, plain_off = _plain(rows)
-    plain = np.isfinite(plain_off)
-    p[plain] = np.minimum(p, level / count)[plain]
     is_slow = (slow_p < p) & (p > level / count)
     off, p = np.where(is_slow, slow_off, off), np.minimum(np.where(is_slow, slow_p, p), 1.0)
-    off = np.where(plain, plain_off, off)
-    centre = np.where(is_slow, oldest, np.where(plain, before, past.level[:, -1]))
+    centre = np.where(is_slow, oldest, past.level[:, -1])
     nights = np.where(is_slow, lengths - REFERENCE, _dated(rows, centre, off))
     proven = _proven([tonight, *windows])
     side = np.where(sides < 0, -1, 1)
@@ -160,7 +175,6 @@ def judge(
     ]
     level_of = np.where(units > 0, centre * units, np.exp(centre))
     seen, lasting = np.abs(shares[3]), np.abs(shares[4])
-    suspects = odd.metrics & odd.unusual
     columns = (p, nights, level_of, *shares[:2], is_slow, at_once, suspects, shares[2], seen, lasting)
     return [Shift(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
@@ -212,12 +226,6 @@ class _Past:
         lab = own.sum() / max(groups.sum(), 1.0) if groups.sum() else 1.0
         wider = np.sqrt(np.maximum((own + _PRIOR_GROUPS * max(lab, 1.0)) / (groups + _PRIOR_GROUPS), 1.0))
         return _Window(size, off, error * wider[:, None], far / wider[:, None], wider)
-
-    def usual(self, window: _Window) -> float:
-        """The deviation that at least one metric reached on one past night of _USUAL."""
-        known = np.where(self.count[:, : window.far.shape[1]] >= _RANGE_FROM, np.abs(window.far), np.nan)
-        nights = np.sort(np.nan_to_num(known[:, :-_NEWEST].max(axis=0, initial=0.0)))
-        return float(nights[-1 - len(nights) // _USUAL]) if len(nights) >= _AT_ONCE_FROM else 0.0
 
     def _if_odd(self, nights: Floats, level: Floats, spread: Floats, count: Numbers) -> Floats:
         """The deviation of some nights from a level, if as many of them are odd as makes it the least."""
@@ -339,20 +347,10 @@ def _slow(rows: Floats, lengths: NDArray[np.int64], wider: Floats) -> tuple[Floa
     return level, off, off / error / wider
 
 
-def _habit(window: _Window) -> Flags:
-    """Whether a metric was twice before as far off as it is now, groups apart."""
-    past = np.abs(window.off[:, :-1])
-    past = past[:, : max(past.shape[1] + 1 - (_NEWEST if past.shape[1] > 2 * _NEWEST else window.size), 0)]
-    apart = np.sort(np.nan_to_num(past[:, ::-1][:, :: window.size]), axis=1)
-    if apart.shape[1] < 2:
-        return np.zeros(len(past), dtype=bool)
-    return np.asarray(apart[:, -2] >= _AS_FAR * np.abs(window.off[:, -1]))
-
-
 @dataclass(frozen=True)
 class _Odd:
-    """Nights that are further from the level than anything in their history is from anything else in it, and
-    further than _AT_ONCE spreads: `by` how many times that, a column a past night and tonight last.
+    """Nights that are worse than the level by more than anything in their history is from anything else in
+    it, _AT_ONCE spreads and _LEAST: `by` how many times that, a column a past night and tonight last.
     """
 
     by: Floats
@@ -397,27 +395,12 @@ class _Odd:
         return bool(counts[-1] > (np.quantile(counts[:-1], 0.95) if len(counts) > 1 else 0))
 
 
-def _odd(past: _Past, single: _Window) -> _Odd:
+def _odd(past: _Past, single: _Window, sides: Floats) -> _Odd:
     least = np.maximum(past.span, _AT_ONCE * past.spread) * np.where(past.count < _FEW, 2.0, 1.0)
-    known = np.where(past.count >= _RANGE_FROM, np.nan_to_num(np.abs(single.off) / least), 0.0)
-    return _Odd(known, least)
-
-
-def _plain(rows: Floats) -> tuple[Floats, Floats]:
-    """The level before the newest nights, and how far the last three are from it where that is further than
-    anything before; NaN where it is not.
-    """
-    old = rows[:, max(rows.shape[1] - _NEWEST - REFERENCE, 0) : -_NEWEST]
-    if old.shape[1] < _RANGE_FROM:
-        return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-    level, variance, count = levels(old)
-    last = rows[:, -3:] - level[:, None]
-    off = np.median(last, axis=1)
-    span = np.fmax.reduce(old, axis=1) - np.fmin.reduce(old, axis=1)
-    least = np.where(count < _AT_ONCE_FROM, _YOUNG, 1.0) * np.maximum(span, _AT_ONCE * np.sqrt(variance))
-    sure = (np.abs(off) > least) & (count >= _RANGE_FROM)
-    sure &= last[:, -1] * np.sign(off) > _BORNE_OUT * np.abs(off)
-    return level, np.asarray(np.where(sure, off, np.nan))
+    least = np.maximum(least, _LEAST)
+    worse = np.where((sides == 0)[:, None], np.abs(single.off), sides[:, None] * single.off)
+    by = np.where(past.count >= _RANGE_FROM, np.nan_to_num(worse / least), 0.0)
+    return _Odd(by, least)
 
 
 def _dated(rows: Floats, level: Floats, change: Floats) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from evmperf.model.verdict import Outcome, Reason, Verdict
 from selftests.instruments.speed.noises import CV, KINDS, made
 
 
-def judged(values):
+def judged(values, alike=0):
     """Verdicts on the last night by those before, and their causes."""
     runs = [Run(f"night-{number:03}", "board", "full") for number in range(values.shape[1])]
     series = [
@@ -25,13 +25,13 @@ def judged(values):
         )
         for n, (*past, last) in enumerate(values.tolist())
     ]
-    found = judge.latest(series)
+    found = judge.latest(series, alike=alike)
     return found, causes(found, runs)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_of_many_spreads_is_found_whatever_the_noise(kind):
-    values = made(kind, np.random.default_rng(4), 60, 50)
+    values = made(kind, np.random.default_rng(4), 60, 43)
     values[3, 40:] *= 0.6
     verdicts, causes = judged(values)
     assert verdicts[3].outcome is Outcome.WORSE
@@ -66,6 +66,17 @@ def test_what_a_metric_did_twice_before_is_its_habit():
         values[5, night] *= 0.7
     verdicts, _ = judged(values)
     assert verdicts[5].outcome is Outcome.UNKNOWN
+
+
+def test_what_is_slow_as_a_whole_is_the_boards_unless_something_known_began_with_it():
+    values = made("independent", np.random.default_rng(8), 60, 43)
+    values[:, 40:] *= 0.8
+    tonight = values[:, :41]
+    assert all(verdict.outcome is Outcome.WORSE for verdict in judged(tonight)[0])
+    (cannot,) = {verdict.outcome for verdict in judged(tonight, alike=1)[0]}
+    assert cannot is Outcome.UNKNOWN
+    assert all(verdict.suspect for verdict in judged(tonight, alike=1)[0])
+    assert all(verdict.outcome is Outcome.WORSE for verdict in judged(values, alike=3)[0])
 
 
 @pytest.mark.parametrize("after", [1, 5, 9, 12, 17, 25])

@@ -57,7 +57,7 @@ class Replay:
                     )
                     for key, track, value in zip(self.keys, tracks, figures, strict=True)
                 ]
-                found = judge.latest(series)
+                found = judge.latest(series, alike=judge.alike(self.runs[: at + 1]))
                 alarms = {verdict.key: verdict.alarm for verdict in found}
                 yield Night(found, causes(found, self.runs[: at + 1]))
             for key, track, value in zip(self.keys, tracks, figures, strict=True):
