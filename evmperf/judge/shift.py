@@ -163,9 +163,14 @@ def judge(
     p[at_once] = np.minimum(p, level / count)[at_once]
     oldest, slow_off, slow_far = _slow(rows, lengths, windows[-1].wider if windows else tonight.wider)
     slow_p = np.nan_to_num(2 * special.ndtr(-np.abs(slow_far)) / _SLOW / _sided(slow_off, sides), nan=1.0)
+    before, plain_off = _plain(rows)
+    # Of a loss the nights before said so; a gain waits for its third.
+    plain = np.isfinite(plain_off) & (plain_off * sides <= 0)
+    p[plain] = np.minimum(p, level / count)[plain]
     is_slow = (slow_p < p) & (p > level / count)
     off, p = np.where(is_slow, slow_off, off), np.minimum(np.where(is_slow, slow_p, p), 1.0)
-    centre = np.where(is_slow, oldest, past.level[:, -1])
+    off = np.where(plain, plain_off, off)
+    centre = np.where(is_slow, oldest, np.where(plain, before, past.level[:, -1]))
     nights = np.where(is_slow, lengths - REFERENCE, _dated(rows, centre, off))
     proven = _proven([tonight, *windows])
     side = np.where(sides < 0, -1, 1)
@@ -401,6 +406,23 @@ def _odd(past: _Past, single: _Window, sides: Floats) -> _Odd:
     worse = np.where((sides == 0)[:, None], np.abs(single.off), sides[:, None] * single.off)
     by = np.where(past.count >= _RANGE_FROM, np.nan_to_num(worse / least), 0.0)
     return _Odd(by, least)
+
+
+def _plain(rows: Floats) -> tuple[Floats, Floats]:
+    """The level before the newest nights, and how far the last three are from it where that is further than
+    anything before; NaN where it is not.
+    """
+    old = rows[:, max(rows.shape[1] - _NEWEST - REFERENCE, 0) : -_NEWEST]
+    if old.shape[1] < _RANGE_FROM:
+        return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    level, variance, count = levels(old)
+    last = rows[:, -3:] - level[:, None]
+    off = np.median(last, axis=1)
+    span = np.fmax.reduce(old, axis=1) - np.fmin.reduce(old, axis=1)
+    least = np.where(count < _AT_ONCE_FROM, _YOUNG, 1.0) * np.maximum(span, _AT_ONCE * np.sqrt(variance))
+    sure = (np.abs(off) > least) & (count >= _RANGE_FROM)
+    sure &= last[:, -1] * np.sign(off) > _BORNE_OUT * np.abs(off)
+    return level, np.asarray(np.where(sure, off, np.nan))
 
 
 def _dated(rows: Floats, level: Floats, change: Floats) -> NDArray[np.int64]:
