@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import signal
+import socket
 import threading
 import time
 from dataclasses import replace
@@ -76,6 +77,24 @@ def test_a_full_disk_of_the_server_is_named_and_nothing_is_lost(tmp_path):
         server.restart_on_small_disk()
         assert push(bucket, folder).complete
         assert points(bucket, "sample") == 2 * CASES
+
+
+def test_ctrl_c_does_not_wait_for_a_server_that_hangs(bucket, tmp_path, monkeypatch):
+    """Its answer would be awaited for ten minutes."""
+    connections = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def interrupted(sending, sent):
+            if sent:
+                connections.append(server.accept()[0])
+                connections[0].recv(1)  # the first batch is under way
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(RunPush, "_settle", interrupted)
+        hanging = replace(bucket, url=f"http://127.0.0.1:{server.getsockname()[1]}")
+        with pytest.raises(KeyboardInterrupt):
+            push(hanging, a_folder(tmp_path), timeout_s=600)
+    connections[0].close()
 
 
 def test_points_beyond_what_the_bucket_keeps_do_not_go_one_by_one(influxd, tmp_path):

@@ -66,6 +66,12 @@ class Store:
         """Let go of the connection."""
         self._client.close()  # type: ignore[no-untyped-call]  # the client is not typed
 
+    def cut(self) -> None:
+        """End what is under way in any thread."""
+        for connection in list(self._sockets):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
     def write(self, lines: Sequence[str]) -> list[tuple[str, str]]:
         """Store lines, even again; returns the refused ones with their reasons. Raises StoreError."""
         refused: list[tuple[str, str]] = []
@@ -141,9 +147,7 @@ class Store:
 
         def cut() -> None:
             late.set()
-            for connection in list(self._sockets):
-                with contextlib.suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
+            self.cut()
 
         timer = threading.Timer(whole_s, cut)
         timer.daemon = True

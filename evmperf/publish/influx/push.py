@@ -154,11 +154,15 @@ class RunPush:
         lines, totals = Lines(spool.read_run(self.folder)), Totals()
         with ThreadPoolExecutor(1) as sender:
             sent: _Sent | None = None
-            # The next batch is made while the server takes this one.
-            for batch, reached in self._batches(lines, totals):
+            try:
+                # The next batch is made while the server takes this one.
+                for batch, reached in self._batches(lines, totals):
+                    self._settle(sent)
+                    sent = batch, reached, sender.submit(self.store.write, batch)
                 self._settle(sent)
-                sent = batch, reached, sender.submit(self.store.write, batch)
-            self._settle(sent)
+            except BaseException:
+                self.store.cut()  # Ctrl-C must not wait for a server that hangs
+                raise
         # Who finds the run finds its figures.
         own = [lines.run(totals)]
         self._count(own, self.store.write(own))
