@@ -330,7 +330,7 @@ def _fresh(row: JudgedSeries, found: shift.Shift, sure: bool) -> Verdict:
         tolerance = moved.tolerance if abs(found.off) > found.seen else None
         return replace(moved, why=alarm.story(), reason=Reason.ALARM, alarm=alarm, tolerance=tolerance)
     if moved.outcome is not Outcome.SAME and found.odd:
-        why = "suspected: such figures, or the board as a whole, were odd before; later nights decide"
+        why = "suspected: such figures were odd before, or the whole board is slow; later nights decide"
         alarm = life.opened(found, row.runs, AlarmState.SUSPECTED)
         return replace(verdict, outcome=Outcome.UNKNOWN, why=why, reason=Reason.SUSPECTED, alarm=alarm)
     lasting = f" in one night, {share_text(found.lasting)} if it lasts"

@@ -164,7 +164,7 @@ def judge(
     oldest, slow_off, slow_far = _slow(rows, lengths, windows[-1].wider if windows else tonight.wider)
     slow_p = np.nan_to_num(2 * special.ndtr(-np.abs(slow_far)) / _SLOW / _sided(slow_off, sides), nan=1.0)
     before, plain_off = _plain(rows)
-    # Of a loss the nights before said so; a gain waits for its third.
+    # A loss beyond all range is decided in its first night, a gain by the median of three.
     plain = np.isfinite(plain_off) & (plain_off * sides <= 0)
     p[plain] = np.minimum(p, level / count)[plain]
     is_slow = (slow_p < p) & (p > level / count)

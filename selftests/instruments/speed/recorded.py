@@ -36,7 +36,7 @@ _QUIET = 0.03
 _DRIFT = 0.0005
 """Loss a night, as a share."""
 _LASTING = 10
-"""Nights of an alarm that is no odd night's."""
+"""Nights of an alarm; a shorter one may be an odd night."""
 _LEVEL_NIGHTS = 5
 ENDS = (1, 2, 3, 10)
 _ROUNDS = (4, 5, 6, 7)
