@@ -79,7 +79,7 @@ gauge: ## compile the desk's own program for four machines (clang, lld)
 	compile riscv64 riscv64-linux-gnu -mno-relax -march=rv64gc -mabi=lp64d
 
 demo: ## boot the virtual EVM and measure boot time and eMMC: a first look
-	@[ -e $(VENV)/.base ] || echo "A first demo downloads about 400 MB and takes about 5 minutes; later ones start in 20 s"
+	@[ -e $(VENV)/.base ] || echo "A first demo downloads about 400 MB and takes about 4 minutes; later ones start in 20 s"
 	@$(MAKE) --no-print-directory -j3 $(VENV)/.base image
 	$(BIN)/pytest --lg-env virtual.yaml -k "boot_time or uboot_emmc or emmc_raw_fio or (emmc_ext4 and not fio)"
 

@@ -9,7 +9,7 @@ from evmperf.model.plugins import plugins
 
 
 def started(board: Board, tell: Callable[[str], None]) -> Any:
-    """The lab of a board that is no hardware, with `stop()`; None if there is none to start.
+    """The lab of a virtual board, with `stop()`; None for real hardware.
 
     Raises UsageError when the plugin for it is not installed or the board file is wrong, LabError when the
     lab does not start.
