@@ -55,8 +55,12 @@ def console(fake):
 
 
 def test_a_board_without_power_is_looked_at_as_it_is(fake, tmp_path):
+    session = Path(fake.disk, "step", "step-beef")
+    session.parent.mkdir()
+    session.touch()
     found = examine(tmp_path, "none", *console(fake))
     good(found)
+    assert session.exists(), "a session measures there"
     assert not BOOTS & set(found)
     assert found["console"].outcome is CheckOutcome.OK
     assert fake.switched == [True]

@@ -52,7 +52,7 @@ class FakeBoard:
         self._begun = ""
         self._client = None
         self._ended = threading.Event()
-        self._disk = tempfile.mkdtemp(prefix="fakeboard-")
+        self.disk = tempfile.mkdtemp(prefix="fakeboard-")
         self._listen(0)
         self.port = self._server.getsockname()[1]
 
@@ -60,7 +60,7 @@ class FakeBoard:
         """No console server any more."""
         self._ended.set()
         self.lose_console(None)
-        shutil.rmtree(self._disk, ignore_errors=True)
+        shutil.rmtree(self.disk, ignore_errors=True)
 
     def lose_console(self, away_s):
         """Cut the connection; the console server is back after so many seconds, None for never."""
@@ -256,7 +256,7 @@ class FakeBoard:
             self._state = "dead"
         else:
             # Boards do not share a file system, even where they are all made of this machine.
-            quoted = quoted.replace(STEP_FOLDER, f"{self._disk}/step")
+            quoted = quoted.replace(STEP_FOLDER, f"{self.disk}/step")
             done = subprocess.run(
                 ["sh", "-c", f"sh -c {quoted}"],
                 stdout=subprocess.PIPE,

@@ -30,6 +30,7 @@ from evmperf.measure.signals import listening
 from evmperf.measure.state import look, rules
 from evmperf.measure.state.look import BoardLook
 from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
+from evmperf.model.places import STEP_FOLDER
 from evmperf.model.records import BootMark
 
 _QUIET_S = 0.5
@@ -41,6 +42,8 @@ _CLOCK_S = 2
 _CLOCK_WIDE = 0.2
 """Seconds per second between the least and the most from which a clock was not checked."""
 _COMMAND_S = 60.0
+_FOLDER = f"{STEP_FOLDER}-doctor"
+"""On the board; a session that measures there keeps its own."""
 _GARBAGE = 8
 """Characters that a healthy line may show when the power comes."""
 _READABLE = re.compile(rb"[\x20-\x7e]{2,}")
@@ -193,7 +196,7 @@ class Examination:
 
     def _as_found(self) -> str:
         self._shell = self._bench.shell()
-        shellstep.install(self._shell)
+        shellstep.install(self._shell, _FOLDER)
         return "is running and is checked as found: nothing is switched"
 
     def _reset(self) -> str:
@@ -271,7 +274,7 @@ class Examination:
             # It is Linux all the same: the rest can be checked.
             self._bench.force("shell")
             self._shell = self._bench.shell()
-        shellstep.install(self._shell)
+        shellstep.install(self._shell, _FOLDER)
         boots = self._bench.boots()
         prompt, start = (boots[-1].marks.get(p) for p in (Phase.PROMPT, Phase.STARTING_KERNEL))
         if prompt is None or start is None:
@@ -358,7 +361,7 @@ class Examination:
         return f"all {len(users)} programs are there"
 
     def _run(self, command: str) -> tuple[int, str]:
-        done = shellstep.run(self._shell, command, _COMMAND_S, label="doctor")
+        done = shellstep.run(self._shell, command, _COMMAND_S, folder=_FOLDER, label="doctor")
         return done.status, done.files.get(shellstep.LOG, "")
 
     def _tester(self) -> str:
