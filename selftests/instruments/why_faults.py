@@ -274,7 +274,9 @@ class Found:
     def first(self) -> str:
         """The rule of the first cause, "" where there is none; of a fault without harm, what was read."""
         named = [answer.causes[:1] for answer in self.answers if answer.is_worse]
-        named = named or [answer.read[:1] for answer in self.answers if self.fault]
+        # A figure may be worse by its noise alone, without a cause, where the fault does no harm.
+        if self.fault and not any(named):
+            named = [answer.read[:1] for answer in self.answers]
         return next((cause.rule for causes in named for cause in causes), "")
 
     @property
