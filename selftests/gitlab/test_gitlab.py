@@ -1,6 +1,5 @@
 """The nightly pipeline and the merge request's note, without a GitLab."""
 
-import http.server
 import json
 import os
 import re
@@ -8,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import threading
 
 import pytest
 import yaml
@@ -20,7 +18,7 @@ from evmperf.commands.gitlab.pipeline import Over, real_boards, render
 from evmperf.commands.night import plan
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
-from selftests.support import programs
+from selftests.support import programs, web
 
 VARIABLES = ("OVER", "BOARDS", "BENCHMARKS", "PROFILE", "RELEASE", "IMAGES", "AGAINST", "RUNNER_TAG")
 
@@ -58,10 +56,6 @@ def test_a_night_may_measure_until_means_are_known(capsys):
     assert cli.main(["gitlab", "pipeline", "--boards", "am64x", "--repeat", "until:2%/30m"]) == 0
     (script,) = yaml.safe_load(capsys.readouterr().out)["measure am64x"]["script"]
     assert shlex.split(script)[-1] == "--repeat=until:2%/30m"
-
-
-def test_the_virtual_evm_has_no_place():
-    assert len(night()["measure virtual"]["script"]) == 1
 
 
 def test_over_lava_the_job_is_submitted_and_read():
@@ -258,18 +252,14 @@ def test_a_runner_without_a_host_package_is_told_and_asks_no_password(tmp_path):
     assert "asked" not in done.stderr
 
 
-class GitLab(http.server.BaseHTTPRequestHandler):
+class GitLab(web.Handler):
     """As much of GitLab's API as a note needs."""
 
     notes: list = []  # noqa: RUF012  # one server a test
     token = "secret"
 
     def _answer(self, status, data):
-        body = json.dumps(data).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.say(status, json.dumps(data).encode())
 
     def _body(self):
         return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -296,22 +286,16 @@ class GitLab(http.server.BaseHTTPRequestHandler):
             self.notes[int(self.path.rpartition("/")[2])].update(body)
             self._answer(200, {})
 
-    def log_message(self, *_):
-        pass
-
 
 @pytest.fixture
 def gitlab(monkeypatch):
     GitLab.notes = [{"id": 0, "body": "somebody's own note"}]
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), GitLab)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("CI_API_V4_URL", f"http://127.0.0.1:{server.server_port}/api/v4")
     monkeypatch.setenv("CI_PROJECT_ID", "7")
     monkeypatch.setenv("CI_MERGE_REQUEST_IID", "3")
     monkeypatch.setenv(TOKEN_VARIABLE, GitLab.token)
-    yield GitLab
-    server.shutdown()
-    server.server_close()
+    with web.serving(GitLab) as server:
+        monkeypatch.setenv("CI_API_V4_URL", f"{server.url}/api/v4")
+        yield GitLab
 
 
 def test_a_verdict_is_one_note_that_the_next_one_replaces(gitlab, tmp_path, capsys):

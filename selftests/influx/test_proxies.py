@@ -1,8 +1,6 @@
 """Servers on loopback that are not InfluxDB's, or a bad one: nothing counts as sent that was not."""
 
 import contextlib
-import http.server
-import threading
 import time
 
 import pytest
@@ -11,7 +9,7 @@ from evmperf.publish.influx.client import Store, StoreError
 from evmperf.publish.influx.config import Config
 from evmperf.publish.influx.push import RunPush, progress
 from evmperf.publish.influx.reader import InfluxRuns
-from selftests.support import spools
+from selftests.support import spools, web
 
 CASES = 3
 """A small run: a handful of points."""
@@ -22,7 +20,7 @@ HTML = b"<html><body>Please log in, or ask your administrator: \xff</body></html
 def serving(answer):
     """A server that answers each POST by `answer(handler, path, body)`; yields its settings."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(web.Handler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self):
@@ -30,19 +28,8 @@ def serving(answer):
             with contextlib.suppress(OSError):
                 answer(self, self.path.partition("?")[0], body)
 
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield Config(f"http://127.0.0.1:{server.server_port}", "lab", "b", "a-token")
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with web.serving(Handler) as server:
+        yield Config(server.url, "lab", "b", "a-token")
 
 
 def say(handler, status, kind="text/html", body=b""):

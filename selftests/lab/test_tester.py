@@ -5,8 +5,6 @@ import json
 import os
 import socket
 import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +13,7 @@ from evmperf.lab import tester as testers
 from evmperf.lab.tester import CommandTester, SshTester
 from evmperf.measure import shellstep
 from evmperf.model.errors import LabError, ToolError
+from selftests.support import web
 from selftests.support.placelab import until
 from selftests.support.sshd import Sshd
 
@@ -162,7 +161,7 @@ def test_only_this_machine_is_asked_for_the_command_of_a_virtual_tester(tmp_path
     """A board file may name any power switch: its answer is not run here."""
     asked = []
 
-    class Stranger(BaseHTTPRequestHandler):
+    class Stranger(web.Handler):
         def do_GET(self):
             asked.append(self.path)
             said = {
@@ -171,15 +170,11 @@ def test_only_this_machine_is_asked_for_the_command_of_a_virtual_tester(tmp_path
                 "command": ["touch", str(tmp_path / "x")],
                 "namespace": "x",
             }
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(said).encode())
+            self.say(200, json.dumps(said).encode())
 
-    with ThreadingHTTPServer(("127.0.0.2", 0), Stranger) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        host = f"http://127.0.0.2:{server.server_port}/power/{{index}}"
+    with web.serving(Stranger, "127.0.0.2") as server:
+        host = f"{server.url}/power/{{index}}"
         target = SimpleNamespace(get_resource=lambda _: SimpleNamespace(host=host))
         with pytest.raises(LabError, match=r"virtual EVM .*answer"):
             testers.open_tester(SimpleNamespace(tester="virtual"), target)
-        server.shutdown()
     assert asked == []

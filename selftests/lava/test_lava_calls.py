@@ -1,9 +1,7 @@
 """The command's bad input, without a LAVA: images, servers, tokens; pytest's reports to LAVA."""
 
-import http.server
 import os
 import stat
-import threading
 
 import pytest
 import yaml
@@ -17,6 +15,7 @@ from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result, Sample, Status
 from selftests.support import programs
+from selftests.support import web as webs
 
 
 @pytest.fixture(autouse=True)
@@ -30,19 +29,12 @@ def nobody(monkeypatch, tmp_path):
 
 @pytest.fixture
 def web():
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(webs.Handler):
         def do_HEAD(self):
-            self.send_response(200 if "there" in self.path else 404)
-            self.end_headers()
+            self.say(200 if "there" in self.path else 404)
 
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with webs.serving(Handler) as server:
+        yield server.url
 
 
 def called(*words):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import http.server
-import threading
 
 import pytest
 from evmperf_virtual import lavalab as labs
@@ -13,6 +12,7 @@ from evmperf_virtual import release
 from evmperf.commands.cli import main as cli
 from evmperf.measure.runs.spool import read_results, read_run
 from evmperf.model.exits import ExitStatus
+from selftests.support import web
 from selftests.support.lava_labs import started
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_lava_job]
@@ -37,11 +37,8 @@ def published(tmp_path):
     for number, name in enumerate(names, 1):
         release.build(VARIANT, number, folder / name, print)
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield [f"http://127.0.0.1:{server.server_port}/{name}" for name in names]
-    server.shutdown()
-    server.server_close()
+    with web.serving(handler) as server:
+        yield [f"{server.url}/{name}" for name in names]
 
 
 def submit(url, results):

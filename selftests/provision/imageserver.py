@@ -6,6 +6,8 @@ import re
 import threading
 import time
 
+from selftests.support import web
+
 
 class Server(http.server.ThreadingHTTPServer):
     """One file with an ETag; `cut` ends the next answers after so many bytes."""
@@ -16,11 +18,11 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content, self.cut, self.asked, self.sent = content, [], [], 0
         self.stalls, self.pause_s = False, 0.0
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=[0.01], daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server_port}/images/a.wic.zst"
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Handler(web.Handler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -56,6 +58,3 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body[start : start + piece])
             time.sleep(self.server.pause_s)
         self.server.sent += len(body)
-
-    def log_message(self, *_):
-        pass

@@ -23,6 +23,7 @@ from selftests.provision.cards import USED, used_card
 from selftests.provision.imagelab import MIB
 from selftests.provision.test_switch import Image
 from selftests.provision.test_ways import board
+from selftests.support import web
 
 
 class Bench:
@@ -79,23 +80,17 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         if self.server.fault(self):
             super().copyfile(source, outputfile)
 
-    def log_message(self, *_):
-        pass
-
 
 @pytest.fixture
 def served(tmp_path):
     folder = tmp_path / "served"
     folder.mkdir()
     handler = functools.partial(Handler, directory=str(folder))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.fault = lambda _: True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    provider = Provider(folder, f"http://127.0.0.1:{server.server_port}")
-    provider.server = server
-    yield provider
-    server.shutdown()
-    server.server_close()
+    with web.serving(handler) as server:
+        server.fault = lambda _: True
+        provider = Provider(folder, server.url)
+        provider.server = server
+        yield provider
 
 
 @pytest.fixture
