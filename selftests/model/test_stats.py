@@ -11,14 +11,6 @@ from evmperf.model.stats import outliers, rounded, summarise
 figures = st.floats(-1e12, 1e12, allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(2.675, "2.68"), (0.125, "0.13"), (1.005, "1.01"), (0.5, "0.50"), (7, "7.00"), (-1.005, "-1.01")],
-)
-def test_halves_go_up_where_python_would_go_down(value, text):
-    assert rounded(value) == text
-
-
 @given(st.integers(-(10**9), 10**9), st.integers(0, 4))
 def test_every_exact_half_is_rounded_away_from_zero(steps, decimals):
     value = float(Decimal(steps * 10 + 5).scaleb(-decimals - 1))  # half a step above so many steps
