@@ -31,7 +31,6 @@ ASLEEP = (
     "cd /sys/bus/pci/drivers/sdhci-pci && echo 0000:00:04.0 >unbind && "
     "{ rtcwake -s {seconds} -m freeze; r=$?; echo 0000:00:04.0 >bind; exit $r; }"
 )
-REFUSED = "rtcwake -s {seconds} -m standby"  # which QEMU's machine does not have
 
 
 def measure(quantity: str, channel: int) -> str:
@@ -46,32 +45,22 @@ def instrument() -> Iterator[Instrument]:
     instrument.close()
 
 
-@pytest.fixture
-def sleeping(
+def test_one_sleep_gives_every_rail_and_their_sum(
     env_file: Path, instrument: Instrument, measuring: Callable[..., Pytest], tmp_path: Path
-) -> Callable[..., Pytest]:
-    """A function that measures some rails in a sleep that a given command makes."""
-
-    def start(command: str, select: str = BENCHMARK) -> Pytest:
-        data = yaml.safe_load(env_file.read_text())
-        main = data["targets"]["main"]
-        main["options"]["power"] = {"rails": list(RAILS), "deep_sleep_command": command, "sleep_s": SLEEP_S}
-        channels = {rail: number for number, rail in enumerate(RAILS, 1)}
-        # As text, which is all that Labgrid's coordinator would pass on.
-        main["resources"]["ScpiMeter"] = {
-            "visa": instrument.visa,
-            "rails": yaml.safe_dump(channels),
-            "timeout": 2.0,
-        }
-        path = tmp_path / "sleeping.yaml"
-        path.write_text(yaml.safe_dump(data, sort_keys=False))
-        return measuring(select, board=path)
-
-    return start
-
-
-def test_one_sleep_gives_every_rail_and_their_sum(sleeping, instrument: Instrument) -> None:
-    session = sleeping(ASLEEP)
+) -> None:
+    data = yaml.safe_load(env_file.read_text())
+    main = data["targets"]["main"]
+    main["options"]["power"] = {"rails": list(RAILS), "deep_sleep_command": ASLEEP, "sleep_s": SLEEP_S}
+    channels = {rail: number for number, rail in enumerate(RAILS, 1)}
+    # As text, which is all that Labgrid's coordinator would pass on.
+    main["resources"]["ScpiMeter"] = {
+        "visa": instrument.visa,
+        "rails": yaml.safe_dump(channels),
+        "timeout": 2.0,
+    }
+    path = tmp_path / "sleeping.yaml"
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    session = measuring(BENCHMARK, board=path)
     assert session.wait() == 0, session.said
     results = {result.case: result for result in session.measured()}
     assert list(results) == [*RAILS, "Total"]
@@ -104,15 +93,6 @@ def test_one_sleep_gives_every_rail_and_their_sum(sleeping, instrument: Instrume
     assert max(pauses) > SLEEP_S + suspend.LEAD_S, "something was typed at a sleeping board"
 
 
-def test_a_board_that_refuses_to_sleep_gives_no_figure(sleeping) -> None:
-    session = sleeping(REFUSED, f"{BENCHMARK} and (vdd_core or Total)")
-    assert session.wait() == 1, session.said
-    for result in session.measured():
-        assert (result.status, result.samples) == ("refused", ())
-        assert "standby" in result.failures[0].message
-        assert result.failures[0].raw
-
-
 def test_each_case_has_the_energy_of_its_tool_and_by_an_external_meter(
     env_file: Path, tmp_path: Path
 ) -> None:
@@ -121,7 +101,8 @@ def test_each_case_has_the_energy_of_its_tool_and_by_an_external_meter(
     data["targets"]["main"]["options"]["power"]["supply"] = list(RAILS)
     path = tmp_path / "supplied.yaml"
     path.write_text(yaml.safe_dump(data, sort_keys=False))
-    session = Pytest(path, tmp_path / "results", "(boot_time_mmcsd and default) or (emmc_ext4 and 102400)")
+    select = "(default_rootfs and not quiet) or (emmc_ext4 and 102400)"
+    session = Pytest(path, tmp_path / "results", select, ["--boots=1"])
     assert session.process.wait(400 * slowness()) == 0, session.said
     results = {result.benchmark: result for result in session.measured()}
     boot, disk = results["boot_time_mmcsd"], results["emmc_ext4"]
