@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -49,6 +50,12 @@ TREE = {
 }
 
 
+def _below(folder, script):
+    """A look that reads the files of a folder, and the kernel's log from its own input."""
+    script = re.sub(r"/(proc|sys)/", rf"{folder}/\1/", script)
+    return script.replace(f"{folder}/proc/self/fd/0", "/proc/self/fd/0")
+
+
 @pytest.fixture(params=["mawk", "busybox"])
 def said(request, tmp_path):
     """A function that gives what a look for a driver says on a board with these files."""
@@ -67,9 +74,7 @@ def said(request, tmp_path):
         (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / link).symlink_to(tmp_path / target)
         board = fake_board(tmp_path / "fake.yaml", "boot", driver, **options)
-        script = look.script(board, driver)
-        for root in ("/proc", "/sys"):
-            script = script.replace(f"{root}/", f"{tmp_path}{root}/")
+        script = _below(tmp_path, look.script(board, driver))
         environment = {**os.environ, "OUT": str(tmp_path), "F": str(tmp_path), "LC_ALL": "C"}
         environment["PATH"] = f"{tools}:{environment['PATH']}"
         for _ in ("finds the device", "knows where it is"):
@@ -168,9 +173,9 @@ def test_the_kernels_lines_of_a_driver_are_said_once(said, tmp_path):
         "F": str(tmp_path),
         "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
     }
-    script = look.script(fake_board(tmp_path / "again.yaml", "boot", "emmc", **options), "emmc")
-    for root in ("/proc", "/sys"):
-        script = script.replace(f"{root}/", f"{tmp_path}{root}/")
+    script = _below(
+        tmp_path, look.script(fake_board(tmp_path / "again.yaml", "boot", "emmc", **options), "emmc")
+    )
     subprocess.run(["sh", "-c", script], env=environment, check=True)
     # Of the host of the case's disk, and new since.
     text = (tmp_path / look.FILE).read_text().replace(str(tmp_path), "")

@@ -117,11 +117,17 @@ def script_beside(board: Board, driver: str) -> str:
     )
 
 
-def _read(files: str, kernel: str = "@", logged: str = "/dev/null") -> str:
-    log = f'-v "kernel={kernel}" -v "logged={logged}"'
+def _read(files: str, kernel: str = "", logged: str = "") -> str:
+    """Shell text that reads files, and with `kernel` the lines of the kernel's log newer than the one
+    `logged` knows.
+    """
     # LAVA's test shell runs each step in a process of its own, and says its number.
-    whose = 'S=${EVM_SHELL:-$PPID}; awk -v "ours=(2|$$|$PPID|$S)" -v shell=$S'
-    return f'{whose} {log} {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
+    awk = 'awk -v "ours=(2|$$|$PPID|$S)" -v shell=$S'
+    if kernel:
+        # -S: one system call instead of one a line; busybox does that anyway, and knows no -S.
+        awk = f'{{ dmesg -S -r || dmesg -r; }} 2>/dev/null | {awk} -v "kernel={kernel}" -v "logged={logged}"'
+        files = f"{files} /proc/self/fd/0"
+    return f'S=${{EVM_SHELL:-$PPID}}; {awk} {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
 
 
 MOUNTED = (
