@@ -45,7 +45,6 @@ _OUTPUT = (
     argument("--json", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
     argument("--junit", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
     argument("--markdown", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
-    argument("--openmetrics", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
 )
 
 
@@ -102,7 +101,7 @@ def _check(options: argparse.Namespace) -> int:
     if options.accept:
         _accept(options)
         return ExitStatus.OK
-    if len(options.run) > 1 and any((options.json, options.junit, options.markdown, options.openmetrics)):
+    if len(options.run) > 1 and any((options.json, options.junit, options.markdown)):
         raise UsageError("a file of verdicts is for one run: check one at a time")
     how = judging.Check(
         against=options.against,
@@ -147,7 +146,6 @@ def _write(options: argparse.Namespace, conclusion: judging.Conclusion) -> None:
         options.json: functools.partial(formats.as_json, changed=conclusion.differences),
         options.junit: formats.as_junit,
         options.markdown: functools.partial(formats.as_markdown, changed=conclusion.differences),
-        options.openmetrics: formats.as_openmetrics,
     }
     here = makers.pop(Path("-"), None)
     for file, make in makers.items():
