@@ -44,7 +44,7 @@ DOORS = {
     "state.contrast state.finding state.look state.machine state.rules",
     "guides": "published.artefacts published.declared published.identity published.meaning "
     "published.record published.releases published.sheets published.source published.steady "
-    "reading.conditions reading.importer reading.match reading.rows reading.sheet reading.source",
+    "reading.conditions reading.importer reading.match reading.rows reading.source",
     "judge": "ab accepted against causes confirm experiment gitrange goals judge nights rounds search shift "
     "trends",
     "publish": "guide.layout guide.page guide.writer influx.client influx.config influx.push "

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from evmperf.boards import yamlfile
-from evmperf.guides.reading import importer, sheet
+from evmperf.guides.reading import importer
 from evmperf.model.errors import UsageError
 
 
@@ -35,7 +35,7 @@ def test_a_pipe_and_a_large_file_are_not_waited_for(tmp_path):
     file.write_text("a: b\n" * 2_000_000)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    for read in (yamlfile.read, importer.load, sheet.load):
+    for read in (yamlfile.read, importer.load):
         with pytest.raises(UsageError, match="pipe: is no regular file"):
             read(pipe)
     with pytest.raises(UsageError, match=r"large\.yaml: is larger than 0\.25 MiB"):

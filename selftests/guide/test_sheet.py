@@ -7,8 +7,8 @@ import pytest
 
 from evmperf.commands.cli import main as cli
 from evmperf.guides.published import record, sheets
-from evmperf.guides.reading import sheet
 from evmperf.model.errors import UsageError
+from selftests.instruments import sheet
 from selftests.support import seeds
 
 REAL = seeds.real("datasheets", "*.md")

@@ -16,6 +16,7 @@ from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.run import Run
 from selftests.guide.test_guide_import import BAR, table
+from selftests.instruments import record as instrument
 from selftests.support import programs, seeds
 
 
@@ -24,7 +25,7 @@ def entry(board, release, os="Linux", name="guide.rst", value="1.00"):
     text = f"{BAR}\n {title}\n{BAR}\n\n" + table([f'"add (MB/s)","{value}"']).replace("am64xx-hsevm", board)
     imported = importer.interpret(text, name)
     ((found, results),) = imported.results.items()
-    return source.entry_of(importer.run_of(imported, found), results)
+    return instrument.entry_of(importer.run_of(imported, found), results)
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def written(tmp_path, monkeypatch):
         entry("am62xx_sk", "9.02", os="RT-linux", value="3.00"),
         entry("j7200-evm", "11.00"),
     ]
-    record.write(file, there)
+    instrument.write(file, there)
     monkeypatch.setattr(record, "FILE", file)
     known = record.entries(file)
     monkeypatch.setattr(record, "entries", lambda _file=file: known)
@@ -64,7 +65,7 @@ def test_one_board_is_one_board_in_the_order_of_its_releases(written):
 
 def test_the_same_entries_make_the_same_file(written, tmp_path):
     again = tmp_path / "again.zst"
-    record.write(again, reversed(record.entries()))
+    instrument.write(again, reversed(record.entries()))
     assert again.read_bytes() == written.read_bytes()
 
 
@@ -200,7 +201,7 @@ def test_the_record_has_the_figures_of_the_seeds():
     imported = importer.load(file)
     known = {(e.printed, e.guide): e for e in record.entries()}
     for board, results in imported.results.items():
-        assert known[board, file.name] == source.entry_of(importer.run_of(imported, board), results)
+        assert known[board, file.name] == instrument.entry_of(importer.run_of(imported, board), results)
 
 
 def test_published_figures_that_no_hardware_can_have_are_listed(capsys):

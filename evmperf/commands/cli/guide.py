@@ -12,9 +12,9 @@ from pathlib import Path
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import argument, comma_separated, command, tell
 from evmperf.commands.cli.terminal import note
-from evmperf.guides.published import record, releases, steady
+from evmperf.guides.published import releases, steady
 from evmperf.guides.published import source as published
-from evmperf.guides.reading import conditions, importer, sheet
+from evmperf.guides.reading import conditions, importer
 from evmperf.guides.reading.importer import ImportedGuide
 from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.model.errors import UsageError
@@ -41,46 +41,24 @@ _EXTRAS = ("counts", "delta", "outliers")
         help="if title, headings and file name do not name it",
     ),
     argument("--board", default="", help="for tables that name no board"),
-    argument(
-        "--record",
-        type=Path,
-        metavar="FILE",
-        help="write the figures of all FILEs into one record (docs/performance-guide.md)",
-    ),
     argument("--strict", action="store_true", help="exit with status 1 if anything is unknown"),
 )
 def _import(options: argparse.Namespace) -> int:
     """Read performance guides in reStructuredText; every csv-table becomes results of the catalogue's
     benchmarks, one run per board. Unknown tables are not read: each is reported with its line, and kept
-    as it is. A file .md is a data sheet of the MCU+ SDK, for --record.
+    as it is.
     """
-    unknown, entries = False, []
-    for read_sheet in map(sheet.load, filter(sheet.is_sheet, options.files)):
-        for problem in read_sheet.problems:
-            what = "remark" if problem.kept else "not read"
-            note(f"{read_sheet.file} line {problem.line}: {what}: {problem.reason}")
-            unknown |= not problem.kept
-        mine = read_sheet.entries(options.release)
-        counts = ", ".join(f"{entry.board} {counted(entry.count, 'figure')}" for entry in mine)
-        print(f"{read_sheet.file}: {sheet.OS}, {counts}")
-        entries += mine
+    unknown = False
     from_options = (options.release, options.os, options.board)
-    guides = [name for name in options.files if not sheet.is_sheet(name)]
-    read = ((name, guide) for name in guides for guide in importer.load_all(name, *from_options))
+    read = ((name, guide) for name in options.files for guide in importer.load_all(name, *from_options))
     for file, imported in read:
         _report(file, imported)
         unknown |= bool(imported.unknown)
         boards = ", ".join(imported.results) or "no board"
         print(f"{file}: {imported.os} {imported.release}, {boards}: {imported.summary()}")
-        if options.record:
-            runs = ((importer.run_of(imported, b), results) for b, results in imported.results.items())
-            entries += [published.entry_of(run, results) for run, results in runs]
         if options.into:
             for folder in importer.store(imported, options.into):
                 print(f"  {folder}")
-    if options.record:
-        record.write(options.record, entries)
-        print(f"{options.record}: {counted(sum(e.count for e in entries), 'figure')}")
     return ExitStatus.FAILED if unknown and options.strict else ExitStatus.OK
 
 

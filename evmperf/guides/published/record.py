@@ -1,5 +1,5 @@
 """The record: every figure of the given published guides with its place, in one file, MessagePack compressed
-with Zstandard. It holds nobody's sentences. `evmperf import-guide --record FILE` writes it.
+with Zstandard. It holds nobody's sentences. `python -m selftests.instruments.record` of a checkout writes it.
 """
 
 import functools
@@ -111,12 +111,6 @@ def date_in(text: str) -> str:
     """The date (YYYY-MM-DD) in a file's name; "" where there is none."""
     found = re.search(r"20\d\d-[01]\d-[0-3]\d", text)
     return found[0] if found else ""
-
-
-def write(file: Path, entries: Iterable[Entry]) -> None:
-    """Write a record; of the same entries always the same file."""
-    ordered = sorted(entries, key=lambda e: (e.board, e.os, e.place, e.guide))
-    file.write_bytes(zstd.compress(msgspec.msgpack.encode(ordered), 19))
 
 
 @functools.cache

@@ -1,10 +1,9 @@
 """The record as runs and baselines, so that history, check, site and guide read it like a lab's own."""
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-import msgspec
 from msgspec.structs import astuple
 
 from evmperf.guides.published import identity, record
@@ -82,24 +81,6 @@ def places(board: str) -> Mapping[tuple[str, str], list[str]]:
             place = f"{entry.release} {entry.os}: {entry.guide}, line {lines}"
             found.setdefault((case.benchmark, case.name), []).append(place)
     return found
-
-
-def entry_of(run: Run, results: Iterable[Result]) -> Entry:
-    """The entry of a record that an imported guide's run makes: its tables one after the other."""
-    found = list(results)
-    tables = list(dict.fromkeys(result.benchmark for result in found))
-    found.sort(key=lambda result: tables.index(result.benchmark))
-    cases = msgspec.Raw(msgspec.msgpack.encode([_case(result) for result in found]))
-    facts, guide = run.facts, run.facts.guide
-    where = (identity.board(run.board), run.board, run.os, run.release, record.date_in(guide))
-    return Entry(*where, bool(facts.release_from), guide, facts.guide_sha256, cases)
-
-
-def _case(result: Result) -> PublishedCase:
-    values = tuple(record.Value(*astuple(published)) for published in result.published)
-    words = {name: str(text) for name, text in result.conditions.items()}
-    tool = next(iter(result.tools), "")
-    return PublishedCase(result.benchmark, result.driver, tool, result.case, values, words)
 
 
 def _releases() -> list[list[Entry]]:

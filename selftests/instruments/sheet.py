@@ -20,7 +20,7 @@ from evmperf.model.units import Unit
 
 OS = "bare metal"
 RELEASE = "MCU+ SDK"
-"""Of a sheet whose release nobody said."""
+"""Of all sheets: none names its release."""
 
 _UNITS = {"ms": Unit.MILLISECOND, "us": Unit.MICROSECOND, "ns": Unit.NANOSECOND, "s": Unit.SECOND}
 _UNITS |= {"msec": Unit.MILLISECOND, "usec": Unit.MICROSECOND, "sec": Unit.SECOND, "%": Unit.PERCENT}
@@ -55,11 +55,11 @@ class Sheet:
     cases: dict[str, list[PublishedCase]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
-    def entries(self, release: str = "") -> list[Entry]:
+    def entries(self) -> list[Entry]:
         """The record's entries, one a board."""
         date = record.date_in(self.file)
         return [
-            Entry(board, self.board, OS, release or RELEASE, date, False, self.file, self.sha256, packed)
+            Entry(board, self.board, OS, RELEASE, date, False, self.file, self.sha256, packed)
             for board, cases in self.cases.items()
             for packed in [msgspec.Raw(msgspec.msgpack.encode(cases))]
         ]
@@ -85,11 +85,6 @@ class _Row:
     @property
     def name(self) -> str:
         return "|".join(filter(None, self.keys))
-
-
-def is_sheet(file: Path) -> bool:
-    """Whether a file is a data sheet, by its name."""
-    return file.suffix == ".md"
 
 
 def load(file: Path) -> Sheet:

@@ -1,0 +1,71 @@
+"""Write the figures of published guides (.rst, .txt) or of data sheets of TI's MCU+ SDK (.md) into one record.
+
+evmperf reads two records: baselines/record.zst of the guides, baselines/datasheets.zst of the sheets. Each is
+written anew of all its files. What was not read is named by line.
+"""
+
+import sys
+from dataclasses import astuple
+from pathlib import Path
+
+import msgspec
+from backports import zstd
+
+from evmperf.guides.published import identity
+from evmperf.guides.published.record import Entry, PublishedCase, Value, date_in
+from evmperf.guides.reading import importer
+from selftests.instruments import command, sheet
+
+
+def entry_of(run, results):
+    """The entry that an imported guide's run makes: its tables one after the other."""
+    found = list(results)
+    tables = list(dict.fromkeys(result.benchmark for result in found))
+    found.sort(key=lambda result: tables.index(result.benchmark))
+    cases = msgspec.Raw(msgspec.msgpack.encode([_case(result) for result in found]))
+    facts, guide = run.facts, run.facts.guide
+    where = (identity.board(run.board), run.board, run.os, run.release, date_in(guide))
+    return Entry(*where, bool(facts.release_from), guide, facts.guide_sha256, cases)
+
+
+def _case(result):
+    values = tuple(Value(*astuple(published)) for published in result.published)
+    words = {name: str(text) for name, text in result.conditions.items()}
+    tool = next(iter(result.tools), "")
+    return PublishedCase(result.benchmark, result.driver, tool, result.case, values, words)
+
+
+def write(file, entries):
+    """Write a record; of the same entries always the same file."""
+    ordered = sorted(entries, key=lambda e: (e.board, e.os, e.place, e.guide))
+    file.write_bytes(zstd.compress(msgspec.msgpack.encode(ordered), 19))
+
+
+def entries(file):
+    """The entries of a guide or sheet; what was not read goes to standard error."""
+    if file.suffix == ".md":
+        read = sheet.load(file)
+        problems, found = read.problems, read.entries()
+    else:
+        problems, found = [], []
+        for imported in importer.load_all(file):
+            problems += imported.problems
+            found += [entry_of(importer.run_of(imported, b), r) for b, r in imported.results.items()]
+    for problem in problems:
+        print(f"{file} line {problem.line}: {problem.reason}", file=sys.stderr)
+    return found
+
+
+def main(words=None):
+    """Write the record that the user asks for."""
+    asked = command.parser(__spec__.name if __spec__ else __name__, __doc__)
+    asked.add_argument("record", type=Path, metavar="RECORD", help="the file to write")
+    asked.add_argument("files", type=Path, nargs="+", metavar="FILE", help="guides, or data sheets")
+    given = asked.parse_args(words)
+    found = [entry for file in given.files for entry in entries(file)]
+    write(given.record, found)
+    print(f"{given.record}: {sum(entry.count for entry in found)} figures")
+
+
+if __name__ == "__main__":
+    main()
