@@ -21,7 +21,6 @@ from evmperf.model.places import project
     argument("--case", default="", metavar="WORDS", help='e.g. "emmc_ext4 100 KiB write"'),
     argument("--os", default="", help="Linux, RT-linux or `bare metal` (default: all)"),
     argument("--impossible", action="store_true", help="figures above the hardware's limit, of all boards"),
-    argument("--releases", action="store_true", help="the board's releases and guides"),
     either(
         argument("--csv", action="store_true", help="one line per figure"),
         argument("--json", action="store_true", help="one object per figure"),
