@@ -1,15 +1,15 @@
-"""Write the figures of published guides (.rst, .txt) or of data sheets of TI's MCU+ SDK (.md) into one record.
+"""Write the figures of published guides (.rst, .txt) or of data sheets of the MCU+ SDK (.md) into one record.
 
 evmperf reads two records: baselines/record.zst of the guides, baselines/datasheets.zst of the sheets. Each is
 written anew of all its files. What was not read is named by line.
 """
 
 import sys
-from dataclasses import astuple
 from pathlib import Path
 
 import msgspec
 from backports import zstd
+from msgspec.structs import astuple
 
 from evmperf.guides.published import identity
 from evmperf.guides.published.record import Entry, PublishedCase, Value, date_in

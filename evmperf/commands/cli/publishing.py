@@ -12,6 +12,7 @@ from evmperf.publish.influx import config as configs
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.push import RunPush, waiting
 
+
 @command(
     "site",
     RESULTS,

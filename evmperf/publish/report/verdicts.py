@@ -172,5 +172,3 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
 def _figures(verdict: Verdict) -> tuple[str, str, str]:
     value = f"{number(verdict.value)} {verdict.unit}"
     return value, number(verdict.baseline), change_text(verdict.change)
-
-
