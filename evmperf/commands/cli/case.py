@@ -11,14 +11,16 @@ from evmperf.benchmarks import energy
 from evmperf.boards.console import record, review
 from evmperf.boards.console.review import Reviewed
 from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
-from evmperf.commands.app import judging, why
+from evmperf.commands.app import again, why
 from evmperf.commands.cli.arguments import JSON, RESULTS, RUN, argument, command, group
+from evmperf.judge import against
 from evmperf.measure import supply
 from evmperf.measure.runs import casefile, spool
 from evmperf.measure.runs.history import run_folder
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import line
 from evmperf.model.records import BootRecord
+from evmperf.model.replies import WantedSession
 from evmperf.model.stats import rounded
 from evmperf.publish.pages import look
 
@@ -68,13 +70,18 @@ def _case(options: argparse.Namespace) -> None:
 )
 def _reproduce(options: argparse.Namespace) -> int:
     """Measure the case of a case file on a board in the same way, and compare."""
-    folder, judgement, status = judging.reproduce(options.file, options.board, options.results)
+    packed = run_folder(str(options.file), options.results)
+    case = next(spool.results_in(packed), None)
+    if case is None:
+        raise UsageError(f"{options.file}: has no case")
+    folder, measured = again.measure(options.results, case, WantedSession(board=options.board))
+    judgement = against.between([packed], [folder])
     for verdict in judgement.verdicts:
         both = (("there", verdict.baseline), ("here", verdict.value))
         sides = (f"{side} {'not known' if v is None else f'{rounded(v)} {verdict.unit}'}" for side, v in both)
         print(line(f"{verdict.key}: {verdict.outcome} ({', '.join(sides)})"))
     print(line(f"measured into {folder}"))
-    return status
+    return measured or judgement.exit_status
 
 
 @command(

@@ -1,27 +1,48 @@
 """`evmperf check`, `compare` and `explain`: runs judged, and what differs between them."""
 
 import argparse
+import contextlib
 import dataclasses
 import difflib
 import fnmatch
 import functools
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from evmperf.commands.app import judging
+from evmperf.commands.app import sources, why
+from evmperf.commands.app.experiments import in_turn
 from evmperf.commands.cli.arguments import JSON, RESULTS, SOURCE, WAIT, argument, command, duration, tell
 from evmperf.commands.cli.terminal import width
 from evmperf.guides.published.declared import tables
-from evmperf.judge import accepted, against
-from evmperf.measure.runs import differences
-from evmperf.measure.runs.spool import read_run
-from evmperf.model.errors import UsageError
-from evmperf.model.exits import ExitStatus
-from evmperf.model.verdict import Judgement
+from evmperf.judge import accepted, against, confirm, experiment, goals
+from evmperf.judge.against import WantedBaseline
+from evmperf.measure.runs import differences, spool
+from evmperf.measure.runs.differences import Difference
+from evmperf.measure.runs.history import GUIDE
+from evmperf.model.errors import EvmperfError, UsageError
+from evmperf.model.exits import ExitStatus, of_kind
+from evmperf.model.figures import figures
+from evmperf.model.run import Run
+from evmperf.model.verdict import Judgement, Outcome
+from evmperf.publish.influx.push import send_if_named
+from evmperf.publish.report import ab, page
 from evmperf.publish.report import differences as differing
 from evmperf.publish.report import verdicts as formats
+
+_GRAVEST_FIRST = (
+    ExitStatus.USAGE,
+    ExitStatus.LAB_BROKEN,
+    ExitStatus.INTERRUPTED,
+    ExitStatus.FAILED,
+    ExitStatus.UNDECIDED,
+    ExitStatus.OK,
+    ExitStatus.NOTHING,
+)
+_TOLD = 7
+"""Lines of what else changed: a new kernel differs in hundreds."""
 
 _SIDES = (
     argument(
@@ -103,25 +124,116 @@ def _check(options: argparse.Namespace) -> int:
         return ExitStatus.OK
     if len(options.run) > 1 and any((options.json, options.junit, options.markdown)):
         raise UsageError("a file of verdicts is for one run: check one at a time")
-    how = judging.Check(
-        against=options.against,
-        results=options.results,
-        source=options.source,
-        level=options.level,
-        confirm_s=options.confirm,
-        board=options.board,
-        wait_s=options.wait,
-        keep=not options.dry_run,
-    )
-    status, failed = judging.check(options.run, how, tell, functools.partial(_write, options))
-    for problem in failed:
+    what, level = against.wanted(options.against), _level(options)
+    statuses: list[ExitStatus] = []
+    for given in options.run:
+        try:
+            statuses.append(_checked(options, against.run_folder(given, options.results), what, level))
+        except EvmperfError as error:
+            # One of several that cannot be judged does not keep the others from it.
+            if len(options.run) == 1:
+                raise
+            tell(f"{given}: {error}")
+            statuses.append(of_kind(error.kind))
+    return next((status for status in _GRAVEST_FIRST if status in statuses), ExitStatus.NOTHING)
+
+
+def _checked(
+    options: argparse.Namespace, folder: Path, what: WantedBaseline, level: float | None
+) -> ExitStatus:
+    """Judge one run, tell and keep that; raises UsageError for what there is not, LabError for the disk."""
+    run = spool.read_run(folder)
+    # A goal that cannot be understood is said before anything is judged.
+    lab_goals = goals.of_run(run)
+    with sources.opened(options.source, options.results, run.lab) as source:
+        judgement = against.judged(folder, what, source, level)
+        around = against.sides(folder, what, source, judgement)
+    by_key = figures(spool.read_results(folder))
+    reached = [
+        goal.reached(by_key[goal.key].centre, by_key[goal.key].unit)
+        if goal.key in by_key
+        else goal.reached(None, "")
+        for goal in lab_goals
+    ]
+    judgement = replace(judgement, goals=reached)
+    if options.confirm and judgement.perhaps_worse:
+        try:
+            judgement = _confirmed(options, folder, judgement, around.good)
+        except EvmperfError as error:  # the alarms stay
+            judgement = replace(judgement, again=f"not checked again: {error}")
+    changed: Sequence[Difference] = ()
+    differs = ""
+    if around.before and around.after:
+        changed = differences.between(around.before, around.after)
+        differs = _named((around.before, around.after), changed, "What else changed")
+    if not options.dry_run:
+        _keep(folder, judgement, differs)
+    _write(options, judgement, changed, differs)
+    return judgement.exit_status
+
+
+def _confirmed(
+    options: argparse.Namespace, folder: Path, judgement: Judgement, good: Run | None
+) -> Judgement:
+    """The judgement with an A/B's word on its alarms; raises EvmperfError where there can be none."""
+    if good is None:
+        raise UsageError("no earlier good run is known")
+    run = spool.read_run(folder)
+    sides = confirm.images(good, run)
+    plan = confirm.asked(folder, judgement, options.board or run.facts.board_file, sides, options.confirm)
+    folder_of_ab = folder.parent / plan.id
+    if (folder_of_ab / experiment.FILE).exists():
+        plan = experiment.Experiment.load(folder_of_ab)  # it was interrupted
+    tell(f"checking again against {sides.since}, into {folder_of_ab}")
+    comparison = in_turn(folder_of_ab, plan, options.wait, lambda remark: None)
+    ab.write(folder_of_ab, comparison, ())
+    return confirm.settled(judgement, comparison, sides.since, plan.board)
+
+
+def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
+    """Put verdicts where people look. A run that is still being measured is its session's."""
+    if spool.read_run(folder).kind == GUIDE:
+        return
+    if spool.is_live(folder):
+        tell(f"{folder}: is still being measured; check it again after its end to keep the verdicts")
+        return
+    against.keep(folder, judgement)
+    with contextlib.suppress(FileNotFoundError):
+        (folder / page.CHANGED).unlink()
+    if changed:
+        (folder / page.CHANGED).write_text(changed, encoding="utf-8")
+    decided = any(map(judgement.count, (Outcome.WORSE, Outcome.BETTER, Outcome.SAME)))
+    # A first run has nothing to be judged by: its page stays as it was.
+    if decided or judgement.goals or not (folder / page.NAME).is_file():
+        why.report(folder)
+    if sources.has_store():
+        sources.keep([folder], tell)
+    if problem := send_if_named(folder):
         tell(problem)
-    return status
 
 
-def _sides(options: argparse.Namespace) -> tuple[list[str], list[str], Path]:
-    a, b = [options.a, *options.side_a], [options.b, *options.side_b]
-    return [*filter(None, a)], [*filter(None, b)], options.results
+def _level(options: argparse.Namespace) -> float | None:
+    """The false discovery rate, if one is given; raises UsageError for one that is none."""
+    given: float | None = options.level
+    if given is not None and not 0 < given < 1:
+        raise UsageError(f"--level {given:g}: must be between 0 and 1")
+    return given
+
+
+def _sides(options: argparse.Namespace) -> list[list[Path]]:
+    """The folders of the runs of both sides; raises UsageError unless each has one."""
+    sides = [[*filter(None, [options.a, *options.side_a])], [*filter(None, [options.b, *options.side_b])]]
+    if not all(sides):
+        raise UsageError("two sides are needed: A B, or --a RUN... --b RUN...")
+    return [[against.run_folder(run, options.results) for run in side] for side in sides]
+
+
+def _named(sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title: str) -> str:
+    """What differs between two sides of runs, in lines."""
+    names = [" ".join(folder.name for folder in side) for side in sides]
+    head = f"{title} (A: {names[0]}; B: {names[1]}):"
+    lines = [head, *differing.lines(changed)] if changed else ["No other known difference."]
+    return "".join(f"{line}\n" for line in lines)
 
 
 @command(
@@ -135,31 +247,38 @@ def _sides(options: argparse.Namespace) -> tuple[list[str], list[str], Path]:
 )
 def _compare(options: argparse.Namespace) -> int:
     """Judge run B by run A."""
-    conclusion = judging.compare(*_sides(options), options.level)
-    _write(options, conclusion)
-    return conclusion.judgement.exit_status
+    a, b = _sides(options)
+    level = _level(options)
+    if len(a) > 1 or len(b) > 1:
+        judgement = against.between(a, b, level)
+    else:
+        with sources.opened(str(options.results)) as source:
+            judgement = against.judged(
+                b[0], WantedBaseline("run", options.a or options.side_a[0]), source, level
+            )
+    changed = differences.between(a, b)
+    _write(options, judgement, changed, _named([a, b], changed, "What differs besides"))
+    return judgement.exit_status
 
 
-def _write(options: argparse.Namespace, conclusion: judging.Conclusion) -> None:
+def _write(
+    options: argparse.Namespace, judgement: Judgement, changed: Sequence[Difference], differs: str
+) -> None:
     """Write the verdicts, and print them unless a program reads the output, with what differs besides."""
     makers: dict[Path | None, Callable[[Judgement], str]] = {
-        options.json: functools.partial(formats.as_json, changed=conclusion.differences),
+        options.json: functools.partial(formats.as_json, changed=changed),
         options.junit: formats.as_junit,
-        options.markdown: functools.partial(formats.as_markdown, changed=conclusion.differences),
+        options.markdown: functools.partial(formats.as_markdown, changed=changed),
     }
     here = makers.pop(Path("-"), None)
     for file, make in makers.items():
         if file:
-            file.write_text(make(conclusion.judgement), encoding="utf-8")
-    lines = conclusion.told.splitlines(keepends=True)
+            file.write_text(make(judgement), encoding="utf-8")
+    lines = differs.splitlines(keepends=True)
     if (more := len(lines) - _TOLD) > 1 and not options.all:
         lines = [*lines[:_TOLD], f"  ... and {more} more lines (--all)\n"]
-    text = formats.text(conclusion.judgement, options.all, width()) + "".join(lines)
-    sys.stdout.write(here(conclusion.judgement) if here else text)
-
-
-_TOLD = 7
-"""Lines of what else changed: a new kernel differs in hundreds."""
+    text = formats.text(judgement, options.all, width()) + "".join(lines)
+    sys.stdout.write(here(judgement) if here else text)
 
 
 @command(
@@ -171,7 +290,7 @@ def _explain(options: argparse.Namespace) -> None:
     mitigations, tools, media; likely causes come first. With several runs per side, it lists only
     differences that all runs of a side share. The exit status is 0 whether anything differs or not.
     """
-    listed = differences.between(*judging.sides(*_sides(options)))
+    listed = differences.between(*_sides(options))
     if options.json:
         print(json.dumps([dataclasses.asdict(entry) for entry in listed], indent=1))
     else:
@@ -182,7 +301,7 @@ def _accept(options: argparse.Namespace) -> None:
     """Mark an intended change, for git: from that run on, the metric is not compared with older figures."""
     if not options.since or not options.why:
         raise UsageError("--accept needs --since RUN, the first run with the change, and --why SENTENCE")
-    run = read_run(against.run_folder(options.since, options.results))
+    run = spool.read_run(against.run_folder(options.since, options.results))
     pattern = accepted.pattern(options.accept)
     mark = accepted.Accepted(pattern, run.board, run.id, run.started_ns, options.why)
     benchmark = pattern.partition("/")[0]
