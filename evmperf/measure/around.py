@@ -1,7 +1,6 @@
 """Looking at the board around cases."""
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import replace
 
 from evmperf.boards.board import Board
@@ -87,22 +86,20 @@ class Around:
         self._there.add(self._driver)
         found = look.parse(done.files.get(look.FILE, ""))
         self._log[self._driver] = (*self._log.get(self._driver, ()), *found.log)
+        # What this host left to a virtual EVM that it runs.
+        host = hostload.counters() if self._board.is_virtual and not self._late_s else {}
         found = replace(
             found,
             log=self._log[self._driver],
             # The same work each time: what it takes tells how fast the whole machine is.
             shown={**found.shown, "look_ms": round(done.busy_s * 1000)},
-            counters={**found.counters, **self._host()},
+            counters={**found.counters, **host},
             earliest_s=began - self._late_s,
             latest_s=self._clock.monotonic(),
         )
         if self._first.uptime_s is None:
             self._first = found
         return self._with_tester(found)
-
-    def _host(self) -> Mapping[str, int]:
-        """What this host left to a virtual EVM that it runs."""
-        return hostload.counters() if self._board.is_virtual and not self._late_s else {}
 
     def _with_tester(self, found: BoardLook) -> BoardLook:
         text = look.script_beside(self._board, self._driver) if self._tester else ""

@@ -52,10 +52,12 @@ class ComparableCase:
 def of_case(run: Run, case: ComparableCase | Result) -> dict[str, str]:
     """The further conditions of one case."""
     start = "Starting kernel" if case.driver == "boot" else ""
+    # The programs that measured, on whichever machine; not what prepared for them or answered.
+    programs = {name for tool in case.tools if not _HELPERS.fullmatch(name := tool.removeprefix("tester "))}
     facets = {
         "profile": case.profile,
         "benchmark version": str(case.version or ""),
-        "tool": "+".join(sorted(_programs(case.tools))),
+        "tool": "+".join(sorted(programs)),
         "variant": str(case.conditions.get(VARIANT, "")),
         "medium": str(case.conditions.get("medium", "")),
         "counted from": str(case.conditions.get("counted_from", start)),
@@ -63,11 +65,6 @@ def of_case(run: Run, case: ComparableCase | Result) -> dict[str, str]:
         "card": _cards(run.facts, case.driver, "cid"),
     }
     return {name: text for name, text in facets.items() if text}
-
-
-def _programs(tools: Iterable[str]) -> set[str]:
-    """The programs that measured, on whichever machine; not what prepared for them or answered."""
-    return {name for tool in tools if not _HELPERS.fullmatch(name := tool.removeprefix("tester "))}
 
 
 def of_result(run: Run, result: Result) -> dict[str, str]:

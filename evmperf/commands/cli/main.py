@@ -105,13 +105,6 @@ def _module(name: str, room: str = f"{_ROOM}.") -> Any:
     return importlib.import_module(room + name)
 
 
-def _of_plugins() -> dict[str, str]:
-    """The commands of other packages, and the module of each."""
-    from evmperf.model.plugins import plugins  # noqa: PLC0415  # slow to import
-
-    return {name: point.value for name, point in plugins("commands").items()}
-
-
 def _parser(command: str = "") -> argparse.ArgumentParser:
     """The parser of one command; without one, that of the help and of errors."""
     modules = {
@@ -120,9 +113,12 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
     (title, first), *others = _COMMANDS.items()
     lines = [f"{title}:", *(f"  {name:9} {line}" for name, (_, line) in first.items()), ""]
     groups = {title: list(group) for title, group in others}
-    if command not in modules and (added := _of_plugins()):
-        modules |= added
-        groups["Of other packages"] = list(added)
+    if command not in modules:
+        from evmperf.model.plugins import plugins  # noqa: PLC0415  # slow to import
+
+        if added := {name: point.value for name, point in plugins("commands").items()}:
+            modules |= added
+            groups["Of other packages"] = list(added)
     parser = _Parser(
         prog="evmperf",
         description="The hardware-in-the-loop performance lab for TI evaluation modules.\n\n"

@@ -227,7 +227,9 @@ def _steps(board: Board, selection: Selection, request: JobRequest, header: dict
     for benchmark, case in selection.cases:
         driver = benchmark.driver
         seen = f"evm_look {driver} {joblog.checksum(driver)} {look.SECONDS:.0f}"
-        before = [] if driver in looked_at else [_written(f"look_{driver}", look.script(board, driver))]
+        file = f"look_{driver}"
+        written = f"cat >$F/{file} {_here(file, look.script(board, driver))}"
+        before = [] if driver in looked_at else [written]
         # The look after a case is the one before the next, as at a desk.
         before += [] if looked_at[-1:] == [driver] else [seen]
         looked_at.append(driver)
@@ -295,10 +297,6 @@ def _call(step: NativeStep, label: str) -> str:
 
 def _heredoc(call: str, command: str, timeout_s: float) -> str:
     return f"{call} {joblog.checksum(command)} {timeout_s:.0f} {_here(call, command)}"
-
-
-def _written(name: str, text: str) -> str:
-    return f"cat >$F/{name} {_here(name, text)}"
 
 
 def _here(call: str, command: str) -> str:

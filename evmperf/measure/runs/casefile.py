@@ -182,11 +182,6 @@ def _files(folder: Path, results: list[Result]) -> Iterator[tuple[str, str]]:
     yield _CONSOLE, said[: limits.CASE_BYTES // 2].decode(errors="replace")
 
 
-def _line(record: msgspec.Raw) -> bytes:
-    """A record as one line, however it was written."""
-    return msgspec.json.format(bytes(record), indent=-1) + b"\n"
-
-
 _unpacked: list[tempfile.TemporaryDirectory[str]] = []
 """Folders that go when the process ends."""
 
@@ -216,7 +211,9 @@ def unpack(file: Path) -> Path:
     folder = Path(scratch.name) / "case"
     folder.mkdir()
     (folder / "run.json").write_bytes(found.run)
-    (folder / spool.RECORDS).write_bytes(b"".join(_line(one) for one in records))
+    # Each as one line, however it was written.
+    lines = (msgspec.json.format(bytes(record), indent=-1) + b"\n" for record in records)
+    (folder / spool.RECORDS).write_bytes(b"".join(lines))
     try:
         for name, content in found.files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -152,7 +152,7 @@ def _tester(state: State) -> Iterator[Finding]:
 def _beside(state: State, ours: Collection[str]) -> Iterator[Finding]:
     for process, used_s in state.beside.items():
         share = used_s / state.seconds if state.seconds else 0.0
-        if used_s >= _BESIDE_S and share > _BESIDE and _name(process) not in ours:
+        if used_s >= _BESIDE_S and share > _BESIDE and process.rsplit(" (", 1)[0] not in ours:
             size = 1 / (1 - share) if share < _STARVED else 0.0
             reason = f"{OTHER_LOAD}{process}, with what it started, took {share:.0%} of a CPU"
             yield Finding("beside", reason, size=size, whole=True)
@@ -174,10 +174,6 @@ def _ended(state: State, ours: Collection[str]) -> Iterator[Finding]:
         )
         size = 1 / (1 - share) if share < _STARVED else 0.0
         yield Finding("beside", reason, size=size, whole=True)
-
-
-def _name(process: str) -> str:
-    return process.rsplit(" (", 1)[0]
 
 
 def slower(ours: State, theirs: State, name: str, control: float) -> Iterator[Finding]:
