@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from evmperf.boards import variation
-from evmperf.commands.app.experiments import in_turn
+from evmperf.commands.app.again import in_turn
 from evmperf.commands.cli.arguments import RESULTS, ROUND, argument, command, duration, share, tell
 from evmperf.commands.cli.terminal import note, own, width
 from evmperf.judge import ab

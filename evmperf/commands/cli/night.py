@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,14 @@ from evmperf.boards import yamlfile
 from evmperf.commands.cli.arguments import IDENTITY, argument, command, group, show
 from evmperf.commands.gitlab import pipeline
 from evmperf.commands.gitlab.note import MergeRequest
-from evmperf.commands.night import night, plan
+from evmperf.commands.night import closing, plan
+from evmperf.commands.night.conductor import NightConductor
+from evmperf.commands.night.journal import open_night, read
+from evmperf.commands.night.overlava import LavaNight, for_lava
+from evmperf.commands.night.status import StatusPage
+from evmperf.measure.signals import listening
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 
 group("gitlab", "GitLab: the pipeline of a night, and notes on merge requests (docs/lava.md).")
 
@@ -36,11 +43,54 @@ def _night(options: argparse.Namespace) -> int:
     place that the night holds. Waits for boards in use, tries again once on another board of the kind
     after a lab failure, and ends with verdicts, guide and one page. The same call resumes a killed night.
     """
-    status, sentences = night.measure(
-        options.plan, options.results, show, over=options.over, identity=options.identity, new=options.new
-    )
-    print("\n".join(sentences))
-    return status
+    asked, over_lava = plan.read(options.plan), options.over == "lava"
+    if over_lava:
+        asked = for_lava(asked, show)
+    results = Path(options.results or asked.results).absolute()
+    plan_text = f"over {options.over}\n{options.plan.read_text()}"
+    journal = open_night(results, asked.name, plan_text, fresh=options.new)
+    begun = next((e for e in read(journal.folder) if e["event"] == "begun"), None)
+    began = begun["at"] if begun else time.time()
+    until = begun["until"] if begun else plan.end_of(asked, began)
+    if begun:
+        show(f"going on with {journal.id}, which began at {time.ctime(began)}")
+    else:
+        journal.note("begun", plan=plan_text, until=until)
+    show(f"status: {journal.folder / 'status.html'}")
+
+    kind = LavaNight if over_lava else NightConductor
+    night = kind(asked, results, journal, until, lambda line: None)
+    night.identity = options.identity
+    status = StatusPage(night, began)
+
+    def said(line: str) -> None:
+        done = sum(progress.done for progress in night.progress)
+        shown = ", ".join(filter(None, [f"{done}/{len(night.progress)}", status.expected_end()]))
+        show(f"{time.strftime('%H:%M:%S')} [{shown}] {line}")
+
+    night.tell = said
+    cut = []
+
+    def stop(number: int, _: object) -> None:
+        cut.append(number)
+        night.end()
+
+    try:
+        with listening(stop):
+            night.measure()
+        if cut:
+            print(f"interrupted: `evmperf night {options.plan}` resumes it")
+            return ExitStatus.INTERRUPTED
+        ended = closing.close(night, began)
+        sentence = closing.sentence(ended)
+        journal.note("ended", status=ended.status, sentence=sentence)
+    finally:
+        status.close()
+        journal.close()
+    for what, reason in ended.failed:
+        print(f"{what}: {reason}")
+    print(f"{sentence} {journal.folder / 'night.html'}")
+    return ended.status
 
 
 @command(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evmperf.commands.app import sources, why
-from evmperf.commands.app.experiments import in_turn
+from evmperf.commands.app.again import in_turn
 from evmperf.commands.cli.arguments import JSON, RESULTS, SOURCE, WAIT, argument, command, duration, tell
 from evmperf.commands.cli.terminal import width
 from evmperf.guides.published.declared import tables

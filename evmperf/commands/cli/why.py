@@ -3,15 +3,21 @@
 import argparse
 from pathlib import Path
 
+from evmperf.benchmarks.tools import perf
 from evmperf.commands.app import again, why
 from evmperf.commands.cli.arguments import RESULTS, RUN, argument, command
 from evmperf.commands.cli.terminal import width
+from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import run_folder
-from evmperf.measure.runs.spool import read_run
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import line
+from evmperf.model.replies import WantedSession
+from evmperf.model.results import Result
 from evmperf.publish.pages import look
 from evmperf.publish.report.columns import Column, table
+
+_SYMBOLS = 10
+"""Symbols that are shown."""
 
 
 @command(
@@ -45,15 +51,32 @@ def _why(options: argparse.Namespace) -> None:
 
 
 def _profile(options: argparse.Namespace, folder: Path, against: Path | None) -> None:
-    board = options.board or read_run(folder).facts.board_file
+    """Measure the first case of a run with these words again, with the run's variation and perf on the
+    board, beside the profile of a good run. Raises UsageError, LabError where perf did not record.
+    """
+    run = spool.read_run(folder)
+    board = options.board or run.facts.board_file
     if not board:
         raise UsageError(f"{folder.name} does not say what its board file was: name one with --lg-env")
-    made = again.profile(folder, options.case, board, against, options.results)
+    words = options.case
+    result = next((r for r in spool.results_in(folder) if words in f"{r.benchmark} {r.case}"), None)
+    if not words or result is None:
+        raise UsageError(f"{folder.name} has no case {words!r}: name the one to profile as BENCHMARK CASE")
+    there = _recorded(against, result) if against else None
+    vary = tuple(run.facts.variation)
+    session = WantedSession(board=board, perf=True, run_kind="profile", vary=vary)
+    made, _ = again.measure(options.results, result, session)
+    here = _recorded(made, result)
+    if here is None:
+        flaws = [f.message for r in spool.results_in(made) for f in r.failures]
+        raise LabError(f"perf recorded nothing: {flaws[0] if flaws else f'see {made}'}")
     columns = [Column("symbol"), Column("here", right=True), Column("good run", right=True)]
-    rows = [(name, f"{here:.1%}", "" if good is None else f"{good:.1%}") for name, here, good in made.symbols]
-    shown = len(columns) if made.there else 2
-    print(table(columns[:shown], [row[:shown] for row in rows], width()))
-    for where, one in (("here", made.here), ("in the good run", made.there)):
+    rows = [
+        [name, *(f"{side.share(name):.1%}" for side in (here, there) if side)]
+        for name, _ in here.symbols.most_common(_SYMBOLS)
+    ]
+    print(table(columns[: 3 if there else 2], rows, width()))
+    for where, one in (("here", here), ("in the good run", there)):
         if one:
             clock = f"; {one.per_cycle:.2f} instructions a cycle" if one.per_cycle else ""
             idle = one.idle / max(one.idle + one.symbols.total(), 1)
@@ -61,9 +84,26 @@ def _profile(options: argparse.Namespace, folder: Path, against: Path | None) ->
                 f"{where}: {one.symbols.total()} samples (parts within {one.uncertainty:.1%}), and CPUs idle "
                 f"{idle:.0%} of the time{clock}"
             )
-    if options.against and not made.there:
+    if options.against and not there:
         print(f"{options.against} has no profile of this case: make one by evmperf why with --profile")
-    print(line(f"{made.case} measured into {made.folder}; stacks for flame graphs: {made.folded}"))
+    case, stacks = f"{result.benchmark} {result.case}", made / perf.FOLDED
+    print(line(f"{case} measured into {made}; stacks for flame graphs: {stacks}"))
+
+
+def _recorded(folder: Path, same: Result) -> perf.PerfProfile | None:
+    """The profile of a case in a run: of its tools together, in one file of stacks; None without one."""
+    raw = [
+        folder / name
+        for result in spool.results_in(folder)
+        if (result.benchmark, result.case) == (same.benchmark, same.case)
+        for name in dict.fromkeys(result.raw)
+    ]
+    stacks = "".join(file.read_text() for file in raw if file.name.endswith(perf.FOLDED))
+    if not stacks:
+        return None
+    counts = "".join(file.read_text() for file in raw if file.name.endswith(perf.COUNTS))
+    (folder / perf.FOLDED).write_text(perf.flames(stacks), encoding="utf-8")
+    return perf.parse(stacks, counts)
 
 
 @command("report", RUN, RESULTS)

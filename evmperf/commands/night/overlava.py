@@ -2,15 +2,19 @@
 
 import contextlib
 import time
+from collections.abc import Callable
+
+from msgspec.structs import replace
 
 from evmperf.commands.app import lavajobs
 from evmperf.commands.lava.render import JobRequest
-from evmperf.commands.lava.selection import JobKind
+from evmperf.commands.lava.selection import JobKind, select
 from evmperf.commands.lava.server import LavaJob, LavaServer, connect
 from evmperf.commands.night.child import EndedRun, outcome
 from evmperf.commands.night.conductor import Doing, NightConductor, Progress
 from evmperf.commands.night.journal import read
-from evmperf.commands.night.plan import board_file
+from evmperf.commands.night.plan import Job, NightPlan, board_file
+from evmperf.measure import boardfile
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
@@ -20,6 +24,29 @@ _AWAY_S = 15.0
 """Pause before a server that did not answer is asked again, in seconds."""
 _OWN_RESULTS = "host"
 """The kind of job whose session keeps its results on the lab's Labgrid host."""
+
+
+def for_lava(given: NightPlan, tell: Callable[[str], None]) -> NightPlan:
+    """The plan with a job for each kind of LAVA job that fits; says what fits none."""
+    jobs: list[Job] = []
+    for job in given.boards:
+        board = boardfile.named(job.board)
+        profile = job.profile or board.options.board.profile
+        kinds = [JobKind(job.lava)] if job.lava else [JobKind.NATIVE, JobKind.BOOT]
+        refused: list[set[str]] = []
+        for kind in kinds:
+            try:
+                chosen = select(board, kind, profile, job.benchmarks)
+            except UsageError as error:
+                reason = str(error)
+                continue
+            refused.append({line.partition(":")[0] for line in chosen.refused})
+            jobs.append(replace(job, name=f"{job.name}-{kind}", lava=kind.value))
+        if not refused:
+            raise UsageError(f"{job.name}: {reason}")
+        if job.benchmarks and (none := sorted(set.intersection(*refused))):
+            tell(f"{job.name}: not over LAVA: {', '.join(none)} (`evmperf lava render` says why)")
+    return replace(given, boards=jobs)
 
 
 class LavaNight(NightConductor):
