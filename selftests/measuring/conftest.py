@@ -17,7 +17,7 @@ from evmperf.model.run import Run
 from selftests.support import programs, virtualbench
 from selftests.support.sessions import Pytest
 
-TOOLS = ["fio", "mpstat", "dd", "no-such-tool"]
+TOOLS = ["aplay", "dd", "mkfs.vfat"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
+from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.families.scratch import guard
 from evmperf.benchmarks.step import Measure, Outputs, Prepare, Step
+from evmperf.benchmarks.tables import usb_gadget as gadget
+from evmperf.measure import shellstep
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind
 from evmperf.model.results import Case, Direction, Metric, Reading, Result, Status
@@ -26,8 +30,8 @@ def number(outputs: Outputs) -> list[Reading]:
 FINE = Measure("measure", 'echo 42 >"$OUT/number"', 20, parse=number)
 
 
-def benchmark(*steps: Step, tools: tuple[str, ...] = ()) -> Benchmark:
-    return Benchmark(
+def measure(runner: Runner, *steps: Step) -> Result:
+    benchmark = Benchmark(
         name="fault",
         driver="emmc",
         title="",
@@ -36,12 +40,9 @@ def benchmark(*steps: Step, tools: tuple[str, ...] = ()) -> Benchmark:
         profiles={"quick": Profile((CASE,))},
         place=Place.SHELL,
         steps=lambda *_: steps,
-        tools=tools,
+        tools=(),
     )
-
-
-def measure(runner: Runner, *steps: Step, tools: tuple[str, ...] = ()) -> Result:
-    return runner.measure(benchmark(*steps, tools=tools), CASE)
+    return runner.measure(benchmark, CASE)
 
 
 def assert_usable(runner: Runner) -> None:
@@ -116,3 +117,41 @@ def test_the_mounted_root_is_never_scratch(runner: Runner) -> None:
     assert result.status is Status.FAILED
     assert "holds the mounted root" in result.failures[0].message
     assert_usable(runner)
+
+
+# What a driver's benchmark must see for itself, or clear away
+
+
+def test_a_gadget_that_a_killed_run_left_is_taken_away(runner: Runner) -> None:
+    benchmark = catalogue.benchmark("usbdev_hs_slave_write")
+    (case,) = benchmark.cases("quick")
+    shell = runner.bench.shell()
+    shellstep.install(shell)
+    for step in benchmark.declared_steps(runner.bench.board, case, "quick"):
+        if isinstance(step, Prepare) and step.name in ("plug", "mount"):
+            assert shellstep.run(shell, step.command, step.timeout_s).status == 0
+    assert shell.run("grep -c gadget /proc/mounts", 10).text.strip() == "1"
+
+    result = runner.measure(benchmark, case)
+
+    assert result.status is Status.MEASURED, result.failures
+    left = shell.run(
+        f"grep gadget /proc/mounts; ls -d {gadget.GADGET} {gadget.BACKING} /sys/module/dummy_hcd; "
+        "ls -d /tmp/*-gadget",
+        10,
+    )
+    assert left.text.count("No such file") == 4, left.text
+    assert "vfat" not in left.text
+
+
+def test_a_rate_that_the_device_does_not_have_is_refused(runner: Runner) -> None:
+    benchmark = catalogue.benchmark("audio_playback")
+    case = next(case for case in benchmark.cases("full") if case.label == "24000")
+
+    result = runner.measure(benchmark, replace(case, params={**case.params, "window_s": 2}))
+
+    assert result.status is Status.REFUSED
+    assert not result.samples
+    assert {failure.message for failure in result.failures} == {
+        "the device runs at 22050 Hz instead of 24000 Hz"
+    }

@@ -49,11 +49,10 @@ def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(
     assert shell.run("hostname", 30).text.strip() == "tester"
     before = shell.run(STATE, 30).text
     env = virtualbench.board_file(board, VARIANT, tmp_path)
-    select = "(ipsec and aes128) or pacing or (egress_0loss and 1518)"
+    select = "(ipsec and aes128) or pacing"
     results = whole(env, tmp_path, select).measured()
     assert sorted((result.benchmark, result.status) for result in results) == [
         ("eth_cpsw_tcp_bidir_pacing", "measured"),
-        ("eth_cpsw_udp_egress_0loss", "measured"),
         # The accelerator's module is loaded for the first, and taken out for the other.
         ("ipsec_hw", "measured"),
         ("ipsec_sw", "measured"),
