@@ -7,7 +7,6 @@ import os
 import select
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -75,15 +74,6 @@ def processes(state: Path) -> list[int]:
             if os.fsencode(state) in words and b"-chardev" in words:
                 found.append(int(path.parent.name))
     return found
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for something that nobody tells us about; fails the test after the deadline."""
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail(f"not within {DEADLINE:g} s: {what}")
-        select.select([], [], [], 0.01)
 
 
 def wait_for_end(pid: int) -> None:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from benchlab import SerialClient, processes, wait_for_end, wait_until
+from benchlab import SerialClient, processes, wait_for_end
 from evmperf_virtual import board as boards
 from evmperf_virtual.client import LabClient, all_benches
 
 from evmperf.measure.hostload import slowness
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
+from selftests.support.placelab import until
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -84,13 +85,13 @@ def test_killed_bench_leaves_no_qemu_and_is_cleaned_up(make_bench: Callable[...,
     assert status.qemu_pid is not None
     os.kill(status.pid, signal.SIGKILL)
     wait_for_end(status.qemu_pid)
-    wait_until(lambda: not bench.running, "the lock is free")
+    until(lambda: not bench.running)
     with pytest.raises(LabError, match="is not running"):
         bench.status()
     bench = make_bench("killed")
     bench.on()
     os.kill(bench.status().pid, signal.SIGKILL)
-    wait_until(lambda: not bench.running, "the lock is free")
+    until(lambda: not bench.running)
     assert bench.stop() is False
     assert namespaces() == before
 
@@ -102,7 +103,7 @@ def test_processes_in_the_tester_end_with_it(make_bench: Callable[..., LabClient
         pytest.skip("no tester without root")
     with subprocess.Popen([*tester.command, "sleep", "600"]) as server:
         pids = ["ip", "netns", "pids", tester.namespace]
-        wait_until(lambda: bool(subprocess.check_output(pids)), "it is inside")
+        until(lambda: bool(subprocess.check_output(pids)))
         assert bench.stop()
         assert server.wait(10) == -signal.SIGKILL
     assert tester.namespace not in namespaces()

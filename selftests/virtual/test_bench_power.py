@@ -11,11 +11,12 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from benchlab import SerialClient, processes, wait_until
+from benchlab import SerialClient, processes
 from evmperf_virtual import disks
 from evmperf_virtual.client import LabClient
 
 from evmperf.model.errors import LabError
+from selftests.support.placelab import until
 from selftests.support.stamps import read_stamps
 
 pytestmark = pytest.mark.virtual_evm
@@ -53,7 +54,7 @@ def arrival(console: SerialClient, position: int) -> float:
 
 
 def test_stamps_cover_every_byte_once(bench: LabClient, console: SerialClient) -> None:
-    wait_until(lambda: bench.status().console_clients == 1, "client accepted")
+    until(lambda: bench.status().console_clients == 1)
     for _ in range(2):
         bench.on()
         at = console.stop_autoboot()
@@ -96,7 +97,7 @@ def test_killed_qemu_is_told_and_replaced(bench: LabClient, console: SerialClien
     pid = bench.status().qemu_pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: bench.status().qemu_pid is None, "the bench notices")
+    until(lambda: bench.status().qemu_pid is None)
     status = bench.status()
     assert status.power, "the switch is still on"
     assert status.last_exit is not None
@@ -111,7 +112,7 @@ def test_power_off_by_the_guest_is_told(bench: LabClient, console: SerialClient)
     bench.on()
     console.stop_autoboot()
     console.send(b"poweroff\n")
-    wait_until(lambda: bench.status().qemu_pid is None, "the guest powers off")
+    until(lambda: bench.status().qemu_pid is None)
     status = bench.status()
     assert status.power
     assert status.last_exit is not None

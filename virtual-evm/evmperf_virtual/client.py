@@ -193,9 +193,10 @@ class LabClient:
             kind = UsageError if reply["kind"] == "usage" else LabError
             raise kind(reply["error"])
 
-    def _request(self, method: str, path: str, body: bytes = b"", timeout: float = _ANSWER_TIMEOUT) -> bytes:
+    def _request(self, method: str, path: str, body: bytes = b"", timeout: float = 0.0) -> bytes:
         who, port = f"the bench of board {self.name}", self.record.power_port
-        link = http.client.HTTPConnection(HOST, port, timeout=timeout * slowness())
+        within = (timeout or _ANSWER_TIMEOUT) * slowness()
+        link = http.client.HTTPConnection(HOST, port, timeout=within)
         try:
             link.request(method, path, body)
             response = link.getresponse()
