@@ -9,15 +9,21 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evmperf.commands.lava.render import JOBS
-from evmperf.measure.runs.spool import read_results, read_run
+from evmperf.benchmarks import control
+from evmperf.benchmarks.tools.control import RUNS
+from evmperf.boards import board as boards
+from evmperf.commands.app import lavajobs
+from evmperf.commands.cli import main as cli
+from evmperf.commands.lava import selection
+from evmperf.commands.lava.selection import JobKind
+from evmperf.measure.runs.spool import read_results, read_run, results_in
 from selftests.support import programs
 from selftests.support.placelab import until
+from selftests.support.spools import cases_of
 
 pytestmark = pytest.mark.virtual_evm
 
 DEADLINE_S = 1200.0
-REPOSITORY = JOBS.parent
 
 
 def write_plan(folder: Path, benchmarks: str) -> list[str]:
@@ -38,7 +44,9 @@ def events(folder: Path, kind: str) -> list[dict[str, object]]:
     return [event for event in lines if event["event"] == kind]
 
 
-def test_a_night_over_lava_is_the_same_night(lab, server, tmp_path) -> None:
+def test_a_night_over_lava_is_the_same_night_and_its_job_is_read_once(
+    lab, server, results, tmp_path, capsys
+) -> None:
     words = write_plan(tmp_path, "emmc_vfat")
     log = tmp_path / "first.log"
     first = programs.start(log, *words)
@@ -54,11 +62,30 @@ def test_a_night_over_lava_is_the_same_night(lab, server, tmp_path) -> None:
     (submitted,) = events(tmp_path, "submitted")
     (measured,) = events(tmp_path, "measured")
     assert measured["lava"] == submitted["lava"]
-    run = read_run(tmp_path / "results" / str(measured["run"]))
+    folder = tmp_path / "results" / str(measured["run"])
+    run = read_run(folder)
     assert (run.kind, run.place, run.exit_status) == ("nightly", "virtual-01", 0)
     (night,) = (tmp_path / "results").glob("night-*")
     assert run.facts.night == night.name
     assert "| virtual-native | measured | virtual-01 |" in (night / "night.md").read_text()
+    number = submitted["lava"]
+    assert run.facts.uboot.startswith("U-Boot 20")
+    assert run.facts.lava_job == {"number": number, "server": lab.url, "device": "virtual-01"}
+    job = server.job(number)
+    assert job.health == "Complete", server.log(number)[-3000:]
+    found = lavajobs.judge(server, job)
+    assert found.status == 0, found.lines
+    before = set(results.iterdir())
+    assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 0
+    assert "already read before" in capsys.readouterr().out
+    assert set(results.iterdir()) == before
+    cases = cases_of(folder)
+    chosen = selection.select(boards.load(boards.find("virtual")), JobKind.NATIVE, "quick", "emmc_vfat")
+    assert [(r.benchmark, r.case) for r in cases] == [(b.name, c.label) for b, c in chosen.cases]
+    assert all(result.status == "measured" for result in cases)
+    assert all(result.state.shown["queue.scheduler"] and not result.state.missing for result in cases)
+    (loop,) = (r for r in results_in(folder) if r.benchmark == control.NAME)
+    assert len(loop.values(control.LOOP.name)) == RUNS
 
 
 @pytest.mark.long_lava_job

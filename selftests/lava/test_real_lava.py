@@ -10,8 +10,6 @@ import pytest
 import yaml
 from evmperf_virtual import lavalab as labs
 
-from evmperf.benchmarks import control
-from evmperf.benchmarks.tools.control import RUNS
 from evmperf.boards import board as boards
 from evmperf.commands.app import lavajobs
 from evmperf.commands.cli import main as cli
@@ -19,7 +17,7 @@ from evmperf.commands.lava import joblog, render, selection
 from evmperf.commands.lava.selection import JobKind
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, LavaServer
 from evmperf.measure.hostload import slowness
-from evmperf.measure.runs.spool import read_results, read_run, results_in
+from evmperf.measure.runs.spool import read_results
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
 from selftests.support import programs
@@ -57,7 +55,7 @@ def identity(result: Result):
     )
 
 
-def lavacli(lab, *words: str, text: str = "") -> str:
+def lavacli(lab, *words: str) -> None:
     """LAVA's own command, out of the lab's packages; the token is in a file there."""
     (pid,) = Path(f"/proc/{lab.pid}/task/{lab.pid}/children").read_text().split()
     config = labs.folder() / "shared/config/lavacli.yaml"
@@ -76,42 +74,22 @@ def lavacli(lab, *words: str, text: str = "") -> str:
             "lavacli",
             *words,
         ],
-        input=text,
         capture_output=True,
         text=True,
         timeout=60 * slowness(),
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def finished(server: LavaServer, number: int):
     return server.wait(number, DEADLINE_S * slowness(), lambda job: None, threading.Event())
 
 
-def test_a_native_job_is_run_judged_and_read_once(lab, server, results, capsys) -> None:
-    job_file = labs.folder() / "shared/job.yaml"
-    job_file.write_text(definition())
-    number = int(lavacli(lab, "jobs", "submit", "/lab/job.yaml"))
-    job = finished(server, number)
-    assert job.health == "Complete", server.log(number)[-3000:]
-    found = lavajobs.judge(server, job)
-    assert found.status == 0, found.lines
-    for _ in range(2):
-        assert cli.main(["lava", "import", str(number), "--results", str(results)]) == 0
-    assert "already read before" in capsys.readouterr().out
-    (folder,) = results.iterdir()
-    measured = cases_of(folder)
-    chosen = selection.select(BOARD, JobKind.NATIVE, "quick", KEYWORD)
-    assert [(r.benchmark, r.case) for r in measured] == [(b.name, c.label) for b, c in chosen.cases]
-    assert all(result.status == "measured" for result in measured)
-    assert all(result.state.shown["queue.scheduler"] and not result.state.missing for result in measured)
-    (loop,) = (r for r in results_in(folder) if r.benchmark == control.NAME)
-    assert len(loop.values(control.LOOP.name)) == RUNS
-    run = read_run(folder)
-    assert run.facts.uboot.startswith("U-Boot 20")
-    assert run.facts.lava_job == {"number": number, "server": lab.url, "device": "virtual-01"}
+def test_lavas_own_client_takes_a_job(lab) -> None:
+    """It runs in test_night_over_lava.py."""
+    (labs.folder() / "shared/job.yaml").write_text(definition())
+    lavacli(lab, "jobs", "validate", "/lab/job.yaml")
 
 
 def test_what_the_server_refuses_is_said(lab, server, monkeypatch, tmp_path, capsys) -> None:
