@@ -171,7 +171,7 @@ def test_the_desk_measures_over_serial_alone_and_leaves_the_board_on(make_board,
     assert board.is_on
 
 
-SENDERS = {"all of the terminal": [os.killpg], "the command": [os.kill], "both": [os.kill, os.killpg]}
+SENDERS = {"the command": [os.kill], "it and all of the terminal": [os.kill, os.killpg]}
 
 
 @pytest.mark.parametrize("to", SENDERS)
