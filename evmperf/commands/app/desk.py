@@ -14,22 +14,15 @@ from evmperf.boards import board as boards
 from evmperf.boards import modes
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED, FEATURES
-from evmperf.commands.app import why
-from evmperf.guides.published import source
 from evmperf.lab.desk import boardfile, identity, ports
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
 from evmperf.lab.desk.ports import Port, Voice
 from evmperf.lab.provision import scratch
 from evmperf.measure import boardfile as boardfiles
-from evmperf.measure.runs import spool
 from evmperf.measure.signals import attend
-from evmperf.measure.state.answers import Answer
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import plain
 from evmperf.model.replies import WantedSession, answer
-from evmperf.model.results import Result, Status
-from evmperf.model.run import Run
-from evmperf.publish.report import page, summary
 
 Tell = Callable[[str], None]
 
@@ -100,18 +93,6 @@ class FoundBoard(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[str, ...] = ()
     state: tuple[tuple[str, bool], ...] = ()
     steps: tuple[tuple[str, str], ...] = ()
-
-
-class DeskEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a measurement at the desk: its few figures, that which is `furthest` from TI's, the cases
-    that failed, and the page with everything.
-    """
-
-    run: Run
-    lines: tuple[summary.Headline, ...]
-    furthest: Answer | None
-    page: Path
-    failed: tuple[Result, ...]
 
 
 class NoBoard(UsageError):
@@ -307,21 +288,6 @@ def measure(file: str, results: str, select: str = "") -> tuple[int, Path | None
         reply = answer(reply_file, status)
     run = Path(results) / reply.run if reply.run else None
     return status, run if run and run.is_dir() else None
-
-
-def ended(folder: Path) -> DeskEnd:
-    """What a person at the desk wants to see of a run first; raises UsageError for no run."""
-    run, results = spool.read_run(folder), spool.read_results(folder)
-    lines = tuple(summary.headlines(results, source.baseline(run)))
-    answers = why.explain(folder).answers if results else ()
-    furthest = max(answers, key=lambda one: one.times, default=None)
-    return DeskEnd(
-        run=run,
-        lines=lines,
-        furthest=furthest,
-        page=folder / page.NAME,
-        failed=tuple(r for r in results if r.failures and r.status is not Status.MEASURED),
-    )
 
 
 def _address(request: FindBoard) -> SshAddress:

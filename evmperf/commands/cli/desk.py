@@ -9,16 +9,20 @@ from pathlib import Path
 
 import msgspec
 
-from evmperf.commands.app import desk
+from evmperf.commands.app import desk, why
 from evmperf.commands.app.desk import FindBoard, FoundBoard
 from evmperf.commands.cli.arguments import argument, command, filled, show, tell
+from evmperf.guides.published import source
 from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.lab.doctor import host
 from evmperf.lab.doctor.finding import Noted
+from evmperf.measure.runs import spool
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
+from evmperf.model.results import Status
 from evmperf.publish.pages import look
+from evmperf.publish.report import page, summary
 
 _LOOK_S = 10.0
 """Between two looks at a board that is busy."""
@@ -99,9 +103,22 @@ def _desk(options: argparse.Namespace) -> int:
         return 0
     status, run = desk.measure(board.file, options.results, options.keyword)
     if run:
-        end = desk.ended(run)
-        print(look.render("commands/cli/desk_end.txt.j2", end=end, key=Key), end="")
+        _end(run)
     return status
+
+
+def _end(folder: Path) -> None:
+    """Show a run's few figures, that which is furthest from TI's, what failed, and the page."""
+    run, results = spool.read_run(folder), spool.read_results(folder)
+    answers = why.explain(folder).answers if results else ()
+    about = {
+        "run": run,
+        "lines": tuple(summary.headlines(results, source.baseline(run))),
+        "furthest": max(answers, key=lambda one: one.times, default=None),
+        "page": folder / page.NAME,
+        "failed": [r for r in results if r.failures and r.status is not Status.MEASURED],
+    }
+    print(look.render("commands/cli/desk_end.txt.j2", end=about, key=Key), end="")
 
 
 def _wanted(board: FoundBoard) -> bool:
