@@ -154,23 +154,6 @@ def test_a_foreign_boards_cable_gets_addresses_where_it_has_none(tmp_path):
     assert boardcheck.check(file) == []
 
 
-def test_the_desk_measures_over_serial_alone_and_leaves_the_board_on(make_board, tmp_path):
-    board = make_board("xunlong,orangepi-pc")
-    results = tmp_path / "results"
-    words = ["--port", board.path, "--results", str(results)]
-    asked = evmperf(*words)
-    assert asked.returncode == 0, asked.stderr
-    assert "Nothing was measured" in asked.stdout  # nobody said yes
-    assert list(results.glob("*/run.json")) == []
-    done = evmperf(*words, "--yes", "-k", "openssl_throughput and aes-128-cbc and 16384")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (run,) = results.glob("*/run.json")
-    facts = json.loads(run.read_text())["facts"]
-    assert facts["power"] == "none"
-    assert float(facts["found"]["uptime_s"]) > 0
-    assert board.is_on
-
-
 SENDERS = {"the command": [os.kill], "it and all of the terminal": [os.kill, os.killpg]}
 
 

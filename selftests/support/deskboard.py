@@ -80,6 +80,32 @@ class Disks:
             (folder / "size").write_text(f"{2 if entry['node'] in extended else entry['size']}\n")
 
 
+class Terminal:
+    """A pseudo terminal, at `path`, in the place of a cable to a port of this machine."""
+
+    def __init__(self, port):
+        leader, self._follower = pty.openpty()
+        tty.setraw(self._follower)
+        self.path = os.ttyname(self._follower)
+        self._wire = socket.create_connection(("127.0.0.1", port))
+        threading.Thread(target=self._carry, args=[leader], daemon=True).start()
+
+    def _carry(self, leader):
+        with contextlib.suppress(OSError):
+            while True:
+                for end in select.select([leader, self._wire], [], [])[0]:
+                    if end is leader:
+                        self._wire.sendall(os.read(leader, 4096))
+                    elif data := self._wire.recv(4096):
+                        os.write(leader, data)
+                    else:
+                        return
+
+    def close(self):
+        self._wire.close()
+        os.close(self._follower)
+
+
 class DeskBoard(FakeBoard):
     """A scripted board with a device tree, on a pseudo terminal."""
 
@@ -92,25 +118,11 @@ class DeskBoard(FakeBoard):
         self._tree.mkdir()
         (self._tree / "model").write_bytes(model.encode() + b"\0")
         (self._tree / "compatible").write_bytes(b"".join(c.encode() + b"\0" for c in compatible))
-        leader, self._follower = pty.openpty()
-        tty.setraw(self._follower)
-        self.path = os.ttyname(self._follower)
-        self._wire = socket.create_connection(("127.0.0.1", self.port))
-        threading.Thread(target=self._carry, args=[leader], daemon=True).start()
+        self._terminal = Terminal(self.port)
+        self.path = self._terminal.path
         deadline = time.monotonic() + 10
         while not self._client and time.monotonic() < deadline:
             time.sleep(0.01)
-
-    def _carry(self, leader):
-        with contextlib.suppress(OSError):
-            while True:
-                for end in select.select([leader, self._wire], [], [])[0]:
-                    if end is leader:
-                        self._wire.sendall(os.read(leader, 4096))
-                    elif data := self._wire.recv(4096):
-                        os.write(leader, data)
-                    else:
-                        return
 
     def _in_shell(self, line):
         command, mark, _ = line.rpartition("; echo evm'perf-end'")
@@ -124,8 +136,7 @@ class DeskBoard(FakeBoard):
 
     def close(self):
         super().close()
-        self._wire.close()
-        os.close(self._follower)
+        self._terminal.close()
 
 
 @contextlib.contextmanager

@@ -1,0 +1,33 @@
+"""The desk at a serial line behind which are a real U-Boot and a real Linux: those of a virtual EVM."""
+
+import contextlib
+import json
+
+import pytest
+
+from selftests.support import programs, virtualbench
+from selftests.support.deskboard import Terminal
+from selftests.support.spools import cases_of
+from selftests.virtual.benchlab import SerialClient
+
+pytestmark = pytest.mark.virtual_evm
+
+
+def test_it_is_found_at_its_boot_loader_booted_measured_and_left_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+    with virtualbench.running("virtual", "desk") as bench:
+        with SerialClient(bench.record.serial_port) as person:
+            bench.on()
+            person.stop_autoboot()
+        with contextlib.closing(Terminal(bench.record.serial_port)) as line:
+            words = ["desk", "--port", line.path, "--results", tmp_path / "results"]
+            assert "is at U-Boot's prompt" in programs.evmperf(*words).stderr
+            select = "openssl_throughput and aes-128-cbc and 16384"
+            done = programs.evmperf(*words, "--boot", "--yes", "-k", select)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert bench.status().power
+    (run,) = (tmp_path / "results").glob("*/run.json")
+    facts = json.loads(run.read_text())["facts"]
+    assert facts["power"] == "none"
+    assert float(facts["found"]["uptime_s"]) > 0
+    assert [result.status for result in cases_of(run.parent)] == ["measured"]
