@@ -58,6 +58,12 @@ _UNGROUP = "g=/sys/fs/cgroup; for p in $PPID $$; do echo $p >$g/cgroup.procs; do
 _TRACE = "t=/sys/kernel/tracing; [ -e $t/current_tracer ] || mount -t tracefs none $t"
 
 
+def _debug(flag: str) -> str:
+    """Shell text that turns the debug messages of the MMC driver on or off."""
+    there = "d=/sys/kernel/debug; mount -t debugfs none $d"
+    return f"{there}; echo 'file drivers/mmc/* {flag}' >$d/dynamic_debug/control; umount $d"
+
+
 @dataclass(frozen=True)
 class Fault:
     """A fault, the shell text that makes and ends it (`qmp`: what QEMU is told instead), the case in
@@ -204,6 +210,7 @@ FAULTS = (
         EXT4,
         ("journal", "mounted"),
     ),
+    Fault("the MMC driver's debug messages", _debug("+p"), _debug("-p"), EMMC, ("kernel log",)),
     Fault(
         "a small write cache",
         "cat /proc/sys/vm/dirty_ratio >/tmp/fault; echo 16384 >/proc/sys/vm/dirty_bytes",

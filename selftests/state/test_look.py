@@ -64,6 +64,9 @@ def said(request, tmp_path):
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "awk").symlink_to(shutil.which(request.param))
+    # A kernel that has said nothing.
+    (tools / "dmesg").write_text("#!/bin/sh\n")
+    (tools / "dmesg").chmod(0o755)
     shell = ["busybox", "sh"] if request.param == "busybox" else ["sh"]
 
     def run(tree, driver, link, target, **options):
@@ -122,6 +125,7 @@ def test_an_emmc_says_what_matters_and_no_more(said):
         "percpu.0_idle": 0,
         "shell.own_ticks": 0,
         "shell.thread_ticks": 1800,
+        "shell.log_lines": 0,
         "cpu_user": 10,
         "cpu_nice": 0,
         "cpu_system": 20,
@@ -162,11 +166,10 @@ def test_the_kernels_lines_of_a_driver_are_said_once(said, tmp_path):
     (tmp_path / "bin/dmesg").write_text(
         "#!/bin/sh\ncat <<E\n" + "\n".join(f"<6>{x}" for x in lines) + "\nE\n"
     )
-    (tmp_path / "bin/dmesg").chmod(0o755)
     options = {"boot": {"medium": "sd"}, "emmc": {"scratch": "/dev/mmcblk0p1"}}
     text = said(TREE, "emmc", "sys/class/block/mmcblk0p1", f"{CARD}/block/mmcblk0/mmcblk0p1", **options)
     assert look.parse(text).log == ()  # the fixture looks twice: the second time nothing is new
-    (tmp_path / "logged_emmc").write_text("2.0\n")
+    (tmp_path / "logged_emmc").write_text("2.0 7\n")
     environment = {
         **os.environ,
         "OUT": str(tmp_path),
@@ -180,9 +183,10 @@ def test_the_kernels_lines_of_a_driver_are_said_once(said, tmp_path):
     # Of the host of the case's disk, and new since.
     text = (tmp_path / look.FILE).read_text().replace(str(tmp_path), "")
     assert look.parse(text).log == ("[    3.1] mmc0: error -110",)
+    assert look.parse(text).counters["shell.log_lines"] == 7 + 3
 
 
-TICKS = {"shell.own_ticks": 0, "shell.thread_ticks": 0}
+TICKS = {"shell.own_ticks": 0, "shell.thread_ticks": 0, "shell.log_lines": 0}
 IDLE = "sys/devices/system/cpu/cpu0/cpuidle"
 PCM = "proc/asound/card0/pcm0c/sub0"
 SCREEN = "sys/class/drm/card0-HDMI-A-1"
