@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evmperf.judge.shift import REFERENCE
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.verdict import Judgement, Outcome, Verdict
@@ -185,13 +186,16 @@ def _steps(known: Sequence[Lab]) -> list[Row]:
     found = []
     for size in (0.03, 0.05, 0.10, 0.30):
         tallies = {after: Tally.empty() for after in (1, 3, 10)}
-        first_quiet, first_noted = Tally.empty(), Tally.empty()
+        first_quiet, first_noted, within = Tally.empty(), Tally.empty(), Tally.empty()
         for lab, seed in itertools.product(known, _ROUNDS):
             random = np.random.default_rng(int(size * 1000) + seed)
             values = lab.shuffled(random, HISTORY + max(ENDS))
             mine = _chosen(random, len(values))
             quiet = spread(values[:, :HISTORY])[mine] < _QUIET
             values[mine, HISTORY:] *= 1 + size
+            logs = np.log(values[mine[quiet]])
+            past = logs[:, HISTORY - REFERENCE : HISTORY]
+            within.hits[0] += (logs[:, HISTORY] - np.median(past, axis=1) <= np.ptp(past, axis=1)).tolist()
             worse: set[int] = set()
             noted: set[int] = set()
             by_night: dict[int, set[int]] = {}
@@ -219,6 +223,7 @@ def _steps(known: Sequence[Lab]) -> list[Row]:
         found.append(
             first_quiet.row(f"-{size:.0%} in quiet series worse on the first night", goal, least=least)
         )
+        found.append(within.row("  within the whole range of the nights before"))
         found.append(first_noted.row(f"-{size:.0%} in quiet series worse or suspected on the first night"))
     return found
 
