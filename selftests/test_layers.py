@@ -48,7 +48,7 @@ DOORS = {
     "judge": "ab accepted against causes confirm experiment gitrange goals judge nights rounds search shift "
     "trends",
     "publish": "guide.layout guide.page guide.writer influx.client influx.config influx.push "
-    "influx.reader pages.look report.ab report.boots report.columns report.differences "
+    "influx.reader pages.look report.ab report.boots report.columns report.differences report.exports "
     "report.page report.shape report.summary report.verdicts site store.files store.limited store.source "
     "store.tables",
     "lab": "bench boardcheck labs desk.boardfile desk.identity desk.ports doctor.examination doctor.finding "

@@ -4,6 +4,7 @@ import json
 import xml.etree.ElementTree as ET
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.main import main
@@ -189,7 +190,7 @@ def test_an_accepted_change_is_not_worse(nights, marks, capsys):
 
 
 def test_every_format_says_the_same(nights, tmp_path, capsys, marks):
-    files = {name: tmp_path / name for name in ("json", "junit", "markdown")}
+    files = {name: tmp_path / name for name in ("json", "junit", "markdown", "openmetrics")}
     options = [f"--{name}={file}" for name, file in files.items()]
     name, results = nights["lost"].name, str(nights["later"])
     status = cli.main(["check", name, "--against", "last:40", "--results", results, *options])
@@ -202,6 +203,10 @@ def test_every_format_says_the_same(nights, tmp_path, capsys, marks):
     assert suite.get("failures") == "1"
     assert len(suite.findall("testcase/failure")) == 1
     assert "| **worse** | eMMC ext4, 100 KiB, write |" in files["markdown"].read_text()
+    families = text_string_to_metric_families(files["openmetrics"].read_text())
+    samples = [sample for family in families for sample in family.samples]
+    worse = {"board": "am64xx-hsevm", "verdict": "worse"}
+    assert [s.value for s in samples if s.name == "evmperf_verdicts" and s.labels == worse] == [1]
 
 
 def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):

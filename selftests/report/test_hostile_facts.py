@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from docutils import core, nodes
 from markdown_it import MarkdownIt
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.terminal import Plain
@@ -281,15 +282,17 @@ def test_nothing_ends_a_block(said):
     assert not any(one.startswith("/") for one in block)
 
 
-@pytest.mark.parametrize("form", [verdicts.as_junit, verdicts.as_json])
+@pytest.mark.parametrize("form", [verdicts.as_junit, verdicts.as_openmetrics, verdicts.as_json])
 def test_what_machines_read_of_a_verdict_can_be_read(form):
     text = form(judgement())
     if form is verdicts.as_junit:
         suite = ET.fromstring(text)
         assert len(suite) == len(Outcome)
         assert "taken()" in suite[0][0].get("message")
-    else:
+    elif form is verdicts.as_json:
         assert json.loads(text)["verdicts"][0]["why"] == HOSTILE
+    else:
+        assert list(text_string_to_metric_families(text))
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ guide --release newest --from {results} -o {out}/guide.rst
 store query --from {results} FROM_runs
 store query --from {results} SELECT_sum(value)_FROM_samples
 export --from {results} --parquet {out}/x
-export --from {results} --csv {out}/x
+export --from {results} --openmetrics {out}/x
+export --from {results} --junit {out}/x
 store add --results {results}
 runs --from history
 """

@@ -11,6 +11,9 @@ from evmperf.model.units import counted
 from evmperf.publish.influx import config as configs
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.push import RunPush, waiting
+from evmperf.publish.report import exports
+
+_FORMATS = ("parquet", "csv", *exports.FORMATS)
 
 
 @command(
@@ -70,22 +73,28 @@ def _push(options: argparse.Namespace) -> None:
     either(
         argument("--parquet", type=Path, metavar="FILE", help="one row per sample"),
         argument("--csv", type=Path, metavar="FILE", help="the same as text"),
+        argument("--junit", type=Path, metavar="FILE", help="one test per case"),
+        argument("--openmetrics", type=Path, metavar="FILE", help="every figure, for Prometheus"),
         required=True,
     ),
 )
 def _export(options: argparse.Namespace) -> None:
-    """Write the samples of runs as columns; of all runs, or those named."""
-    from evmperf.publish.store import files, tables  # noqa: PLC0415  # DuckDB is slow to import
-
-    file: Path = options.parquet or options.csv
+    """Write runs in the formats of other programs; all runs, or those named."""
+    (name,) = [name for name in _FORMATS if getattr(options, name)]
+    file: Path = getattr(options, name)
     with sources.opened(options.source) as source:
         runs = {entry.run.id: entry for entry in source.runs()}
         chosen = [among(given, runs, source) for given in options.run] or list(runs.values())
         if not chosen:
             raise UsageError(f"{source}: holds no runs")
-        with tables.opened(source, tell) as database:
-            ids = ", ".join(files.text(entry.run.id) for entry in chosen)
-            where = f" WHERE run IN ({ids})" if options.run else ""
-            form = "parquet" if options.parquet else "csv"
-            tables.write(database, f"SELECT * FROM samples{where} ORDER BY ALL", file, form)
+        if name in exports.FORMATS:
+            whole = [(entry.run, entry.results()) for entry in chosen]
+            file.write_text(exports.FORMATS[name](whole), encoding="utf-8")
+        else:
+            from evmperf.publish.store import files, tables  # noqa: PLC0415  # DuckDB is slow to import
+
+            with tables.opened(source, tell) as database:
+                ids = ", ".join(files.text(entry.run.id) for entry in chosen)
+                where = f" WHERE run IN ({ids})" if options.run else ""
+                tables.write(database, f"SELECT * FROM samples{where} ORDER BY ALL", file, name)
     print(f"{file}: {counted(len(chosen), 'run')}")

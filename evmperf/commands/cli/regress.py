@@ -66,6 +66,7 @@ _OUTPUT = (
     argument("--json", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
     argument("--junit", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
     argument("--markdown", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
+    argument("--openmetrics", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
 )
 
 
@@ -122,7 +123,7 @@ def _check(options: argparse.Namespace) -> int:
     if options.accept:
         _accept(options)
         return ExitStatus.OK
-    if len(options.run) > 1 and any((options.json, options.junit, options.markdown)):
+    if len(options.run) > 1 and any((options.json, options.junit, options.markdown, options.openmetrics)):
         raise UsageError("a file of verdicts is for one run: check one at a time")
     what, level = against.wanted(options.against), _level(options)
     statuses: list[ExitStatus] = []
@@ -269,6 +270,7 @@ def _write(
         options.json: functools.partial(formats.as_json, changed=changed),
         options.junit: formats.as_junit,
         options.markdown: functools.partial(formats.as_markdown, changed=changed),
+        options.openmetrics: formats.as_openmetrics,
     }
     here = makers.pop(Path("-"), None)
     for file, make in makers.items():

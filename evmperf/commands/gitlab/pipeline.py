@@ -105,7 +105,7 @@ def _judge(plan: NightPlan, job: Job, board: Board) -> str:
         check += ["--from", source]
     if plan.confirm:
         check += ["--confirm", plan.confirm, "--board", _name(board), "--wait", plan.wait or _WAIT]
-    for kind, suffix in (("junit", "xml"), ("markdown", "md")):
+    for kind, suffix in (("junit", "xml"), ("markdown", "md"), ("openmetrics", "txt")):
         check += [f"--{kind}", f"verdict-{job.name}.{suffix}"]
     return shlex.join(check)
 

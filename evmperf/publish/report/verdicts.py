@@ -137,26 +137,34 @@ _OBJECT = (*("unit", "better", "value", "baseline", "change"), *("tolerance", "p
 
 def as_junit(judgement: Judgement) -> str:
     """JUnit: a test a metric; worse ones fail, those without a verdict are skipped."""
-    tests = len(judgement.verdicts)
-    counts = {
-        "tests": tests,
-        "failures": judgement.count(Outcome.WORSE),
-        "errors": 0,
-        "skipped": tests - judgement.compared,
-    }
-    about = {"name": plain(f"evmperf check {judgement.board}")}
-    suite = ET.Element("testsuite", about | {name: str(count) for name, count in counts.items()})
+    count, worse = len(judgement.verdicts), judgement.count(Outcome.WORSE)
+    suite = suite_of(f"evmperf check {judgement.board}", count, worse, count - judgement.compared)
     skipped = (Outcome.NOT_COMPARABLE, Outcome.NOT_JUDGED, Outcome.UNKNOWN)
     for verdict in judgement.verdicts:
-        name = plain(f"{verdict.key.case} {verdict.key.metric}")
-        case = ET.SubElement(suite, "testcase", classname=plain(verdict.key.benchmark), name=name)
+        case = case_of(suite, verdict.key.benchmark, f"{verdict.key.case} {verdict.key.metric}")
         message = plain(f"{verdict.outcome}: {explained(verdict)}")
         if verdict.outcome is Outcome.WORSE or verdict.outcome in skipped:
             ET.SubElement(case, "skipped" if verdict.outcome in skipped else "failure", message=message)
         else:
             ET.SubElement(case, "system-out").text = message
-    ET.indent(suite)
-    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    return xml(suite)
+
+
+def suite_of(name: str, tests: int, failures: int, skipped: int = 0) -> ET.Element:
+    """A suite of JUnit with its counts."""
+    counts = {"tests": tests, "failures": failures, "errors": 0, "skipped": skipped}
+    return ET.Element("testsuite", {"name": plain(name), **{word: str(n) for word, n in counts.items()}})
+
+
+def case_of(suite: ET.Element, group: str, name: str) -> ET.Element:
+    """A test of a suite of JUnit."""
+    return ET.SubElement(suite, "testcase", classname=plain(group), name=plain(name))
+
+
+def xml(root: ET.Element) -> str:
+    """The text of a file."""
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str:
@@ -172,3 +180,28 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
 def _figures(verdict: Verdict) -> tuple[str, str, str]:
     value = f"{number(verdict.value)} {verdict.unit}"
     return value, number(verdict.baseline), change_text(verdict.change)
+
+
+def as_openmetrics(judgement: Judgement) -> str:
+    """OpenMetrics text (GitLab's metrics reports): values, changes, and counts of verdicts."""
+    lines = []
+    for name, field in (("evmperf_value", "value"), ("evmperf_change_ratio", "change")):
+        lines.append(f"# TYPE {name} gauge")
+        for verdict in judgement.verdicts:
+            tags = labels(board=judgement.board, **verdict.key._asdict(), unit=verdict.unit)
+            value = getattr(verdict, field)
+            lines += [] if value is None else [f"{name}{tags} {value:g}"]
+    lines.append("# TYPE evmperf_verdicts gauge")
+    for outcome in Outcome:
+        tags = labels(board=judgement.board, verdict=outcome)
+        lines.append(f"evmperf_verdicts{tags} {judgement.count(outcome)}")
+    return "\n".join([*lines, "# EOF", ""])
+
+
+_LABEL = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+def labels(**labels: str) -> str:
+    """Labels of a metric, escaped."""
+    escaped = (f'{name}="{plain(value).translate(_LABEL)}"' for name, value in labels.items())
+    return "{" + ",".join(escaped) + "}"
