@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import threading
@@ -306,10 +305,3 @@ def test_the_command_prints_a_line_a_step_and_ends_with_a_count(write, capsys, f
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("bad  U-Boot ")]
     assert re.fullmatch(r"virtual-evm: \d+ ok, \d+ notes, 1 bad, 10 not checked", lines[-1])
-
-
-def test_the_command_has_a_form_for_programs(write, capsys):
-    assert main(["doctor", "--json", str(write())]) == ExitStatus.OK
-    found = {entry["step"]: entry for entry in json.loads(capsys.readouterr().out)}
-    assert found["U-Boot"]["outcome"] == "ok"
-    assert found["InfluxDB"]["outcome"] == "note"

@@ -1,6 +1,5 @@
 """Settings of InfluxDB, and the commands that use them."""
 
-import json
 import re
 
 import pytest
@@ -188,14 +187,6 @@ def test_history_of_one_case(three_runs, capsys):
 def test_history_says_what_there_is(three_runs, capsys, arguments, message):
     assert history(*arguments, f"--results={three_runs}") == ExitStatus.USAGE
     assert message in capsys.readouterr().err
-
-
-def test_the_state_file_holds_no_token(configured, tmp_path):
-    folder = spools.recorded(tmp_path)
-    cli.main(["push", str(folder)])
-    text = (folder / "influx.json").read_text()
-    assert json.loads(text)[configured.key]["complete"]
-    assert TOKEN not in text
 
 
 def test_the_compose_file_brings_the_server_that_is_tested():

@@ -53,14 +53,6 @@ def test_being_there_already_costs_nothing(open_bench):
     assert bench.boots() == []
 
 
-def test_an_abandoned_board_is_power_cycled(open_bench):
-    bench = open_bench()
-    first = bench.shell()
-    bench.abandon()
-    assert bench.shell() is not first
-    assert bench.power_cycles == 2
-
-
 def test_uboot_and_linux_follow_each_other(open_bench):
     bench = open_bench()
     assert bench.uboot().run("version", 5).text == "fine"
@@ -187,7 +179,7 @@ def test_a_failed_boot_is_tried_again_and_both_are_recorded(open_bench, fake):
     assert boots[2].phase == boots[2].post_mortem == ""
 
 
-@pytest.mark.parametrize("retries", [0, 1, 3])
+@pytest.mark.parametrize("retries", [0, 2])
 def test_retries_are_bounded(open_bench, fake, retries):
     fake.boots = ["panic"] * 10
     bench = open_bench(K3BootStrategy={"retries": retries})
