@@ -14,6 +14,7 @@ import yaml
 
 from evmperf.boards import board as boards
 from evmperf.commands.cli.main import main
+from evmperf.lab.doctor import examination
 from evmperf.lab.doctor.examination import Examination
 from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, exit_status
 from evmperf.measure import boardfile
@@ -89,7 +90,13 @@ def check_bad(finding: CheckFinding, kind: Kind, sentence: str) -> None:
     assert re.search(sentence, finding.text), finding.text
 
 
-def test_a_lab_that_works(write, fake, switch, tmp_path):
+@pytest.fixture
+def two_seconds(monkeypatch):
+    """Enough to know a clock by."""
+    monkeypatch.setattr(examination, "_CLOCK_S", 2)
+
+
+def test_a_lab_that_works(write, fake, switch, two_seconds, tmp_path):
     found = examine(write(), console=tmp_path / "console.log")
     assert list(found)[:7] == [*BEFORE, "power switch", "U-Boot", "environment"]
     good = [
@@ -210,7 +217,7 @@ def test_a_coordinator_that_is_not_there(monkeypatch):
     assert found["place"].outcome is CheckOutcome.UNCHECKED
 
 
-def test_a_board_whose_clock_is_wrong(write, fake, tmp_path):
+def test_a_board_whose_clock_is_wrong(write, fake, two_seconds, tmp_path):
     # Its Linux runs here; only the uptime that it reads is another's.
     program = tmp_path / "cat"
     program.write_text("#!/bin/sh\nawk '{printf \"%.2f 0.00\\n\", $1 * 2.6}' /proc/uptime\n")
