@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from evmperf.benchmarks.tools import perf
-from evmperf.commands.app import again, why
+from evmperf.commands.app import why
 from evmperf.commands.cli.arguments import RESULTS, RUN, argument, command
 from evmperf.commands.cli.terminal import width
 from evmperf.measure.runs import spool
@@ -65,6 +65,8 @@ def _profile(options: argparse.Namespace, folder: Path, against: Path | None) ->
     there = _recorded(against, result) if against else None
     vary = tuple(run.facts.variation)
     session = WantedSession(board=board, perf=True, run_kind="profile", vary=vary)
+    from evmperf.commands.app import again  # noqa: PLC0415  # numpy is slow to import
+
     made, _ = again.measure(options.results, result, session)
     here = _recorded(made, result)
     if here is None:

@@ -163,8 +163,9 @@ def _noted(result: Result) -> list[str]:
     notes = [] if result.status is Status.MEASURED else [str(result.status)]
     if mark := result.conditions.get(MARKS):
         notes += str(mark).split("; ")
+    measured = figures([result])
     for name in dict.fromkeys(sample.metric for sample in result.samples):
-        figure = figures([result])[Key(result.benchmark, result.case, name)]
+        figure = measured[Key(result.benchmark, result.case, name)]
         if figure.outliers:
             notes.append(outliers_text(figure.outliers))
         if REPEAT in result.conditions and (width := anytime.half_width(result.values(name))):
