@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from evmperf.commands.lava.selection import case_name, figure_name, unit_name
 from evmperf.model.results import Status
 from evmperf.model.stats import summarise
 from pytest_evmperf.plugin import RESULT, what_is_measured
@@ -29,6 +28,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     what = what_is_measured(item)
     if what is None or not in_job() or any(item.iter_markers("skip")):
         return outcome
+    # Slow to import, and needed in jobs alone.
+    from evmperf.commands.lava.selection import case_name, figure_name, unit_name  # noqa: PLC0415
+
     name = case_name(*what)
     result = item.stash.get(RESULT, None)
     measured = result is not None and result.status is Status.MEASURED

@@ -10,7 +10,6 @@ import pytest
 from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result
-from evmperf.publish.report.shape import figure_texts, text_table
 from pytest_evmperf.plugin import RESULT, SESSION
 
 _WIDTH = 160
@@ -28,6 +27,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.failed and session.bench:
         report.sections.append(("post-mortem", plain(session.bench.post_mortem())))
     if result:
+        from evmperf.publish.report.shape import figure_texts  # noqa: PLC0415  # not needed to collect tests
+
         for metric, mean, folded in figure_texts(result):
             item.user_properties.append((plain(metric), plain(f"{mean} ({folded})")))
         if item.config.pluginmanager.hasplugin("html"):
@@ -42,7 +43,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def _html(session: MeasuringSession | None, results: Sequence[Result], **values: object) -> str:
     """The table of results, for a session with what is known of it, else with what failed."""
-    from evmperf.publish.pages import look  # noqa: PLC0415  # not needed to collect tests
+    # Not needed to collect tests.
+    from evmperf.publish.pages import look  # noqa: PLC0415
+    from evmperf.publish.report.shape import text_table  # noqa: PLC0415
 
     values |= {"session": session, "results": results, "table": text_table(results, _WIDTH)}
     return look.render("publish/report/pytest.html.j2", **values)

@@ -13,7 +13,6 @@ from evmperf.model.concealing import concealed
 from evmperf.model.ended import cause
 from evmperf.model.outlets import plain
 from evmperf.model.results import Case, Status
-from evmperf.publish.report.shape import figure_texts, text_table
 from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 from pytest_evmperf.ticker import Ticker
 
@@ -93,6 +92,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         ticker.close()
     result = item.stash.get(RESULT, None)
     if result:
+        from evmperf.publish.report.shape import figure_texts  # noqa: PLC0415  # slow to import
+
         session.learn(index, result.duration_s)
         figures = ", ".join(f"{metric} {mean}" for metric, mean, _ in figure_texts(result))
         well = result.status is Status.MEASURED
@@ -138,7 +139,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         return
     terminalreporter.section(f"measured on {session.board.name}, profile {session.run.profile}")
     if session.results:
-        from evmperf.guides.published import source  # noqa: PLC0415  # slow to import, for the end only
+        # Slow to import, for the end only.
+        from evmperf.guides.published import source  # noqa: PLC0415
+        from evmperf.publish.report.shape import text_table  # noqa: PLC0415
 
         baseline = source.baseline(session.run)
         width = None if terminalreporter.isatty else 140 if baseline else 120
