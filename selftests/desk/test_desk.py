@@ -154,7 +154,7 @@ def test_a_foreign_boards_cable_gets_addresses_where_it_has_none(tmp_path):
     assert boardcheck.check(file) == []
 
 
-SENDERS = {"the command": [os.kill], "it and all of the terminal": [os.kill, os.killpg]}
+SENDERS = {"all of the terminal": [os.killpg], "the command": [os.kill], "both": [os.kill, os.killpg]}
 
 
 @pytest.mark.parametrize("to", SENDERS)

@@ -158,7 +158,7 @@ def test_two_sessions_on_a_local_board(lab, measure, board, tmp_path):
 # An end from outside
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_cancelled_session_leaves_its_board_off_and_its_run_whole(lab, measure, board, number):
     session = measure("-k", "boot_time")
     until(lambda: measured(session) == ["default_rootfs"], 120)
