@@ -132,11 +132,10 @@ def _read(files: str, kernel: str = "", logged: str = "") -> str:
 
 MOUNTED = (
     f'm=$(grep -s " {MOUNT_POINT} " /proc/mounts) && set -- $m && '
-    'echo "$3 $4 block_size=$(stat -f -c %S $2) '
-    """$(tr '\\n' , </proc/fs/ext4/${1##*/}/options)" 2>/dev/null >$F/mounted; """
+    """echo "$3 $4 $(tr '\\n' , </proc/fs/ext4/${1##*/}/options)" 2>/dev/null >$F/mounted; """
 )
-"""Shell text before what unmounts a case's file system: type, block size in bytes and options, those by
-default too, for the look after it.
+"""Shell text before what unmounts a case's file system: type and options, those by default too, for the look
+after it.
 """
 
 
