@@ -149,7 +149,7 @@ def _checked(
     with sources.opened(options.source, options.results, run.lab) as source:
         judgement = against.judged(folder, what, source, level)
         around = against.sides(folder, what, source, judgement)
-    by_key = figures(spool.read_results(folder))
+    by_key = figures(spool.read_results(folder)) if lab_goals else {}
     reached = [
         goal.reached(by_key[goal.key].centre, by_key[goal.key].unit)
         if goal.key in by_key

@@ -29,7 +29,7 @@ def place(environment: Mapping[str, str]) -> StorePlace:
     """Where the lab's store is: EVMPERF_HISTORY, a folder or a URL; raises UsageError where none is named."""
     named = environment.get(VARIABLE, "")
     if not named:
-        raise UsageError(f"no store is named: set {VARIABLE} to a folder or a URL, or name a folder of runs")
+        raise UsageError(f"no store is named: set {VARIABLE} to its folder or URL, or give a folder of runs")
     local = named.removeprefix("file://")
     return Bucket(named) if "://" in local else StoreFolder(Path(local).absolute())
 
