@@ -57,18 +57,23 @@ class Recording:
         self.meter.check(self.rails)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._read, name="supply", daemon=True)
+        # A window needs a reading before it, and a boot begins at once.
+        self._take()
         self._thread.start()
 
     def _read(self) -> None:
         ended = False
-        while not ended:
+        while not (ended or self.failed):
             ended = self._stopped.wait(_EVERY_S)
-            before_ns = time.time_ns()
-            try:
-                watts = answers.total(self.meter.read(self.rails))
-            except EvmperfError as error:
-                self.failed = str(error)
-                return
+            self._take()
+
+    def _take(self) -> None:
+        before_ns = time.time_ns()
+        try:
+            watts = answers.total(self.meter.read(self.rails))
+        except EvmperfError as error:
+            self.failed = str(error)
+        else:
             self.series.append(((before_ns + time.time_ns()) // 2, watts))
 
     def end(self) -> None:
