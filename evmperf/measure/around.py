@@ -88,11 +88,14 @@ class Around:
         self._log[self._driver] = (*self._log.get(self._driver, ()), *found.log)
         # What this host left to a virtual EVM that it runs.
         host = hostload.counters() if self._board.is_virtual and not self._late_s else {}
+        took_s = done.busy_s
+        if found.read_s is not None and done.uptime_s is not None:
+            took_s = found.read_s - done.uptime_s
         found = replace(
             found,
             log=self._log[self._driver],
             # The same work each time: what it takes tells how fast the whole machine is.
-            shown={**found.shown, "look_ms": round(done.busy_s * 1000)},
+            shown={**found.shown, "look_ms": round(took_s * 1000)},
             counters={**found.counters, **host},
             earliest_s=began - self._late_s,
             latest_s=self._clock.monotonic(),

@@ -184,6 +184,7 @@ def test_the_kernels_lines_of_a_driver_are_said_once(said, tmp_path):
     text = (tmp_path / look.FILE).read_text().replace(str(tmp_path), "")
     assert look.parse(text).log == ("[    3.1] mmc0: error -110",)
     assert look.parse(text).counters["shell.log_lines"] == 7 + 3
+    assert look.parse(text).read_s == look.parse(text).uptime_s == 83.2, "read before the log"
 
 
 TICKS = {"shell.own_ticks": 0, "shell.thread_ticks": 0, "shell.log_lines": 0}

@@ -340,6 +340,9 @@ def test_a_machine_that_is_slower_on_a_busy_host_has_the_host_as_its_cause():
     assert (one.rule, one.size) == ("host", 300 / 160)
     (one,) = machine.slower(State(shown={"look_ms": 300}), well, "good", 0.0)
     assert one.rule == "machine"
+    # Of the clock that both were taken by.
+    near, far = State(shown={"look_ms": 40}), State(shown={"look_ms": 20})
+    assert list(machine.slower(near, far, "good", 1.0)) == []
     # To read 2000 filters takes long on any machine.
     filtered = State(shown={"look_ms": 300, "tc_filters": 2000})
     assert list(machine.slower(filtered, well, "good", 1.0)) == []

@@ -144,13 +144,15 @@ class BoardLook:
     """What a machine showed at one moment.
 
     `ticks` are hundredths of a second of CPU time by process (number and name), `log` lines of the kernel,
-    `uptime_s` its clock. `earliest_s` and `latest_s` bound the moment on the lab's clock.
+    `uptime_s` its clock, `read_s` that when all but the kernel's log was read. `earliest_s` and `latest_s`
+    bound the moment on the lab's clock.
     """
 
     shown: Mapping[str, Value] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
     ticks: Mapping[tuple[str, str], int] = field(default_factory=dict)
     uptime_s: float | None = None
+    read_s: float | None = None
     earliest_s: float = 0.0
     latest_s: float = 0.0
     log: tuple[str, ...] = ()
@@ -174,7 +176,7 @@ def parse(text: str) -> BoardLook:
     shown: dict[str, Value] = {}
     counters: dict[str, int] = {}
     ticks: dict[tuple[str, str], int] = {}
-    uptime_s = None
+    uptime_s = read_s = None
     log: list[str] = []
     for line in map(_LINE.fullmatch, text.splitlines()[: limits.LOOK_LINES]):
         if line is None:
@@ -191,11 +193,13 @@ def parse(text: str) -> BoardLook:
             number = _number(value)
             if name == "uptime":
                 uptime_s = float(value)
+            elif name == "read":
+                read_s = float(value)
             elif not _COUNTERS.match(name):
                 shown.setdefault(name, value[: limits.LOOK_CHARS] if number is None else number)
             elif number is not None:
                 counters.setdefault(name, number)
-    return BoardLook(shown, counters, ticks, uptime_s, log=tuple(log[:_LOG_LINES]))
+    return BoardLook(shown, counters, ticks, uptime_s, read_s, log=tuple(log[:_LOG_LINES]))
 
 
 def _number(text: str) -> int | None:
