@@ -1,11 +1,12 @@
 """The facts of a run: everything known about board, software, lab and image beside its figures."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import msgspec
 
+from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
 
 HOST_LOADED = 1.5
@@ -116,3 +117,11 @@ class Facts(msgspec.Struct, kw_only=True):
 
 
 _TYPES = {field.name: field.type for field in msgspec.structs.fields(Facts) if field.name != "other"}
+
+
+def given_facts(words: Sequence[str]) -> dict[str, str]:
+    """Facts by name, of `--fact NAME=VALUE`; raises UsageError for a word of another form."""
+    for word in words:
+        if word.find("=") < 1:
+            raise UsageError(f"--fact {word}: write NAME=VALUE")
+    return dict(word.split("=", 1) for word in words)

@@ -120,4 +120,4 @@ def test_a_line_that_is_made_to_break_the_reader_is_named(line):
 def test_a_log_without_end_is_not_read_at_all(desk, monkeypatch, capsys):
     monkeypatch.setattr(limits, "LAVA_LOG_BYTES", limits.MIB)
     assert read("x" * (limits.MIB + 1)) == ExitStatus.USAGE
-    assert "more than 1 MiB" in capsys.readouterr().err
+    assert "larger than 1 MiB" in capsys.readouterr().err

@@ -10,9 +10,10 @@ from evmperf.boards.images import WHOLE
 from evmperf.commands.lava import importing, joblog, render, selection
 from evmperf.commands.lava.render import JobRequest
 from evmperf.commands.lava.selection import JobKind, case_name
-from evmperf.commands.lava.server import LavaJob, LavaServer, check_size, job_number
+from evmperf.commands.lava.server import LavaJob, LavaServer, job_number
 from evmperf.lab.provision.cache import open_image
 from evmperf.measure import boardfile
+from evmperf.model import inputs, limits
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.run import Run
@@ -92,11 +93,7 @@ def read(
     """
     path = Path(job)
     if path.is_file():
-        try:
-            check_size(str(path), path.stat().st_size)
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path}: cannot be read: {error}") from None
+        text = inputs.text(path, limits.LAVA_LOG_BYTES)
         header = importing.header_of(joblog.parse(text, str(path)), str(path))
         source = importing.LogSource(str(path), kind=kind, facts=facts)
     else:

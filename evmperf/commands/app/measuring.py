@@ -28,7 +28,7 @@ from evmperf.model import ended, repeats
 from evmperf.model.ended import Ended, Ending
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.model.facts import Facts
+from evmperf.model.facts import Facts, given_facts
 from evmperf.model.replies import WantedSession
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
@@ -74,7 +74,7 @@ class MeasuringSession:
         facts.board_revision = board.options.board.revision
         facts.power = "" if board.power == "switch" else board.power
         facts.variation = list(self._variation.words)
-        self.run.facts |= Facts.from_dict(dict(word.split("=", 1) for word in asked.fact if "=" in word))
+        self.run.facts |= Facts.from_dict(given_facts(asked.fact))
         self.folder = results / self.run.id
         self._netboot = {part: f for part in ("kernel", "dtb", "ramdisk") if (f := getattr(asked, part))}
         self._repeats = repeats.parse(asked.repeat, asked.boots)

@@ -14,6 +14,7 @@ from evmperf.lab.keeping.claim import Holding
 from evmperf.lab.provision.record import with_images
 from evmperf.measure import boardfile
 from evmperf.measure.runs.spool import new_run_id
+from evmperf.model import inputs, limits
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.units import counted
@@ -153,10 +154,7 @@ def _bisection(options: argparse.Namespace) -> Bisection:
 
 
 def _listed(file: Path) -> list[str]:
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
+    lines = inputs.text(file, limits.YAML_BYTES).splitlines()
     versions = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if len(versions) < 2:
         raise UsageError(f"{file}: names {len(versions)} versions; a bisection needs at least two")

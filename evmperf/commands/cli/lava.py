@@ -13,7 +13,9 @@ from evmperf.commands.lava.render import JobRequest
 from evmperf.commands.lava.selection import JobKind
 from evmperf.commands.lava.server import LavaJob, connect, job_number
 from evmperf.measure import boardfile
+from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
+from evmperf.model.facts import given_facts
 
 _JOB = (
     argument("board", help="a board file, as for pytest --lg-env, or a job's file"),
@@ -98,7 +100,7 @@ def _submit(options: argparse.Namespace) -> int:
     if options.read and not options.wait:
         raise UsageError("--import needs --wait: add --wait")
     file = Path(options.board)
-    given = file.read_text(encoding="utf-8") if file.is_file() else ""
+    given = inputs.text(file, limits.YAML_BYTES) if file.is_file() else ""
     text = given if "\njob_name:" in f"\n{given}" else _definition(options)
     status = 0
     for number, page in lavajobs.submit(connect(options.identity), text):
@@ -146,14 +148,13 @@ def _import(options: argparse.Namespace) -> int:
     """Reads the raw output in the log of a native or boot-time job with the parsers of a desk run. Lab-host
     jobs keep their results themselves. A job that was read before is not read again.
     """
-    facts = dict(word.split("=", 1) for word in getattr(options, "fact", ()) if "=" in word)
     name, run, is_new = lavajobs.read(
         lambda: connect(options.identity),
         str(options.job),
         options.results,
         board=options.board,
         kind=getattr(options, "run_kind", "lava"),
-        facts=facts,
+        facts=given_facts(getattr(options, "fact", ())),
     )
     if run is None:
         print(f"{name}: nothing to read: a lab-host job keeps and pushes its results itself")

@@ -16,6 +16,7 @@ from evmperf.commands.night.journal import open_night, read
 from evmperf.commands.night.overlava import LavaNight, for_lava
 from evmperf.commands.night.status import StatusPage
 from evmperf.measure.signals import listening
+from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 
@@ -189,7 +190,8 @@ def _run_note(options: argparse.Namespace) -> None:
         print("no merge request: no note")
         return
     for file in options.files:
-        word = "written" if request.write(file.stem, file.read_text(encoding="utf-8")) else "replaced"
+        text = inputs.text(file, limits.MIB)
+        word = "written" if request.write(file.stem, text) else "replaced"
         print(f"note of {file.stem} {word}")
 
 

@@ -107,7 +107,11 @@ class LavaServer:
             with answer:
                 for piece in answer.iter_content(_PIECE):
                     log += piece
-                    check_size(f"job {number}", len(log))
+                    if len(log) > limits.LAVA_LOG_BYTES:
+                        raise UsageError(
+                            f"job {number}: its log has more than {limits.mib(limits.LAVA_LOG_BYTES)}: end "
+                            f"the program that floods its console"
+                        )
         except requests.RequestException as error:
             raise LabError(
                 f"the connection to the LAVA server {self.url} broke while it sent the log of job "
@@ -160,15 +164,6 @@ class LavaServer:
         return answer
 
 
-def check_size(name: str, size: int) -> None:
-    """Raise UsageError for a log of more bytes than are read."""
-    if size > limits.LAVA_LOG_BYTES:
-        raise UsageError(
-            f"{name}: its log has more than {limits.mib(limits.LAVA_LOG_BYTES)}: end the "
-            f"program that floods its console"
-        )
-
-
 def connect(identity: str = "") -> LavaServer:
     """The server of this identity, of the environment, or of a lab on this machine; raises UsageError."""
     url = os.environ.get(URL_VARIABLE, "")
@@ -201,7 +196,7 @@ def _lavacli(identity: str) -> LavaServer | None:
         identities = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except FileNotFoundError:
         identities = {}
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         # The text of the error may quote the file, and so a token.
         raise UsageError(f"{path} cannot be read ({type(error).__name__})") from None
     entry = identities.get(identity or "default") if isinstance(identities, dict) else None
