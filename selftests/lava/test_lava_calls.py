@@ -90,6 +90,10 @@ def test_an_address_that_is_none_is_named(monkeypatch):
     monkeypatch.setenv(URL_VARIABLE, "lava.example")
     with pytest.raises(UsageError, match="must be http"):
         connect()
+    for wrong in ("http://[::1", "http://lava.example:99999"):
+        monkeypatch.setenv(URL_VARIABLE, wrong)
+        with pytest.raises(UsageError, match="is no address"):
+            connect()
 
 
 def test_images_are_told_from_their_names(web):

@@ -27,7 +27,7 @@ def _help(options: argparse.Namespace) -> None:
         raise UsageError(
             f"there is no page {name!r}"
             + (f"; did you mean {near[0]!r}?" if near else "")
-            + " `evmperf help` lists all pages"
+            + "; `evmperf help` lists all pages"
         )
     text = (project("docs") / f"{name}.md").read_text()
     if sys.stdout.isatty():

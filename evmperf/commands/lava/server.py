@@ -210,10 +210,14 @@ def _lavacli(identity: str) -> LavaServer | None:
 
 
 def _without_secrets(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:  # of brackets or a port; may quote the address, and so a token
+        raise UsageError("the LAVA server's address is no address: write http(s)://HOST[:PORT]") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"the LAVA server's address must be http(s)://HOST, not {parts.scheme}...")
-    host = parts.hostname + (f":{parts.port}" if parts.port else "")
+    host = parts.hostname + (f":{port}" if port else "")
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
 
