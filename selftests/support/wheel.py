@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import venv
+from importlib.metadata import version
 from pathlib import Path
 
 from selftests.support import programs
@@ -31,6 +32,8 @@ def install(folder):
     venv.create(folder / "venv", with_pip=True)
     (wheel,) = folder.glob("*.whl")
     # Most of what is installed is not imported.
-    words = ("install", "--no-compile", "--constraint", ROOT / "requirements.txt", wheel)
+    words = ["install", "--no-compile", "--constraint", ROOT / "requirements.txt", wheel]
+    if "COVERAGE_PROCESS_CONFIG" in os.environ:  # `make coverage` counts what documented lines reach, too
+        words.append(f"coverage=={version('coverage')}")
     done = run(folder / "venv" / "bin" / "python", *pip, *words, cwd=folder)
     assert done.returncode == 0, done.stderr
