@@ -57,6 +57,8 @@ YAML_BYTES = MIB // 4
 GUIDE_BYTES = 32 * MIB
 """Of the text of a guide."""
 
+LAVA_JOB_BYTES = 16 * MIB
+"""Of a job's definition; all benchmarks of one board make 1 MB."""
 LAVA_LOG_BYTES = 256 * MIB
 """Of the log of one LAVA job."""
 LAVA_LINE_CHARS = MIB

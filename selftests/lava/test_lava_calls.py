@@ -13,6 +13,7 @@ from evmperf.commands.lava.selection import JobKind, case_name
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect, job_number
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.facts import given_facts
 from evmperf.model.results import Result, Sample, Status
 from selftests.support import programs
 from selftests.support import web as webs
@@ -70,6 +71,22 @@ def test_a_server_that_is_not_there_is_the_labs(monkeypatch, capsys):
     assert "http://127.0.0.1:9 cannot be reached (ConnectionError)" in capsys.readouterr().err
 
 
+def test_the_job_of_all_benchmarks_is_submitted_from_its_file(monkeypatch, tmp_path, capsys):
+    assert called("render", "j721e", "--kind", "native", "--profile", "full") == 0
+    job = tmp_path / "job.yaml"
+    job.write_text(capsys.readouterr().out)
+    monkeypatch.setenv(URL_VARIABLE, "http://127.0.0.1:9")
+    assert called("submit", str(job)) == ExitStatus.LAB_BROKEN
+    assert "cannot be reached" in capsys.readouterr().err
+
+
+def test_a_fact_has_a_value():
+    assert given_facts(["fixture=A=1"]) == {"fixture": "A=1"}
+    for word in ("fixture", "=1", ""):
+        with pytest.raises(UsageError, match="write NAME=VALUE"):
+            given_facts([word])
+
+
 def test_a_token_comes_from_lavacli_and_is_never_shown(tmp_path, capsys):
     folder = tmp_path / "config"
     folder.mkdir()
@@ -92,7 +109,7 @@ def test_an_address_that_is_none_is_named(monkeypatch):
         connect()
     for wrong in ("http://[::1", "http://lava.example:99999"):
         monkeypatch.setenv(URL_VARIABLE, wrong)
-        with pytest.raises(UsageError, match="is no address"):
+        with pytest.raises(UsageError, match="cannot be read: write http"):
             connect()
 
 

@@ -25,9 +25,9 @@ def _help(options: argparse.Namespace) -> None:
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1)
         raise UsageError(
-            f"there is no page {name!r}"
-            + (f"; did you mean {near[0]!r}?" if near else "")
-            + "; `evmperf help` lists all pages"
+            f"there is no page {name!r}: "
+            + (f"did you mean {near[0]!r}? " if near else "")
+            + "`evmperf help` lists all pages"
         )
     text = (project("docs") / f"{name}.md").read_text()
     if sys.stdout.isatty():

@@ -100,7 +100,7 @@ def _submit(options: argparse.Namespace) -> int:
     if options.read and not options.wait:
         raise UsageError("--import needs --wait: add --wait")
     file = Path(options.board)
-    given = inputs.text(file, limits.YAML_BYTES) if file.is_file() else ""
+    given = inputs.text(file, limits.LAVA_JOB_BYTES) if file.is_file() else ""
     text = given if "\njob_name:" in f"\n{given}" else _definition(options)
     status = 0
     for number, page in lavajobs.submit(connect(options.identity), text):

@@ -190,7 +190,7 @@ def _run_note(options: argparse.Namespace) -> None:
         print("no merge request: no note")
         return
     for file in options.files:
-        text = inputs.text(file, limits.MIB)
+        text = inputs.text(file, 4 * limits.MIB)  # GitLab takes 1 000 000 characters
         word = "written" if request.write(file.stem, text) else "replaced"
         print(f"note of {file.stem} {word}")
 

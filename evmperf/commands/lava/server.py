@@ -213,8 +213,8 @@ def _without_secrets(url: str) -> str:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:  # of brackets or a port; may quote the address, and so a token
-        raise UsageError("the LAVA server's address is no address: write http(s)://HOST[:PORT]") from error
+    except ValueError:  # of brackets or a port; its text may quote the address, and so a token
+        raise UsageError("the LAVA server's address cannot be read: write http(s)://HOST[:PORT]") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"the LAVA server's address must be http(s)://HOST, not {parts.scheme}...")
     host = parts.hostname + (f":{port}" if port else "")
