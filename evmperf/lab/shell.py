@@ -17,14 +17,13 @@ from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
 from evmperf.lab.console import ConsoleLost
+from evmperf.lab.login import LoginStopped, Prompt, log_in
 from evmperf.lab.sshlink import SshFiles
 from evmperf.measure.bench import ShellReply
 from evmperf.model import limits
 from evmperf.model.errors import BoardError, Interrupted, RefusedOutput, ToolError
 
 _PASSWORD = r"[\r\n][^\r\n]{0,40}[Pp]assword[^\r\n:]{0,40}: ?(?=\Z)"
-_USERS = 5
-"""Place of a user's prompt among those that a login may meet."""
 _UBOOT_INTERRUPT_S = 5
 _PROMPT_S = 5.0
 """Seconds within which a prompt must follow the end of a command or a login."""
@@ -128,58 +127,59 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
         """Log in, through sudo as another user than root; raises LoginFailed that names what did not fit."""
         deadline = time.monotonic() + self.login_timeout
         # What only looks like a prompt ends in text: "Last login: Mon", "password: none".
-        expected = [self.prompt, self.login_prompt, _PASSWORD, "Login incorrect", TIMEOUT]
+        patterns: dict[Prompt, object] = {
+            "root": self.prompt,
+            "login": self.login_prompt,
+            "password": _PASSWORD,
+            "refusal": "Login incorrect",
+            "silence": TIMEOUT,
+        }
         if self.username != prompts.USERNAME:
-            expected.append(prompts.USER_PROMPT)
-        names_sent, questions, sudo = 0, 0, False
-        self.console.sendline("")
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise LoginFailed(self._login_failure(names_sent))
-            index, _, _, _ = self.console.expect(expected, timeout=min(left, float(self.await_login_timeout)))
-            if index == 0:
-                break
-            if index == 1:
-                # The first prompt may be one that came before our newline.
-                if names_sent >= 3:
-                    raise LoginFailed(self._login_failure(names_sent))
-                self.console.sendline(self.username)
-                names_sent += 1
-            elif index == 2 and (names_sent or sudo):
-                questions += 1
-                if self.password is None:
-                    raise LoginFailed(
-                        f"the board asks for a password of user {self.username}: "
-                        f"set `password` of EvmShellDriver in the board file"
-                    )
-                self.console.send_secret(self.password)
-            elif index == 3:
-                raise LoginFailed(
-                    f"the board refused the login of user {self.username}: check `username` and "
-                    f"`password` of EvmShellDriver in the board file"
-                )
-            elif index == 4 and not questions:
-                # A getty that starts anew forgets what it was told; an empty line brings it back.
-                self.console.sendline("")
-            elif index == _USERS:
-                if sudo:
-                    raise LoginFailed(
-                        f"user {self.username} did not become root by `{prompts.SUDO}`: allow it in the "
-                        f"board's sudoers, set `password` of EvmShellDriver, or `username: root`"
-                    )
-                self.console.sendline(prompts.SUDO)
-                sudo = True
+            patterns["user"] = prompts.USER_PROMPT
+        is_begun = False
+
+        def ask(line: str | None, secret: bool) -> Prompt:
+            nonlocal is_begun
+            if line is not None:
+                (self.console.send_secret if secret else self.console.sendline)(line)
+                is_begun = is_begun or line != ""
+            while (left := deadline - time.monotonic()) > 0:
+                within_s = min(left, float(self.await_login_timeout))
+                index, _, _, _ = self.console.expect(list(patterns.values()), timeout=within_s)
+                prompt: Prompt = list(patterns)[index]
+                if prompt != "password" or is_begun:
+                    return prompt
+            return "end"
+
+        try:
+            log_in(ask, self.username, self.password)
+        except LoginStopped as stop:
+            raise LoginFailed(self._login_failure(stop)) from None
         self._status = 1
 
-    def _login_failure(self, names_sent: int) -> str:
+    def _login_failure(self, stop: LoginStopped) -> str:
+        if stop.prompt == "password" and self.password is None:
+            return (
+                f"the board asks for a password of user {self.username}: "
+                f"set `password` of EvmShellDriver in the board file"
+            )
+        if stop.prompt in ("password", "refusal"):
+            return (
+                f"the board refused the login of user {self.username}: check `username` and "
+                f"`password` of EvmShellDriver in the board file"
+            )
+        if stop.prompt == "user":
+            return (
+                f"user {self.username} did not become root by `{prompts.SUDO}`: allow it in the "
+                f"board's sudoers, set `password` of EvmShellDriver, or `username: root`"
+            )
         shown = " | ".join(line for line in self.console.tail(3) if line.strip())
-        if not names_sent and self.console.silent_s >= self.login_timeout:
+        if not stop.names and self.console.silent_s >= self.login_timeout:
             return (
                 f"the board does not answer: no output in {self.login_timeout} s, the last {shown!r}: check "
                 f"its power and the console's cable"
             )
-        if not names_sent:
+        if not stop.names:
             return (
                 f"no login prompt like {self.login_prompt!r} appeared in {self.login_timeout} s; the "
                 f"console shows {shown!r}: set `login_prompt` of EvmShellDriver in the board file"

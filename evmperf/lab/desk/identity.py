@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evmperf.boards import prompts
 from evmperf.lab.desk.ports import PortLine, Voice, heard
+from evmperf.lab.login import LoginStopped, Prompt, log_in
 from evmperf.lab.tester import SshTester, host_key_options, host_key_trouble
 from evmperf.model.errors import LabError, ToolError, UsageError
 from evmperf.model.places import FURTHER_PROGRAMS
@@ -195,26 +195,31 @@ def _over_serial(
     voice: Voice, command: str, password: str | None, user: str, within_s: float
 ) -> tuple[str, str]:
     with PortLine(voice.port.path, voice.baud) as line:
-        said = line.ask("\n", _PROMPT, _LOGIN_S)
-        typed: list[str | None] = []
-        for _ in range(6):
-            talks = heard(said)
-            if talks == "Linux" and (prompts.SUDO in typed or not said.rstrip().endswith("$")):
-                break
-            typed.append({"login": user, "Linux": prompts.SUDO}.get(talks, password))
-            if typed[-1] is None:
+        output = ""
+
+        def next_prompt(text: str | None, secret: bool) -> Prompt:
+            nonlocal output
+            output = line.ask(f"{text}\n", _PROMPT, _LOGIN_S, secret=text or "" if secret else "")
+            talks = heard(output)
+            if talks == "Linux":
+                return "user" if output.rstrip().endswith("$") else "root"
+            return "login" if talks == "login" else "password"
+
+        try:
+            log_in(next_prompt, user, password)
+        except LoginStopped as stop:
+            if stop.prompt == "password" and password is None:
                 line.send("\x03")
-                raise PasswordWanted(f"{voice.port.path}: the board asks for a password")
-            secret = typed[-1] if talks == "password" else ""
-            said = line.ask(f"{typed[-1]}\n", _PROMPT, _LOGIN_S, secret=secret)
-        else:
-            wrong = "check the password" if password in typed else "--user names another one"
-            raise UsageError(f"{voice.port.path}: the board refused the login of {user}: {wrong}")
-        prompt = said.rpartition("\n")[2]
-        said = ""
-        for one in command.splitlines():
-            said += line.ask(f"{one}; echo evm'perf-end'\n", _END, within_s)
-        return said, prompt
+                raise PasswordWanted(f"{voice.port.path}: the board asks for a password") from None
+            # A user's shell tells what it may.
+            if stop.prompt != "user":
+                wrong = "check the password" if stop.passwords else "--user names another one"
+                raise UsageError(
+                    f"{voice.port.path}: the board refused the login of {user}: {wrong}"
+                ) from None
+        prompt = output.rpartition("\n")[2]
+        answers = (line.ask(f"{one}; echo evm'perf-end'\n", _END, within_s) for one in command.splitlines())
+        return "".join(answers), prompt
 
 
 def booted(voice: Voice) -> Voice:
