@@ -12,7 +12,7 @@ import msgspec
 
 from evmperf.boards import prompts, yamlfile
 from evmperf.boards.options import MAPPINGS, Options, Section
-from evmperf.boards.reference import Known, known, sections
+from evmperf.boards.reference import Known, known_options, sections
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
@@ -28,14 +28,14 @@ _CONSOLE = re.compile(r"Serial|Console|QEMU|UBoot|ShellDriver")
 
 @dataclass(frozen=True)
 class Board:
-    """One EVM: features (its drivers) and options. Making one checks `said`, what the file says of the
+    """One EVM: features (its drivers) and options. Making one checks `sections`, what the file says of the
     options, and raises UsageError that names file and word. `named_tester` is the lab's tester, whatever the
     file says.
     """
 
     file: Path
     features: frozenset[str]
-    said: Mapping[str, Mapping[str, Any]]
+    sections: Mapping[str, Mapping[str, Any]]
     named_tester: str = ""
     drivers: Mapping[str, Any] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Board:
     options: Options = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "options", _options(self.file, self.said))
+        object.__setattr__(self, "options", _options(self.file, self.sections))
 
     @property
     def name(self) -> str:
@@ -67,8 +67,8 @@ class Board:
             return stated
         if "ManualPowerDriver" in self.drivers:
             return "hand"
-        there = not self.drivers or any(_SWITCH.search(name) for name in self.drivers)
-        if there:
+        is_switched = not self.drivers or any(_SWITCH.search(name) for name in self.drivers)
+        if is_switched:
             return "switch"
         return "reset" if any("ResetDriver" in name for name in self.drivers) else "none"
 
@@ -85,9 +85,9 @@ class Board:
     @property
     def strategy(self) -> Mapping[str, Any]:
         """What the file says of its boot strategy, with the media that this strategy has by itself."""
-        for name, said in self.drivers.items():
+        for name, options in self.drivers.items():
             if name.endswith("BootStrategy"):
-                return {"media": prompts.MEDIA if name == "K3BootStrategy" else {}, **(said or {})}
+                return {"media": prompts.MEDIA if name == "K3BootStrategy" else {}, **(options or {})}
         return {"media": prompts.MEDIA}
 
     @property
@@ -119,7 +119,7 @@ class Board:
 
     def says(self, section: str, key: str) -> bool:
         """Whether the file gives this option itself."""
-        return key in self.said.get(section, {})
+        return key in self.sections.get(section, {})
 
     def text(self, section: str, key: str) -> str:
         """An option by its name, as text; for tables that several drivers share."""
@@ -145,22 +145,22 @@ def find(given: str) -> Path:
     for path in (Path(given), Path(f"{given}.yaml")):
         if path.is_file():
             return path
-    known = files()
+    by_name = files()
     for name in (given, f"{given}.yaml"):
-        if name in known:
-            return known[name]
+        if name in by_name:
+            return by_name[name]
     named = []
-    for file in known.values():
+    for file in by_name.values():
         with contextlib.suppress(UsageError):
             if load(file).name == given:
                 named.append(file)
     if len(named) == 1:
         return named[0]
-    near = difflib.get_close_matches(Path(given).name, known, n=1)
+    near = difflib.get_close_matches(Path(given).name, by_name, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise UsageError(
         f"no board file {given} here, in ./env or in {ENV_DIR}.{hint} "
-        f"Known boards: {', '.join(sorted(known))}."
+        f"Known boards: {', '.join(sorted(by_name))}."
     )
 
 
@@ -186,50 +186,50 @@ def load(file: Path, tester: str = "") -> Board:
     )
 
 
-def classes(said: Any) -> list[tuple[str, Mapping[str, Any]]]:
+def classes(entries: Any) -> list[tuple[str, Mapping[str, Any]]]:
     """Labgrid's classes of drivers or resources with their attributes, in either of Labgrid's forms."""
-    if isinstance(said, dict):
-        return [(str(name), arguments or {}) for name, arguments in said.items()]
-    found: list[tuple[str, Mapping[str, Any]]] = []
-    for item in said if isinstance(said, list) else ():
+    if isinstance(entries, dict):
+        return [(str(name), arguments or {}) for name, arguments in entries.items()]
+    pairs: list[tuple[str, Mapping[str, Any]]] = []
+    for item in entries if isinstance(entries, list) else ():
         if isinstance(item, dict) and item:
             (name, arguments), *_ = item.items()
             if len(item) > 1 or name == "cls":
                 name, arguments = item.get("cls"), item
-            found.append((str(name), arguments or {}))
-    return found
+            pairs.append((str(name), arguments or {}))
+    return pairs
 
 
-def _options(file: Path, said: Any) -> Options:
+def _options(file: Path, stated: Any) -> Options:
     where = f"{_WHERE}.options"
-    if not isinstance(said, dict):
+    if not isinstance(stated, dict):
         raise UsageError(f"{file}: {where} must be a mapping")
-    there = sections()
-    for name, entries in said.items():
-        check_word(file, where, str(name), [*there, *MAPPINGS])
+    known_sections = sections()
+    for name, entries in stated.items():
+        check_word(file, where, str(name), [*known_sections, *MAPPINGS])
         if not isinstance(entries, dict):
             raise UsageError(f"{file}: {where}.{name} must be a mapping")
         for word, text in entries.items() if name in MAPPINGS else ():
             if not isinstance(text, str) or not text:
                 raise UsageError(f"{file}: {where}.{name}.{word} must be {MAPPINGS[name]}")
-    for name, section in there.items():
-        _check_section(file, f"{where}.{name}", section, said.get(name, {}))
-    return msgspec.convert(said, Options)
+    for name, section in known_sections.items():
+        _check_section(file, f"{where}.{name}", section, stated.get(name, {}))
+    return msgspec.convert(stated, Options)
 
 
-def _check_section(file: Path, where: str, section: type[Section], said: Mapping[Any, Any]) -> None:
-    options = known(section)
-    for key in said:
+def _check_section(file: Path, where: str, section: type[Section], stated: Mapping[Any, Any]) -> None:
+    options = known_options(section)
+    for key in stated:
         check_word(file, where, str(key), options)
     for key, option in options.items():
-        if key in said:
-            _check_value(file, f"{where}.{key}", option, said[key])
+        if key in stated:
+            _check_value(file, f"{where}.{key}", option, stated[key])
         elif option.required:
             raise UsageError(f"{file}: {where}.{key} is missing: {option.help}")
 
 
 def _check_value(file: Path, where: str, option: Known, value: Any) -> None:
-    wanted = f"one of {', '.join(option.choices)}" if option.choices else ""
+    form = f"one of {', '.join(option.choices)}" if option.choices else ""
     try:
         if value != "":
             msgspec.convert(value, option.type)
@@ -237,16 +237,16 @@ def _check_value(file: Path, where: str, option: Known, value: Any) -> None:
     except msgspec.ValidationError as error:
         # Its sentence has the bound where the type is right: "Expected `int` >= 1".
         if ">=" in str(error):
-            wanted = str(error).removeprefix("Expected ").replace("`", "")
-    wanted = wanted or f"of type {option.yaml_type}"
-    raise UsageError(f"{file}: {where} must be {wanted} ({option.help}), not {value!r}")
+            form = str(error).removeprefix("Expected ").replace("`", "")
+    form = form or f"of type {option.yaml_type}"
+    raise UsageError(f"{file}: {where} must be {form} ({option.help}), not {value!r}")
 
 
 def check_word(file: Path, where: str, word: str, vocabulary: Iterable[str]) -> None:
     """Raise UsageError, which names the file and the nearest word, unless a word is known."""
     if word in vocabulary:
         return
-    known = sorted(vocabulary)
-    near = difflib.get_close_matches(word, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}."
+    words = sorted(vocabulary)
+    near = difflib.get_close_matches(word, words, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(words)}."
     raise UsageError(f"{file}: {where}: unknown word {word!r}; {hint}")

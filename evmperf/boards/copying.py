@@ -27,8 +27,8 @@ def write(like: Path, folder: Path, name: str, title: str = "") -> Path:
         raise UsageError(f"{like} is a virtual EVM: copy the file of a real board")
     text = like.read_text(encoding="utf-8")
     general = old.options.board
-    said = {"name": name, "title": title or name, "description": f"{FILL_IN}: revision, clock, memory"}
-    for key, value in said.items():
+    options = {"name": name, "title": title or name, "description": f"{FILL_IN}: revision, clock, memory"}
+    for key, value in options.items():
         begin = f"        {key}: {getattr(general, key)}"
         if begin not in text:
             raise UsageError(f"{like}: its {key} has no line of its own: copy the file by hand")

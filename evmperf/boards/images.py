@@ -23,9 +23,9 @@ _NAMED = re.compile(r"([A-Za-z0-9][\w.-]*)=(.+)", re.DOTALL)
 
 def role(word: str) -> tuple[str, str]:
     """Role and file of a word `[ROLE=]FILE`; the role is "" where neither it nor the name says."""
-    said, equals, file = word.partition("=")
-    if equals and said in (WHOLE, *PARTS):
-        return said, file
+    prefix, equals, file = word.partition("=")
+    if equals and prefix in (WHOLE, *PARTS):
+        return prefix, file
     name = word.partition("?")[0].rpartition("/")[2]
     return next((kind for kind, pattern in _NAMES if pattern.search(name)), ""), word
 

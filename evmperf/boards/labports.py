@@ -12,10 +12,10 @@ HOST = "127.0.0.1"
 def lab_ports(board: Board) -> tuple[int, int]:
     """The lab's serial and power port in a board file; raises UsageError for one without them."""
     serial, power = (board.resources.get(f"Network{kind}Port", {}) for kind in ("Serial", "Power"))
-    found = re.fullmatch(rf"http://{re.escape(HOST)}:(\d+)/power/\{{index\}}", str(power.get("host", "")))
-    if not isinstance(serial.get("port"), int) or not found:
+    address = re.fullmatch(rf"http://{re.escape(HOST)}:(\d+)/power/\{{index\}}", str(power.get("host", "")))
+    if not isinstance(serial.get("port"), int) or not address:
         raise UsageError(
             f"{board.file} does not name the ports of its virtual EVM: set NetworkSerialPort.port, and "
             f"NetworkPowerPort.host to http://{HOST}:PORT/power/{{index}}"
         )
-    return serial["port"], int(found[1])
+    return serial["port"], int(address[1])

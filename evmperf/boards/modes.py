@@ -50,8 +50,8 @@ def expected(board: str, driver: str, silicon: str = "") -> ExpectedMode | None:
     """What TI expects of a board's `emmc` or `mmcsd`, by the board's and the silicon's names (`SR1.1`); None
     for other drivers, and for boards of which TI's checks say nothing.
     """
-    known = {"emmc": _DATA.emmc, "mmcsd": _DATA.mmcsd}.get(driver, [])
-    mode = next((one for one in known if re.match(one.boards, board)), None)
+    modes = {"emmc": _DATA.emmc, "mmcsd": _DATA.mmcsd}.get(driver, [])
+    mode = next((one for one in modes if re.match(one.boards, board)), None)
     if mode is None or silicon not in mode.silicon:
         return mode
     return msgspec.structs.replace(mode, mode=mode.silicon[silicon], source=f"{mode.source}; {silicon}")
@@ -66,10 +66,10 @@ def lesser(board: str, driver: str, timing: str, silicon: str = "") -> LesserMod
     """What is said of a board whose bus has the kernel's `timing` spec and could, by TI's own check, carry
     more; None where the check passes, or nothing is known.
     """
-    wanted, mode = expected(board, driver, silicon), named(timing)
-    if wanted is None or not mode or _RATES[mode] >= _RATES[wanted.mode]:
+    best, mode = expected(board, driver, silicon), named(timing)
+    if best is None or not mode or _RATES[mode] >= _RATES[best.mode]:
         return None
-    return LesserMode(wanted, mode, _RATES[wanted.mode] / _RATES[mode])
+    return LesserMode(best, mode, _RATES[best.mode] / _RATES[mode])
 
 
 def lanes(board: str) -> int:
@@ -90,5 +90,5 @@ def told(board: str, printed: str) -> Iterator[tuple[str, LesserMode]]:
     """The drivers of a board that are in a lesser mode than TI expects, by what QUESTION printed."""
     silicon = re.search(r"^silicon: (\S{1,20})", printed, re.MULTILINE)
     for kind, timing in re.findall(r"^mode: (MMC|SD) (.{1,60})$", printed, re.MULTILINE):
-        if found := lesser(board, _KINDS[kind], timing, silicon[1] if silicon else ""):
-            yield _KINDS[kind], found
+        if mode := lesser(board, _KINDS[kind], timing, silicon[1] if silicon else ""):
+            yield _KINDS[kind], mode

@@ -346,11 +346,11 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def cable(self, section: str) -> Cable:
         """The cable to the tester that a section describes; raises TypeError for other sections."""
-        found = getattr(self, section)
-        found = found.cable if isinstance(found, Pcie) else found
-        if not isinstance(found, Cable):
+        options = getattr(self, section)
+        options = options.cable if isinstance(options, Pcie) else options
+        if not isinstance(options, Cable):
             raise TypeError(f"{section} has no cable")
-        return found
+        return options
 
 
 MAPPINGS = {"absent": "the reason, as one sentence", "goals": "the goal, as `at least 55 MB/s, owner NAME`"}

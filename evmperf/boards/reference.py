@@ -33,7 +33,7 @@ def sections() -> dict[str, type[Section]]:
     return {f.name: f.type for f in msgspec.structs.fields(Options) if f.name not in MAPPINGS}
 
 
-def known(section: type[Section]) -> dict[str, Known]:
+def known_options(section: type[Section]) -> dict[str, Known]:
     """The options of a section."""
     meanings = _meanings_of(section)
     return {field.name: _known(field, meanings[field.name]) for field in msgspec.structs.fields(section)}
@@ -85,7 +85,7 @@ def _lines() -> Iterator[str]:
     for name, section in sections().items():
         about = (inspect.getdoc(section) or "").rstrip(".")
         yield f"| **`{name}`** | | {about} |"
-        for key, option in known(section).items():
+        for key, option in known_options(section).items():
             choices = ", ".join(f"`{choice}`" for choice in option.choices)
             more = [f"one of {choices}"] if choices else []
             more += [f"default `{option.default}`"] if option.default else []

@@ -61,10 +61,10 @@ def parse(words: Iterable[str], folder: Path = Path()) -> Variation:
 
 def _pairs(words: Iterable[str], folder: Path) -> Iterator[tuple[str, str]]:
     for word in words:
-        kind, found, text = word.partition(":")
+        kind, colon, text = word.partition(":")
         if word == AS_IS:
             continue
-        if found and kind in _KINDS and text.strip():
+        if colon and kind in _KINDS and text.strip():
             yield kind, text.strip()
         elif word.endswith((".yaml", ".yml")):
             words_of_file = yamlfile.read(file := folder / word)
@@ -78,7 +78,7 @@ def _pairs(words: Iterable[str], folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _uboot_variable(text: str) -> tuple[str, str]:
-    name, found, value = text.partition("=")
-    if not found or not _NAME.fullmatch(name) or _UNTYPEABLE.search(value):
+    name, equals, value = text.partition("=")
+    if not equals or not _NAME.fullmatch(name) or _UNTYPEABLE.search(value):
         raise UsageError(f"uboot:{text}: write uboot:NAME=VALUE, without a single quote")
     return name, value

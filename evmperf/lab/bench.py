@@ -180,7 +180,7 @@ class LabgridBench:
         finally:
             strategy.retries, strategy.kernel_arguments = retries, self._arguments
         if self._link and not self._boots[-1].error:
-            self._boots[-1] = self._link.told(self._boots[-1], strategy.boot_timeout)
+            self._boots[-1] = self._link.timed(self._boots[-1], strategy.boot_timeout)
         return self._boots[-1]
 
     def force(self, state: str) -> None:
@@ -280,11 +280,11 @@ class LabgridBench:
                 setattr(driver, name, seconds)
 
     def _classified(self, error: BaseException, phase: str) -> EvmperfError:
-        found = classify(error, phase)
-        if self._longer < hostload.BUSY or type(found) is not NotReached:
-            return found
-        late = BoardError(f"{found}; the host is busy, so limits were {self._longer:.0f} times as long")
-        late.kind = found.kind
+        failure = classify(error, phase)
+        if self._longer < hostload.BUSY or type(failure) is not NotReached:
+            return failure
+        late = BoardError(f"{failure}; the host is busy, so limits were {self._longer:.0f} times as long")
+        late.kind = failure.kind
         return late
 
     def _keep_boot(self, attempt: Any) -> None:
@@ -324,8 +324,8 @@ def classify(error: BaseException, phase: str = "") -> EvmperfError:
                     f"the {what} does not answer ({type(cause).__name__}): check that it runs and "
                     f"that the board file names it right"
                 )
-            said = cause.response.text.strip().splitlines() or ["no reason given"]
-            return LabError(f"the {what} refused with {cause.response.status_code}: {said[0][:200]}")
+            reasons = cause.response.text.strip().splitlines() or ["no reason given"]
+            return LabError(f"the {what} refused with {cause.response.status_code}: {reasons[0][:200]}")
         cause = cause.__cause__
     if phase in ("power switch", "reset line", "console"):
         return LabError(f"{phase}: {sentence}")

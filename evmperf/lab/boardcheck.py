@@ -45,8 +45,8 @@ def check(file: Path) -> list[str]:
     except (YAMLError, UserWarning) as error:
         raise UsageError(f"{file}: Labgrid cannot read it: {_line(error)}") from error
     main = data["targets"]["main"]
-    if found := [*_words(file, data), *_templates(file, data)]:
-        return found
+    if mistakes := [*_words(file, data), *_templates(file, data)]:
+        return mistakes
     imports = [str(name) for name in data.get("imports") or ()]
     try:
         with _variables(data):
@@ -58,28 +58,28 @@ def check(file: Path) -> list[str]:
     except Exception as error:  # noqa: BLE001  # whatever an imported module raises
         return [f"{file}: imports {', '.join(imports)}: {type(error).__name__}: {_line(error)}"]
     resources, drivers = classes(main.get("resources")), classes(main.get("drivers"))
-    for kind, said, registered in (
+    for kind, entries, registered in (
         ("resources", resources, target_factory.resources),
         ("drivers", drivers, target_factory.drivers),
     ):
-        for name, arguments in said:
+        for name, arguments in entries:
             where = f"{file}: {_WHERE}.{kind}"
             module = registered[name].__module__ if name in registered else ""
             if not module:
-                found.append(f"{where}: {_unknown(name, registered)}")
+                mistakes.append(f"{where}: {_unknown(name, registered)}")
             elif module in _OURS and module not in imports:
-                found.append(f"{where}: {name} needs {module} among the imports")
+                mistakes.append(f"{where}: {name} needs {module} among the imports")
             else:
-                found += _attributes(f"{where}.{name}", registered[name], arguments)
-    return found or [*_bindings(file, resources, drivers), *_ways(file, drivers)]
+                mistakes += _attributes(f"{where}.{name}", registered[name], arguments)
+    return mistakes or [*_bindings(file, resources, drivers), *_ways(file, drivers)]
 
 
 def _words(file: Path, data: Mapping[str, Any]) -> Iterator[str]:
     """Words that are unknown, or not filled in."""
-    for where, words, known in (("the file", data, _FILE), (_WHERE, data["targets"]["main"], _TARGET)):
+    for where, words, vocabulary in (("the file", data, _FILE), (_WHERE, data["targets"]["main"], _TARGET)):
         for word in words:
             try:
-                check_word(file, where, str(word), known)
+                check_word(file, where, str(word), vocabulary)
             except UsageError as error:
                 yield str(error)
     for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
@@ -120,19 +120,19 @@ def _variables(data: Any) -> Iterator[None]:
             del os.environ[name]
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, [*known, "K3BootStrategy", "BootStrategy"], n=1)
+def _unknown(name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, [*names, "K3BootStrategy", "BootStrategy"], n=1)
     if near == [name]:
         return f"{name} needs {_STRATEGY} among the imports"
     hint = f"; did you mean {near[0]}?" if near else "; is its module among the imports?"
     return f"Labgrid knows no class {name!r}{hint}"
 
 
-def _attributes(where: str, cls: Any, said: Mapping[str, Any]) -> Iterator[str]:
+def _attributes(where: str, cls: Any, arguments: Mapping[str, Any]) -> Iterator[str]:
     fields = {
         field.name: field for field in attr.fields(cls) if field.init and field.name not in ("target", "name")
     }
-    for word, value in said.items():
+    for word, value in arguments.items():
         if word in ("name", "bindings", "cls"):
             continue
         if word not in fields:
@@ -149,7 +149,7 @@ def _attributes(where: str, cls: Any, said: Mapping[str, Any]) -> Iterator[str]:
             text = error.args[0] if error.args else type(error).__name__
             yield f"{where}.{word}: {_line(text)}"
     for name, field in fields.items():
-        if field.default is attr.NOTHING and name not in said:
+        if field.default is attr.NOTHING and name not in arguments:
             yield f"{where}.{name} is missing"
 
 
@@ -159,21 +159,21 @@ _Said = list[tuple[str, Mapping[str, object]]]
 def _bindings(file: Path, resources: _Said, drivers: _Said) -> Iterator[str]:
     """Drivers for which nothing that stands before them supplies what they bind."""
     remote = any(name == _REMOTE for name, _ in resources)
-    there: list[type] = [target_factory.resources[name] for name, _ in resources]
+    predecessors: list[type] = [target_factory.resources[name] for name, _ in resources]
     for name, _ in drivers:
         cls = target_factory.drivers[name]
-        for what, wanted in cls.bindings.items():
-            plain = getattr(wanted, "value", wanted)
+        for what, binding in cls.bindings.items():
+            plain = getattr(binding, "value", binding)
             suppliers = plain if isinstance(plain, set) else {plain}
             if None in suppliers:
                 continue
             wants = [target_factory.class_from_string(s) if isinstance(s, str) else s for s in suppliers]
             if remote and any(issubclass(want, Resource) for want in wants):
                 continue  # the coordinator knows what the place has
-            if not any(issubclass(have, want) for have in there for want in wants):
+            if not any(issubclass(have, want) for have in predecessors for want in wants):
                 names = " or ".join(sorted(want.__name__ for want in wants))
                 yield f"{file}: {_WHERE}.drivers.{name}: no {names} precedes it ({what})"
-        there.append(cls)
+        predecessors.append(cls)
 
 
 def _ways(file: Path, drivers: _Said) -> Iterator[str]:
@@ -181,8 +181,8 @@ def _ways(file: Path, drivers: _Said) -> Iterator[str]:
     where = f"{file}: {_WHERE}.drivers"
     classes_there = [target_factory.drivers[name] for name, _ in drivers]
 
-    def has(wanted: type) -> bool:
-        return any(issubclass(cls, wanted) for cls in classes_there)
+    def has(kind: type) -> bool:
+        return any(issubclass(cls, kind) for cls in classes_there)
 
     count = sum(issubclass(cls, Strategy) for cls in classes_there)
     if count != 1:

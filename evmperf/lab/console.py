@@ -129,7 +129,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         while self.silent_s < _SILENT_S and time.monotonic() < ends:
             time.sleep(_MOMENT_S)
 
-    def said(self) -> str:
+    def output(self) -> str:
         """What the board has said since its power-on."""
         data = b"".join(r.data for r in self.history.records() if r.kind == "<")
         return data.decode("utf-8", "replace")
@@ -149,7 +149,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
     def recent(self) -> str:
         """What the board said since its power-on, or since U-Boot's prompt."""
         with self._news:
-            return self._watch.said
+            return self._watch.output
 
     def forbid(self, error: LabError) -> None:
         """Send no byte from now on: reading and writing raise `error`; callable in any thread."""
@@ -233,15 +233,15 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
 
     def _silence(self) -> BoardError:
         """Why a boot loader is given up."""
-        said, seconds = self._watch.said, f"{self._silence_s:g} s"
-        if not last_line(said).strip("?"):
+        output, seconds = self._watch.output, f"{self._silence_s:g} s"
+        if not last_line(output).strip("?"):
             return BoardError(
                 f"no output in {seconds} since the power was switched on: check that the board "
                 f"has power, that its medium is in its slot and bootable (some ROMs are "
                 f"silent otherwise), the console's cable and its UART on the board"
             )
         where = f" in {self._watch.phase}" if self._watch.phase else ""
-        return NotReached(f"the boot hangs{where}: no output for {seconds}", said)
+        return NotReached(f"the boot hangs{where}: no output for {seconds}", output)
 
     def send_secret(self, secret: str) -> None:
         """Type a line of which every record has the length only, also where the board repeats it; raises what

@@ -46,13 +46,13 @@ class VirtualCardDriver(Driver):  # type: ignore[misc]
     @Driver.check_active  # type: ignore[untyped-decorator]
     def medium(self) -> str:
         """The file that is the card; raises LabError for a file outside this user's lab: it is written to."""
-        said = str(json.loads(ask(self.port.host, "GET", "status"))["card_file"])
-        if not Path(said).resolve().is_relative_to(folders.state_dir().resolve()):
+        file = str(json.loads(ask(self.port.host, "GET", "status"))["card_file"])
+        if not Path(file).resolve().is_relative_to(folders.state_dir().resolve()):
             raise LabError(
-                f"the card switch names {said[:200]!r} as its card, which is no disk of a virtual "
+                f"the card switch names {file[:200]!r} as its card, which is no disk of a virtual "
                 f"EVM below {folders.state_dir()}: it is not written; is EVMPERF_STATE the lab's?"
             )
-        return said
+        return file
 
 
 class CardSwitch:
@@ -80,13 +80,13 @@ class CardSwitch:
             self._switch.set_mode(mode)
             if not hasattr(self._switch, "get_mode"):
                 return
-            found = str(self._switch.get_mode())
+            position = str(self._switch.get_mode())
         except (ExecutionError, subprocess.SubprocessError, OSError) as error:
-            said = " ".join(str(error).split())[:200]
-            raise LabError(f"the card switch does not go to {mode}: {said}") from None
-        if found != mode:
+            reason = " ".join(str(error).split())[:200]
+            raise LabError(f"the card switch does not go to {mode}: {reason}") from None
+        if position != mode:
             raise LabError(
-                f"the card switch was set to {mode} but is at {found}: check whether it is stuck or "
+                f"the card switch was set to {mode} but is at {position}: check whether it is stuck or "
                 f"another process uses it"
             )
 

@@ -96,12 +96,12 @@ class RailMeterDriver(Driver):  # type: ignore[misc]
 
     def check(self, rails: Sequence[str]) -> None:
         """Raise LabError that names the rails which it is not connected to."""
-        known: Mapping[str, object] = self.meter.rails
-        missing = [rail for rail in rails if rail not in known]
+        connected: Mapping[str, object] = self.meter.rails
+        missing = [rail for rail in rails if rail not in connected]
         if missing:
             raise LabError(
                 f"the meter is not connected to {', '.join(missing)}: add them to `rails` of "
-                f"{type(self.meter).__name__} (it has {', '.join(known)})"
+                f"{type(self.meter).__name__} (it has {', '.join(connected)})"
             )
 
     def read(self, rails: Sequence[str]) -> Mapping[str, tuple[str, str]]:
@@ -163,30 +163,32 @@ class HwmonMeterDriver(RailMeterDriver):
         except ToolError:
             raise LabError(f"the sensors {self._where} have not answered for {_SENSORS_S:g} s") from None
         if reply.status:
-            said = reply.text.strip().splitlines() or ["no message"]
-            raise LabError(f"the sensors {self._where} cannot be read: {said[-1]}")
+            lines = reply.text.strip().splitlines() or ["no message"]
+            raise LabError(f"the sensors {self._where} cannot be read: {lines[-1]}")
         return reply.text
 
 
 def _sensor(rail: str, given: object, devices: Sequence[Sequence[str]]) -> tuple[str, str, str]:
     """Files of a rail's voltage and current (or power) below the root, and the unit of the second."""
-    wanted = dict(given) if isinstance(given, dict) else {"label": given}
-    number, power = wanted.pop("input", 1), wanted.pop("power", False)
-    if not wanted or set(wanted) - set(_KEYS):
+    keys = dict(given) if isinstance(given, dict) else {"label": given}
+    number, power = keys.pop("input", 1), keys.pop("power", False)
+    if not keys or set(keys) - set(_KEYS):
         raise LabError(
             f"the sensor of {rail} is described by {given!r}: give its label, name or device "
             f"(and input, power)"
         )
-    found = [
+    matches = [
         fields[0]
         for fields in devices
-        if all(fields[1 + _KEYS.index(key)] == str(value) for key, value in wanted.items())
+        if all(fields[1 + _KEYS.index(key)] == str(value) for key, value in keys.items())
     ]
-    if len(found) != 1:
-        there = "; ".join(" ".join(filter(None, fields[1:])) for fields in devices) or "none"
-        raise LabError(f"{given!r} of {rail} fits {len(found)} sensors instead of one; known are: {there}")
+    if len(matches) != 1:
+        sensors = "; ".join(" ".join(filter(None, fields[1:])) for fields in devices) or "none"
+        raise LabError(
+            f"{given!r} of {rail} fits {len(matches)} sensors instead of one; known are: {sensors}"
+        )
     other, unit = ("power1_input", "uW") if power else ("curr1_input", "mA")
-    return f"{found[0]}/in{number}_input", f"{found[0]}/{other}", unit
+    return f"{matches[0]}/in{number}_input", f"{matches[0]}/{other}", unit
 
 
 @target_factory.reg_driver

@@ -92,9 +92,9 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
         while True:
             data += self.console.await_data(max(deadline - time.monotonic(), 0.0))
             if begin < 0:
-                found = data.find(marker, searched)
-                if found >= 0:
-                    begin = searched = found + len(marker)
+                position = data.find(marker, searched)
+                if position >= 0:
+                    begin = searched = position + len(marker)
             match = end.search(data, searched) if begin >= 0 else None
             if match:
                 break

@@ -97,7 +97,7 @@ class SshLink:
         if before and now != before and not reset:
             self.note = f"{self.name} rebooted by itself: its boot id changed"
 
-    def told(self, boot: ObservedBoot, within_s: float) -> ObservedBoot:
+    def timed(self, boot: ObservedBoot, within_s: float) -> ObservedBoot:
         """The boot with what kernel and systemd say of it, once systemd has come to its end."""
         deadline = time.monotonic() + within_s
         try:
@@ -106,7 +106,7 @@ class SshLink:
             while systemd_analyze.UNFINISHED in reply.text and time.monotonic() < deadline:
                 time.sleep(_RETRY_S)
                 reply = self.shell.run(systemd_analyze.COMMAND, _ANSWER_S)
-            return replace(boot, told=systemd_analyze.parts(reply.text))
+            return replace(boot, parts=systemd_analyze.parts(reply.text))
         except EvmperfError as error:
             return replace(boot, error=error, phase="question how long it took")
 
@@ -152,8 +152,8 @@ def _connected(target: Any, driver: Any) -> SshShell:
         if type(error) is not Exception:  # Labgrid's for a connection that does not come about
             raise
         cause = error.__cause__ or error
-        said = b" ".join(getattr(cause, "stdout", None) or [str(error).encode()])
-        text = said.decode("utf-8", "replace").strip()
+        output = b" ".join(getattr(cause, "stdout", None) or [str(error).encode()])
+        text = output.decode("utf-8", "replace").strip()
         trouble = host_key_trouble(text, service.address, service.port)
         raise BoardError(trouble or text[:300]) from error
     finally:
@@ -188,9 +188,9 @@ class SshFiles:
 
     def get(self, path: str) -> bytes | None:
         """A file's bytes, None where they do not come."""
-        said = self._run(f"base64 {path}")
+        output = self._run(f"base64 {path}")
         try:
-            return None if said is None else base64.b64decode("".join(said.split()), validate=True)
+            return None if output is None else base64.b64decode("".join(output.split()), validate=True)
         except binascii.Error as error:
             self.broken = f"{path} came damaged ({error})"
             return None

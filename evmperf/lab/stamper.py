@@ -116,8 +116,8 @@ class StampedPort:
             more = os.read(self._output, 1 << 20)
             if not more:
                 assert self._process.stderr
-                said = self._process.stderr.read().decode("utf-8", "replace").strip().splitlines()
-                raise ConnectionError(said[-1] if said else "the console was closed")
+                lines = self._process.stderr.read().decode("utf-8", "replace").strip().splitlines()
+                raise ConnectionError(lines[-1] if lines else "the console was closed")
             self._buffer += more
 
     def write(self, data: bytes) -> None:
@@ -167,9 +167,9 @@ def main(protocol: str, place: str, port: str, baud: str, timeout_s: str) -> int
     frames.put(_frame(real_time, 0, b""))
     try:
         transport = connect(protocol, place, int(port), int(baud), float(timeout_s))
-        if transport.said:
+        if transport.early_output:
             now = time.monotonic_ns()
-            frames.put(_frame(now, now - began, transport.said))
+            frames.put(_frame(now, now - began, transport.early_output))
         # Both get the priority, too: one that held the interpreter's lock and did not run would
         # keep the reader waiting.
         writer = threading.Thread(target=_pass_output, args=(frames,), daemon=True)
@@ -189,21 +189,21 @@ def _stamp(transport: Transport, frames: queue.SimpleQueue[bytes]) -> None:
     """Read and stamp until the console is lost, which is an OSError."""
     waiting = select.poll()
     waiting.register(transport, select.POLLIN)
-    known = time.monotonic_ns()  # what had arrived by then has been read
+    emptied = time.monotonic_ns()  # what had arrived by then has been read
     crowded = 0
     while True:
         settled = transport.settled_ns()
         begin = time.monotonic_ns()
         if not waiting.poll(_LOOK_MS):
-            known = min(begin + _LOOK_MS * 1_000_000, settled)
+            emptied = min(begin + _LOOK_MS * 1_000_000, settled)
             continue
         begin = time.monotonic_ns()
         data = transport.read()
         stamp = time.monotonic_ns()
         if data:
-            frames.put(_frame(stamp, stamp - known, data))
+            frames.put(_frame(stamp, stamp - emptied, data))
         if not transport.more:
-            known = min(begin, settled)
+            emptied = min(begin, settled)
             pause = _LONG_PAUSE_S if crowded else _PAUSE_S
             time.sleep(pause)
             late = time.monotonic_ns() - stamp > (pause + _LATE_S) * 1e9

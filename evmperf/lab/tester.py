@@ -66,14 +66,14 @@ def host_key_options(host: str, port: int) -> list[str]:
         for file in filter(Path.is_file, files):
             command = ["ssh-keygen", "-F", name, "-f", str(file)]
             if subprocess.run(command, capture_output=True, check=False).returncode == 0:
-                known = " ".join(f'"{one}"' for one in files)
-                return ["-o", "StrictHostKeyChecking=yes", "-o", f"UserKnownHostsFile={known}"]
+                key_files = " ".join(f'"{one}"' for one in files)
+                return ["-o", "StrictHostKeyChecking=yes", "-o", f"UserKnownHostsFile={key_files}"]
     return ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
 
 
-def host_key_trouble(said: str, host: str, port: int) -> str:
+def host_key_trouble(output: str, host: str, port: int) -> str:
     """A sentence where ssh refused a host key, "" for other words of it."""
-    if "Host key verification failed" not in said:
+    if "Host key verification failed" not in output:
         return ""
     name = host if port == _SSH_PORT else f"[{host}]:{port}"
     return (
@@ -112,8 +112,8 @@ class CommandTester:
         if self._forbidden:
             raise self._forbidden
         if not group:
-            said = text.strip().splitlines() or [f"exit status {process.returncode}"]
-            raise LabError(f"{self.name} cannot be reached: {said[-1]}")
+            lines = text.strip().splitlines() or [f"exit status {process.returncode}"]
+            raise LabError(f"{self.name} cannot be reached: {lines[-1]}")
         if process.returncode == _SSH_FAILED:
             raise LabError(f"the connection to {self.name} was lost during `{command[:80]}`")
         return ShellReply(process.returncode, text)
@@ -210,9 +210,9 @@ class LocalTester(CommandTester):
             for c in cables
             if c.tester_address and c.board_address
         }
-        wanted = {str(ipaddress.ip_address(address)): length for address, length in lengths.items()}
-        found = next((holders[address] for address in wanted if address in holders), "")
-        interface = board.tester.partition(":")[2] or found or self._cable()
+        own_lengths = {str(ipaddress.ip_address(address)): length for address, length in lengths.items()}
+        holder = next((holders[address] for address in own_lengths if address in holders), "")
+        interface = board.tester.partition(":")[2] or holder or self._cable()
         if not re.fullmatch(r"[\w.@-]{1,15}", interface) or not (net / interface).exists():
             raise LabError(f"this machine has no network interface {interface!r}")
         speed = _text(net / interface / "speed")
@@ -220,7 +220,7 @@ class LocalTester(CommandTester):
         self.limits = f"this machine, {os.cpu_count()} processors, {interface}, {speed}"
         """What bounds the figures that are measured against this machine."""
         try:
-            for address, length in wanted.items():
+            for address, length in own_lengths.items():
                 if address not in holders:
                     place = f"{address}/{length} dev {interface}"
                     self._do(f"ip address add {place}")
@@ -240,14 +240,14 @@ class LocalTester(CommandTester):
         world = {route.get("dev") for route in self._ip("route show default")}
         wired = [path for path in sorted(self._net.iterdir()) if (path / "device").exists()]
         wired = [path for path in wired if not (path / "wireless").exists() and path.name not in world]
-        found = [path.name for path in wired if _text(path / "carrier") == "1"]
-        if len(found) != 1:
-            which = f"{' and '.join(found)} may be" if found else "none is"
+        names = [path.name for path in wired if _text(path / "carrier") == "1"]
+        if len(names) != 1:
+            which = f"{' and '.join(names)} may be" if names else "none is"
             raise LabError(
                 f"which interface of this machine has the board's cable is not clear: {which} it; "
                 f"say --tester {LOCAL}:INTERFACE, and look at the cable"
             )
-        return found[0]
+        return names[0]
 
     def _ip(self, words: str) -> list[dict[str, Any]]:
         try:
@@ -322,10 +322,10 @@ def open_tester(board: Board, target: Any) -> CommandTester:
         switch = urlsplit(target.get_resource("NetworkPowerPort").host)
         # The answer is a command to run: only this machine's lab is asked for it.
         host = f"http://127.0.0.1:{switch.port or 0}"
-        said = json.loads(ask(host, "GET", "tester", timeout_s=_TESTER_S))
-        if said["ssh_host"]:
-            return SshTester(said["ssh_host"], said["ssh_options"])
-        return CommandTester(said["command"], f"the tester {said['namespace']}")
+        reply = json.loads(ask(host, "GET", "tester", timeout_s=_TESTER_S))
+        if reply["ssh_host"]:
+            return SshTester(reply["ssh_host"], reply["ssh_options"])
+        return CommandTester(reply["command"], f"the tester {reply['namespace']}")
     if board.tester:
         return SshTester(board.tester)
     raise LabError(f"{board.file_name} names no tester: set options.tester.host there, or set EVMPERF_TESTER")

@@ -46,7 +46,7 @@ class RawTcp:
 
     more = False
     """Whether the last `read` may have left something behind."""
-    said = b""
+    early_output = b""
     """What came from the board while the connection was being set up."""
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
@@ -115,7 +115,7 @@ class ComPort:
 
     def await_speed(self, connection: socket.socket, timeout_s: float) -> bytes:
         """Read until the server confirms the baud rate; returns the board's output. Raises OSError."""
-        said = b""
+        output = b""
         deadline = time.monotonic() + timeout_s
         while not self.speed:
             left = deadline - time.monotonic()
@@ -125,9 +125,9 @@ class ComPort:
             if not data:
                 raise ConnectionResetError("closed by the console server")
             board, answer = self.take(data)
-            said += board
+            output += board
             connection.sendall(answer)
-        return said
+        return output
 
     def take(self, data: bytes) -> tuple[bytes, bytes]:
         """Bytes from the wire as (what the board said, what to answer the server)."""
@@ -138,10 +138,10 @@ class ComPort:
         def carry_out(match: re.Match[bytes]) -> bytes:
             escaped, settings, verb, option, rest = match.groups()
             if settings is not None:
-                said = settings.replace(b"\xff\xff", b"\xff")
-                if said[:2] == bytes((_COM_PORT, _SET_BAUDRATE + _FROM_SERVER)) and len(said) >= 6:
+                setting = settings.replace(b"\xff\xff", b"\xff")
+                if setting[:2] == bytes((_COM_PORT, _SET_BAUDRATE + _FROM_SERVER)) and len(setting) >= 6:
                     # A server that does not know the port's speed says 0 or leaves ours as it is.
-                    self.speed = int.from_bytes(said[2:6], "big") or self._baud
+                    self.speed = int.from_bytes(setting[2:6], "big") or self._baud
             elif verb:
                 self.refused |= (verb[0], option[0]) == (_DONT, _COM_PORT)
                 if verb[0] in (_WILL, _DO) and option[0] not in _OURS:
@@ -170,7 +170,7 @@ class Rfc2217(RawTcp):
         super().__init__(host, port, timeout_s)
         self._telnet = ComPort(baud)
         super().write(self._telnet.greeting())
-        self.said = self._telnet.await_speed(self._socket, timeout_s)
+        self.early_output = self._telnet.await_speed(self._socket, timeout_s)
         self._acknowledge()
 
     def read(self) -> bytes:
@@ -225,7 +225,7 @@ class LocalSerial:
     """A serial device of this machine."""
 
     more = False
-    said = b""
+    early_output = b""
 
     def __init__(self, device: str, baud: int) -> None:
         import serial  # noqa: PLC0415  # slow to import, and networked consoles do not need it

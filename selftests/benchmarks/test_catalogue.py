@@ -8,7 +8,7 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
-from evmperf.boards.reference import known, sections
+from evmperf.boards.reference import known_options, sections
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.commands.cli.main import main
 from evmperf.guides.published.declared import tables
@@ -60,7 +60,7 @@ def test_an_error_in_a_lab_s_own_module_is_file_and_line(tmp_path, monkeypatch, 
 def test_a_benchmark_uses_words_of_the_vocabulary(benchmark):
     assert benchmark.driver in FEATURES
     for section, key in benchmark.options:
-        assert key in known(sections()[section])
+        assert key in known_options(sections()[section])
 
 
 @each
@@ -189,7 +189,7 @@ def test_a_missing_tester_is_named_and_no_hindrance_to_others(tmp_path, monkeypa
     benchmark = BENCHMARKS["eth_cpsw_tcp_bidir"]
     virtual = boards.load(boards.ENV_DIR / "virtual.yaml")
     assert benchmark.unsupported(virtual) == ""
-    cables = {section: virtual.said[section] for section in ("cpsw", "emmc")}
+    cables = {section: virtual.sections[section] for section in ("cpsw", "emmc")}
     file = tmp_path / "x.yaml"
     alone = fake_board(file, "cpsw", "emmc", **cables)
     assert re.search(r"options\.tester\.host, .*\$EVMPERF_TESTER", benchmark.unsupported(alone))

@@ -105,7 +105,7 @@ def test_a_board_says_which_program_is_its_benchmark():
 
 def test_the_virtual_evm_has_the_programs_that_its_file_names():
     compiled = Recipe.read("virtual").data["programs"]["compile"]
-    named = boards.load(boards.ENV_DIR / "virtual.yaml").said["system"].values()
+    named = boards.load(boards.ENV_DIR / "virtual.yaml").sections["system"].values()
     assert set(named) == set(compiled)
 
 

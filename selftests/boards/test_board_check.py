@@ -11,7 +11,7 @@ from evmperf.benchmarks.catalogue import benchmarks
 from evmperf.boards import board as boards
 from evmperf.boards import reference
 from evmperf.boards.options import MAPPINGS
-from evmperf.boards.reference import known, sections
+from evmperf.boards.reference import known_options, sections
 from evmperf.commands.cli.main import main
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
@@ -106,7 +106,7 @@ def test_a_new_board_is_a_copy_with_its_own_name(tmp_path, capsys):
     new, old = boards.load(file), boards.load(PLACE)
     assert (new.name, new.options.board.title) == ("am69-sk", "AM69: SK")
     assert (new.features, new.drivers) == (old.features, old.drivers)
-    assert {**new.said, "board": None} == {**old.said, "board": None}
+    assert {**new.sections, "board": None} == {**old.sections, "board": None}
     assert "am64x" not in file.read_text()
     refused_until_filled_in(file, capsys)
     assert main(words) == ExitStatus.USAGE
@@ -154,7 +154,7 @@ def test_the_schema_knows_every_option_and_only_those(capsys):
     for name, section in sections().items():
         definition = definitions[found[name]["$ref"].rpartition("/")[2]]
         assert definition["additionalProperties"] is False
-        assert set(definition["properties"]) == set(known(section))
+        assert set(definition["properties"]) == set(known_options(section))
         for option in definition["properties"].values():
             assert option["description"]
             assert "" not in option.get("enum", ())

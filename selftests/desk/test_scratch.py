@@ -127,7 +127,7 @@ def test_a_scratch_partition_that_an_image_removed_is_told_with_the_command(tmp_
     shell, before = DiskShell(disks), disks.table
     board = boards.load(boards.ENV_DIR / "virtual.yaml")
     scratches = {"mmcsd": {"scratch": "/dev/mmcblk0p3"}, "emmc": {"scratch": "/dev/mmcblk1p1"}}
-    board = replace(board, said={**board.said, **scratches})
+    board = replace(board, sections={**board.sections, **scratches})
     sentence = scratch.removed(shell, board, "/dev/mmcblk0p2")
     assert sentence.startswith("/dev/mmcblk0p3, ")
     assert disks.table == before

@@ -190,7 +190,7 @@ def test_a_boot_over_ssh_is_as_systemd_tells_it(open_bench, tmp_path, monkeypatc
     found = {reading.metric: reading.value for reading in boot_readings.readings(boot)}
     assert found["boot_time"] == pytest.approx(seconds)
     assert "systemd" in boot_readings.condition(boot)
-    assert boot_readings.condition(boot) != boot_readings.condition(replace(boot, told={}))
+    assert boot_readings.condition(boot) != boot_readings.condition(replace(boot, parts={}))
 
 
 def test_a_key_that_does_not_fit_is_said_at_once(open_bench, sshd):

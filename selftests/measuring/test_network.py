@@ -149,7 +149,7 @@ class OtherBench:
 
     def __init__(self, bench: LabgridBench, tester: Shell, **links: dict[str, str]) -> None:
         self.bench = bench
-        self.board = dataclasses.replace(bench.board, said={**bench.board.said, **links})
+        self.board = dataclasses.replace(bench.board, sections={**bench.board.sections, **links})
         self.tester = lambda: tester
 
     def __getattr__(self, name: str) -> object:

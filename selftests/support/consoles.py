@@ -50,14 +50,14 @@ def verdict(text: bytes, size: int = 115) -> Verdict:
         root = booted.shown(said).root
         return Verdict("booted", root=root, notes=tuple(watch.notes))
     if said.endswith("\n=> "):
-        return _ended("back", CameBack("boot", watch.said), watch)
+        return _ended("back", CameBack("boot", watch.output), watch)
     started = re.search(r"Starting kernel|EFI stub: |Linux version \d", said)
-    late = NotReached("no login prompt", watch.said)
+    late = NotReached("no login prompt", watch.output)
     return _ended("time", late, watch) if started else _hangs(watch)
 
 
 def _hangs(watch: Watch) -> Verdict:
-    return _ended("hang", NotReached(f"the boot hangs in {watch.phase}", watch.said), watch)
+    return _ended("hang", NotReached(f"the boot hangs in {watch.phase}", watch.output), watch)
 
 
 def _fed(watch: Watch, text: bytes, size: int) -> Verdict | None:
@@ -67,5 +67,5 @@ def _fed(watch: Watch, text: bytes, size: int) -> Verdict | None:
 
 
 def _ended(what: str, error: NotReached, watch: Watch) -> Verdict:
-    cause = diagnose(watch.said.rstrip().removesuffix("=>") if what == "back" else watch.said)
+    cause = diagnose(watch.output.rstrip().removesuffix("=>") if what == "back" else watch.output)
     return Verdict(what, cause.name if cause else "", str(error.kind), str(error))

@@ -40,9 +40,9 @@ def readings(boot: ObservedBoot) -> list[Reading]:
     others where their marks are exact enough. Raises RefusedOutput without "Starting kernel", LateStamp for
     inexact marks.
     """
-    if boot.told:
-        kernel = boot.told["kernel"] + boot.told.get("initrd", 0.0)
-        spans = {"kernel": kernel, "userland": boot.told["userspace"]}
+    if boot.parts:
+        kernel = boot.parts["kernel"] + boot.parts.get("initrd", 0.0)
+        spans = {"kernel": kernel, "userland": boot.parts["userspace"]}
         return [Reading("boot_time", sum(spans.values())), *(Reading(*span) for span in spans.items())]
     marks = dict(boot.marks)
     start = _start(marks)
@@ -79,7 +79,7 @@ def readings(boot: ObservedBoot) -> list[Reading]:
 
 def condition(boot: ObservedBoot) -> str:
     """The start of a boot time other than "Starting kernel" of a cold boot; others do not compare."""
-    if boot.told:
+    if boot.parts:
         return f"what kernel and systemd say of {boot.warm}"
     first = _start(boot.marks)
     start = _EFI if first is Phase.EFI_STUB else ""

@@ -23,8 +23,8 @@ _NOT_READ = re.compile(r"read error|timeout|timed out", re.IGNORECASE)
 class NotReached(BoardError):
     """Time is up: `sentence` says what did not come, and what the console said tells why."""
 
-    def __init__(self, sentence: str, said: str) -> None:
-        cause, last = diagnose(said), last_line(said)
+    def __init__(self, sentence: str, output: str) -> None:
+        cause, last = diagnose(output), last_line(output)
         if last and (cause is None or cause.text != last):
             sentence += f"; the last line is {last!r}"
         super().__init__(f"{sentence}; {cause.as_cause() if cause else 'it gave no reason'}")
@@ -35,8 +35,8 @@ class NotReached(BoardError):
 class CameBack(NotReached):
     """The boot command returned to U-Boot's prompt: permanent unless the medium did not answer."""
 
-    def __init__(self, command: str, said: str) -> None:
-        before = said.rstrip().removesuffix("=>")
+    def __init__(self, command: str, output: str) -> None:
+        before = output.rstrip().removesuffix("=>")
         super().__init__(f"`{command}` returned to U-Boot's prompt", before)
         self.permanent = not _NOT_READ.search(str(self))
 
@@ -89,7 +89,7 @@ def await_prompt(console: Any, prompt: str, silence_s: float, within_s: float) -
             continue
         # The line has time to go on: then it was no prompt.
         time.sleep(_QUIET_S)
-        if not (said := recent(console)) or re.search(prompt, said):
+        if not (output := recent(console)) or re.search(prompt, output):
             return
     seconds = round(time.monotonic() - begin)
     raise NotReached(f"no login prompt within {seconds} s", recent(console))

@@ -101,17 +101,17 @@ def _root(text: str, arguments: str | None) -> str | None:
 
 def answered(text: str) -> BootedSystem:
     """What QUESTION printed."""
-    found = dict(re.findall(r"^(cmdline|root|type): ?([^\r\n]*)", text, re.MULTILINE))
-    if "cmdline" not in found:
+    answers = dict(re.findall(r"^(cmdline|root|type): ?([^\r\n]*)", text, re.MULTILINE))
+    if "cmdline" not in answers:
         return BootedSystem()
-    root = f"root: {found.get('root', '').strip()} type: {found.get('type', '').strip()}"
-    return BootedSystem(found["cmdline"].strip(), root.strip())
+    root = f"root: {answers.get('root', '').strip()} type: {answers.get('type', '').strip()}"
+    return BootedSystem(answers["cmdline"].strip(), root.strip())
 
 
 def on_console(console: object) -> BootedSystem:
     """What the kernel said on a console that keeps a record."""
-    said = getattr(console, "said", None)
-    return shown(said()) if said else BootedSystem()
+    output = getattr(console, "output", None)
+    return shown(output()) if output else BootedSystem()
 
 
 def asked(console: Any) -> BootedSystem:
@@ -148,15 +148,15 @@ def complaint(
 
 def variables(printed: str) -> dict[str, str]:
     """The variables that `printenv` printed; a line without a name continues the value before it."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     name = ""
     for line in printed.replace("\r", "").split("\n"):
         if match := re.match(r"([A-Za-z_][\w.,#+-]*)=(.*)", line):
             name = match[1]
-            found[name] = match[2]
+            values[name] = match[2]
         elif name and line and not line.startswith("Environment size:"):
-            found[name] += f"\n{line}"
-    return found
+            values[name] += f"\n{line}"
+    return values
 
 
 def overwriting(environment: Mapping[str, str], variable: str) -> list[str]:

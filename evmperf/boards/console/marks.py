@@ -68,7 +68,7 @@ class ObservedBoot:
     measured: bool = True
     notes: Sequence[str] = ()
     warm: str = ""
-    told: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = field(default_factory=dict)
     """Seconds of the boot's parts as its kernel and systemd tell them, where no console does."""
 
 
@@ -142,11 +142,11 @@ def find(records: Sequence[ConsoleRecord], prompt: str) -> dict[Phase, BootMark]
     found_by = (re.compile(prompt.encode()).search(output.data, start, e) for e in (*ends, len(output.data)))
     match = next(filter(None, found_by), None)
     if linux and match:  # a prompt before Linux is U-Boot's
-        found = output.mark(Phase.PROMPT, match)
+        mark = output.mark(Phase.PROMPT, match)
         began = min(marks[phase].mono_ns for phase in linux)
-        earliest, came = max(began, found.mono_ns - _ASKED_NS), found.mono_ns
+        earliest, came = max(began, mark.mono_ns - _ASKED_NS), mark.mono_ns
         if not any(r.kind == ">" and earliest < r.mono_ns < came for r in records):
-            marks[Phase.PROMPT] = found
+            marks[Phase.PROMPT] = mark
     order = list(Phase)
     return dict(sorted(marks.items(), key=lambda item: order.index(item[0])))
 
@@ -183,20 +183,20 @@ def allowed_s(span_s: float) -> float:
 
 def remarks(marks: Mapping[Phase, BootMark]) -> list[str]:
     """What the spans between marks hide, one sentence each."""
-    found = []
+    sentences = []
     init, root = marks.get(Phase.INIT_STARTED), marks.get(Phase.ROOT_MOUNTED)
     if init and root and init.mono_ns < root.mono_ns:
-        found.append(
+        sentences.append(
             "an initial RAM disk was the first program: the time after it includes the work before its root"
         )
     started = marks.get(Phase.STARTING_KERNEL) or marks.get(Phase.EFI_STUB)
     first = marks.get(Phase.FIRST_KERNEL_LINE)
     if started and first and (late_s := (first.mono_ns - started.mono_ns) / 1e9) > _LATE_LINE_S:
-        found.append(
+        sentences.append(
             f"the kernel's first line came {late_s:.1f} s after its start, with its console driver: "
             f"its messages until then were kept"
         )
-    return found
+    return sentences
 
 
 def last_phase(marks: Iterable[Phase]) -> Phase | None:
@@ -206,15 +206,15 @@ def last_phase(marks: Iterable[Phase]) -> Phase | None:
 
 
 def _power_on(records: Sequence[ConsoleRecord]) -> BootMark | None:
-    told: ConsoleRecord | None = None
+    order: ConsoleRecord | None = None
     for record in records:
         if record.kind == "#" and record.data == POWER_ON.encode():
-            told = record
-        elif told and record.kind == "#" and record.data == POWER_ANSWERED.encode():
+            order = record
+        elif order and record.kind == "#" and record.data == POWER_ANSWERED.encode():
             return replace(
-                _mark(Phase.POWER_ON, told, POWER_ON), error_s=(record.mono_ns - told.mono_ns) / 1e9
+                _mark(Phase.POWER_ON, order, POWER_ON), error_s=(record.mono_ns - order.mono_ns) / 1e9
             )
-    return _mark(Phase.POWER_ON, told, POWER_ON) if told else None
+    return _mark(Phase.POWER_ON, order, POWER_ON) if order else None
 
 
 def _mark(phase: Phase, record: ConsoleRecord, text: str) -> BootMark:

@@ -149,7 +149,7 @@ class Hand:
             while not (self._console.silent_s > _SILENT_S and (answered or entered)):
                 self._newline()
                 entered = self._person.answered(_PROBE_S) or entered
-                if _LOADER.search(self._console.said()):
+                if _LOADER.search(self._console.output()):
                     self._came_back = True  # too fast to be seen off: it boots, and counts not
                     break
                 self._check(began, "off")
@@ -164,7 +164,7 @@ class Hand:
         began = time.monotonic()
         question = "Switch the board ON. If its console stays silent, press Enter."
         with self._person.asked(question):
-            while not self._console.said() and not self._person.answered(_LISTEN_S):
+            while not self._console.output() and not self._person.answered(_LISTEN_S):
                 self._check(began, "on")
         self.is_off = False
         self._console.stage("", silence_s)
@@ -177,7 +177,7 @@ class Hand:
         for _ in range(4):
             self._newline()
             time.sleep(_PROBE_S)
-            if self._console.said():
+            if self._console.output():
                 return True
         return False
 
@@ -189,10 +189,10 @@ class Hand:
         except LabError:
             pass  # an adapter that is fed by the board goes with it
 
-    def _check(self, began: float, wanted: str) -> None:
+    def _check(self, began: float, side: str) -> None:
         if time.monotonic() - began > self._patience_s:
             raise LabError(
-                f"the board was not switched {wanted} within {self._patience_s:g} s, or its console "
+                f"the board was not switched {side} within {self._patience_s:g} s, or its console "
                 f"did not show it: `hand_timeout` of the strategy is the limit"
             )
 

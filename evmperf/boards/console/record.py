@@ -102,31 +102,34 @@ def widened(records: Sequence[ConsoleRecord], baud: int) -> list[ConsoleRecord]:
     of which looks like any other. The next ones give it away: they are more than the line can have
     carried since the one before. All of them may have waited since the last piece before the pause.
     """
-    said = [record for record in records if record.kind == "<"]
+    pieces = [record for record in records if record.kind == "<"]
     # One piece may have waited alone, from the one before on.
-    gaps = [record.mono_ns - before.mono_ns for before, record in zip([*said[:1], *said], said, strict=False)]
-    alone = [_MUCH * len(record.data) * BITS_A_BYTE * 1_000_000_000 // baud for record in said]
-    bounds = [max(r.bound_ns, min(gap, most)) for r, gap, most in zip(said, gaps, alone, strict=True)]
+    gaps = [
+        record.mono_ns - before.mono_ns
+        for before, record in zip([*pieces[:1], *pieces], pieces, strict=False)
+    ]
+    alone = [_MUCH * len(record.data) * BITS_A_BYTE * 1_000_000_000 // baud for record in pieces]
+    bounds = [max(r.bound_ns, min(gap, most)) for r, gap, most in zip(pieces, gaps, alone, strict=True)]
     line, late_ns = Line(baud), 0
     sizes: dict[int, int] = {}
     """Of hold-ups, by when something is near one."""
     first = done = 0
-    for number, record in enumerate(said):
+    for number, record in enumerate(pieces):
         before, late_ns = late_ns, line.late_ns(record.mono_ns, len(record.data))
         if not number or late_ns <= gaps[number] + _SLACK_NS:
             first = number
             continue
-        last = said[max(first - 1, 0)]
+        last = pieces[max(first - 1, 0)]
         since = last.mono_ns - last.bound_ns
         for held in range(max(first, done), number + 1):
-            bounds[held] = max(bounds[held], said[held].mono_ns - since)
+            bounds[held] = max(bounds[held], pieces[held].mono_ns - since)
         done = number + 1
         size = min(record.mono_ns - since, _MUCH * max(before, late_ns))
-        for near in range(said[first].mono_ns // _NEAR_NS - 1, record.mono_ns // _NEAR_NS + 2):
+        for near in range(pieces[first].mono_ns // _NEAR_NS - 1, record.mono_ns // _NEAR_NS + 2):
             sizes[near] = max(sizes.get(near, 0), size)
-    known = iter(bounds)
+    widest = iter(bounds)
     return [
-        replace(r, bound_ns=max(next(known), sizes.get(r.mono_ns // _NEAR_NS, 0))) if r.kind == "<" else r
+        replace(r, bound_ns=max(next(widest), sizes.get(r.mono_ns // _NEAR_NS, 0))) if r.kind == "<" else r
         for r in records
     ]
 
@@ -232,8 +235,8 @@ class History:
             if record.kind != "<" or not full:
                 self._write(record.line())
             if not full and self._written > limits.CONSOLE_LOG_BYTES:
-                said = f"console output is not kept from here on: {limits.CONSOLE_LOG_BYTES} bytes"
-                self._write(replace(record, kind="#", data=said.encode(), bound_ns=0).line())
+                notice = f"console output is not kept from here on: {limits.CONSOLE_LOG_BYTES} bytes"
+                self._write(replace(record, kind="#", data=notice.encode(), bound_ns=0).line())
 
     def _write(self, line: bytes) -> None:
         """Append a line to the file, or nothing of it."""

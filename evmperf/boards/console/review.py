@@ -62,13 +62,13 @@ def _watched(
     if any(record.kind == ">" for record in records):
         watch.await_uboot()
     watch.restart()
-    said = b""
+    output = b""
     for record in records:
-        if record.kind == ">" and record.data.strip() and _AT_PROMPT.search(said):
+        if record.kind == ">" and record.data.strip() and _AT_PROMPT.search(output):
             watch.settle()
-            said = b""
+            output = b""
         if record.kind == "<":
-            said = (said + record.data)[-_PROMPT_BYTES:]
+            output = (output + record.data)[-_PROMPT_BYTES:]
             if alarm := watch.feed(record.data):
                 return alarm, watch.notes
         if Phase.PROMPT in marks and record.mono_ns >= marks[Phase.PROMPT].mono_ns:

@@ -135,10 +135,10 @@ def telling(what: str) -> re.Pattern[str]:
 def groups() -> list[str]:
     """Everything that tells something, each a named group."""
     texts = {key: sign.text for key, sign in patterns().signs.items()} | patterns().events
-    found = "\n".join(f"(?P<{key}>{'|'.join(text)})" for key, text in texts.items())
+    lines = "\n".join(f"(?P<{key}>{'|'.join(text)})" for key, text in texts.items())
     for name in ("begin", "line", "kernel"):
-        found = found.replace(f"@{name}@", patterns().fragments[name])
-    return found.split("\n")
+        lines = lines.replace(f"@{name}@", patterns().fragments[name])
+    return lines.split("\n")
 
 
 @functools.cache
@@ -147,23 +147,23 @@ def events() -> re.Pattern[bytes]:
     return re.compile(f"{_FIRST}(?:{'|'.join(groups())})".encode("latin-1"))
 
 
-def plain(said: str) -> str:
+def plain(output: str) -> str:
     """What a terminal would show, nearly: no colours, no carriage returns."""
-    return _CODES.sub("", said).replace("\r\n", "\n").replace("\r", "\n")
+    return _CODES.sub("", output).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def last_line(said: str) -> str:
+def last_line(output: str) -> str:
     """The last line that holds a word, "" for none; the whole of a short text costs as much."""
-    lines = plain(said[-4096:]).split("\n")
+    lines = plain(output[-4096:]).split("\n")
     return next((_short(line) for line in reversed(lines) if line.strip()), "")
 
 
-def reason(said: str, *, first: bool = False) -> str:
+def reason(output: str, *, first: bool = False) -> str:
     """The line before a reset or a crash that says best why: the last sign of trouble among the
     last lines, else the last line; with `first` the first sign, of which what followed is the
     consequence, else "".
     """
-    lines = [line for line in plain(said[-4096:]).split("\n") if line.strip()]
+    lines = [line for line in plain(output[-4096:]).split("\n") if line.strip()]
     lines = [line for line in lines if not _NO_REASON.match(line)][-12:]
     if first:
         units = [line for line in lines if telling("unit").search(line)]
@@ -171,43 +171,43 @@ def reason(said: str, *, first: bool = False) -> str:
     return _short((_troubles(lines) or lines or [""])[-1])
 
 
-def phase(said: str) -> str:
+def phase(output: str) -> str:
     """The program of the boot that spoke last, "" where none has said its name."""
-    text = plain(said)
+    text = plain(output)
     ends = [
-        (found[-1].end(), number, name)
+        (places[-1].end(), number, name)
         for number, (name, texts) in enumerate(patterns().phases.items())
-        if (found := list(re.finditer("|".join(texts), text, re.MULTILINE)))
+        if (places := list(re.finditer("|".join(texts), text, re.MULTILINE)))
     ]
     return max(ends)[2] if ends else ""
 
 
-def garbled(said: str) -> float:
+def garbled(output: str) -> float:
     """The share of characters that are no text: what another baud rate makes of a console."""
-    odd = sum(not (c.isprintable() or c in "\t\n\r\b\x07\x1b\x00") or c == "\ufffd" for c in said)
-    return odd / max(len(said), 1)
+    odd = sum(not (c.isprintable() or c in "\t\n\r\b\x07\x1b\x00") or c == "\ufffd" for c in output)
+    return odd / max(len(output), 1)
 
 
-def garbled_piece(said: str) -> bool:
+def garbled_piece(output: str) -> bool:
     """Whether a part of what was said is no text, though what came before and after may be."""
-    pieces = (said[at : at + _PIECE] for at in range(0, len(said), _PIECE // 2))
+    pieces = (output[at : at + _PIECE] for at in range(0, len(output), _PIECE // 2))
     return any(len(piece) >= _ENOUGH and garbled(piece) >= _GARBLED_PIECE for piece in pieces)
 
 
-def diagnose(said: str) -> Alarm | None:
+def diagnose(output: str) -> Alarm | None:
     """The cause that what a console said since power-on shows best, None where nothing does."""
-    text = plain(said)
+    text = plain(output)
     start = telling("start").search(text)
     # A kernel may set another baud rate than the boot loader.
     recent = text[start.start() if start else 0 :][-4096:]
     share = garbled(recent)
     if len(recent) >= _ENOUGH and (share >= _GARBLED or (start is None and garbled_piece(recent))):
-        return patterns().ends["garbled"].seen(last_line(said), count=f"{share:.0%}")
+        return patterns().ends["garbled"].seen(last_line(output), count=f"{share:.0%}")
     if start:
         return _of_linux(text[: start.start()], text[start.start() :])
     running = telling("got_over").sub("", text)
-    if found := _first(running, "waiting", "loader", "shell"):
-        return found
+    if alarm := _first(running, "waiting", "loader", "shell"):
+        return alarm
     trouble = _trouble(running)
     if _comes_again(running):
         return patterns().ends["loop"].seen(trouble.text if trouble else "")
@@ -219,8 +219,8 @@ def _of_linux(loader: str, linux: str) -> Alarm:
     ends, failed = patterns().ends, telling("disk").findall(linux)
     if len(failed) >= _FLOOD:
         return ends["flood"].seen(_short(failed[-1]), count=len(failed))
-    if found := _first(linux, "waiting", "linux", "shell"):
-        return found
+    if alarm := _first(linux, "waiting", "linux", "shell"):
+        return alarm
     trouble = _trouble(linux)
     if telling("userland").search(linux):
         # What a driver could not do did not keep the first program from running.

@@ -77,9 +77,11 @@ class Tree:
         since = itertools.dropwhile(lambda phase: phase != begin, self.phases)
         inside = list(itertools.takewhile(lambda phase: phase != end, since))
         parts = [part for part in self.parts if part.phase in inside]
-        known = {part.phase for part in parts}
+        explained = {part.phase for part in parts}
         parts += [
-            Part(p, _whole(p, self.phases[p]), self.phases[p], "console") for p in inside if p not in known
+            Part(p, _whole(p, self.phases[p]), self.phases[p], "console")
+            for p in inside
+            if p not in explained
         ]
         return sorted(parts, key=lambda part: -part.seconds)[:count]
 
@@ -90,11 +92,11 @@ class Tree:
             replace(part, seconds=part.seconds - usual.get((part.phase, _unnumbered(part.name)), 0.0))
             for part in self.parts
         ]
-        known = {part.phase for part in more if part.seconds >= _SILENCE_S}
+        explained = {part.phase for part in more if part.seconds >= _SILENCE_S}
         more += [
             Part(p, _whole(p, seconds), seconds - other.phases[p], "console")
             for p, seconds in self.phases.items()
-            if p in other.phases and p not in known
+            if p in other.phases and p not in explained
         ]
         return sorted((part for part in more if part.seconds >= _SILENCE_S), key=lambda part: -part.seconds)
 
@@ -138,11 +140,11 @@ def grow(
         inside = [line for line in lines if a.mono_ns <= line.mono_ns < b.mono_ns]
         at_end = (line for line in lines if line.mono_ns >= b.mono_ns and b.text[:_CHARS] in line.text)
         inside.append(_Line(b.mono_ns, "", next((line.kernel_s for line in at_end if b.text), None)))
-        found = list(_initcalls(a.phase, inside)) or [call for call in calls if call.phase == a.phase]
-        found = found or list(_stages(a.phase, inside)) or list(_silences(a.phase, inside))
+        candidates = list(_initcalls(a.phase, inside)) or [call for call in calls if call.phase == a.phase]
+        candidates = candidates or list(_stages(a.phase, inside)) or list(_silences(a.phase, inside))
         if a.phase == Phase.INIT_STARTED:
-            found += [Part(a.phase, name, seconds, "systemd, side by side") for name, seconds in units]
-        parts += sorted(found, key=lambda part: -part.seconds)[:_MOST]
+            candidates += [Part(a.phase, name, seconds, "systemd, side by side") for name, seconds in units]
+        parts += sorted(candidates, key=lambda part: -part.seconds)[:_MOST]
     signs = [what for sign, what in _SIGNS if any(sign.search(line.text) for line in lines)]
     notes = [
         *signs,
@@ -161,8 +163,8 @@ def _lines(records: Sequence[ConsoleRecord]) -> Iterator[_Line]:
         for data in whole:
             text = _ESCAPES.sub("", data.decode("utf-8", "replace"))
             stamped = _STAMPED.fullmatch(text)
-            said = stamped[2] if stamped else text
-            yield _Line(record.mono_ns, said[:_CHARS], float(stamped[1]) if stamped else None)
+            message = stamped[2] if stamped else text
+            yield _Line(record.mono_ns, message[:_CHARS], float(stamped[1]) if stamped else None)
 
 
 def _initcalls(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
@@ -182,36 +184,36 @@ def bootstages(text: str) -> list[tuple[str, float]]:
     which two columns tell; raises RefusedOutput where they differ, and without a report.
     """
     lines = itertools.dropwhile(lambda line: not line.startswith(_REPORT), text.split("\n"))
-    found, before_us = [], 0
+    stages, before_us = [], 0
     for line in itertools.islice(itertools.takewhile(str.strip, lines), 2, None):
         row = _STAGE.fullmatch(line)
         mark_us, elapsed_us = (int(n.replace(",", "")) for n in row.groups()[:2]) if row else (0, -1)
         if not row or mark_us - before_us != elapsed_us:
             raise RefusedOutput("U-Boot's report of its stages is damaged", text)
-        found.append((row[3], elapsed_us / 1e6))
+        stages.append((row[3], elapsed_us / 1e6))
         before_us = mark_us
-    if not found:
+    if not stages:
         raise RefusedOutput("U-Boot printed no report of its stages", text)
-    return found
+    return stages
 
 
 def _silences(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
     """The slow part after a line, by the kernel's clock where both lines have it."""
-    said, found, counts = "", dict[tuple[str, str], float](), Counter[str]()
+    last, pauses, counts = "", dict[tuple[str, str], float](), Counter[str]()
     for before, after in itertools.pairwise(lines):
-        said = before.text.strip() or said
+        last = before.text.strip() or last
         both = before.kernel_s is not None and after.kernel_s is not None
         seconds = (after.mono_ns - before.mono_ns) / 1e9
         if both:
             seconds = (after.kernel_s or 0.0) - (before.kernel_s or 0.0)
         if seconds >= _SILENCE_S:
             # A job's line is told again and again, and ends with what follows it.
-            job = _JOB.search(after.text) or _JOB.search(said)
-            name = f"A start job is running for {job[1]}" if job else f"after {said!r}"
+            job = _JOB.search(after.text) or _JOB.search(last)
+            name = f"A start job is running for {job[1]}" if job else f"after {last!r}"
             key = name, "kernel" if both else "console"
-            found[key] = found.get(key, 0.0) + seconds
+            pauses[key] = pauses.get(key, 0.0) + seconds
             counts[name] += 1
-    for (name, clock), seconds in found.items():
+    for (name, clock), seconds in pauses.items():
         yield Part(phase, name + (f" ({counts[name]} times)" if counts[name] > 1 else ""), seconds, clock)
 
 

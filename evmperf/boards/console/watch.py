@@ -72,14 +72,14 @@ class Watch:
         self._stage = Stage.WORKING
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """What the board said last: since its power-on, or since U-Boot's prompt."""
         return self._said.decode("utf-8", "replace")
 
     @property
     def phase(self) -> str:
         """The program of the boot that runs, "" where none has said its name."""
-        return "U-Boot" if self._stage is Stage.UBOOT else signs.phase(self.said)
+        return "U-Boot" if self._stage is Stage.UBOOT else signs.phase(self.output)
 
     def feed(self, data: bytes) -> Alarm | None:
         """Look at bytes that just arrived."""
@@ -109,8 +109,8 @@ class Watch:
 
     def _between(self, begin: int, end: int) -> str:
         """What the board said between two bytes, as far as it is still known."""
-        said = self._said[max(self._index(begin), 0) : self._index(end)]
-        return said.decode("utf-8", "replace")
+        output = self._said[max(self._index(begin), 0) : self._index(end)]
+        return output.decode("utf-8", "replace")
 
     def _index(self, at: int) -> int:
         return len(self._said) - (self._offset - at)
@@ -175,7 +175,7 @@ class Watch:
                 after = self._reason(text, at)
                 return Alarm(_RESET, f"a second kernel starts: {text}", after=after)
             return None
-        if not self._uboots and signs.garbled_piece(self.said):
+        if not self._uboots and signs.garbled_piece(self.output):
             return patterns().ends["garbled"].seen(text, count="part")
         which = "autoboot" if self._uboots else "falcon" if self._spls else "no_uboot"
         return patterns().ends[which].seen(text)

@@ -68,21 +68,21 @@ def write(
     this desk found out, each with its options.
     """
     like = fitting(identity)
-    said = yamlfile.read(like)["targets"]["main"] if like else {}
+    main_like = yamlfile.read(like)["targets"]["main"] if like else {}
     own = {word: dict(options) for word, options in (sections or {}).items()}
     slug = re.sub(r"[^a-z0-9]+", "-", identity.model.lower()).strip("-")[:40]
     name = like.stem if like else slug or "board"
     title = identity.model or "a board without a name"
-    general = said.get("options", {}).get("board") or {
+    general = main_like.get("options", {}).get("board") or {
         "name": name,
         "title": title,
         "description": f"{title}, {identity.soc or identity.os}",
     }
-    theirs = said.get("drivers", {})
+    theirs = main_like.get("drivers", {})
     driver = next((name for name in theirs if name.endswith("BootStrategy")), "BootStrategy")
     strategy = dict(theirs.get(driver) or {})
     device, _, kind = identity.root.partition(" ")
-    stated = said.get("options", {}).get("boot", {}).get("medium", "sd")
+    stated = main_like.get("options", {}).get("boot", {}).get("medium", "sd")
     medium = "nvme" if device.startswith("nvme") else _MEDIA.get(kind, stated)
     if not like and kind not in _MEDIA:
         strategy["roots"] = {}  # what the root of another medium is like, nobody has said
@@ -91,13 +91,15 @@ def write(
         more_resources, more_drivers = _way(beside, identity, None)
         resources, drivers = resources | more_resources, drivers | more_drivers
     boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
-    known = set(said.get("features", SAFE))
-    cables = [word for word in ETHERNET if tester and word in known and word in said.get("options", {})]
+    features = set(main_like.get("features", SAFE))
+    cables = [
+        word for word in ETHERNET if tester and word in features and word in main_like.get("options", {})
+    ]
     machine = gauge.machine(identity.machine)
     main: dict[str, object] = {
         "features": [
             *(["boot"] if boots else []),
-            *(w for w in SAFE if w in known or w == "desk"),
+            *(w for w in SAFE if w in features or w == "desk"),
             *cables,
             *own,
         ],
@@ -106,7 +108,7 @@ def write(
             "boot": {"medium": str(medium), "power": power},
             **({"desk": {"machine": machine, "disks": list(identity.disks)}} if machine else {}),
             **({"absent": dict(absent)} if absent else {}),
-            **{word: said["options"][word] for word in cables},
+            **{word: main_like["options"][word] for word in cables},
             **own,
             **({"tester": {"host": tester}} if tester else {}),
         },
@@ -150,34 +152,34 @@ def blank(folder: Path, name: str, title: str = "") -> Path:
     if not re.fullmatch(copying.NAME, name):
         raise UsageError(copying.WRONG_NAME.format(name))
     port = Voice(Port(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0"), "login", "", RATES[0])
-    said = {
+    options = {
         "name": name,
         "title": title or f"{FILL_IN}: its name in tables",
         "description": f"{FILL_IN}: revision, processor, clock, memory",
     }
-    with tempfile.TemporaryDirectory() as found:
-        return keep(write(Path(found), BoardIdentity(), port, {}, power="hand"), folder, name, said)
+    with tempfile.TemporaryDirectory() as temporary:
+        return keep(write(Path(temporary), BoardIdentity(), port, {}, power="hand"), folder, name, options)
 
 
 def newest(folder: Path) -> Path:
     """The file that was found last; raises UsageError where there is none."""
-    found = sorted(folder.glob("desk-*.yaml"), key=lambda file: file.stat().st_mtime_ns)
-    if not found:
+    files = sorted(folder.glob("desk-*.yaml"), key=lambda file: file.stat().st_mtime_ns)
+    if not files:
         raise UsageError(f"{folder} has no board file of a desk: find the board with `evmperf desk` first")
-    return found[-1]
+    return files[-1]
 
 
-def keep(found: Path, folder: Path, name: str, said: Mapping[str, str]) -> Path:
+def keep(draft: Path, folder: Path, name: str, options: Mapping[str, str]) -> Path:
     """A board file of one's own from one that was found, with comments where a person must decide and
-    what is `said` of the board, by option.
+    the board's `options` that are stated.
 
     The board keeps its name, by which published figures are found, unless another is said. Raises
     UsageError for a file without a board or a name in use, LabError if the file cannot be written.
     """
-    boards.load(found)
-    left = dict(said)
+    boards.load(draft)
+    left = dict(options)
     lines = [f"# Begun by evmperf board new; evmperf board check {name} says whether it still fits."]
-    for line in found.read_text("utf-8").splitlines()[1:]:
+    for line in draft.read_text("utf-8").splitlines()[1:]:
         indent = line[: len(line) - len(line.lstrip())]
         word, colon, _ = line.strip().partition(":")
         if colon and word in _WORDS["decide"] and len(indent) <= _DEEPEST:
@@ -214,9 +216,9 @@ def _our_addresses() -> Iterable[str]:
     """This machine's IPv4 addresses, none where `ip` does not say them."""
     try:
         done = subprocess.run(["ip", "-j", "-4", "address"], capture_output=True, timeout=10, check=True)
-        said = json.loads(done.stdout)
+        links = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return
-    for link in said:
+    for link in links:
         if link.get("ifname") != "lo":
             yield from (entry["local"] for entry in link.get("addr_info", ()))

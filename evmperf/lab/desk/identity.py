@@ -83,16 +83,16 @@ class Readiness:
 
     def words(self) -> list[tuple[str, bool]]:
         """Each in words, and whether it spoils figures."""
-        found = []
+        remarks = []
         if self.load is not None:
-            found.append((f"load {self.load:g} of {self.cpus or '?'} CPUs", not self.is_idle))
+            remarks.append((f"load {self.load:g} of {self.cpus or '?'} CPUs", not self.is_idle))
         if self.governor:
-            found.append((f"governor {self.governor}", self.governor == "powersave"))
+            remarks.append((f"governor {self.governor}", self.governor == "powersave"))
         if self.temperature_c is not None:
-            found.append((f"{self.temperature_c:.0f} °C", self.temperature_c > _HOT_C))
+            remarks.append((f"{self.temperature_c:.0f} °C", self.temperature_c > _HOT_C))
         if self.available_mib is not None:
-            found.append((f"{self.available_mib} MiB of memory free", self.available_mib < _LITTLE_MIB))
-        return found
+            remarks.append((f"{self.available_mib} MiB of memory free", self.available_mib < _LITTLE_MIB))
+        return remarks
 
 
 _IDLE, _HOT_C, _LITTLE_MIB = 0.5, 75.0, 64
@@ -100,19 +100,19 @@ _IDLE, _HOT_C, _LITTLE_MIB = 0.5, 75.0, 64
 
 def state(way: Voice | SshAddress, password: str | None = None, user: str = "root") -> Readiness:
     """Ask for the board's state; raises as `ask`."""
-    said = dict(
+    values = dict(
         re.findall(r"^(\w+): +(\S.*?)\s*$", ask(way, _SHELL("state"), password, user)[0], re.MULTILINE)
     )
 
     def number(word: str, pattern: str = r"(\d{1,9}(?:\.\d{1,3})?)") -> float | None:
-        match = re.fullmatch(pattern, said.get(word, ""))
+        match = re.fullmatch(pattern, values.get(word, ""))
         return float(match[1]) if match else None
 
     cpus, heat, free = number("cpus"), number("temperature"), number("memory", r"\d+ (\d{1,12})")
     return Readiness(
         int(cpus) if cpus else None,
         number("load"),
-        said.get("governor", "") if re.fullmatch(r"[a-z]{1,20}", said.get("governor", "")) else "",
+        values.get("governor", "") if re.fullmatch(r"[a-z]{1,20}", values.get("governor", "")) else "",
         heat / 1000 if heat else None,
         int(free) // 1024 if free else None,
     )
@@ -123,30 +123,30 @@ def question(tools: Iterable[str]) -> str:
     words = sorted(tools)
     chunks = (" ".join(words[at : at + _WORDS]) for at in range(0, len(words), _WORDS))
     about = f"{_SHELL('question', further=FURTHER_PROGRAMS)}\n{_SHELL('disks')}"
-    there = "case $t in /*) [ -d $t ];; *) command -v $t >/dev/null 2>&1;; esac && echo tool: $t"
-    return "\n".join([about, *(f"for t in {chunk}; do {there}; done" for chunk in chunks)])
+    test = "case $t in /*) [ -d $t ];; *) command -v $t >/dev/null 2>&1;; esac && echo tool: $t"
+    return "\n".join([about, *(f"for t in {chunk}; do {test}; done" for chunk in chunks)])
 
 
-def answer(said: str, prompt: str = "") -> BoardIdentity:
+def answer(output: str, prompt: str = "") -> BoardIdentity:
     """What a board replied to `question`; lines that are none of it are passed over."""
-    found: dict[str, list[str]] = {}
-    for line in said.splitlines():
+    entries: dict[str, list[str]] = {}
+    for line in output.splitlines():
         name, colon, text = line.strip().partition(":")
         text = "".join(c if c.isprintable() else "?" for c in text.strip())[:_TEXT]
         if colon and text:
-            found.setdefault(name, []).append(text)
-    first = {name: found[name][0] for name in _PLACES if name in found}
+            entries.setdefault(name, []).append(text)
+    first = {name: entries[name][0] for name in _PLACES if name in entries}
     if not _NAME.fullmatch(first.get("login", "")):
         first.pop("login", None)
-    named = [text for word in ("model", "dmi", "host") for text in found.get(word, ())]
+    named = [text for word in ("model", "dmi", "host") for text in entries.get(word, ())]
     first |= {"model": named[0]} if named else {}
-    compatible = tuple(" ".join(found.get("compatible", ())).split())
+    compatible = tuple(" ".join(entries.get("compatible", ())).split())
     tools = frozenset(
-        word for word in found.get("tool", ()) if re.fullmatch(r"[\w.+-]+|(?:/[\w.+-]+)+", word)
+        word for word in entries.get("tool", ()) if re.fullmatch(r"[\w.+-]+|(?:/[\w.+-]+)+", word)
     )
     links = {
         name: addresses
-        for name, *addresses in map(str.split, found.get("link", ()))
+        for name, *addresses in map(str.split, entries.get("link", ()))
         if re.fullmatch(r"[\w.-]{1,15}", name)
     }
     return BoardIdentity(
@@ -155,23 +155,23 @@ def answer(said: str, prompt: str = "") -> BoardIdentity:
         tools=tools,
         links=links,
         prompt=prompt,
-        disks=_disks(found.get("disk", ())),
+        disks=_disks(entries.get("disk", ())),
     )
 
 
-def _disks(said: Iterable[str]) -> tuple[str, ...]:
+def _disks(lines: Iterable[str]) -> tuple[str, ...]:
     """Disks as the board file has them, KIND=/dev/NAME, those of a kind counted."""
-    found: dict[str, str] = {}
-    for line in said:
+    devices: dict[str, str] = {}
+    for line in lines:
         match = re.fullmatch(r"(\w{1,32})(?: (MMC|SD|\d))? (/sys/\S+)", line)
         if not match:
             continue
         name, card, path = match.groups()
         buses = (bus for bus, pattern in _BUSES if re.match(pattern, path))
         kind = {"MMC": "emmc", "SD": "mmcsd"}.get(card or "") or next(buses, "disk")
-        number = sum(known.partition(" ")[0] == kind for known in found)
-        found[f"{kind} {number + 1}" if number else kind] = f"/dev/{name}"
-    return tuple(f"{kind}={device}" for kind, device in found.items())
+        number = sum(label.partition(" ")[0] == kind for label in devices)
+        devices[f"{kind} {number + 1}" if number else kind] = f"/dev/{name}"
+    return tuple(f"{kind}={device}" for kind, device in devices.items())
 
 
 def ask(
@@ -225,10 +225,10 @@ def _over_serial(
 def booted(voice: Voice) -> Voice:
     """Have U-Boot boot Linux; raises UsageError when no login comes and it is silent."""
     with PortLine(voice.port.path, voice.baud) as line:
-        said = line.ask(
+        output = line.ask(
             "boot\n", re.compile(r"login: \Z|\n(?:[^\n]{0,40}#|\(initramfs\)) \Z"), _SILENT_S, most_s=_BOOT_S
         )
-    return Voice(voice.port, heard(said), said, voice.baud)
+    return Voice(voice.port, heard(output), output, voice.baud)
 
 
 def checks_key(address: SshAddress) -> bool:

@@ -51,7 +51,7 @@ class Voice:
 
     port: Port
     talks: str
-    said: str
+    output: str
     baud: int
 
 
@@ -70,9 +70,9 @@ def heard(text: str) -> str:
     return next((name for name, pattern in _TALKS if pattern.search(end)), "")
 
 
-def fits_default(said: str) -> bool:
+def fits_default(text: str) -> bool:
     """Whether a shell's prompt is one that the drivers know without being told."""
-    return re.search(prompts.SHELL_PROMPT, said) is not None
+    return re.search(prompts.SHELL_PROMPT, text) is not None
 
 
 def listen(ports: Iterable[Port]) -> tuple[list[Voice], list[str]]:
@@ -88,24 +88,24 @@ def listen(ports: Iterable[Port]) -> tuple[list[Voice], list[str]]:
                 lines[port] = stack.enter_context(PortLine(port.path, RATES[0]))
             except LabError as error:
                 troubles.append(str(error))
-        found: dict[Port, Voice] = {port: Voice(port, "", "", RATES[0]) for port in lines}
+        voices: dict[Port, Voice] = {port: Voice(port, "", "", RATES[0]) for port in lines}
         for rate in RATES:
-            for port in (silent := [p for p, voice in found.items() if not voice.talks]):
+            for port in (silent := [p for p, voice in voices.items() if not voice.talks]):
                 lines[port].set_rate(rate)
                 lines[port].send("\n")
             deadline = time.monotonic() + (_LISTEN_S if rate == RATES[0] else _FURTHER_S)
-            said = dict.fromkeys(silent, "")
+            outputs = dict.fromkeys(silent, "")
             while silent and time.monotonic() < deadline:
                 time.sleep(0.02)
                 for port in silent:
-                    said[port] = (said[port] + lines[port].read())[-_KEEP:]
-                    if talks := heard(said[port]):
-                        found[port] = Voice(port, talks, said[port], rate)
-                silent = [port for port in silent if not found[port].talks]
+                    outputs[port] = (outputs[port] + lines[port].read())[-_KEEP:]
+                    if talks := heard(outputs[port]):
+                        voices[port] = Voice(port, talks, outputs[port], rate)
+                silent = [port for port in silent if not voices[port].talks]
             for port in silent:
-                if _TEXT.search(_VT100.sub("", said[port])):
-                    found[port] = Voice(port, "text", said[port], rate)
-    return list(found.values()), troubles
+                if _TEXT.search(_VT100.sub("", outputs[port])):
+                    voices[port] = Voice(port, "text", outputs[port], rate)
+    return list(voices.values()), troubles
 
 
 class PortLine:
@@ -147,18 +147,20 @@ class PortLine:
         """
         typed = Typed(secret.encode())
         self.send(f"{secret}\n" if secret else text)
-        said, began = "", time.monotonic()
+        output, began = "", time.monotonic()
         deadline = began + within_s
-        while not until.search(_VT100.sub("", said).replace("\r", "")):
+        while not until.search(_VT100.sub("", output).replace("\r", "")):
             if time.monotonic() > deadline:
-                raise UsageError(f"{self.path}: no answer within {within_s:g} s; last output {said[-120:]!r}")
+                raise UsageError(
+                    f"{self.path}: no answer within {within_s:g} s; last output {output[-120:]!r}"
+                )
             time.sleep(0.02)
             with self._named():
                 news = typed.without(self._serial.read(_KEEP))
             if news and most_s:
                 deadline = min(time.monotonic() + within_s, began + most_s)
-            said = (said + news.decode("utf-8", "replace"))[-16 * _KEEP :]
-        return _VT100.sub("", said).replace("\r", "")
+            output = (output + news.decode("utf-8", "replace"))[-16 * _KEEP :]
+        return _VT100.sub("", output).replace("\r", "")
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:

@@ -100,10 +100,10 @@ class Examination:
                 if lacks := next((name for name in step.needs if name not in good), ""):
                     yield CheckFinding(step.name, CheckOutcome.UNCHECKED, f"not checked: it needs {lacks}")
                     continue
-                found = list(checked(step.name, step.check))
-                if not any(f.outcome in (CheckOutcome.BAD, CheckOutcome.UNCHECKED) for f in found):
+                findings = list(checked(step.name, step.check))
+                if not any(f.outcome in (CheckOutcome.BAD, CheckOutcome.UNCHECKED) for f in findings):
                     good.add(step.name)
-                yield from found
+                yield from findings
 
     def _steps(self) -> list[_Step]:
         board = self.board
@@ -137,13 +137,13 @@ class Examination:
             return steps
         # Nothing is switched, so what needs a boot is left out, and Linux is looked at as it is.
         boots = ("power switch", "U-Boot", "environment", "command line")
-        found = _Step("Linux", ("console",) if board.has_console else ("place",), self._as_found)
+        linux = _Step("Linux", ("console",) if board.has_console else ("place",), self._as_found)
         left_out = boots if board.has_console else (*boots, "console")
-        return [found if s.name == "Linux" else s for s in steps if s.name not in left_out]
+        return [linux if s.name == "Linux" else s for s in steps if s.name not in left_out]
 
     def _board_file(self) -> str:
-        if found := boardcheck.check(self.board.file):
-            raise UsageError("; ".join(found))
+        if mistakes := boardcheck.check(self.board.file):
+            raise UsageError("; ".join(mistakes))
         return f"{self.board.file_name} is of {self.board.name}"
 
     def _coordinator(self) -> str:
@@ -241,10 +241,10 @@ class Examination:
                 raise LabError(f"the switch says off, but the board answers: {_WRONG_OUTLET}")
 
     def _nothing_readable(self) -> LabError:
-        said = self._strategy.console.said()
-        if len(said) > _GARBAGE:
+        output = self._strategy.console.output()
+        if len(output) > _GARBAGE:
             return LabError(
-                f"the console speaks after power-on, but nothing readable ({said[:20]!r}): is its "
+                f"the console speaks after power-on, but nothing readable ({output[:20]!r}): is its "
                 f"speed right ({self._strategy.console.port.speed} baud)?"
             )
         return LabError(
@@ -290,10 +290,10 @@ class Examination:
             raise BoardError(finding.reason)
         if rate is None:
             raise Noted("not checked: /proc/uptime is empty")
-        said = f"runs {rate[0]:.2f} to {rate[1]:.2f} s per second of this host"
+        sentence = f"runs {rate[0]:.2f} to {rate[1]:.2f} s per second of this host"
         if rate[1] - rate[0] > _CLOCK_WIDE:
-            raise Noted(f"not checked: it {said}, which is or was busy")
-        return said
+            raise Noted(f"not checked: it {sentence}, which is or was busy")
+        return sentence
 
     def _uptime(self) -> BoardLook:
         began = time.monotonic()
@@ -341,8 +341,8 @@ class Examination:
             status, text = self._run(check)
             step, where = f"scratch {driver}", self.board.text(driver, "scratch")
             if status:
-                said = text.strip().splitlines() or [f"exit status {status}"]
-                yield bad(step, LabError(said[-1]))
+                lines = text.strip().splitlines() or [f"exit status {status}"]
+                yield bad(step, LabError(lines[-1]))
             else:
                 yield CheckFinding(step, CheckOutcome.OK, f"{where} may be overwritten")
         if nowhere := software.without_scratch(self.board):

@@ -38,8 +38,8 @@ def checked(step: str, check: Callable[[], Iterable[CheckFinding | str] | str]) 
     and raises EvmperfError or Noted.
     """
     try:
-        said = check()
-        for item in [said] if isinstance(said, str) else said:
+        outcome = check()
+        for item in [outcome] if isinstance(outcome, str) else outcome:
             yield item if isinstance(item, CheckFinding) else CheckFinding(step, CheckOutcome.OK, item)
     except Noted as note:
         yield CheckFinding(step, CheckOutcome.NOTE, str(note))

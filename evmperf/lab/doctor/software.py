@@ -77,22 +77,22 @@ def uenv(printed: str) -> str:
             f"comment such lines out if a boot is not the one asked for"
         )
     overlays = re.findall(r"^\s*name_overlays\s*=\s*(\S.*)$", printed, re.MULTILINE)
-    said = f", overlays {'; '.join(overlays)}" if overlays else ""
-    return f"{', '.join(files)} touches neither arguments nor medium{said}"
+    suffix = f", overlays {'; '.join(overlays)}" if overlays else ""
+    return f"{', '.join(files)} touches neither arguments nor medium{suffix}"
 
 
 def scratch_checks(board: Board) -> dict[str, str]:
     """A shell command for each driver's scratch partition, that fails with a sentence."""
-    found = {}
+    commands = {}
     for driver in sorted(board.features):
-        partition = str(board.said.get(driver, {}).get("scratch", ""))
+        partition = str(board.sections.get(driver, {}).get("scratch", ""))
         if not partition or driver in board.options.absent:
             continue
         if driver == "ospi":
-            found[driver] = scratch.find_flash(partition, 0, "scratch")
+            commands[driver] = scratch.find_flash(partition, 0, "scratch")
         else:
-            found[driver] = scratch.fits(partition, driver)
-    return found
+            commands[driver] = scratch.fits(partition, driver)
+    return commands
 
 
 def without_scratch(board: Board) -> list[str]:
@@ -100,14 +100,14 @@ def without_scratch(board: Board) -> list[str]:
     return sorted(
         {
             benchmark.driver
-            for benchmark in wanted(board)
+            for benchmark in benchmarks_of(board)
             if (benchmark.driver, "scratch") in benchmark.options
             and not board.says(benchmark.driver, "scratch")
         }
     )
 
 
-def wanted(board: Board) -> list[Benchmark]:
+def benchmarks_of(board: Board) -> list[Benchmark]:
     """The benchmarks of the board's drivers, but those that its file calls absent."""
     absent = board.options.absent
     return [
@@ -121,7 +121,7 @@ def wanted(board: Board) -> list[Benchmark]:
 
 def tools_on(board: Board) -> dict[str, list[str]]:
     """The programs that the board must have, each with its benchmarks that the board supports."""
-    return _users((b.name, b.tools_on(board)) for b in wanted(board) if not b.unsupported(board))
+    return _users((b.name, b.tools_on(board)) for b in benchmarks_of(board) if not b.unsupported(board))
 
 
 def as_ti(board: Board, run: Callable[[str], tuple[int, str]]) -> str:
@@ -130,23 +130,23 @@ def as_ti(board: Board, run: Callable[[str], tuple[int, str]]) -> str:
     """
     notes = [f"{driver}: {mode}" for driver, mode in modes.told(board.name, run(modes.QUESTION)[1])]
     tool = board.options.board.tool
-    users = catalogue.ti_programs(b for b in wanted(board) if not b.unsupported(board))
+    users = catalogue.ti_programs(b for b in benchmarks_of(board) if not b.unsupported(board))
     lacking = run(look_for(users))[1].split() if tool != OWN_TOOL else list(users)
     count = sum(len(names) for program, names in users.items() if program not in lacking)
-    said = f"TI's own programs measure {count} tables: their figures compare with the guides'"
+    sentence = f"TI's own programs measure {count} tables: their figures compare with the guides'"
     for program, names in users.items():
         if program in lacking:
             way = f"{len(names)} tables are measured in evmperf's way and do not compare with the guides'"
             why = "board.tool is own" if tool == OWN_TOOL else f"{program} is not there; {catalogue.TI_IMAGE}"
             notes.append(f"{way}: {why}")
     if notes:
-        raise Noted("; ".join([*([said] if count else []), *notes]))
-    return said if users else "no table of this board has a program of TI's own"
+        raise Noted("; ".join([*([sentence] if count else []), *notes]))
+    return sentence if users else "no table of this board has a program of TI's own"
 
 
 def tools_beside(board: Board) -> dict[str, list[str]]:
     """The programs that the tester must have, each with its benchmarks."""
-    return _users((benchmark.name, benchmark.tester_tools) for benchmark in wanted(board))
+    return _users((benchmark.name, benchmark.tester_tools) for benchmark in benchmarks_of(board))
 
 
 def _users(needs: Iterable[tuple[str, Iterable[str]]]) -> dict[str, list[str]]:

@@ -38,14 +38,14 @@ _BOARD = "EVMPERF_HOLD_BOARD"
 
 
 @contextlib.contextmanager
-def variables(wanted: Mapping[str, str | None]) -> Iterator[None]:
+def variables(values: Mapping[str, str | None]) -> Iterator[None]:
     """Within it, the environment has these variables, and lacks those whose value is None."""
-    before = {name: os.environ.pop(name, None) for name in wanted}
+    before = {name: os.environ.pop(name, None) for name in values}
     try:
-        os.environ |= {name: value for name, value in wanted.items() if value is not None}
+        os.environ |= {name: value for name, value in values.items() if value is not None}
         yield
     finally:
-        for name in wanted:
+        for name in values:
             os.environ.pop(name, None)
         os.environ |= {name: value for name, value in before.items() if value is not None}
 
@@ -132,8 +132,8 @@ def holders(coordinator: str) -> list[HoldRecord]:
     records = locks.held()
     if coordinator:
         here = {r.place for r in records if r.coordinator == coordinator}
-        there = [place for place in places(coordinator) if place["name"] not in here]
-        records += filter(None, (holder(place, coordinator) for place in there))
+        remote = [place for place in places(coordinator) if place["name"] not in here]
+        records += filter(None, (holder(place, coordinator) for place in remote))
     return sorted(records, key=lambda record: record.place)
 
 
@@ -154,8 +154,8 @@ class Claim(KeeperLink):
     `on_asked` with each request for the board.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
+    def __init__(self, board: Wanted) -> None:
+        self.wanted = board
         self.lost = ""
         """Why the board was lost, "" while it is held."""
         self.asked: list[str] = []
@@ -173,7 +173,7 @@ class Claim(KeeperLink):
     @classmethod
     def take(
         cls,
-        wanted: Wanted,
+        board: Wanted,
         run: str,
         *,
         until: float = 0.0,
@@ -191,14 +191,14 @@ class Claim(KeeperLink):
         """
         asked = {"until": until, "wait_s": wait_s, "priority": priority, "ask": ask}
         for last in (False, True):
-            claim = cls(wanted)
+            claim = cls(board)
             claim._tell = tell
             try:
                 if (token := os.environ.get(JOIN)) and not ask:
                     held = claim.ask("join", token=token)
                 else:
                     by = Holder.here(run)
-                    held = claim.ask("hold", _TAKE_S + wait_s, wanted=wanted, holder=by, **asked)
+                    held = claim.ask("hold", _TAKE_S + wait_s, wanted=board, holder=by, **asked)
                 break
             except BaseException as error:
                 claim.close()
@@ -206,7 +206,7 @@ class Claim(KeeperLink):
                 if last or not claim.lost or not isinstance(error, Exception):
                     raise
                 # The keeper was ending for lack of use: the next try starts a new one.
-        claim.wanted = replace(wanted, place=held["place"])
+        claim.wanted = replace(board, place=held["place"])
         claim.token, claim.borrowed = held["token"], held["borrowed"]
         claim.user, claim.host = held["user"], held["host"]
         return claim
@@ -283,7 +283,7 @@ class Holding:
             board_wanted(boards.find(board)),
             self._run,
             wait_s=self._wait_s,
-            tell=lambda said: print(f"evmperf: {said}", file=sys.stderr, flush=True),
+            tell=lambda sentence: print(f"evmperf: {sentence}", file=sys.stderr, flush=True),
         )
         self._held.callback(self._claim.release)
         self._held.enter_context(variables({JOIN: self._claim.token, _BOARD: board}))

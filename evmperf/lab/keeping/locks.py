@@ -92,9 +92,9 @@ def _lock(path: Path, holder: HoldRecord) -> int:
                 return file
             os.close(file)  # deleted between opening and locking: it locks nothing
         except BlockingIOError:
-            said = os.pread(file, _SIZE, 0)
+            record = os.pread(file, _SIZE, 0)
             os.close(file)
-            raise Busy(_said(said)) from None
+            raise Busy(_said(record)) from None
         except OSError as error:
             os.close(file)
             raise LabError(f"{path}: cannot be written: {error.strerror}") from None

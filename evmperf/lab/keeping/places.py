@@ -137,9 +137,9 @@ class Connection:
         for place in self.places():
             if name == place.name or name in place.aliases:
                 return place
-        known = sorted(self._session.places)
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}."
+        names = sorted(self._session.places)
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}."
         raise UsageError(
             f"there is no place {name!r} at the coordinator {self.address}: {hint} "
             f"`labgrid-client -x {self.address} places` lists them"
@@ -150,13 +150,13 @@ class Connection:
         try:
             await self._ask("AcquirePlace", pb.AcquirePlaceRequest(placename=name))
         except grpc.aio.AioRpcError as error:
-            said = error.details() or error.code().name
-            if "resources" in said:
+            reason = error.details() or error.code().name
+            if "resources" in reason:
                 raise LabError(
-                    f"Labgrid could not take the devices of place {name} ({said}): look at "
+                    f"Labgrid could not take the devices of place {name} ({reason}): look at "
                     f"`labgrid-client -p {name} show` and at its exporter"
                 ) from None
-            raise TakenAway(said) from None
+            raise TakenAway(reason) from None
         # The change of the place arrives on another stream than the answer.
         await self._session.sync_with_coordinator()
         if not self.find(name).acquired_resources:

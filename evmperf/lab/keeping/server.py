@@ -124,10 +124,10 @@ class Keeper:
         who, deadline = msgspec.convert(holder, Holder), time.monotonic() + wait_s
         board = msgspec.convert(wanted, Wanted)
         if not board.coordinator and not board.devices:
-            known = {hold.wanted.place: hold.wanted for hold in self._taking.holds}
-            if board.place not in known:
+            boards = {hold.board.place: hold.board for hold in self._taking.holds}
+            if board.place not in boards:
                 raise UsageError(f"no one on this host holds a board {board.place!r}: see `evmperf lab who`")
-            board = known[board.place]
+            board = boards[board.place]
         hold = Hold(board, who, until, deadline, priority, ask)
         hold.parties.add(client.send)
         await self._taking.take(hold)
@@ -140,8 +140,8 @@ class Keeper:
                 hold.parties.add(client.send)
                 client.holds.append(hold)
                 user = hold.holder.user if hold.borrowed else hold.holder.labgrid_user
-                said = {"place": hold.wanted.place, "token": hold.token, "borrowed": hold.borrowed}
-                return {**said, "user": user, "host": hold.holder.host}
+                facts = {"place": hold.board.place, "token": hold.token, "borrowed": hold.borrowed}
+                return {**facts, "user": user, "host": hold.holder.host}
         raise LabError("the night no longer holds this session's board")
 
     async def _do_check(self, client: Client) -> dict[str, object]:
@@ -150,7 +150,7 @@ class Keeper:
                 try:
                     hold.locks.keep()
                 except Busy as busy:
-                    hold.lose(f"{hold.wanted.place} is {who_holds(busy.holder)}: our lock was deleted")
+                    hold.lose(f"{hold.board.place} is {who_holds(busy.holder)}: our lock was deleted")
         return {"lost": next((hold.lost for hold in client.holds if hold.lost), "")}
 
     async def _do_doing(self, client: Client, what: str, until: float) -> dict[str, object]:
@@ -161,7 +161,7 @@ class Keeper:
             hold.until = until if moved else hold.until
             if moved and hold.connection and not hold.borrowed and not hold.lost:
                 with contextlib.suppress(LabError):
-                    await hold.connection.tag(hold.wanted.place, {UNTIL_TAG: f"{until:.0f}"})
+                    await hold.connection.tag(hold.board.place, {UNTIL_TAG: f"{until:.0f}"})
             if hold.locks:
                 hold.locks.describe(hold.record())
         return {}

@@ -48,7 +48,7 @@ class Hold:
     coordinator's name of the holder, or, if `borrowed`, of the user.
     """
 
-    wanted: Wanted
+    board: Wanted
     holder: Holder
     until: float = 0.0
     deadline: float = 0.0
@@ -71,7 +71,7 @@ class Hold:
 
     def record(self) -> HoldRecord:
         """The record for other processes."""
-        board, by = self.wanted, self.holder
+        board, by = self.board, self.holder
         return HoldRecord(
             by.host,
             by.user,
@@ -123,7 +123,7 @@ class Taking:
         """Take the board of `hold`. Raises UsageError for a busy or unknown board, LabError for the lab."""
         self.holds.append(hold)
         try:
-            if hold.wanted.coordinator:
+            if hold.board.coordinator:
                 await self._take_place(hold)
             while not hold.owner:
                 if why := self._lock(hold):
@@ -138,9 +138,9 @@ class Taking:
 
         A session locks each device twice, and who has it by hand once: their own sessions take the other.
         """
-        board, hold.since = hold.wanted, time.time()
+        board, hold.since = hold.board, time.time()
         for other in self.holds:
-            if other is hold or not set(other.wanted.devices) & set(board.devices):
+            if other is hold or not set(other.board.devices) & set(board.devices):
                 continue
             if hold.ask and other.owner:
                 other.hear(hold.ask)
@@ -170,8 +170,8 @@ class Taking:
         if connection and owner and not hold.lost and not hold.borrowed:
             # First, before the next holder writes its own tags; see also `LOCKS_TAG`.
             with contextlib.suppress(LabError):
-                await connection.tag(hold.wanted.place, _NO_TAGS)
-            await connection.release(hold.wanted.place)
+                await connection.tag(hold.board.place, _NO_TAGS)
+            await connection.release(hold.board.place)
         if hold.locks:
             hold.locks.release()
             hold.locks = None
@@ -194,15 +194,15 @@ class Taking:
             await connection.close()
 
     async def _take_place(self, hold: Hold) -> None:
-        connection = hold.connection = await self._connection(hold.wanted.coordinator, hold.holder)
-        names = [connection.find(name).name for name in (hold.wanted.place, *hold.wanted.others)]
+        connection = hold.connection = await self._connection(hold.board.coordinator, hold.holder)
+        names = [connection.find(name).name for name in (hold.board.place, *hold.board.others)]
         tokens: dict[str, str] = {}
         began = time.time()
         try:
             if hold.ask:
                 until = time.time() + hold.deadline - time.monotonic()
-                said = f"{until:010.0f} {hold.holder.by_hand} {hold.ask}"
-                await connection.tag(names[0], {ASK_TAG: said})
+                request = f"{until:010.0f} {hold.holder.by_hand} {hold.ask}"
+                await connection.tag(names[0], {ASK_TAG: request})
             while True:
                 hold.changed.clear()
                 places = [connection.find(name) for name in names]
@@ -241,7 +241,7 @@ class Taking:
 
         if hold.owner:
             return ""
-        hold.wanted = replace(hold.wanted, place=place.name)
+        hold.board = replace(hold.board, place=place.name)
         by_hand = hold.holder.by_hand
         own = place.acquired == by_hand or by_hand in place.allowed
         # A night may be the same user as somebody who asked for the board.
@@ -276,13 +276,13 @@ class Taking:
         from evmperf.lab.keeping.places import Connection  # noqa: PLC0415
 
         async with self._opening:
-            found = self._connections.get((address, holder))
-            if found is None or not found.alive:
-                found = Connection(address, holder, self._on_change, self._on_gone)
-                await found.open()
-                self._connections[address, holder] = found
-                await self._tidy(found)
-            return found
+            connection = self._connections.get((address, holder))
+            if connection is None or not connection.alive:
+                connection = Connection(address, holder, self._on_change, self._on_gone)
+                await connection.open()
+                self._connections[address, holder] = connection
+                await self._tidy(connection)
+            return connection
 
     async def _tidy(self, connection: Connection) -> None:
         """After a coordinator's restart take our tags off: Labgrid keeps them without the holder, which looks
@@ -301,9 +301,9 @@ class Taking:
         """Check after a change whether the place is still ours."""
         if not connection.alive:
             return  # the first report
-        found = next((p for p in connection.places() if p.name == place), None)
-        now = (found.acquired or "") if found else ""
-        of = found.tags.get(LOCKS_TAG, "").partition(" ")[2] if found else ""
+        current = next((p for p in connection.places() if p.name == place), None)
+        now = (current.acquired or "") if current else ""
+        of = current.tags.get(LOCKS_TAG, "").partition(" ")[2] if current else ""
         if now and of not in ("", now) and not Holder.named(now).run:
             self._background(connection.tag(place, _NO_TAGS))  # the kicker has it
         for hold in self.holds:
@@ -311,14 +311,14 @@ class Taking:
                 continue
             if not hold.owner:
                 hold.changed.set()  # still waiting for this place or another
-            elif hold.wanted.place != place:
+            elif hold.board.place != place:
                 continue
             elif now and now != hold.owner:
                 hold.lose(f"{place} was taken by {Holder.named(now)} at {clock(time.time())}")
             elif not now and not hold.lost:
                 hold.lose(f"{place} was released by another user at {clock(time.time())}", taken=False)
-            elif found and ASK_TAG in found.tags:
-                self._on_asked(connection, hold, found)
+            elif current and ASK_TAG in current.tags:
+                self._on_asked(connection, hold, current)
 
     def _on_asked(self, connection: Connection, hold: Hold, place: Any) -> None:
         """Pass a message on; one of nobody who waits has done its work."""
@@ -336,10 +336,10 @@ class Taking:
             if hold.connection is connection:
                 hold.changed.set()
                 if hold.owner and not hold.lost:
-                    self._forgotten.setdefault(connection.address, set()).add(hold.wanted.place)
+                    self._forgotten.setdefault(connection.address, set()).add(hold.board.place)
                     hold.lose(
                         f"the coordinator {connection.address} went away at {clock(time.time())} "
-                        f"and has forgotten who holds {hold.wanted.place}"
+                        f"and has forgotten who holds {hold.board.place}"
                     )
 
     def _background(self, work: Coroutine[object, object, None]) -> None:
@@ -378,7 +378,7 @@ async def _is_stale(hold: Hold, connection: Connection, place: Any) -> bool:
 
 def _place_key(hold: Hold) -> str:
     kind = "place" if hold.holder.run else "place by hand"
-    return device_key(f"{kind} {hold.wanted.place} at {hold.wanted.coordinator}")
+    return device_key(f"{kind} {hold.board.place} at {hold.board.coordinator}")
 
 
 def _why_not(place: Any, reason: str) -> str:

@@ -123,9 +123,9 @@ class HoldRecord(Holder, frozen=True, kw_only=True):
 
 def asked(tags: Mapping[str, str]) -> tuple[str, str]:
     """Who asks for a place, by hand at the coordinator ("" for nobody who waits), and the message."""
-    said = tags.get(ASK_TAG, "")
-    if not (form := _ASKED.fullmatch(said)):
-        return "", said
+    request = tags.get(ASK_TAG, "")
+    if not (form := _ASKED.fullmatch(request)):
+        return "", request
     waits = time.time() < float(form[1]) < time.time() + _ASKED_S
     return (form[2], form[3]) if waits else ("", "")
 
@@ -194,8 +194,8 @@ def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
     wires = [entry for entry in resources if entry[0].endswith(_WIRES)] or resources
     if not wires:
         raise UsageError(f"{board_file}: has no resources: add a RemotePlace")
-    said = ((kind, json.dumps(dict(words), sort_keys=True, default=str)) for kind, words in wires)
-    keys = (device_key(os.path.expandvars(f"{kind} {words}")) for kind, words in said)
+    described = ((kind, json.dumps(dict(words), sort_keys=True, default=str)) for kind, words in wires)
+    keys = (device_key(os.path.expandvars(f"{kind} {words}")) for kind, words in described)
     return Wanted(board_file.stem, devices=tuple(sorted(keys)))
 
 

@@ -34,16 +34,16 @@ def folder() -> Path:
     path = Path(os.environ.get("EVMPERF_KEEPER") or usual)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.lstat()
+        status = path.lstat()
     except OSError as error:
         raise LabError(f"{path}: the keeper's folder cannot be created: {error.strerror}") from None
     wrong = ""
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         wrong = "is a link"
-    elif found.st_uid != os.getuid():
-        wrong = f"belongs to user {found.st_uid}"
-    elif found.st_mode & 0o077:
-        wrong = f"is open to others (mode {stat.S_IMODE(found.st_mode):o}, not 700)"
+    elif status.st_uid != os.getuid():
+        wrong = f"belongs to user {status.st_uid}"
+    elif status.st_mode & 0o077:
+        wrong = f"is open to others (mode {stat.S_IMODE(status.st_mode):o}, not 700)"
     if wrong:
         raise LabError(f"{path}: {wrong}: set EVMPERF_KEEPER to a private folder")
     return path

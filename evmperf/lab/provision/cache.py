@@ -159,10 +159,10 @@ class Cache:
     def _tidy(self, keep: Path) -> None:
         """Remove what was used longest ago, until the cache is within its limit."""
         tops = (self.folder / kind for kind in ("content", "downloads"))
-        found = [path for top in tops if top.is_dir() for path in top.iterdir() if path.is_dir()]
-        found.sort(key=lambda path: path.stat().st_mtime)
-        whole = {path: _bytes(path) for path in found}
-        for path in found:
+        paths = [path for top in tops if top.is_dir() for path in top.iterdir() if path.is_dir()]
+        paths.sort(key=lambda path: path.stat().st_mtime)
+        whole = {path: _bytes(path) for path in paths}
+        for path in paths:
             if sum(whole.values()) <= self._limit:
                 return
             if path != keep:

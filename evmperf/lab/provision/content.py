@@ -42,14 +42,14 @@ def kind(file: Path) -> str:
             head = stream.read(8)
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    found = of_bytes(head)
+    compression = of_bytes(head)
     named = file.suffix.removeprefix(".")
-    if named in SUFFIXES and found != named:
+    if named in SUFFIXES and compression != named:
         raise UsageError(
             f"{file} is not compressed with {named}, although its name says so: "
             f"it begins with {head[:6]!r}; fetch it again"
         )
-    return found
+    return compression
 
 
 def of_bytes(head: bytes) -> str:

@@ -59,12 +59,12 @@ def fetch(url: str, folder: Path, progress: Progress, *, sha256: str = "") -> Pa
     suffixes = re.search(rf"(\.(wic|img|sdimg))?(\.({'|'.join(SUFFIXES)}))?$", called(url))
     target = folder / f"image{suffixes[0] if suffixes else ''}"
     for left in range(TRIES - 1, -1, -1):
-        known = _about(folder)
+        about = _about(folder)
         try:
-            _continue(url, target, known, progress)
+            _continue(url, target, about, progress)
             break
         except requests.RequestException as error:
-            if target.is_file() and sha256 and known.sha256 == sha256:
+            if target.is_file() and sha256 and about.sha256 == sha256:
                 return target
             if not left:
                 raise LabError(
@@ -98,9 +98,9 @@ def checksum(url: str) -> str:
         contextlib.suppress(requests.RequestException, urllib3.exceptions.HTTPError, OSError),
         requests.get(f"{url}.sha256", stream=True, timeout=TIMEOUT_S) as answer,
     ):
-        said = answer.raw.read(_LINE, decode_content=True) if answer.ok else b""
-        found = re.match(rb"\s*([0-9a-fA-F]{64})\b", said)
-        return found[1].decode().lower() if found else ""
+        line = answer.raw.read(_LINE, decode_content=True) if answer.ok else b""
+        match = re.match(rb"\s*([0-9a-fA-F]{64})\b", line)
+        return match[1].decode().lower() if match else ""
     return ""
 
 
@@ -109,16 +109,16 @@ def note_sha256(folder: Path, sha256: str) -> None:
     write_whole(folder / _ABOUT, msgspec.json.encode(replace(_about(folder), sha256=sha256)))
 
 
-def _continue(url: str, target: Path, known: _About, progress: Progress) -> None:
+def _continue(url: str, target: Path, about: _About, progress: Progress) -> None:
     part = target.with_name(target.name + ".part")
-    tag = known.etag or known.date
+    tag = about.etag or about.date
     headers = {"Accept-Encoding": "identity"}
     have = part.stat().st_size if part.is_file() and tag else 0
     if have:
         # The rest of that same file, or all of another: the server knows by its tag.
         headers |= {"Range": f"bytes={have}-", "If-Range": tag}
     elif target.is_file() and tag:
-        headers["If-None-Match" if known.etag else "If-Modified-Since"] = tag
+        headers["If-None-Match" if about.etag else "If-Modified-Since"] = tag
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as answer:
         if answer.status_code == requests.codes.not_modified:
             return

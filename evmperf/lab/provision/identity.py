@@ -59,17 +59,17 @@ def table_of(file: Path) -> PartitionTable:
     try:
         data: dict[str, Any] = json.loads(done.stdout)["partitiontable"]
         sector, disk = int(data.get("sectorsize", 512)), str(data["id"]).removeprefix("0x").lower()
-        found = []
+        partitions = []
         for entry in data.get("partitions", []):
             # "FILE1", "/dev/mmcblk1p2": the number is what the name ends with.
             number = int(re.findall(r"\d+$", entry["node"])[0])
             uuid = str(entry.get("uuid", f"{disk}-{number:02x}")).lower()
-            found.append(Partition(int(entry["start"]) * sector, int(entry["size"]) * sector, uuid))
-        return PartitionTable(str(data["label"]), disk, tuple(found))
+            partitions.append(Partition(int(entry["start"]) * sector, int(entry["size"]) * sector, uuid))
+        return PartitionTable(str(data["label"]), disk, tuple(partitions))
     except (ValueError, LookupError, TypeError):
-        said = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["sfdisk finds none"])[-1]
+        reason = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["sfdisk finds none"])[-1]
         raise UsageError(
-            f"{file} has no partition table ({said}): it is not an image of a whole disk"
+            f"{file} has no partition table ({reason}): it is not an image of a whole disk"
         ) from None
 
 
@@ -238,11 +238,11 @@ def _boot(system: Fat) -> dict[str, object]:
     return facts | _kernel(system, "", names, _KERNELS)
 
 
-def _kernel(system: Fat | Ext, folder: str, names: list[str], wanted: Iterable[str]) -> dict[str, object]:
+def _kernel(system: Fat | Ext, folder: str, names: list[str], files: Iterable[str]) -> dict[str, object]:
     """Release and version of the first of the wanted files that is a kernel."""
-    for name in wanted:
-        if name in names and (found := kernel(system.read(f"{folder}/{name}") or b"")):
-            return dict(zip(("kernel", "kernel_version"), found, strict=True))
+    for name in files:
+        if name in names and (release := kernel(system.read(f"{folder}/{name}") or b"")):
+            return dict(zip(("kernel", "kernel_version"), release, strict=True))
     return {}
 
 
@@ -291,10 +291,10 @@ def lines(identity: Identity) -> list[tuple[str, str]]:
 
 def banner(data: bytes) -> str:
     """U-Boot's first line as its file has it, "" for a file without: `U-Boot 2025.01 (Jan ...)`."""
-    found = _BANNER.findall(data)
+    banners = _BANNER.findall(data)
     # tispl.bin holds SPL's banner; u-boot.img may hold both: U-Boot proper's counts.
-    proper = [text for text in found if not text.startswith(b"U-Boot SPL")]
-    best: bytes = (proper or found or [b""])[0]
+    proper = [text for text in banners if not text.startswith(b"U-Boot SPL")]
+    best: bytes = (proper or banners or [b""])[0]
     return best.decode("ascii", "replace")
 
 
@@ -304,8 +304,8 @@ def kernel(data: bytes) -> tuple[str, str] | None:
     """
     packed = itertools.islice(_PACKED.finditer(data), _MOST_PACKED)
     for plain in itertools.chain([data], (_unpacked(data[match.start() :]) for match in packed)):
-        if found := _LINUX.search(plain):
-            return found[1].decode("ascii", "replace"), found[2].decode("ascii", "replace").strip()
+        if release := _LINUX.search(plain):
+            return release[1].decode("ascii", "replace"), release[2].decode("ascii", "replace").strip()
     return None
 
 

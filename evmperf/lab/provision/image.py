@@ -41,20 +41,20 @@ def expected_checksum(file: Path) -> str:
     for name in (f"{file.name}.sha256", f"{file.name}.sha256sum", "SHA256SUMS", "sha256sums.txt"):
         beside, own = file.with_name(name), name.startswith(file.name)
         lines = beside.read_text(errors="replace").splitlines() if beside.is_file() else []
-        for found, *names in (words for line in lines if (words := line.split())):
+        for checksum, *names in (words for line in lines if (words := line.split())):
             right = own or [word.lstrip("*") for word in names] == [file.name]
-            if right and re.fullmatch("[0-9a-fA-F]{64}", found):
-                return found.lower()
+            if right and re.fullmatch("[0-9a-fA-F]{64}", checksum):
+                return checksum.lower()
         if own and beside.is_file():
             raise UsageError(f"{beside} has no SHA-256 in it: correct or remove it")
     return ""
 
 
-def check_sum(file: Path, found: str, expected: str) -> None:
+def check_sum(file: Path, actual: str, expected: str) -> None:
     """Raise UsageError if a file's SHA-256 is not the one that is expected ("": any)."""
-    if expected and found != expected:
+    if expected and actual != expected:
         raise UsageError(
-            f"{file} has SHA-256 {found}, but {expected} is expected: fetch it again, "
+            f"{file} has SHA-256 {actual}, but {expected} is expected: fetch it again, "
             f"or correct the expected checksum"
         )
 

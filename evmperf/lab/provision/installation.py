@@ -139,10 +139,10 @@ class Installation:
                 self._write(self._pending)
                 self._pending = None
             elif not self._writing:
-                known = self.book.read()
-                if known.writing and known.on_board:
+                state = self.book.read()
+                if state.writing and state.on_board:
                     raise LabError(
-                        f"the write of {known.on_board.name} to the board's medium was "
+                        f"the write of {state.on_board.name} to the board's medium was "
                         f"interrupted: it is not booted; give the board an image with --image"
                     )
                 self._way.ready()
@@ -198,10 +198,10 @@ class Installation:
     def _recovered(self, image: DiskImage, error: EvmperfError) -> EvmperfError:
         """Put the last good image back; returns what to raise: the first error, and that it was."""
         good = self.book.read().good
-        said = f"{image.name} does not boot: {error}"
+        sentence = f"{image.name} does not boot: {error}"
         if good is None or good.content == image.hashes.content:
             self.bench.off()
-            return BoardError(f"{said}; no earlier image of this board is known to put back")
+            return BoardError(f"{sentence}; no earlier image of this board is known to put back")
         try:
             before = Cache().get(good.file, sha256=good.sha256, tell=self._progress)
             self._put(before)
@@ -209,8 +209,8 @@ class Installation:
         except EvmperfError as second:
             with contextlib.suppress(EvmperfError):
                 self.bench.off()
-            return LabError(f"{said}; and {good.name}, put back, does not run either: {second}")
-        return BoardError(f"{said}; {good.name}, the last one that ran, was put back and runs")
+            return LabError(f"{sentence}; and {good.name}, put back, does not run either: {second}")
+        return BoardError(f"{sentence}; {good.name}, the last one that ran, was put back and runs")
 
 
 def guard(target: Any, board: Board, bench: LabgridBench) -> None:

@@ -79,12 +79,12 @@ class Provider:
 
 def trouble(console: Sequence[str]) -> str:
     """Why the last transfer in a console failed, and the remedy; "" if it did not fail."""
-    said = "\n".join(console)
-    _, begun, last = said.rpartition(_BEGUN)
-    said = last if begun else said
-    if refused := _REFUSED.search(said):
+    output = "\n".join(console)
+    _, begun, last = output.rpartition(_BEGUN)
+    output = last if begun else output
+    if refused := _REFUSED.search(output):
         return f"{refused[0].strip()}; are the files where the server looks?"
-    if _NOTHING.search(said):
+    if _NOTHING.search(output):
         stopped = "the server stopped in mid-transfer"
         what = stopped if "#" in last else "the server sends nothing"
         return f"{what}; check that it runs, and the cable"
@@ -143,8 +143,8 @@ class NetworkWay(Way):
 
     def _ask(self, shell: Shell, function: str, size: int = 0, **words: object) -> str:
         """What a function of network.sh prints that works on so many bytes."""
-        known = {"device": self._device, **words}
-        variables = [f"{name}={shlex.quote(str(word))}" for name, word in known.items()]
+        values = {"device": self._device, **words}
+        variables = [f"{name}={shlex.quote(str(word))}" for name, word in values.items()]
         try:
             return shell.run("\n".join([*variables, _SCRIPT + function]), _limit(size)).text
         except ToolError:
@@ -154,46 +154,46 @@ class NetworkWay(Way):
             ) from None
 
     def _check(self, shell: Shell, image: DiskImage) -> None:
-        said = self._ask(shell, "look")
-        found = re.match(r"(\d+)\s", said)
-        if not found:
+        survey = self._ask(shell, "look")
+        size = re.match(r"(\d+)\s", survey)
+        if not size:
             raise LabError(f"the board has no {self._device}: check the disk and the system's driver for it")
         # Linux numbers cards as it finds them, where the device tree does not say.
-        if self._board.options.boot.medium == "emmc" and re.search(r"^type SD$", said, re.MULTILINE):
+        if self._board.options.boot.medium == "emmc" and re.search(r"^type SD$", survey, re.MULTILINE):
             raise LabError(
                 f"{self._device} is an SD card this time, and not the eMMC: the system of "
                 f"media.network must probe the controllers one after the other"
             )
-        if int(found[1]) * 512 < image.hashes.size:
+        if int(size[1]) * 512 < image.hashes.size:
             raise UsageError(
                 f"the image has {image.hashes.size} bytes and {self._device} only "
-                f"{int(found[1]) * 512}: use a larger disk"
+                f"{int(size[1]) * 512}: use a larger disk"
             )
-        if re.search(rf"^{re.escape(self._device)}\S* ", said, re.MULTILINE):
+        if re.search(rf"^{re.escape(self._device)}\S* ", survey, re.MULTILINE):
             raise LabError(f"{self._device} is mounted on the board: media.network must not use it")
 
     def _write(self, shell: Shell, image: DiskImage, url: str) -> None:
         about = json.dumps({"image": image.name, "sha256": image.hashes.content})
         marks = {"mark": MARK.decode().rstrip(), "about": about}
-        said = self._ask(shell, "write_disk", image.hashes.size, url=url, silence=SILENCE_S, **marks)
-        if failed := re.search(r"^cannot write: *(.*)", said, re.MULTILINE):
+        output = self._ask(shell, "write_disk", image.hashes.size, url=url, silence=SILENCE_S, **marks)
+        if failed := re.search(r"^cannot write: *(.*)", output, re.MULTILINE):
             raise LabError(
                 f"{self._device} cannot be written on the board ({failed[1][:160]}): is it "
                 f"write-protected? else replace it"
             )
-        if "fetched" not in said:
-            words = said.strip().splitlines() or ["the server was silent, cut it, or has no such file"]
+        if "fetched" not in output:
+            words = output.strip().splitlines() or ["the server was silent, cut it, or has no such file"]
             raise LabError(f"the board did not get {url}: {words[-1][:160]}")
 
     def _sum(self, shell: Shell, size: int) -> str:
         whole, rest = divmod(max(size - _HEAD, 0), _HEAD)
-        said = self._ask(shell, "read_back", size, whole=whole, rest=rest)
-        failed = re.search(r"^dd: .*", said, re.MULTILINE)
-        found = re.search(r"^([0-9a-f]{64})\b", said, re.MULTILINE)
-        if failed or not found:
+        output = self._ask(shell, "read_back", size, whole=whole, rest=rest)
+        failed = re.search(r"^dd: .*", output, re.MULTILINE)
+        checksum = re.search(r"^([0-9a-f]{64})\b", output, re.MULTILINE)
+        if failed or not checksum:
             reason = failed[0].strip() if failed else "no SHA-256 came"
             raise LabError(f"{self._device} cannot be read back on the board ({reason}): replace it")
-        return found[1]
+        return checksum[1]
 
 
 def _limit(size: int) -> float:
@@ -240,16 +240,16 @@ def boot(target: object, board: Board, bench: LabgridBench, given: Mapping[str, 
 def _model(file: Path) -> str:
     """The model that a device tree names, "" for a damaged one and for none."""
     try:
-        found = fdt.parse_dtb(file.read_bytes()).get_property("model")
+        entry = fdt.parse_dtb(file.read_bytes()).get_property("model")
     except Exception:  # noqa: BLE001  # the library raises whatever it stumbles over
         return ""
-    return str(found.value) if found else ""
+    return str(entry.value) if entry else ""
 
 
-def _check(what: str, asked: str, found: str) -> None:
-    asked, found = " ".join(asked.split()), " ".join(found.split())
-    if asked and found and asked != found:
+def _check(what: str, asked: str, actual: str) -> None:
+    asked, actual = " ".join(asked.split()), " ".join(actual.split())
+    if asked and actual and asked != actual:
         raise LabError(
-            f"the board does not run the system sent over the network: its {what} is {found!r} "
+            f"the board does not run the system sent over the network: its {what} is {actual!r} "
             f"and not {asked!r}"
         )

@@ -96,14 +96,14 @@ class Book:
 
     def starts(self) -> None:
         """The board is going to be switched on."""
-        known = self.read()
-        if known.on_board:
-            self._write(replace(known, starts=known.starts + 1))
+        state = self.read()
+        if state.on_board:
+            self._write(replace(state, starts=state.starts + 1))
 
     def booted(self, medium: str, mounts: int | None) -> None:
         """The image on the board booted and was identified, with this medium and number of mounts."""
-        known = self.read()
-        self._write(replace(known, good=known.on_board, medium=medium, mounts=mounts, starts=0))
+        state = self.read()
+        self._write(replace(state, good=state.on_board, medium=medium, mounts=mounts, starts=0))
 
     def _write(self, record: InstallationRecord) -> None:
         write_whole(self.file, msgspec.json.encode(record))
@@ -116,14 +116,14 @@ def with_images(sides: Sequence[Sequence[str]], board: Board) -> list[list[str]]
     images = [variation.parse(side).provisioned.get("image") for side in sides]
     if not any(images):
         return [list(side) for side in sides]
-    known = Book(board).read().good
-    if known is None and not all(images):
+    good = Book(board).read().good
+    if good is None and not all(images):
         without = variation.parse(sides[images.index(None)])
         raise UsageError(
             f"{without}: the image on {board.name} is unknown: write image:FILE for each "
             f"side, or write an image with `evmperf image install` first"
         )
     return [
-        list(side) if image or known is None else [f"image:{known.file}", *side]
+        list(side) if image or good is None else [f"image:{good.file}", *side]
         for side, image in zip(sides, images, strict=True)
     ]

@@ -41,8 +41,8 @@ class Running(SystemIdentity, frozen=True, kw_only=True):
 
 def banner(console: Sequence[str]) -> str:
     """U-Boot proper's first line in what a board said, the last there is: "" if it said none."""
-    said = (identity.banner(line.encode()) for line in reversed(console))
-    return next((text for text in said if text and not text.startswith("U-Boot SPL")), "")
+    banners = (identity.banner(line.encode()) for line in reversed(console))
+    return next((text for text in banners if text and not text.startswith("U-Boot SPL")), "")
 
 
 def ask(shell: Shell, console: Sequence[str]) -> Running:
@@ -52,46 +52,46 @@ def ask(shell: Shell, console: Sequence[str]) -> Running:
 
 def parse(text: str, uboot: str) -> Running:
     """Read what SCRIPT printed."""
-    found = r"^=(\w+)\n(.*?)(?=^=\w+$|\Z)"
-    parts = dict(re.findall(found, text.replace("\r", ""), re.MULTILINE | re.DOTALL))
-    said = {name: value.strip() for name, value in parts.items()}
-    mounts = re.fullmatch(rf"([0-9]{{1,5}})\s+[0-9]+\s+{_EXT_MAGIC}", said.get("superblock", ""))
+    section = r"^=(\w+)\n(.*?)(?=^=\w+$|\Z)"
+    parts = dict(re.findall(section, text.replace("\r", ""), re.MULTILINE | re.DOTALL))
+    values = {name: value.strip() for name, value in parts.items()}
+    mounts = re.fullmatch(rf"([0-9]{{1,5}})\s+[0-9]+\s+{_EXT_MAGIC}", values.get("superblock", ""))
     return Running(
-        kernel=said.get("kernel", ""),
-        kernel_version=said.get("kernel_version", ""),
-        machine=said.get("machine", ""),
-        build_id=provenance.assignments(said.get("own_release", "")).get("BUILD_ID", ""),
-        os_release=provenance.assignments(said.get("os_release", "")),
-        root=said.get("partuuid") or _partuuid(said),
-        device=said.get("root", ""),
+        kernel=values.get("kernel", ""),
+        kernel_version=values.get("kernel_version", ""),
+        machine=values.get("machine", ""),
+        build_id=provenance.assignments(values.get("own_release", "")).get("BUILD_ID", ""),
+        os_release=provenance.assignments(values.get("os_release", "")),
+        root=values.get("partuuid") or _partuuid(values),
+        device=values.get("root", ""),
         uboot=uboot,
-        medium=" ".join(said.get("medium", "").split()),
+        medium=" ".join(values.get("medium", "").split()),
         # s_mnt_count (Linux, Documentation/filesystems/ext4/super.rst), where it is ext4's.
         mounts=int(mounts[1]) if mounts else None,
     )
 
 
-def _partuuid(said: Mapping[str, str]) -> str:
+def _partuuid(values: Mapping[str, str]) -> str:
     """PARTUUID of the root: of a DOS table by its disk's id, else what the kernel was told."""
     try:
-        table = bytes.fromhex(said.get("table", ""))
+        table = bytes.fromhex(values.get("table", ""))
     except ValueError:
         table = b""
-    number = re.fullmatch(r"[0-9]{1,3}", said.get("number", ""))
+    number = re.fullmatch(r"[0-9]{1,3}", values.get("number", ""))
     # A GPT disk has one partition of type ee in its DOS table, which protects it.
     if len(table) == 512 and table[510:] == b"\x55\xaa" and table[450] != 0xEE and number:
         return f"{int.from_bytes(table[440:444], 'little'):08x}-{int(number[0]):02x}"
-    told = re.search(r"\broot=PARTUUID=(\S+)", said.get("command_line", ""))
-    return told[1].lower() if told else ""
+    argument = re.search(r"\broot=PARTUUID=(\S+)", values.get("command_line", ""))
+    return argument[1].lower() if argument else ""
 
 
 def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
     """Raise LabError if a known value differs from the image; `own_loader`: U-Boot is the image's."""
     # U-Boot first of all: an old loader explains everything after it.
     for what, name, hint in _COMPARED[0 if own_loader else 1 :]:
-        asked, found = getattr(says, name), getattr(runs, name)
-        if asked and found and asked.split() != found.split():
+        asked, actual = getattr(says, name), getattr(runs, name)
+        if asked and actual and asked.split() != actual.split():
             raise LabError(
-                f"the board did not boot the image it was given: its {what} is {found!r}, the "
+                f"the board did not boot the image it was given: its {what} is {actual!r}, the "
                 f"image's is {asked!r}{hint}"
             )

@@ -200,7 +200,7 @@ def removed(shell: Shell, board: Board, root: str) -> str:
     after a whole image; "" if all are.
     """
     name = re.sub(r"p?\d+$", "", root.removeprefix("/dev/"))
-    devices = {str(section.get("scratch", "")) for section in board.said.values()}
+    devices = {str(section.get("scratch", "")) for section in board.sections.values()}
     gone = sorted(one for one in devices if re.fullmatch(rf"/dev/{re.escape(name)}p\d+", one))
     survey = shell.run(SURVEY, _TIMEOUT_S).text if gone else ""
     gone = [one for one in gone if not re.search(rf"^part: {name} {one} :", survey, re.MULTILINE)]

@@ -180,6 +180,6 @@ class CommandWay(Way):
         except subprocess.TimeoutExpired:
             raise LabError(f"`{command[:80]}` did not end within {_COMMAND_S:g} s") from None
         if done.returncode:
-            said = (done.stderr + done.stdout).strip().splitlines() or ["without a message"]
-            raise LabError(f"`{command[:80]}` ended with {done.returncode}: {said[-1][:200]}")
+            lines = (done.stderr + done.stdout).strip().splitlines() or ["without a message"]
+            raise LabError(f"`{command[:80]}` ended with {done.returncode}: {lines[-1][:200]}")
         return {"by": self._command}

@@ -173,13 +173,13 @@ class Medium:
     def difference(self, offset: int, want: memoryview | None, length: int) -> tuple[int, int] | None:
         """A chunk's first different byte, and the end of the last _PIECE that differs; None for none."""
         have, view = self.read(offset, length), (self._zeros.view if want is None else want)[:length]
-        here, there = (ctypes.addressof(ctypes.c_char.from_buffer(side)) for side in (have, view))
-        if _libc.memcmp(*map(ctypes.c_void_p, (here, there)), ctypes.c_size_t(length)) == 0:
+        here, view_address = (ctypes.addressof(ctypes.c_char.from_buffer(side)) for side in (have, view))
+        if _libc.memcmp(*map(ctypes.c_void_p, (here, view_address)), ctypes.c_size_t(length)) == 0:
             return None
         pieces = [slice(start, start + _PIECE) for start in range(0, length, _PIECE)]
         different = [piece for piece in pieces if have[piece].tobytes() != view[piece]]
         pairs = enumerate(zip(have[different[0]], view[different[0]], strict=True))
-        at = next(at for at, (found, wanted) in pairs if found != wanted)
+        at = next(at for at, (byte, view_byte) in pairs if byte != view_byte)
         return different[0].start + at, min(different[-1].stop, length)
 
     def _failed(self, what: str, offset: int, error: OSError) -> MediumError:
