@@ -72,53 +72,53 @@ class Around:
         return look.between(before, self._last, rate(self._first, self._last))
 
     def _look(self, shell: Shell) -> BoardLook | None:
-        there = f"$F/look_{self._driver}"
+        path = f"$F/look_{self._driver}"
         try:
             if self._driver not in self._there:
                 text = shlex.quote(look.script(self._board, self._driver))
                 # Apart from the look: until it is there, nobody knows when the clock was read.
-                self._steps.run(shell, f"printf %s {text} >{there}", look.SECONDS, quiet=True, label=LOOK)
+                self._steps.run(shell, f"printf %s {text} >{path}", look.SECONDS, quiet=True, label=LOOK)
             began = self._clock.monotonic()
-            done = self._steps.run(shell, f". {there}", look.SECONDS, label=f"{STATE} {self._driver}")
+            done = self._steps.run(shell, f". {path}", look.SECONDS, label=f"{STATE} {self._driver}")
         except ToolError as error:
             self._missing = str(error)
             return None
         self._there.add(self._driver)
-        found = look.parse(done.files.get(look.FILE, ""))
-        self._log[self._driver] = (*self._log.get(self._driver, ()), *found.log)
+        seen = look.parse(done.files.get(look.FILE, ""))
+        self._log[self._driver] = (*self._log.get(self._driver, ()), *seen.log)
         # What this host left to a virtual EVM that it runs.
         host = hostload.counters() if self._board.is_virtual and not self._late_s else {}
         took_s = done.busy_s
-        if found.read_s is not None and done.uptime_s is not None:
-            took_s = found.read_s - done.uptime_s
-        found = replace(
-            found,
+        if seen.read_s is not None and done.uptime_s is not None:
+            took_s = seen.read_s - done.uptime_s
+        seen = replace(
+            seen,
             log=self._log[self._driver],
             # The same work each time: what it takes tells how fast the whole machine is.
-            shown={**found.shown, "look_ms": round(took_s * 1000)},
-            counters={**found.counters, **host},
+            shown={**seen.shown, "look_ms": round(took_s * 1000)},
+            counters={**seen.counters, **host},
             earliest_s=began - self._late_s,
             latest_s=self._clock.monotonic(),
         )
         if self._first.uptime_s is None:
-            self._first = found
-        return self._with_tester(found)
+            self._first = seen
+        return self._with_tester(seen)
 
-    def _with_tester(self, found: BoardLook) -> BoardLook:
+    def _with_tester(self, seen: BoardLook) -> BoardLook:
         text = look.script_beside(self._board, self._driver) if self._tester else ""
         if not (text and self._tester):
-            return found
+            return seen
         shell, folder = self._tester
         try:
             files = self._steps.run(shell, text, look.SECONDS, folder=folder, label=STATE).files
         except ToolError as error:
             self._missing = str(error)
-            return found
+            return seen
         beside = look.parse(files.get(look.FILE, ""))
         return replace(
-            found,
-            shown={**found.shown, **{f"tester.{name}": value for name, value in beside.shown.items()}},
-            counters={**found.counters, **{f"tester.{name}": n for name, n in beside.counters.items()}},
+            seen,
+            shown={**seen.shown, **{f"tester.{name}": value for name, value in beside.shown.items()}},
+            counters={**seen.counters, **{f"tester.{name}": n for name, n in beside.counters.items()}},
         )
 
 

@@ -39,22 +39,22 @@ def gather(folder: Path, perform: Callable[[str], Mapping[str, str]]) -> None:
     small = [f'{{ {command}; }} >"$OUT/{name}"' for name, command in _ALL.small.items()]
     hashes = [f'{{ {command}; }} | sha256sum >"$OUT/{name}"' for name, command in _ALL.large.items()]
     files = perform("\n".join([*small, *hashes, "true"]))
-    place, known = folder / FOLDER, folder.parent / KNOWN
+    place, shared = folder / FOLDER, folder.parent / KNOWN
     place.mkdir(exist_ok=True)
     for name in _ALL.small:
         if text := files.get(name, "").strip():
             (place / name).write_text(text + "\n", encoding="utf-8")
-    digests = {name: _DIGEST.match(files.get(name, "")) for name in _ALL.large}
-    wanted = {name: said[0] for name, said in digests.items() if said and said[0] != _EMPTY}
-    missing = {name: digest for name, digest in wanted.items() if not (known / digest).exists()}
+    matches = {name: _DIGEST.match(files.get(name, "")) for name in _ALL.large}
+    digests = {name: match[0] for name, match in matches.items() if match and match[0] != _EMPTY}
+    missing = {name: digest for name, digest in digests.items() if not (shared / digest).exists()}
     if missing:
         commands = (f'{{ {_ALL.large[name]}; }} >"$OUT/{name}"' for name in missing)
-        found = perform("\n".join([*commands, "true"]))
-        known.mkdir(exist_ok=True)
+        contents = perform("\n".join([*commands, "true"]))
+        shared.mkdir(exist_ok=True)
         for name, digest in missing.items():
-            text = found.get(name, "")
+            text = contents.get(name, "")
             if hashlib.sha256(text.encode()).hexdigest() == digest:
-                (known / digest).write_text(text, encoding="utf-8")
-    for name, digest in wanted.items():
-        if (known / digest).exists():
-            (place / name).write_bytes((known / digest).read_bytes())
+                (shared / digest).write_text(text, encoding="utf-8")
+    for name, digest in digests.items():
+        if (shared / digest).exists():
+            (place / name).write_bytes((shared / digest).read_bytes())

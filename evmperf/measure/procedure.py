@@ -58,11 +58,11 @@ class Executions:
 
     def get(self, key: str, perform: Callable[[], Execution]) -> Execution:
         """The execution under `key`, once; raises what `perform` raises, later ToolError."""
-        known = self._known.get(key)
-        if isinstance(known, Execution):
-            return known
-        if known:
-            raise ToolError(f"not run again after another case: {known}")
+        earlier = self._known.get(key)
+        if isinstance(earlier, Execution):
+            return earlier
+        if earlier:
+            raise ToolError(f"not run again after another case: {earlier}")
         self._counts[key] += 1
         try:
             done = perform()
@@ -133,7 +133,7 @@ class Procedure:
 
     def _search(self, search: SearchStep) -> None:
         trials = search.begin()
-        trial, found = next_trial(trials)
+        trial, figures = next_trial(trials)
         while trial:
             try:
                 done, readings = self._carry_out(trial)
@@ -143,9 +143,9 @@ class Procedure:
                 return
             self.progress.add_trial(trial, readings)
             self._keep_raw(trial, done)
-            trial, found = next_trial(trials, readings)
-        self.progress.check(found)
-        self.progress.add(found, 0, self.clock.time_ns())
+            trial, figures = next_trial(trials, readings)
+        self.progress.check(figures)
+        self.progress.add(figures, 0, self.clock.time_ns())
 
     def _keep_raw(self, step: Command, done: Execution) -> None:
         if not done.raw:

@@ -80,9 +80,9 @@ class StepProgress:
 
     def note(self, condition: str, words: str) -> None:
         """Add words to a condition, once."""
-        there = [word for word in str(self.conditions.get(condition, "")).split("; ") if word]
-        if words and words not in there:
-            self.conditions[condition] = "; ".join([*there, words])
+        parts = [word for word in str(self.conditions.get(condition, "")).split("; ") if word]
+        if words and words not in parts:
+            self.conditions[condition] = "; ".join([*parts, words])
 
     def add_trial(self, trial: Trial, readings: Sequence[Reading]) -> None:
         """Record a search's trials as a condition of its result."""
@@ -119,10 +119,10 @@ class StepProgress:
         # Half widths of confidence intervals that allow a check after each round; None for too few values.
         metrics = (m for m in self.benchmark.metrics_of(self.case) if m.better is not Direction.NONE)
         widths = [anytime.half_width(v) for m in metrics if any(v := self.values(m.name))]
-        known = all(width is not None and width <= repeats.within for width in widths)
-        if not known and spent_s * (1 + 1 / self.rounds) < repeats.budget_s:
+        is_narrow = all(width is not None and width <= repeats.within for width in widths)
+        if not is_narrow and spent_s * (1 + 1 / self.rounds) < repeats.budget_s:
             return False
-        why = "" if known else f", not within {repeats.within:.1%} in {repeats.budget_s:g} s"
+        why = "" if is_narrow else f", not within {repeats.within:.1%} in {repeats.budget_s:g} s"
         self.conditions[REPEAT] = f"{rounds}{why}"
         return True
 

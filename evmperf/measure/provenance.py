@@ -131,14 +131,14 @@ def addresses(results: Path, environment: Mapping[str, str]) -> dict[str, str]:
     if job and project and not served and results.absolute().is_relative_to(project):
         inside = results.absolute().relative_to(project).as_posix()
         served = f"{job}/artifacts/file/{inside}"
-    found = {"job": job, "pipeline": environment.get("CI_PIPELINE_URL", ""), "results": served.rstrip("/")}
-    return {name: address for name, address in found.items() if address}
+    by_kind = {"job": job, "pipeline": environment.get("CI_PIPELINE_URL", ""), "results": served.rstrip("/")}
+    return {name: address for name, address in by_kind.items() if address}
 
 
 def assignments(text: str) -> dict[str, str]:
     """os-release(5): NAME=value, optionally quoted."""
-    found = re.findall(r"""^([A-Z_]+)=["']?(.*?)["']?$""", text, re.MULTILINE)
-    return dict(found)
+    pairs = re.findall(r"""^([A-Z_]+)=["']?(.*?)["']?$""", text, re.MULTILINE)
+    return dict(pairs)
 
 
 def _number(text: str) -> int | None:

@@ -209,10 +209,10 @@ class Runner:
                 progress.state = State(missing=str(error))
                 return
             ours = (*benchmark.tools_on(self.bench.board), *benchmark.tester_tools)
-            found = rules.judge(progress.state, ours)
+            spoilers = rules.judge(progress.state, ours)
             for findings in progress.shared:
-                findings.extend(found)
-            if progress.judge([*shared, *found, *self._beyond_bus(progress)]) or not again:
+                findings.extend(spoilers)
+            if progress.judge([*shared, *spoilers, *self._beyond_bus(progress)]) or not again:
                 return
             again, progress.rounds, progress.shared = False, 0, []
 
@@ -220,10 +220,10 @@ class Runner:
         """Measure the case by TI's program or by our own way, as was said and as the programs are there."""
         ways, board = progress.benchmark, self.bench.board
         self.linux()
-        there = {*self.spool.run.facts.tools}
-        if ways.ti and ways.ti.tester_tools and not self._tool and there.issuperset(ways.ti.tools):
-            there |= {f"tester {name}" for name in self._versions_beside(ways.ti)}
-        progress.take(ways.by(self._tool, there), board)
+        programs = {*self.spool.run.facts.tools}
+        if ways.ti and ways.ti.tester_tools and not self._tool and programs.issuperset(ways.ti.tools):
+            programs |= {f"tester {name}" for name in self._versions_beside(ways.ti)}
+        progress.take(ways.by(self._tool, programs), board)
 
     def _beyond_bus(self, progress: StepProgress) -> list[Finding]:
         """What the bus says of a case, whose state gets its shares; a virtual board's has no clock."""
@@ -335,11 +335,11 @@ class Runner:
         """Record the versions of the benchmark's tools; raises ToolError for a missing one."""
         benchmark = progress.benchmark
         self.linux()
-        known = self.spool.run.facts.tools
+        versions = self.spool.run.facts.tools
         for tool in benchmark.tools_on(self.bench.board):
-            if tool not in known:
+            if tool not in versions:
                 raise ToolError(f"{tool} is not on the board's PATH: install it in the board's image")
-            progress.tools[tool] = known[tool]
+            progress.tools[tool] = versions[tool]
         if not benchmark.tester_tools:
             return
         for tool, version in self._versions_beside(benchmark).items():
@@ -437,14 +437,14 @@ class Runner:
         run = self.spool.run
         run.facts |= facts
         if self.bench.board.power == "none":
-            found = shell.run("cat /proc/uptime /proc/loadavg", 10).text.split()
-            run.facts.found = dict(zip(("uptime_s", "idle_s", "load"), found, strict=False))
+            readings = shell.run("cat /proc/uptime /proc/loadavg", 10).text.split()
+            run.facts.found = dict(zip(("uptime_s", "idle_s", "load"), readings, strict=False))
         run.os = facts.os
         board_release = self.bench.board.options.board.release
         run.release = self._release or board_release or provenance.release(facts, output.files)
         self.spool.save()
-        there = (shell, facts, self._steps, self._clock, self.profile)
-        if self._around and (control := varied.control_measured(*there, timed=not self._late_s)):
+        context = (shell, facts, self._steps, self._clock, self.profile)
+        if self._around and (control := varied.control_measured(*context, timed=not self._late_s)):
             self.spool.append(control)
 
     def _record_boots(self) -> None:

@@ -179,10 +179,10 @@ def _entries(archive: bytes) -> Iterator[tuple[str, bytes]]:
     at = 0
     while head := archive[at : at + _BLOCK].rstrip(b"\0"):
         name = head[:100].split(b"\0")[0].decode("ascii", "replace").removeprefix("./")
-        said, kind = head[124:136].strip(b"\0 "), head[156:157]
-        if not re.fullmatch(rb"[0-7]{1,12}", said):
+        digits, kind = head[124:136].strip(b"\0 "), head[156:157]
+        if not re.fullmatch(rb"[0-7]{1,12}", digits):
             raise ValueError(f"{name!r} has no size")
-        size, at = int(said, 8), at + _BLOCK
+        size, at = int(digits, 8), at + _BLOCK
         data = archive[at : at + size]
         if len(data) != size:
             raise ValueError(f"{name!r} is cut")

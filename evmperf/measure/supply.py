@@ -94,27 +94,27 @@ def join(folder: Path, name: str, series: energy.Series, ahead_s: float = 0.0) -
     if spool.is_live(folder):
         raise UsageError(f"{folder}: is still being measured; join the meter's readings after its end")
     shifted = [(ns - round(ahead_s * 1e9), watts) for ns, watts in series]
-    found: list[Result] = []
+    results: list[Result] = []
 
-    def told(record: SpoolRecord) -> SpoolRecord:
+    def with_energy(record: SpoolRecord) -> SpoolRecord:
         if not isinstance(record, Result) or not record.windows:
             return record
-        found.append(joined(record, shifted, f"{name}, clock {ahead_s:+g} s ahead"))
-        return found[-1]
+        results.append(joined(record, shifted, f"{name}, clock {ahead_s:+g} s ahead"))
+        return results[-1]
 
-    records = [told(record) for _, record in spool.records_from(folder, 0)]
-    if not found:
+    records = [with_energy(record) for _, record in spool.records_from(folder, 0)]
+    if not results:
         raise UsageError(f"{folder}: no result says when its tool worked, so no reading can be joined to it")
     spool.write_whole(folder / spool.RECORDS, b"".join(map(spool.line, records)))
-    return found
+    return results
 
 
 def joined(result: Result, series: energy.Series, meter: str, failed: str = "") -> Result:
     """A result with the power and energy of its windows by a meter."""
-    found, missing = energy.samples(result, series)
-    said = [failed] if failed else missing
-    conditions = {name: said for name, said in result.conditions.items() if name != "no_energy"}
+    samples, missing = energy.samples(result, series)
+    reasons = [failed] if failed else missing
+    conditions = {name: reasons for name, reasons in result.conditions.items() if name != "no_energy"}
     conditions["supply_meter"] = meter
-    conditions |= {"no_energy": "; ".join(said)} if said else {}
+    conditions |= {"no_energy": "; ".join(reasons)} if reasons else {}
     others = (sample for sample in result.samples if energy.metric(sample.metric) is None)
-    return structs.replace(result, samples=(*others, *found), conditions=conditions)
+    return structs.replace(result, samples=(*others, *samples), conditions=conditions)

@@ -24,18 +24,18 @@ def apply(variation: Variation, shell: Shell, steps: Steps) -> None:
     for command in variation.commands:
         done = steps.run(shell, command, _COMMAND_S, quiet=True, label="run")
         if done.status:
-            said = done.files.get(shellstep.LOG, "").strip().splitlines()
+            lines = done.files.get(shellstep.LOG, "").strip().splitlines()
             raise LabError(
                 f"run:{command}: ended with exit status {done.status} on the board"
-                f"{f': {said[-1][:200]}' if said else ''}"
+                f"{f': {lines[-1][:200]}' if lines else ''}"
             )
 
 
 def check(variation: Variation, command_line: str) -> None:
     """Raise LabError unless the running kernel has the requested arguments."""
-    there = command_line.split()
+    words = command_line.split()
     for word in variation.kernel_arguments.split():
-        if word not in there:
+        if word not in words:
             raise LabError(
                 f"args:{word}: is not on the running kernel's command line ({command_line}): "
                 f"check whether U-Boot overwrites the strategy's kernel_arguments_variable"
@@ -56,11 +56,11 @@ def control_measured(
     try:
         output = steps.run(shell, text, 120, label=control.NAME)
         took_s = clock.monotonic() - began
-        found = [[Reading(control.LOOP.name, ms)] for ms in loop.loop_ms(output.files.get(loop.LOOP, ""))]
-        found[0] += [Reading(control.STEP.name, took_s)] if timed else []
+        rounds = [[Reading(control.LOOP.name, ms)] for ms in loop.loop_ms(output.files.get(loop.LOOP, ""))]
+        rounds[0] += [Reading(control.STEP.name, took_s)] if timed else []
         if (idle := loop.celsius(output.files.get(loop.TEMPERATURES, ""))) is not None:
-            found[0].append(Reading(control.IDLE.name, idle))
-        for repetition, readings in enumerate(found):
+            rounds[0].append(Reading(control.IDLE.name, idle))
+        for repetition, readings in enumerate(rounds):
             progress.check(readings)
             progress.add(readings, repetition, clock.time_ns())
     except ToolError as error:

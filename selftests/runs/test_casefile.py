@@ -117,7 +117,7 @@ def test_no_word_of_a_real_console_is_replaced_but_addresses_and_names_of_machin
     for path in CONSOLES:
         hiding = casefile.Hiding([])
         hiding.text(path.read_text(errors="replace"))
-        for found, word in hiding.known.items():
+        for found, word in hiding.replacements.items():
             bare = found.strip(" :=")
             named = bare in MACHINES_THERE or bare.startswith("kci-")
             if not (named if word.startswith("(host") else re.fullmatch(NUMBER, bare, re.IGNORECASE)):

@@ -90,7 +90,7 @@ class Hiding:
     """Replaces what names a lab, a machine or a person; the same each time by the same word."""
 
     def __init__(self, hosts: Iterable[str]) -> None:
-        self.known: dict[str, str] = {}
+        self.replacements: dict[str, str] = {}
         """What was found, and what stands there instead."""
         self._bare: dict[str, str] = {}
         """The same where it stands without the word that tells what it is."""
@@ -121,12 +121,12 @@ class Hiding:
         return [self.value(part) for part in value] if isinstance(value, list | tuple) else value
 
     def _instead(self, kind: str, match: re.Match[str] | str) -> str:
-        found = match if isinstance(match, str) else match[0]
-        if found in self.known.values() or (kind == "address" and not _is_secret(found)):
-            return found
-        same = sum(word.startswith(f"({kind} ") for word in self.known.values())
-        word = self.known.setdefault(found, f"({kind} {same + 1})")
-        if len(bare := found.strip(" \t:=\\\"'")) >= _LEAST:
+        secret = match if isinstance(match, str) else match[0]
+        if secret in self.replacements.values() or (kind == "address" and not _is_secret(secret)):
+            return secret
+        same = sum(word.startswith(f"({kind} ") for word in self.replacements.values())
+        word = self.replacements.setdefault(secret, f"({kind} {same + 1})")
+        if len(bare := secret.strip(" \t:=\\\"'")) >= _LEAST:
             self._bare[bare] = word
         return word
 
@@ -150,17 +150,19 @@ def pack(folder: Path, benchmark: str, case: str, hosts: Iterable[str]) -> tuple
     if not chosen:
         raise UsageError(f"{run.id} has no case {benchmark} {case!r}: evmperf show lists them")
     hiding = Hiding([*hosts, run.lab, run.place])
-    told = {name: part for name, part in msgspec.to_builtins(run.to_dict()).items() if name not in _UNSAID}
+    run_parts = {
+        name: part for name, part in msgspec.to_builtins(run.to_dict()).items() if name not in _UNSAID
+    }
     records = [msgspec.json.decode(spool.line(result)) for result in chosen]
     files = dict(_files(folder, chosen))
     for _ in range(2):  # what is told late may stand early
-        hidden = [hiding.value(one) | {n: one[n] for n in _NAMES & set(one)} for one in (told, *records)]
+        hidden = [hiding.value(one) | {n: one[n] for n in _NAMES & set(one)} for one in (run_parts, *records)]
         packed = CaseFile(_FORMAT, hidden[0], tuple(hidden[1:]), hiding.value(files))
     listed = [
         f"run.json: {', '.join(sorted(packed.run))}",
         *(f"{n}: {len(t)} bytes" for n, t in files.items()),
     ]
-    listed += sorted(f"replaced by {word}: {found}" for found, word in hiding.known.items())
+    listed += sorted(f"replaced by {word}: {secret}" for secret, word in hiding.replacements.items())
     return gzip.compress(msgspec.json.encode(packed), mtime=0), listed
 
 
@@ -178,8 +180,8 @@ def _files(folder: Path, results: list[Result]) -> Iterator[tuple[str, str]]:
     except LabError:
         return
     spans = [(r.started_ns, r.started_ns + r.duration_s * 1e9) for r in results]
-    said = b"".join(p.data for p in pieces if any(a <= p.wall_ns <= b for a, b in spans))
-    yield _CONSOLE, said[: limits.CASE_BYTES // 2].decode(errors="replace")
+    output = b"".join(p.data for p in pieces if any(a <= p.wall_ns <= b for a, b in spans))
+    yield _CONSOLE, output[: limits.CASE_BYTES // 2].decode(errors="replace")
 
 
 _unpacked: list[tempfile.TemporaryDirectory[str]] = []
@@ -195,27 +197,27 @@ def unpack(file: Path) -> Path:
         text = unpacker.decompress(packed, limits.CASE_BYTES + 1)
         if len(text) > limits.CASE_BYTES or len(packed) > limits.CASE_BYTES:
             raise UsageError(f"{file}: is larger than {limits.mib(limits.CASE_BYTES)}: not read")
-        found = msgspec.json.decode(text, type=_Unread)
-        if max(len(found.run), len(found.records)) > limits.CASE_RECORD_BYTES:
+        case = msgspec.json.decode(text, type=_Unread)
+        if max(len(case.run), len(case.records)) > limits.CASE_RECORD_BYTES:
             most = limits.mib(limits.CASE_RECORD_BYTES)
             raise UsageError(f"{file}: its run or its records are larger than {most}: not read")
-        records = msgspec.json.decode(found.records, type=tuple[msgspec.Raw, ...])
+        records = msgspec.json.decode(case.records, type=tuple[msgspec.Raw, ...])
     except (OSError, zlib.error, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: is neither a run nor a case file: {error}") from None
-    if found.format != _FORMAT or len(found.files) > limits.STEP_FILES:
-        raise UsageError(f"{file}: is of format {found.format[:40]!r}, or has too many files: update evmperf")
-    bad = [name for name in found.files if not all(map(is_plain, name.split("/")))]
-    if bad or any(name.split("/")[0] not in ("raw", "facts") for name in found.files):
+    if case.format != _FORMAT or len(case.files) > limits.STEP_FILES:
+        raise UsageError(f"{file}: is of format {case.format[:40]!r}, or has too many files: update evmperf")
+    bad = [name for name in case.files if not all(map(is_plain, name.split("/")))]
+    if bad or any(name.split("/")[0] not in ("raw", "facts") for name in case.files):
         raise UsageError(f"{file}: has a file with a name that is not one of evmperf's: not read")
     scratch = tempfile.TemporaryDirectory(prefix="evmperf-case-")
     folder = Path(scratch.name) / "case"
     folder.mkdir()
-    (folder / "run.json").write_bytes(found.run)
+    (folder / "run.json").write_bytes(case.run)
     # Each as one line, however it was written.
     lines = (msgspec.json.format(bytes(record), indent=-1) + b"\n" for record in records)
     (folder / spool.RECORDS).write_bytes(b"".join(lines))
     try:
-        for name, content in found.files.items():
+        for name, content in case.files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content, encoding="utf-8")
     except OSError as error:

@@ -64,7 +64,7 @@ def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
     """The same from what is known of each run."""
     names = dict.fromkeys(name for flat in (*a, *b) for name in flat)
     overwritten = _overwritten([*a, *b])
-    found = []
+    differences = []
     for area, what in names:
         if area == _MESSAGES and what in overwritten:
             continue
@@ -74,15 +74,15 @@ def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
         if area in _DOCUMENTED and not all(any(name == area for name, _ in flat) for flat in (*a, *b)):
             continue  # no such document: that is not known, and no difference
         texts = (" or ".join(sorted(side - {""})) for side in (ours, theirs))
-        found.append(Difference(area, what, *texts))
-    found.sort(
+        differences.append(Difference(area, what, *texts))
+    differences.sort(
         key=lambda one: (
             _ORDER[one.area],
             one.what.startswith(_FOLLOWS) - one.what.startswith(_COSTLY),
             one.what,
         )
     )
-    return found
+    return differences
 
 
 _MESSAGES = "kernel messages"
@@ -98,19 +98,19 @@ def _overwritten(flats: Sequence[Flat]) -> set[str]:
     other run; it is the last place before which nearly nothing is in that log.
     """
     logs = [[what for area, what in flat if area == _MESSAGES] for flat in flats]
-    found: set[str] = set()
+    lost: set[str] = set()
     for late in logs:
         if not late or any(message.startswith(_FIRST_MESSAGES) for message in late):
             continue
-        there = set(late)
+        kept = set(late)
         for other in logs:
             end = missing = 0
             for number, message in enumerate(other, 1):
-                missing += message not in there
+                missing += message not in kept
                 if missing >= _MOSTLY * number:
                     end = number
-            found |= set(other[:end]) - there
-    return found
+            lost |= set(other[:end]) - kept
+    return lost
 
 
 def between_runs(a: StoredRun, b: StoredRun) -> list[Difference]:
@@ -119,8 +119,8 @@ def between_runs(a: StoredRun, b: StoredRun) -> list[Difference]:
     # Most documents of neighbouring nights are the same: no need to read what is in them.
     same = {name for name, text in texts[0].items() if texts[1].get(name) == text}
     sides = [
-        _of_run(entry.run, {name: text for name, text in found.items() if name not in same})
-        for entry, found in zip((a, b), texts, strict=True)
+        _of_run(entry.run, {name: text for name, text in documents.items() if name not in same})
+        for entry, documents in zip((a, b), texts, strict=True)
     ]
     return compare(*([side] for side in sides))
 
@@ -187,8 +187,8 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 def _assignments(text: str, separator: str = "=") -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
-        name, found, value = line.strip().partition(separator)
-        if found and not name.startswith("#"):
+        name, mark, value = line.strip().partition(separator)
+        if mark and not name.startswith("#"):
             yield name.strip(), value.strip()
 
 

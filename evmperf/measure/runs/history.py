@@ -113,7 +113,7 @@ class SpoolFolder:
         self, board: str | None = None, left_out: Callable[[str], None] = spool.leave_out
     ) -> list[StoredRun]:
         """See RunSource. `left_out` is told of each folder without a readable run."""
-        found = []
+        entries = []
         for path in self.results.glob("*/run.json"):
             try:
                 entry = in_folder(path.parent)
@@ -121,8 +121,8 @@ class SpoolFolder:
                 left_out(str(error))
                 continue
             if board is None or (entry.run.board == board and entry.run.kind != GUIDE):
-                found.append(entry)
-        return sorted(found, key=lambda entry: by_age(entry.run))
+                entries.append(entry)
+        return sorted(entries, key=lambda entry: by_age(entry.run))
 
 
 def in_folder(folder: Path) -> StoredRun:

@@ -361,11 +361,11 @@ def _lines(path: Path, offset: int) -> Iterator[tuple[int, SpoolRecord]]:
             where = f"{path} byte {offset}" if begin else f"{path} line {number}"
             offset += len(text)
             try:
-                said = text.decode()
-                found = header(where, said)
-                if found.record not in _DECODERS:
-                    raise Damaged(f"{where}: is damaged: no record is {found.record[:40]!r}")
-                record = _DECODERS[found.record].decode(said)
+                decoded = text.decode()
+                head = header(where, decoded)
+                if head.record not in _DECODERS:
+                    raise Damaged(f"{where}: is damaged: no record is {head.record[:40]!r}")
+                record = _DECODERS[head.record].decode(decoded)
             except (Damaged, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
                 damaged += 1
                 if damaged <= _NAMED:
@@ -391,15 +391,15 @@ def header(where: str, text: str) -> Header:
     none of evmperf's, or of a later version.
     """
     try:
-        found = _HEADER.decode(text)
+        head = _HEADER.decode(text)
     except msgspec.ValidationError:
-        found = Header(0)
+        head = Header(0)
     except (msgspec.DecodeError, RecursionError) as error:
         raise Damaged(f"{where}: is damaged: {error}") from error
-    if found.schema < 1:
+    if head.schema < 1:
         raise Damaged(f"{where}: states no schema; it is not an evmperf file")
-    if found.schema > SCHEMA:
+    if head.schema > SCHEMA:
         raise UsageError(
-            f"{where}: has schema {found.schema}, this evmperf reads up to {SCHEMA}: update evmperf"
+            f"{where}: has schema {head.schema}, this evmperf reads up to {SCHEMA}: update evmperf"
         )
-    return found
+    return head

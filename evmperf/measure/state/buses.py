@@ -77,8 +77,8 @@ _LIMITS = msgspec.yaml.decode(Path(__file__).with_name("buses.yaml").read_bytes(
 def shares(result: Result, board: str = "") -> dict[str, float]:
     """The share of each figure, by its best sample, in what its bus can carry."""
     bus, units = of_result(result, board), {sample.metric: sample.unit for sample in result.samples}
-    found = {name: _share(bus, name, unit, max(result.values(name))) for name, unit in units.items()}
-    return {metric: round(share, 4) for metric, share in found.items() if share}
+    by_metric = {name: _share(bus, name, unit, max(result.values(name))) for name, unit in units.items()}
+    return {metric: round(share, 4) for metric, share in by_metric.items() if share}
 
 
 def _share(bus: Bus | None, metric: str, unit: str, value: float) -> float:
@@ -102,14 +102,14 @@ def findings(result: Result, board: str = "") -> list[Finding]:
         return []
     if lesser := lesser_mode(result, board):
         bus = msgspec.structs.replace(bus, better=str(lesser), times=lesser.times)
-    found = [
+    refusals = [
         Finding("impossible", f"{metric} is {share:.0%} of what {bus.mode} can carry", refuses=True)
         for metric, share in shares(result, board).items()
         if share > 1 + bus.margin
     ]
     if lanes := _lanes(result, board):
         bus = msgspec.structs.replace(bus, better=lanes[0], times=lanes[1])
-    return [*found, Finding("mode", bus.better, size=bus.times)] if bus.better else found
+    return [*refusals, Finding("mode", bus.better, size=bus.times)] if bus.better else refusals
 
 
 def lesser_mode(result: Result, board: str) -> modes.LesserMode | None:
@@ -279,7 +279,7 @@ def most(benchmark: str, case: str = "", board: str = "") -> Bus | None:
     """
     if re.fullmatch(r"audio_\w+", benchmark) and re.fullmatch(r"\d{4,6}", case):
         return Bus(f"{case} Hz of 16-bit stereo", int(case) * _STEREO_16_BITS, margin=_OFF_RATE)
-    chip = next((known for name, known in _LIMITS.chips.items() if board.startswith(name)), None)
+    chip = next((limits for name, limits in _LIMITS.chips.items() if board.startswith(name)), None)
     if chip and (benchmark == "stream" or (benchmark == "lmbench" and _BEYOND_CACHES.fullmatch(case))):
         return Bus(f"DDR, {chip[0]} bits x {chip[1]} MT/s", chip[0] / 8 * chip[1] * 1e6)
     if chip and benchmark == "linpack":

@@ -52,9 +52,14 @@ def findings(state: State, driver: str, board: str = "") -> Iterator[Finding]:
     for rule in RULES:
         if re.fullmatch(rule.drivers or ".*", driver) and re.match(rule.boards, board):
             for name, value, rate in list(_facts(rule, state))[:_MOST]:
-                said = rule.say.format(name=name, value=value, rate=f"{rate:.0f}")
+                sentence = rule.say.format(name=name, value=value, rate=f"{rate:.0f}")
                 yield Finding(
-                    rule.rule, said, size=rule.size, metrics=rule.metrics, proof=rule.proof, whole=rule.whole
+                    rule.rule,
+                    sentence,
+                    size=rule.size,
+                    metrics=rule.metrics,
+                    proof=rule.proof,
+                    whole=rule.whole,
                 )
 
 

@@ -20,8 +20,8 @@ _TIMINGS = (0, 3, 2, 4, 1, 5, 7, 8, 9, 6, 10)
 
 def _numbers(value: Value) -> tuple[float, ...]:
     """What it says in numbers; a line of a flash carries twice as much with D as with S."""
-    found = re.findall(r"(\d{1,15}(?:\.\d{1,9})?)(D?)", str(value))
-    return tuple(float(number) * (2 if double else 1) for number, double in found)
+    pairs = re.findall(r"(\d{1,15}(?:\.\d{1,9})?)(D?)", str(value))
+    return tuple(float(number) * (2 if double else 1) for number, double in pairs)
 
 
 def _signed(value: Value) -> tuple[float, ...]:
@@ -101,44 +101,44 @@ def between(ours: State, theirs: State, name: str) -> Iterator[Finding]:
     """What is set otherwise than in the state of the run `name`, where that may be worse."""
     for setting in sorted({*ours.shown, *theirs.shown}):
         kinds = [rank for pattern, rank in _SETTINGS.items() if re.fullmatch(pattern, setting)]
-        here, there = (_of(state, setting) for state in (ours, theirs))
-        if not kinds or here == there or {here, there} & NO_LINK:
+        here, other = (_of(state, setting) for state in (ours, theirs))
+        if not kinds or here == other or {here, other} & NO_LINK:
             continue
-        if _WHILE_USED.fullmatch(setting) and None in (here, there):
+        if _WHILE_USED.fullmatch(setting) and None in (here, other):
             continue
         if here is None and _LIMITED.fullmatch(setting):
             continue
-        low, high = (kinds[0](v) if kinds[0] and v is not None else () for v in (here, there))
-        if there is None and _LIMITED.fullmatch(setting):
+        low, high = (kinds[0](v) if kinds[0] and v is not None else () for v in (here, other))
+        if other is None and _LIMITED.fullmatch(setting):
             low = high
         if low != high and len(low) >= len(high) and all(map(operator.ge, low, high)):
             continue
         pairs = zip(low, high, strict=False) if _BOUNDS.fullmatch(setting) else ()
         size = max((most / least for least, most in pairs if 0 < least < most), default=0.0)
-        now, then = ("absent" if value is None else value for value in (here, there))
+        now, then = ("absent" if value is None else value for value in (here, other))
         yield Finding(
             setting,
             f"{setting} is {now}, in {name} it was {then}",
             size=size,
             metrics=next((m for pattern, m in _METRICS.items() if re.fullmatch(pattern, setting)), ""),
             whole=bool(_WHOLE.fullmatch(setting)),
-            proof=_proof(setting, there),
+            proof=_proof(setting, other),
         )
 
 
 def beyond(ours: Iterable[Finding], theirs: Iterable[Finding]) -> list[Finding]:
     """Findings of one state that the other one has not, or has to a lesser extent: the ratio is its size."""
-    there: dict[str, float] = {}
+    sizes: dict[str, float] = {}
     for one in theirs:
-        there[_what(one)] = max(one.size, there.get(_what(one), 0.0))
-    found = []
+        sizes[_what(one)] = max(one.size, sizes.get(_what(one), 0.0))
+    differing = []
     for one in ours:
-        size = there.get(_what(one))
+        size = sizes.get(_what(one))
         if size is None:
-            found.append(one)
+            differing.append(one)
         elif size and one.size > _MORE * size:
-            found.append(replace(one, size=one.size / size))
-    return found
+            differing.append(replace(one, size=one.size / size))
+    return differing
 
 
 def _what(finding: Finding) -> str:
@@ -146,21 +146,21 @@ def _what(finding: Finding) -> str:
     return re.sub(r"\d+", "", finding.reason)
 
 
-def _proof(setting: str, there: Value | None) -> str:
+def _proof(setting: str, earlier: Value | None) -> str:
     """The command that sets it as it was; "" for what is not set by one."""
     named = re.fullmatch(r"(?:sysctl\.(?P<name>[\w./]+)|(?P<tcp>tcp_\w+))", setting)
-    if not named or there is None or not re.fullmatch(r"[\w \t.-]{1,60}", str(there)):
+    if not named or earlier is None or not re.fullmatch(r"[\w \t.-]{1,60}", str(earlier)):
         return ""
     name = (named["name"] or f"net.ipv4.{named['tcp']}").replace("/", ".")
-    value = str(there).replace("\t", " ")
+    value = str(earlier).replace("\t", " ")
     return f"{_AB} 'run:sysctl -w {name}=\"{value}\"'"
 
 
 def arguments(ours: Run, theirs: Run) -> Iterator[Finding]:
     """Words on the kernel's command line that only one of the runs has; what names a disk is no cause."""
     lines = (run.facts.command_line.split() for run in (ours, theirs))
-    here, there = ({word for word in line if not word.startswith("root=")} for line in lines)
-    for word in sorted(here ^ there if here and there else ()):
+    here, others = ({word for word in line if not word.startswith("root=")} for line in lines)
+    for word in sorted(here ^ others if here and others else ()):
         mine = word in here
         if (_HELPS if mine else _HURTS).fullmatch(word):
             continue
@@ -176,10 +176,10 @@ def slower(ours: State, theirs: State, name: str) -> Iterator[Finding]:
             [state.counted.get(f"disk.{way}_{what}", 0) for state in (ours, theirs)]
             for what in ("count", "ms")
         )
-        here, there = (ms / max(count, 1) for ms, count in zip(waits, counts, strict=True))
-        if min(counts) >= _REQUESTS and here > _SLOWER * there > 0:
-            reason = f"the disk needed {here:.3g} ms for a {way} request, in {name} {there:.3g} ms"
-            yield Finding("device", reason, size=here / there, metrics=f"(?!{_OTHER[way]}_).*")
+        here, other_ms = (ms / max(count, 1) for ms, count in zip(waits, counts, strict=True))
+        if min(counts) >= _REQUESTS and here > _SLOWER * other_ms > 0:
+            reason = f"the disk needed {here:.3g} ms for a {way} request, in {name} {other_ms:.3g} ms"
+            yield Finding("device", reason, size=here / other_ms, metrics=f"(?!{_OTHER[way]}_).*")
 
 
 def _of(state: State, setting: str) -> Value | None:

@@ -37,5 +37,5 @@ def cpus(listed: Value | None) -> int:
 
 def leading(value: Value | None) -> float | None:
     """The number that a value begins with: 8.0 of "8.0 GT/s PCIe"."""
-    found = re.match(r"\d{1,15}(?:\.\d{1,9})?", str(value))
-    return float(found[0]) if found else None
+    number = re.match(r"\d{1,15}(?:\.\d{1,9})?", str(value))
+    return float(number[0]) if number else None

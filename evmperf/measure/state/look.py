@@ -206,18 +206,18 @@ def _number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"-?\d{1,18}", text) else None
 
 
-def _named(file: str, said: str) -> list[tuple[str, str]]:
+def _named(file: str, line: str) -> list[tuple[str, str]]:
     """The names and values of one line of a file."""
     for pattern, name in _NAMES:
         if place := pattern.fullmatch(file):
             base = place.expand(name)
             if form := _FORMS.get(base):
-                found = form.fullmatch(said)
-                groups = found.groupdict() if found else {}
+                fields = form.fullmatch(line)
+                groups = fields.groupdict() if fields else {}
                 return [(n.replace("disk_", "disk."), value) for n, value in groups.items() if value]
             if not _LISTS.fullmatch(base):
-                return [(base, said.strip())]
-            pair = _PAIR.fullmatch(said)
+                return [(base, line.strip())]
+            pair = _PAIR.fullmatch(line)
             return [(f"{base}.{_UNNAMED.sub('_', pair[1])}", pair[2].strip())] if pair else []
     return []
 

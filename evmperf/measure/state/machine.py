@@ -166,8 +166,8 @@ def _ended(state: State, ours: Collection[str]) -> Iterator[Finding]:
     if not seconds or "shell.own_ticks" not in counted:
         return
     busy = sum(counted.get(f"cpu_{what}", 0) for what in ("user", "nice", "system"))
-    known = sum(counted.get(f"shell.{what}_ticks", 0) for what in ("own", "thread"))
-    used = (busy - known) / _TICKS - sum(state.beside.values())
+    counted_ticks = sum(counted.get(f"shell.{what}_ticks", 0) for what in ("own", "thread"))
+    used = (busy - counted_ticks) / _TICKS - sum(state.beside.values())
     forks, share = counted.get("forks", 0) / seconds, used / seconds
     if used >= _BESIDE_S and share > _ENDED and forks > _FORKS:
         reason = (

@@ -40,8 +40,8 @@ _SHAPERS = re.compile(r"qdisc (?:netem|tbf|cake|htb|hfsc) .*")
 def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
     """What spoiled a case; `ours` are the programs that belong to it."""
     rules = (_changed, _errors, _throttled, _limited, _narrow, _memory, _cable)
-    found = [finding for rule in rules for finding in rule(state)]
-    return [*clock(state.clock), *found, *machine.judge(state, ours)]
+    findings = [finding for rule in rules for finding in rule(state)]
+    return [*clock(state.clock), *findings, *machine.judge(state, ours)]
 
 
 def clock(rate: tuple[float, float] | None) -> Iterator[Finding]:
@@ -89,10 +89,10 @@ def _limited(state: State) -> Iterator[Finding]:
     for name, limit in state.shown.items():
         clock, _, what = name.rpartition(".")
         mhz = {"scaling_max_freq": 1e3, "max_freq": 1e6}.get(what)  # cpufreq says kHz, devfreq Hz
-        known = state.shown.get(
+        frequencies = state.shown.get(
             f"{clock}.cpuinfo_max_freq", state.shown.get(f"{clock}.available_frequencies")
         )
-        most = max(map(int, re.findall(r"\d{1,15}", str(known))), default=0)
+        most = max(map(int, re.findall(r"\d{1,15}", str(frequencies))), default=0)
         if mhz and isinstance(limit, int) and limit < most:
             reason = f"clocked down: {clock} is limited to {limit / mhz:.0f} of {most / mhz:.0f} MHz"
             whole = what.startswith("scaling")
