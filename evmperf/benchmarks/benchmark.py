@@ -44,7 +44,7 @@ class Profile:
         it; `quick` has other values of some. All rows have `params`, of a pair of which each profile has one;
         `own` are the metrics of rows that have their own.
         """
-        found, axes = {}, {name: tuple(values) for name, values in full.items()}
+        profiles, axes = {}, {name: tuple(values) for name, values in full.items()}
         for n, name in enumerate(("full", "quick")):
             given = {k: v[n] if isinstance(v, tuple) else v for k, v in params.items()}
             rows = [dict(zip(axes, row, strict=True)) for row in itertools.product(*axes.values())]
@@ -53,9 +53,9 @@ class Profile:
                 Case(label, {**row, **given}, (own or {}).get(label, ()))
                 for label, row in zip(labels, rows, strict=True)
             )
-            found[name] = cls(tuple(cases), repeats[n])
+            profiles[name] = cls(tuple(cases), repeats[n])
             axes |= {name: tuple(values) for name, values in (quick or {}).items()}
-        return found
+        return profiles
 
     @classmethod
     def both(
@@ -73,14 +73,14 @@ class Profile:
 
 def unlisted(board: Board, section: str, key: str, name: str) -> str:
     """Why the board does not have a row: the list of its file does not name it; "" if it does."""
-    said = f"{board.file_name}: targets.main.options.{section}.{key} does not list {name}"
-    return "" if name in getattr(getattr(board.options, section), key) else said
+    reason = f"{board.file_name}: targets.main.options.{section}.{key} does not list {name}"
+    return "" if name in getattr(getattr(board.options, section), key) else reason
 
 
 def unset(board: Board, section: str, key: str) -> str:
     """Why the board lacks what an option names: its file does not set it; "" if it does."""
-    said = f"{board.file_name} does not set targets.main.options.{section}.{key}"
-    return "" if board.says(section, key) else said
+    reason = f"{board.file_name} does not set targets.main.options.{section}.{key}"
+    return "" if board.says(section, key) else reason
 
 
 def percentage(name: str, title: str) -> Metric:
@@ -131,8 +131,8 @@ class Benchmark:
 
     def cases(self, profile: str) -> tuple[Case, ...]:
         """The cases of a profile; a benchmark without the profile has none."""
-        found = self.profiles.get(profile)
-        return found.cases if found else ()
+        entry = self.profiles.get(profile)
+        return entry.cases if entry else ()
 
     def unsupported(self, board: Board, case: Case | None = None) -> str:
         """Why `board` cannot run this benchmark, or this row of it, by its file; "" if it can."""
@@ -170,10 +170,10 @@ class Benchmark:
             for number in range(plan.repeats if isinstance(step, Measure) else 1)
         ]
 
-    def by(self, tool: str, there: Container[str] = ()) -> "Benchmark":
-        """This table by `tool`: TI_TOOL, OWN_TOOL, or "", which is TI's where its programs are `there`."""
+    def by(self, tool: str, programs: Container[str] = ()) -> "Benchmark":
+        """This table by `tool`: TI_TOOL, OWN_TOOL, or "", which is TI's where `programs` have its own."""
         own = self.ti is None or tool == OWN_TOOL
-        if own or (not tool and not all(name in there for name in self.ti_tools)):
+        if own or (not tool and not all(name in programs for name in self.ti_tools)):
             return self
         return self.ti or self
 

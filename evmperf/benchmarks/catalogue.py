@@ -32,20 +32,20 @@ def benchmarks() -> dict[str, Benchmark]:
     """All benchmarks by name, sorted, with those of `benchmarks/` in the current folder; raises UsageError
     for a file of another name, a name in use, or Python's errors.
     """
-    found: dict[str, Benchmark] = {}
+    by_name: dict[str, Benchmark] = {}
     for module in _modules():
         one = getattr(module, "BENCHMARK", None)
         if one and one.name != module.__name__.rpartition(".")[2]:
             raise UsageError(f"{module.__file__} describes {one.name!r}: name the file like its benchmark")
         for benchmark in (*([one] if one else []), *getattr(module, "BENCHMARKS", ())):
-            if benchmark.name in found:
+            if benchmark.name in by_name:
                 raise UsageError(
                     f"{module.__file__}: evmperf has a benchmark {benchmark.name} already: "
                     f"give this one another name"
                 )
             own = module.__name__.startswith(f"{OWN.name}.")
-            found[benchmark.name] = _guarded(benchmark, Path(str(module.__file__))) if own else benchmark
-    return dict(sorted(found.items()))
+            by_name[benchmark.name] = _guarded(benchmark, Path(str(module.__file__))) if own else benchmark
+    return dict(sorted(by_name.items()))
 
 
 TI_IMAGE = "TI's images have it in /opt/ltp/testcases/bin"
@@ -54,24 +54,24 @@ TI_IMAGE = "TI's images have it in /opt/ltp/testcases/bin"
 
 def ti_programs(names: Iterable[Benchmark]) -> dict[str, list[str]]:
     """TI's own programs on the board, each with the tables that it measures in TI's way."""
-    found: dict[str, list[str]] = {}
+    tables: dict[str, list[str]] = {}
     for way in names:
         for tool in way.ti_tools:
             if not tool.startswith(("tester ", "net")):
-                found.setdefault(tool, []).append(way.name)
-    return found
+                tables.setdefault(tool, []).append(way.name)
+    return tables
 
 
 def metrics(name: str, profile: str, case: str) -> tuple[Metric, ...]:
     """The metrics of a row; of a row that is not known the benchmark's, () for an unknown benchmark."""
-    known = benchmarks().get(name)
-    return _rows(name, profile).get(case, known.metrics) if known else ()
+    entry = benchmarks().get(name)
+    return _rows(name, profile).get(case, entry.metrics) if entry else ()
 
 
 @functools.cache
 def _rows(name: str, profile: str) -> dict[str, tuple[Metric, ...]]:
-    known = benchmarks()[name]
-    return {case.label: known.metrics_of(case) for case in known.cases(profile)}
+    entry = benchmarks()[name]
+    return {case.label: entry.metrics_of(case) for case in entry.cases(profile)}
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -92,7 +92,7 @@ def _modules() -> Iterator[ModuleType]:
 def _guarded(benchmark: Benchmark, file: Path) -> Benchmark:
     """A lab's benchmark, its mistakes with file and line: UsageError of `steps`, ToolError of `parse`."""
 
-    def told(function: Callable[..., Any], kind: type[EvmperfError]) -> Callable[..., Any]:
+    def blamed(function: Callable[..., Any], kind: type[EvmperfError]) -> Callable[..., Any]:
         def call(*given: object) -> object:
             try:
                 return function(*given)
@@ -105,11 +105,11 @@ def _guarded(benchmark: Benchmark, file: Path) -> Benchmark:
 
     def steps(*given: Any) -> Sequence[Step]:
         return [
-            replace(step, parse=told(step.parse, ToolError)) if isinstance(step, Measure) else step
+            replace(step, parse=blamed(step.parse, ToolError)) if isinstance(step, Measure) else step
             for step in benchmark.steps(*given)
         ]
 
-    return replace(benchmark, steps=told(steps, UsageError))
+    return replace(benchmark, steps=blamed(steps, UsageError))
 
 
 def _line(file: Path, error: Exception) -> str:
@@ -135,7 +135,7 @@ def benchmark(name: str) -> Benchmark:
 
 def board(file: Path, tester: str = "") -> Board:
     """Read a board file (see `boards.load`), its absent names checked too; raises UsageError."""
-    found = boards.load(file, tester)
-    for word in found.options.absent:
+    entry = boards.load(file, tester)
+    for word in entry.options.absent:
         boards.check_word(file, f"targets.main.options.{ABSENT}", word, [*FEATURES, *benchmarks()])
-    return found
+    return entry

@@ -46,20 +46,23 @@ def declared(module: str) -> Mapping[str, dict[str, Any]]:
     """Arguments of `Benchmark`, by name, from the `.yaml` file beside a module."""
     data = yamlfile.read(Path(module).with_suffix(".yaml"))
     return {
-        name: _arguments(name, said) for name, said in msgspec.convert(data, dict[str, Declaration]).items()
+        name: _arguments(name, declaration)
+        for name, declaration in msgspec.convert(data, dict[str, Declaration]).items()
     }
 
 
-def _arguments(name: str, said: Declaration) -> dict[str, object]:
-    found = {"name": name, **{field: value for field in _TAKEN if (value := getattr(said, field))}}
-    if said.perf:
-        columns = {label: (perf(*column),) for label, column in said.perf.items()}
+def _arguments(name: str, declaration: Declaration) -> dict[str, object]:
+    arguments = {"name": name, **{field: value for field in _TAKEN if (value := getattr(declaration, field))}}
+    if declaration.perf:
+        columns = {label: (perf(*column),) for label, column in declaration.perf.items()}
         # Rows that are all alike have the table's.
         own = columns if len(set(columns.values())) > 1 else {}
-        found["metrics"] = next(iter(columns.values()))
-        found["profiles"] = Profile.both("benchmark", columns, (), own, **said.params)
-    if said.rows:
-        found["profiles"] = Profile.crossed(said.rows, said.quick, repeats=said.repeats, **said.params)
-    if said.noted:
-        found["conditions"] = noted(said.driver, *said.noted)
-    return found
+        arguments["metrics"] = next(iter(columns.values()))
+        arguments["profiles"] = Profile.both("benchmark", columns, (), own, **declaration.params)
+    if declaration.rows:
+        arguments["profiles"] = Profile.crossed(
+            declaration.rows, declaration.quick, repeats=declaration.repeats, **declaration.params
+        )
+    if declaration.noted:
+        arguments["conditions"] = noted(declaration.driver, *declaration.noted)
+    return arguments

@@ -66,7 +66,7 @@ def per(metrics: Sequence[Metric], measured: Sequence[str]) -> str:
 
 def samples(result: Result, series: Series) -> tuple[list[Sample], list[str]]:
     """Power and energy of a result's windows, and why some have none."""
-    found: list[Sample] = []
+    kept: list[Sample] = []
     missing: list[str] = []
     rates = {sample.metric for sample in result.samples} & {window.per for window in result.windows}
     for window in result.windows:
@@ -79,11 +79,11 @@ def samples(result: Result, series: Series) -> tuple[list[Sample], list[str]]:
         values = {"mean_power": watts}
         if not window.shared:
             values |= {"energy": joules, **_divided(result, window, watts, joules)}
-        found += (
+        kept += (
             Sample(prefix + name, value, str(_METRICS[name].unit), window.repetition, window.ended_ns)
             for name, value in values.items()
         )
-    return found, list(dict.fromkeys(missing))
+    return kept, list(dict.fromkeys(missing))
 
 
 def _divided(result: Result, window: ToolWindow, watts: float, joules: float) -> dict[str, float]:
@@ -113,8 +113,8 @@ def used(series: Series, window: ToolWindow) -> tuple[float, float]:
     points = [begin, *inside, end]
     gaps = [after[0] - before[0] for before, after in itertools.pairwise(series[first - 1 : last + 1])]
     if max(gaps) > max(_GAP * span_ns, 1):
-        said = f"{max(gaps) / 1e9:.2f} s between two readings of the meter"
-        raise RefusedOutput(f"no energy: {said} in a window of {span_ns / 1e9:.2f} s")
+        gap = f"{max(gaps) / 1e9:.2f} s between two readings of the meter"
+        raise RefusedOutput(f"no energy: {gap} in a window of {span_ns / 1e9:.2f} s")
     joules = sum((b[0] - a[0]) / 1e9 * (a[1] + b[1]) / 2 for a, b in itertools.pairwise(points))
     return joules / (span_ns / 1e9), joules
 
@@ -157,5 +157,5 @@ def _time_ns(text: str) -> int:
     if re.fullmatch(r"\d{9,11}(\.\d+)?", text):
         seconds, _, fraction = text.partition(".")
         return int(seconds) * 10**9 + int(f"{fraction:0<9}"[:9])
-    said = datetime.fromisoformat(text)
-    return round((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp() * 1e6) * 1000
+    moment = datetime.fromisoformat(text)
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6) * 1000

@@ -23,10 +23,10 @@ _NO_WORD = "perf"
 
 def title(benchmark: str) -> str:
     """The guide's title of a benchmark, its id where the catalogue does not know it."""
-    known = catalogue.benchmarks().get(benchmark)
+    entry = catalogue.benchmarks().get(benchmark)
     if benchmark == control.NAME:
         return control.BENCHMARK.title
-    return " ".join(_SPELT.get(word, word) for word in known.title.split()) if known else benchmark
+    return " ".join(_SPELT.get(word, word) for word in entry.title.split()) if entry else benchmark
 
 
 def case(benchmark: str, label: str) -> str:
@@ -44,15 +44,15 @@ def metric(name: str) -> str:
 def figure(key: Key) -> str:
     """Benchmark, case and metric in words, with commas."""
     words = (title(key.benchmark), case(key.benchmark, key.case).replace("|", ", "))
-    said = "" if key.metric == _NO_WORD else metric(key.metric)
-    return ", ".join(word for word in (*words, said) if word)
+    metric_name = "" if key.metric == _NO_WORD else metric(key.metric)
+    return ", ".join(word for word in (*words, metric_name) if word)
 
 
 @functools.cache
 def _labels(benchmark: str) -> Mapping[str, str]:
     """The cases of a benchmark whose labels are sizes, in words."""
-    known = catalogue.benchmarks().get(benchmark)
-    cases = [one for profile in known.profiles.values() for one in profile.cases] if known else []
+    entry = catalogue.benchmarks().get(benchmark)
+    cases = [one for profile in entry.profiles.values() for one in profile.cases] if entry else []
     return {one.label: size for one in cases if (size := size_text(one.label, one.params))}
 
 

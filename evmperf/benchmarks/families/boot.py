@@ -49,7 +49,7 @@ def readings(boot: ObservedBoot) -> list[Reading]:
     # The power switch's own time is its matter; no published figure has it.
     timed = (mark for mark in marks.values() if boot.measured and mark.phase != Phase.POWER_ON)
     off_s = {mark.phase: mark.error_s for mark in timed}
-    found = [
+    figures = [
         Reading(name, value, max(marks[begin].error_s, marks[end].error_s))
         for name, phase, end, _, required in SPANS
         # Before a reset by software it is Linux that speaks, and says good-bye.
@@ -59,14 +59,14 @@ def readings(boot: ObservedBoot) -> list[Reading]:
         and (value := seconds(marks, begin, end)) is not None
         and (required or max(off_s.get(p, 0.0) for p in (begin, end)) <= allowed_s(value))
     ]
-    if not found or found[0].metric != "boot_time" or found[0].value <= 0:
+    if not figures or figures[0].metric != "boot_time" or figures[0].value <= 0:
         if Phase.PROMPT not in marks and start in marks and not boot.error:
             raise RefusedOutput(
                 "this boot has no boot time: a message split its prompt, and a whole one came only on request"
             )
         seen = ", ".join(boot.marks) or "nothing"
         raise RefusedOutput(f"this boot has no boot time: its marks are {seen}")
-    allowed = allowed_s(found[0].value)
+    allowed = allowed_s(figures[0].value)
     for phase in (start, Phase.PROMPT):
         if off_s.get(phase, 0.0) > allowed:
             raise LateStamp(
@@ -74,7 +74,7 @@ def readings(boot: ObservedBoot) -> list[Reading]:
                 f"{allowed * 1000:.0f} ms are allowed: the console was not read in time; give "
                 f"the lab's user real-time priority (docs/lab-set-up.md) or the host less to do"
             )
-    return found
+    return figures
 
 
 def condition(boot: ObservedBoot) -> str:

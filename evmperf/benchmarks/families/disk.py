@@ -179,8 +179,8 @@ def fio_benchmark(kind: str, *, driver: str, size: str = "1g", **guide: Any) -> 
         if kind == "raw":
             return _fio_steps(driver, scratch.guard(partition, driver), f"--filename={partition}", case)
         fresh = scratch.on_block_device(kind, driver).fresh(partition)
-        found = _fio_steps(driver, fresh, f"--directory={scratch.MOUNT_POINT}", case)
-        return [*found, scratch.clean_up()]
+        on_files = _fio_steps(driver, fresh, f"--directory={scratch.MOUNT_POINT}", case)
+        return [*on_files, scratch.clean_up()]
 
     sizes: Any = {"size": (size, "16m"), "runtime_s": (60, 3), "settle_s": (5, 1)}
     return _table(
@@ -214,9 +214,9 @@ def _fio_steps(driver: str, prepare: str, target: str, case: Case) -> list[Step]
 
     def measure(side: str) -> Measure:
         def parse(outputs: Outputs) -> list[Reading]:
-            said = output(outputs, f"{block_size}.{side}.json")
+            document = output(outputs, f"{block_size}.{side}.json")
             watched = output(outputs, f"{block_size}.{side}.mpstat.json")
-            return _readings(side, fio.throughput(said, side, runtime_s), mpstat.load(watched))
+            return _readings(side, fio.throughput(document, side, runtime_s), mpstat.load(watched))
 
         times_s = (600 + jobs * (runtime_s * 2 + 120), 2 + jobs * (runtime_s + 2))
         return Measure(side, text, *times_s, parse=parse, shared=f"fio {target} {size} {runtime_s}")

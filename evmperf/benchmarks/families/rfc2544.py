@@ -33,19 +33,19 @@ def search(
         readings = yield trial(next(numbers), rate)
         return {reading.metric: reading.value for reading in readings}
 
-    found = yield from tried(maximum)
-    best, low = found if not found["lost"] else {}, maximum * FLOOR
-    high = low if best else min(maximum, max(found["offered"], low))
+    outcome = yield from tried(maximum)
+    best, low = outcome if not outcome["lost"] else {}, maximum * FLOOR
+    high = low if best else min(maximum, max(outcome["offered"], low))
     while high > low * (1 + resolution):
         rate = math.sqrt(low * high)
-        found = yield from tried(rate)
-        if found["lost"]:
-            high = min(rate, max(found["offered"], low))
+        outcome = yield from tried(rate)
+        if outcome["lost"]:
+            high = min(rate, max(outcome["offered"], low))
         else:
-            low, best = rate, found
+            low, best = rate, outcome
     if not best:
-        found = yield from tried(low)
-        best = found if not found["lost"] else {}
+        outcome = yield from tried(low)
+        best = outcome if not outcome["lost"] else {}
     return best
 
 

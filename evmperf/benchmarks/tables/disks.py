@@ -72,12 +72,12 @@ def _uboot_fat(board: Board, driver: str, size: int) -> Sequence[Step]:
 
 def _uboot(name: str, steps: Callable[[Board, str, int], Sequence[Step]]) -> Benchmark:
     """A table of reads and writes in U-Boot, whose `steps` are those of a number of bytes."""
-    found = declared(__file__)[name]
+    arguments = declared(__file__)[name]
 
     def of_case(board: Board, case: Case, _: Plan) -> Sequence[Step]:
-        return steps(board, found["driver"], int(str(case.params["size_hex"]), 16))
+        return steps(board, arguments["driver"], int(str(case.params["size_hex"]), 16))
 
-    return Benchmark(**found, steps=of_case)
+    return Benchmark(**arguments, steps=of_case)
 
 
 def _slow_s(size: int) -> float:

@@ -111,8 +111,8 @@ def _tcp(driver: str, published_tester: str, *, pacing: bool) -> Benchmark:
 
         def parse(outputs: Outputs) -> list[Reading]:
             both = [netperf.outcome(output(outputs, file), test, seconds) for test, file in tests.items()]
-            load = sum(found.local_cpu_load for found in both) / 2
-            return readings(throughput=sum(found.throughput for found in both), cpu_load=load)
+            load = sum(result.local_cpu_load for result in both) / 2
+            return readings(throughput=sum(result.throughput for result in both), cpu_load=load)
 
         command = f"{stream} & {maerts}; r=$?; wait $! && exit $r"
         measure = Measure("measure", command, *_times_s(seconds), parse=parse)
@@ -216,12 +216,12 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
 
 def _stream(text: str, seconds: int, size: int) -> NetperfResult:
     """netperf's datagrams of `size` bytes; raises RefusedOutput for others, or more received than sent."""
-    found = netperf.outcome(text, "UDP_STREAM", seconds)
-    if found.send_size != size:
-        raise RefusedOutput(f"netperf sent {found.send_size} bytes at a time, not {size}", text)
-    if not 0 < found.received <= found.sent:
-        raise RefusedOutput(f"netperf sent {found.sent} and received {found.received} bytes", text)
-    return found
+    result = netperf.outcome(text, "UDP_STREAM", seconds)
+    if result.send_size != size:
+        raise RefusedOutput(f"netperf sent {result.send_size} bytes at a time, not {size}", text)
+    if not 0 < result.received <= result.sent:
+        raise RefusedOutput(f"netperf sent {result.sent} and received {result.received} bytes", text)
+    return result
 
 
 def _udp_profile(frames: Sequence[int], seconds: int, **params: int) -> Profile:
@@ -242,9 +242,9 @@ def _udp_flood(driver: str) -> Benchmark:
         command = netperf.command("UDP_STREAM", *way, cpu="-C", size=size, name=_UDP)
 
         def parse(outputs: Outputs) -> list[Reading]:
-            found = _stream(output(outputs, _UDP), seconds, size)
-            loss = Reading("packet_loss", 100.0 * (1 - found.received / found.sent))
-            return [*_udp_readings(size, found.throughput, found.remote_cpu_load), loss]
+            result = _stream(output(outputs, _UDP), seconds, size)
+            loss = Reading("packet_loss", 100.0 * (1 - result.received / result.sent))
+            return [*_udp_readings(size, result.throughput, result.remote_cpu_load), loss]
 
         measure = Measure("measure", command, *_times_s(seconds), parse=parse, where=Where.TESTER)
         return over_link(board, driver, server, measure)

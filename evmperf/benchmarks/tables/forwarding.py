@@ -44,8 +44,8 @@ def _ends(kind: str, interfaces: Sequence[str], port: int) -> Prepare:
         _SHELL("lend", end=end, interface=interface, address=address, ring=ring)
         for end, interface, address in zip(_ENDS, interfaces, _ADDRESSES, strict=True)
     )
-    here, there = map(_at, _ENDS)
-    command = _SHELL("ends", lend=f"{lend};", here=here, there=there, port=port, server=_ADDRESSES[1])
+    here, far = map(_at, _ENDS)
+    command = _SHELL("ends", lend=f"{lend};", here=here, there=far, port=port, server=_ADDRESSES[1])
     return network.changing("ends", command, where=Where.TESTER, timeout_s=90)
 
 

@@ -47,8 +47,8 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
     cipher, key_bytes = _CIPHERS[str(case.params["algorithm"])]
     seconds = int(case.params["seconds"])
     # Of 31 bits, above those that are reserved (RFC 4303, section 2.1).
-    there, back = (0x1000 + (number >> 1) for number in struct.unpack(">II", plan.secret[:8]))
-    back += back == there
+    out, back = (0x1000 + (number >> 1) for number in struct.unpack(">II", plan.secret[:8]))
+    back += back == out
     authentication, encryption = plan.secret[8:28], plan.secret[28 : 28 + key_bytes]
     keys = f"auth-trunc '{_AUTHENTICATION}' 0x{authentication.hex()} 96 enc '{cipher}' 0x{encryption.hex()}"
     accelerator, module = board.options.ipsec.accelerator, board.options.ipsec.accelerator_module
@@ -59,24 +59,24 @@ def _steps(board: Board, case: Case, plan: Plan, *, accelerated: bool) -> Sequen
     timed = f"{xfrm.command(_BEFORE)} && {test} && {xfrm.command(_AFTER)}"
 
     def parse(outputs: Outputs) -> list[Reading]:
-        found = netperf.outcome(output(outputs, _FILE), "TCP_STREAM", seconds)
+        result = netperf.outcome(output(outputs, _FILE), "TCP_STREAM", seconds)
         before, after = output(outputs, _BEFORE), output(outputs, _AFTER)
         (sent, packets), (received, _) = (
             [b - a for a, b in zip(xfrm.carried(before, spi), xfrm.carried(after, spi), strict=True)]
-            for spi in (there, back)
+            for spi in (out, back)
         )
-        if sent < found.sent or received <= 0:
-            said = f"netperf sent {found.sent} bytes, but ESP carried {sent} there and {received} back"
-            raise RefusedOutput(said, before + after)
-        kpps = packets / found.elapsed_s / 1e3
-        return readings(throughput=found.throughput, kpps=kpps, cpu_load=found.local_cpu_load)
+        if sent < result.sent or received <= 0:
+            reason = f"netperf sent {result.sent} bytes, but ESP carried {sent} there and {received} back"
+            raise RefusedOutput(reason, before + after)
+        kpps = packets / result.elapsed_s / 1e3
+        return readings(throughput=result.throughput, kpps=kpps, cpu_load=result.local_cpu_load)
 
     return [
         network.prepare(board, "ipsec"),
         server.start(),
         *([network.changing("accelerator's driver", driver)] if module else []),
-        _tunnel(Where.TESTER, theirs, ours, (back, there), keys),
-        _tunnel(Where.BOARD, ours, theirs, (there, back), keys),
+        _tunnel(Where.TESTER, theirs, ours, (back, out), keys),
+        _tunnel(Where.BOARD, ours, theirs, (out, back), keys),
         *([Prepare("accelerator", computed_by, 30)] if accelerator else []),
         Measure("measure", timed, seconds * 2 + 120, seconds + 2, parse=parse),
         network.put_back(),
@@ -89,8 +89,8 @@ def _benchmark(name: str, *, accelerated: bool) -> Benchmark:
     """A table of ciphers; with `accelerated`, the board's accelerator must be at work."""
 
     def lacks(board: Board, case: Case) -> str:
-        known = board.options.ipsec.accelerator_algorithms
-        if not accelerated or not known or case.label in known:
+        algorithms = board.options.ipsec.accelerator_algorithms
+        if not accelerated or not algorithms or case.label in algorithms:
             return ""
         return f"{board.file_name} says that the accelerator does not compute {case.label}"
 

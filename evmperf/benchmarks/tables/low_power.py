@@ -114,12 +114,12 @@ def _sleep(board: Board, case: Case, command: str, mode: str, off: Collection[st
 def check_window(slept: suspend.Sleep, log: meter.Log) -> None:
     """Raise RefusedOutput unless the board slept during all readings, with its clocks at their worst."""
     if log.first_s < slept.lead_s + _ENTRY_S:
-        said = f"the meter read from {log.first_s:.1f} s on, but the board went to sleep after"
-        raise RefusedOutput(f"{said} {slept.lead_s:.1f} s only", log.raw)
+        reason = f"the meter read from {log.first_s:.1f} s on, but the board went to sleep after"
+        raise RefusedOutput(f"{reason} {slept.lead_s:.1f} s only", log.raw)
     awake_s = slept.lead_s + slept.asleep_s - log.started_s
     if log.ended_s > awake_s:
-        said = f"the meter read until {log.ended_s:.1f} s, but the board may have been awake from"
-        raise RefusedOutput(f"{said} {awake_s:.1f} s on", log.raw)
+        reason = f"the meter read until {log.ended_s:.1f} s, but the board may have been awake from"
+        raise RefusedOutput(f"{reason} {awake_s:.1f} s on", log.raw)
 
 
 _MODES = {

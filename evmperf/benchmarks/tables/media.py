@@ -59,8 +59,8 @@ def _benchmark(name: str, title: str, *, capture: bool) -> Benchmark:
         stream = alsa.command(capture=capture, **way)
 
         def parse(outputs: Outputs) -> list[Reading]:
-            said, status = output(outputs, alsa.TEXT_FILE), output(outputs, alsa.STREAM_FILE)
-            throughput = alsa.throughput(said, status, rate, period)
+            printed, status = output(outputs, alsa.TEXT_FILE), output(outputs, alsa.STREAM_FILE)
+            throughput = alsa.throughput(printed, status, rate, period)
             return readings(throughput=throughput, cpu_load=processor.load(outputs))
 
         return [Measure(option, stream, 2 * window_s + 60, _SETTLE_S + window_s + 3, parse=parse)]

@@ -43,15 +43,15 @@ def _speed(case: Case, way: str = "") -> Measure:
         times, uptime = output(outputs, openssl.TIMES_FILE), output(outputs, openssl.UPTIME_FILE)
         return [Reading(way or "cpu_load", openssl.cpu_load(times, uptime), variant=variant, mark=mark)]
 
-    told = {"accelerator": [openssl.IN_CRYPTO], "arm": [openssl.EXTENSIONS]}.get(way, [])
-    command = openssl.command(algorithm, seconds, before, *told)
+    questions = {"accelerator": [openssl.IN_CRYPTO], "arm": [openssl.EXTENSIONS]}.get(way, [])
+    command = openssl.command(algorithm, seconds, before, *questions)
     shared = " ".join(filter(None, ("openssl speed", algorithm, str(seconds), way)))
     return Measure(way or "speed", command, 12 * seconds + 60, 7 * seconds, parse=parse, shared=shared)
 
 
-def _benchmark(name: str, found: dict[str, Any]) -> Benchmark:
+def _benchmark(name: str, arguments: dict[str, Any]) -> Benchmark:
     ways = _WAYS if name.startswith("crypto_comparison") else ("",)
-    return Benchmark(**found, steps=lambda _, case, __: [_speed(case, way) for way in ways])
+    return Benchmark(**arguments, steps=lambda _, case, __: [_speed(case, way) for way in ways])
 
 
 BENCHMARKS = tuple(_benchmark(*item) for item in declared(__file__).items())

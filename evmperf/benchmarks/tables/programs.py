@@ -60,9 +60,9 @@ def _program(
 
         def parse(outputs: Outputs) -> list[Reading]:
             text, (metric, *_) = output(outputs, file), case.metrics or _DECLARED[name]["metrics"]
-            wanted, unit = figure if figure[0] else (label, str(metric.unit))
-            standin = programs.standin(text, program, wanted, unit) if is_standin else None
-            value = read(text, wanted, board) if standin is None else standin
+            figure_name, unit = figure if figure[0] else (label, str(metric.unit))
+            standin = programs.standin(text, program, figure_name, unit) if is_standin else None
+            value = read(text, figure_name, board) if standin is None else standin
             return [value if isinstance(value, Reading) else finish(value, label, text, outputs)]
 
         call = around(f'{processor.pinned(call)} >"$OUT/{file}" 2>&1')
@@ -99,8 +99,8 @@ def _nbench(text: str, label: str, _: Board) -> Reading:
 
 def _stream(value: float, _: str, text: str, outputs: Outputs) -> Reading:
     # A stand-in says nothing of its arrays.
-    known = outputs.get(programs.CACHES_FILE, "") if "STREAM version" in text else ""
-    return Reading("perf", value, variant=programs.stream_cached(text, known) if known else "")
+    caches = outputs.get(programs.CACHES_FILE, "") if "STREAM version" in text else ""
+    return Reading("perf", value, variant=programs.stream_cached(text, caches) if caches else "")
 
 
 _SCORE = "coremark-pro"

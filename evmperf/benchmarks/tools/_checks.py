@@ -35,9 +35,9 @@ def whole(pattern: re.Pattern[str], text: str, reason: str, raw: str = "") -> re
 
 def only(pattern: re.Pattern[str], text: str, reason: str) -> tuple[str, ...]:
     """The groups of the only match in a text; raises RefusedOutput for none or several."""
-    found = [match.groups() for match in pattern.finditer(text)]
-    refuse(len(found) != 1, reason.format(len(found)), text)
-    return found[0]
+    matches = [match.groups() for match in pattern.finditer(text)]
+    refuse(len(matches) != 1, reason.format(len(matches)), text)
+    return matches[0]
 
 
 def twice(inner: str, file: str) -> str:

@@ -45,24 +45,24 @@ def command(
     return _SHELL("stream", **about, **times, rate=rate, period=period, channels=CHANNELS)
 
 
-def throughput(said: str, stream: str, rate: int, period: int) -> float:
+def throughput(printed: str, stream: str, rate: int, period: int) -> float:
     """Throughput in bit/s of a stream between two looks at its status.
 
-    `said` is what the tool printed. Raises RefusedOutput for another rate or period (frames) than asked for,
-    lost data (an XRUN restarts the stream), a stream that was not running, and unknown text.
+    `printed` is the tool's text. Raises RefusedOutput for another rate or period (frames) than asked for, lost
+    data (an XRUN restarts the stream), a stream that was not running, and unknown text.
     """
-    raw = said + stream
-    if warning := _RATE_WARNING.search(said):
+    raw = printed + stream
+    if warning := _RATE_WARNING.search(printed):
         raise RefusedOutput(f"the device runs at {warning[2]} Hz instead of {warning[1]} Hz", raw)
-    refuse(_LOST.search(said), f"data was lost: {said.count('run!!!')} XRUNs", raw)
-    refuse(not said.endswith("\n"), "the tool's output is not whole", raw)
-    for line in said.splitlines():
+    refuse(_LOST.search(printed), f"data was lost: {printed.count('run!!!')} XRUNs", raw)
+    refuse(not printed.endswith("\n"), "the tool's output is not whole", raw)
+    for line in printed.splitlines():
         refuse(not _SAID.fullmatch(line), f"the tool printed something unexpected: {line[:120]!r}", raw)
     parts = stream.split("\n\n")
     refuse(len(parts) != 3 or not stream.endswith("\n"), "the stream's status is not whole", raw)
     params = _fields(parts[0], raw)
-    wanted = {"access": "RW_INTERLEAVED", "format": "S16_LE", "channels": str(CHANNELS)}
-    for key, value in {**wanted, "period_size": str(period)}.items():
+    fixed = {"access": "RW_INTERLEAVED", "format": "S16_LE", "channels": str(CHANNELS)}
+    for key, value in {**fixed, "period_size": str(period)}.items():
         refuse(params.get(key) != value, f"the stream has {key} {params.get(key)} instead of {value}", raw)
     runs_at = params.get("rate", "")
     other = f"the device runs at {runs_at or None} Hz instead of {rate} Hz"
@@ -101,7 +101,7 @@ def _fields(text: str, raw: str) -> dict[str, str]:
     fields: dict[str, str] = {}
     for line in text.splitlines():
         key, colon, value = line.partition(":")
-        known = colon and re.fullmatch(r"\w+ *", key) and key.strip() not in fields
-        refuse(not known, f"the kernel's text is garbled: {line[:120]!r}", raw)
+        is_field = colon and re.fullmatch(r"\w+ *", key) and key.strip() not in fields
+        refuse(not is_field, f"the kernel's text is garbled: {line[:120]!r}", raw)
         fields[key.strip()] = value.strip()
     return fields

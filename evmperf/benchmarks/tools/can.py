@@ -62,8 +62,8 @@ def transfer(text: str, frames: int) -> tuple[float, float]:
         refuse(match[name] != "0", f"candump's log has {match[name]} frames {name}", text)
     sent, lost, received, ended = number["sent"], number["lost"], number["received"], number["last"] + 1
     refuse(sent != frames, f"the interface sent {sent} frames, not {frames}", text)
-    said = f"candump received {received} frames and missed {lost} up to the {ended}th of {frames}"
-    refuse(received < 2 or received + lost != ended or ended > frames, said, text)
+    reason = f"candump received {received} frames and missed {lost} up to the {ended}th of {frames}"
+    refuse(received < 2 or received + lost != ended or ended > frames, reason, text)
     # A float has too few digits for today's microseconds.
     took_s = float(Decimal(match["last_s"]) - Decimal(match["first_s"]))
     fits = 0 < took_s <= float(match["ended"]) - float(match["began"]) + _CLOCK_S

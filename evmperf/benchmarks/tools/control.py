@@ -55,8 +55,8 @@ def celsius(text: str) -> float | None:
     """
     if not re.fullmatch(r"(?:-?\d+\n)+", text):
         return None
-    found = [value for line in text.splitlines(True) if (value := millicelsius(line)) is not None]
-    return max(found) / 1000 if found else None
+    millidegrees = [value for line in text.splitlines(True) if (value := millicelsius(line)) is not None]
+    return max(millidegrees) / 1000 if millidegrees else None
 
 
 def millicelsius(line: str) -> int | None:

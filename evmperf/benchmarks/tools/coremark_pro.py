@@ -63,16 +63,16 @@ def _printed(text: str, name: str, column: str) -> str:
     if error := _ERROR.search(text):
         line = text[text.rfind("\n", 0, error.start()) + 1 :].partition("\n")[0]
         raise RefusedOutput(f"CoreMark-PRO reports an error: {line[:120]}", text)
-    found = [match.groups() for line in text.splitlines() if (match := _ROW.match(line))]
-    whole = tuple(row[0] for row in found) == _NAMES and text.endswith("\n")
+    rows = [match.groups() for line in text.splitlines() if (match := _ROW.match(line))]
+    whole = tuple(row[0] for row in rows) == _NAMES and text.endswith("\n")
     refuse(not whole, "CoreMark-PRO's tables do not have their ten rows", text)
     heads = text.count("MultiCore SingleCore")
     refuse(heads != len(_COLUMNS), "CoreMark-PRO's tables have other columns", text)
-    for row, multi, single, scaling in found:
+    for row, multi, single, scaling in rows:
         refuse(not min(float(multi), float(single)) > 0, "CoreMark-PRO measured nothing: zero", text)
         scales = agree(over(span(multi), span(single)), span(scaling))
         refuse(not scales, f"CoreMark-PRO's {row} does not scale by {scaling}", text)
-    columns = {name: {row[0]: row[n] for row in found} for n, name in enumerate(_COLUMNS, 1)}
+    columns = {name: {row[0]: row[n] for row in rows} for n, name in enumerate(_COLUMNS, 1)}
     for values in columns.values():
         same = agree(_score_span(values), span(values[_SCORE]))
         refuse(not same, "CoreMark-PRO's score does not match its workloads", text)

@@ -71,13 +71,20 @@ def _threads(text: str, seconds: int | None = None) -> list[dict[str, Any]]:
     refuse(not all(right), "cyclictest's latencies of a CPU contradict each other", text)
     if not asked or not interval or int(interval[1]) <= 0:
         raise RefusedOutput("cyclictest's command line lacks its duration or interval (-D, -i)", text)
-    wanted = int(asked[1]) * _SECONDS[asked[2]]
-    refuse(seconds not in (None, wanted), f"cyclictest was to run for {wanted} s, not for {seconds} s", text)
+    duration_s = int(asked[1]) * _SECONDS[asked[2]]
+    refuse(
+        seconds not in (None, duration_s),
+        f"cyclictest was to run for {duration_s} s, not for {seconds} s",
+        text,
+    )
     for thread in threads:
         least, most = _lasted_s(thread, int(interval[1]))
-        early, late = most < wanted * (1 - _MISSING) - _START_S, least > wanted * (1 + _MISSING) + _START_S
-        refuse(early, f"cyclictest ended after {most:.1f} s instead of {wanted} s", text)
-        refuse(late, f"cyclictest counts {least:.1f} s of cycles in {wanted} s", text)
+        early, late = (
+            most < duration_s * (1 - _MISSING) - _START_S,
+            least > duration_s * (1 + _MISSING) + _START_S,
+        )
+        refuse(early, f"cyclictest ended after {most:.1f} s instead of {duration_s} s", text)
+        refuse(late, f"cyclictest counts {least:.1f} s of cycles in {duration_s} s", text)
     return threads
 
 

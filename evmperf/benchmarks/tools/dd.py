@@ -27,12 +27,12 @@ def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
     last = [line for line in lines[begin if meanwhile else 0 :] if not _RECORDS.fullmatch(line)]
     refuse(not last, "dd's last line is missing", text)
     odd = [line for line in last if not _LAST.fullmatch(line)] or [*last[1:], ""]
-    found = whole(_LAST, last[0], f"dd printed something unexpected: {odd[0][:120]!r}", text)
+    match = whole(_LAST, last[0], f"dd printed something unexpected: {odd[0][:120]!r}", text)
     refuse(len(last) > 1, f"dd printed something unexpected: {odd[0][:120]!r}", text)
-    copied, seconds = int(found[1]), float(found[2])
+    copied, seconds = int(match[1]), float(match[2])
     refuse(copied != expected_bytes, f"dd copied {copied} of {expected_bytes} bytes", text)
     refuse(seconds <= 0, "dd took no time at all", text)
-    rate = times(span(found[3]), _PREFIXES[found[4]])
-    same = agree(over(copied, span(found[2])), rate)
+    rate = times(span(match[3]), _PREFIXES[match[4]])
+    same = agree(over(copied, span(match[2])), rate)
     refuse(not same, f"dd's rate does not match {copied} bytes in {seconds:g} s", text)
     return copied / seconds / unit

@@ -78,8 +78,8 @@ def drawing(text: str, scenes: str = "", software: bool = False) -> Drawing:
     lines = _NOISE.sub("", text).splitlines()
     for line in lines:
         forms = (_SCORE, _RENDERER, _SCENE, _SIZE, _CONFIG, _BOUND, _OTHER)
-        known = any(pattern.fullmatch(line) for pattern in forms)
-        refuse(not known, f"glmark2 printed something unexpected: {line[:120]!r}", text)
+        fits = any(pattern.fullmatch(line) for pattern in forms)
+        refuse(not fits, f"glmark2 printed something unexpected: {line[:120]!r}", text)
     renderers = _matches(_RENDERER, lines)
     refuse(len(renderers) != 1, "glmark2 does not name the renderer", text)
     sizes, bounds = _matches(_SIZE, lines), _matches(_BOUND, lines)
@@ -93,9 +93,9 @@ def drawing(text: str, scenes: str = "", software: bool = False) -> Drawing:
     scores = _matches(_SCORE, lines)
     refuse(len(scores) != 1, f"glmark2 printed {len(scores)} scores instead of one", text)
     drawn = _drawn(lines, text)
-    wanted = [word.partition(":")[0] for word in scenes.split() if word != "-b"] or list(_SCENES)
-    others = [name for name, _ in drawn] != wanted
-    refuse(others, f"glmark2 drew {len(drawn)} scenes, not the {len(wanted)} wanted", text)
+    names = [word.partition(":")[0] for word in scenes.split() if word != "-b"] or list(_SCENES)
+    others = [name for name, _ in drawn] != names
+    refuse(others, f"glmark2 drew {len(drawn)} scenes, not the {len(names)} wanted", text)
     frames = [rate for _, rate in drawn if rate is not None]
     value = int(scores[0])
     refuse(not frames or value <= 0, f"{len(frames)} scenes scored {value}", text)
@@ -103,10 +103,10 @@ def drawing(text: str, scenes: str = "", software: bool = False) -> Drawing:
     mean = sum(frames) / len(frames)
     refuse(abs(value - mean) > 2, f"a score of {value} is not the mean of the scenes, {mean:.1f}", text)
     missing = [name for name, rate in drawn if rate is None]
-    found = Drawing(float(value), renderers[0], missing, "".join(sizes), bool(bounds))
-    on_cpu = f"{found.renderer} draws on the CPU: check that the GPU's driver is loaded"
-    refuse(found.software and not software, on_cpu, text)
-    return found
+    result = Drawing(float(value), renderers[0], missing, "".join(sizes), bool(bounds))
+    on_cpu = f"{result.renderer} draws on the CPU: check that the GPU's driver is loaded"
+    refuse(result.software and not software, on_cpu, text)
+    return result
 
 
 def _drawn(lines: list[str], text: str) -> list[tuple[str, int | None]]:

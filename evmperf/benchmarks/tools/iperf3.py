@@ -68,8 +68,8 @@ def datagrams(text: str, seconds: int, size: int) -> Datagrams:
     if not {"sum_sent", "sum_received"} & end.keys():
         return _in_one_sum(_side(end, text, "sum", seconds, *_PACKETS, "lost_percent"), text, seconds, size)
     here = _side(end, text, "sum_sent", seconds, "packets")
-    there = _side(end, text, "sum_received", seconds, *_PACKETS)
-    seen, lost, arrived = there["packets"], there["lost_packets"], there["bytes"]
+    remote = _side(end, text, "sum_received", seconds, *_PACKETS)
+    seen, lost, arrived = remote["packets"], remote["lost_packets"], remote["bytes"]
     # With -R, some releases do not count what the server sent; its bytes are there.
     sent = here["packets"] or (seen and here["bytes"] // size)
     odd = sent <= 0 or seen > sent or lost > seen
@@ -79,7 +79,7 @@ def datagrams(text: str, seconds: int, size: int) -> Datagrams:
     # Datagrams out of order were counted as lost when their place was passed.
     other = not 0 <= arrived - (seen - lost) * size <= lost * size
     refuse(other, f"iperf3's {arrived} bytes are not {seen - lost} datagrams", text)
-    return Datagrams(_rate(here, text), _rate(there, text), sent, _with_tail(sent, seen, lost, seconds))
+    return Datagrams(_rate(here, text), _rate(remote, text), sent, _with_tail(sent, seen, lost, seconds))
 
 
 def _with_tail(sent: int, seen: int, lost: int, seconds: int) -> int:
@@ -88,16 +88,16 @@ def _with_tail(sent: int, seen: int, lost: int, seconds: int) -> int:
     return lost + tail if tail > sent * _TAIL_S / seconds else lost
 
 
-def _in_one_sum(found: dict[str, Any], text: str, seconds: int, size: int) -> Datagrams:
+def _in_one_sum(total: dict[str, Any], text: str, seconds: int, size: int) -> Datagrams:
     """Of iperf3 3.9 and 3.10: one sum of the sender's bytes and rate, the other's datagrams and seconds."""
     # iperf_api.c, iperf_print_results.
-    moved, seen, lost = found["bytes"], found["packets"], found["lost_packets"]
-    sent, share = moved // size, found["lost_percent"]
+    moved, seen, lost = total["bytes"], total["packets"], total["lost_packets"]
+    sent, share = moved // size, total["lost_percent"]
     odd = sent <= 0 or moved % size or seen > sent or lost > seen
     refuse(odd, f"iperf3 counts {moved} bytes sent, {seen} seen, {lost} lost", text)
     other = abs(share - 100 * lost / seen if seen else share) > _ROUNDING
     refuse(other, f"iperf3's {lost} of {seen} datagrams are not {share:g} % lost", text)
-    rate = _rate(found, text, _SIDES)
+    rate = _rate(total, text, _SIDES)
     return Datagrams(rate, rate * (seen - lost) / sent, sent, _with_tail(sent, seen, lost, seconds))
 
 

@@ -45,9 +45,11 @@ def command(published: str, *, hasty: bool) -> str:
 
 def labelled(text: str, label: str, unit: str, lines: int = 1) -> float:
     """The value of `LABEL: VALUE UNIT`, one of exactly `lines` such lines; raises RefusedOutput."""
-    found = [_LABELLED.fullmatch(line) for line in _whole_lines(text)]
-    refuse(len(found) != lines or not all(found), f"LMBench printed other output than {lines} results", text)
-    values = {match[1]: (match[2], match[3]) for match in found if match}
+    matches = [_LABELLED.fullmatch(line) for line in _whole_lines(text)]
+    refuse(
+        len(matches) != lines or not all(matches), f"LMBench printed other output than {lines} results", text
+    )
+    values = {match[1]: (match[2], match[3]) for match in matches if match}
     refuse(label not in values, f"LMBench printed no {label!r}", text)
     value, printed_unit = values[label]
     refuse(printed_unit != unit, f"LMBench printed {printed_unit}, not {unit}", text)
@@ -71,8 +73,8 @@ def context_switch(text: str, kilobytes: int, processes: int) -> float:
     head = re.fullmatch(rf'"size={kilobytes}k ovr=\d+\.\d\d', lines[0]) if lines else None
     match = _SWITCH.fullmatch(lines[1]) if len(lines) == 2 else None
     if not head or not match or match[1] != str(processes):
-        said = f"LMBench printed other output than {processes} processes of {kilobytes} KiB"
-        raise RefusedOutput(said, text)
+        reason = f"LMBench printed other output than {processes} processes of {kilobytes} KiB"
+        raise RefusedOutput(reason, text)
     return above_zero(match[2], "LMBench", text)
 
 

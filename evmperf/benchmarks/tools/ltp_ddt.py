@@ -104,8 +104,8 @@ def _printed(form: str, text: str, program: str, **asked: object) -> tuple[str, 
     filled = form.replace("@number", _NUMBER).replace("@load", _LOAD)
     for name in sorted(asked, key=len, reverse=True):
         filled = filled.replace(f"@{name}", re.escape(str(asked[name])))
-    said = [line for line in text.splitlines() if line.startswith(("|ERROR|", "|TEST RESULT|FAIL"))]
-    refuse(said, f"{program} failed: {said[0][:_CUT] if said else ''}", text)
+    errors = [line for line in text.splitlines() if line.startswith(("|ERROR|", "|TEST RESULT|FAIL"))]
+    refuse(errors, f"{program} failed: {errors[0][:_CUT] if errors else ''}", text)
     if re.search(r"\|PERFDATA\|.*\n(?:.*\n)*.*\|PERFDATA\|", text):
         raise RefusedOutput(f"{program} printed its result twice", text)
     last = text.rstrip().rpartition("\n")[2]

@@ -89,7 +89,7 @@ def outcome(text: str, test: str, seconds: int) -> NetperfResult:
     for key, value in numbers.items():
         number = (_WHOLE if key.endswith(_COUNTS) else _DECIMALS).fullmatch(value)
         refuse(not number, f"netperf's {key} is not a number: {value[:40]!r}", text)
-    found = NetperfResult(
+    result = NetperfResult(
         throughput=float(numbers["THROUGHPUT"]),
         local_cpu_load=float(numbers["LOCAL_CPU_UTIL"]),
         remote_cpu_load=float(numbers["REMOTE_CPU_UTIL"]),
@@ -98,25 +98,25 @@ def outcome(text: str, test: str, seconds: int) -> NetperfResult:
         send_size=int(float(numbers["LOCAL_SEND_SIZE"])),
         elapsed_s=float(numbers["ELAPSED_TIME"]),
     )
-    refuse(found.throughput <= 0, "netperf moved no data", text)
-    _check_bytes(found, int(numbers[_COUNTED[test]]), numbers, text)
-    lost = test == "TCP_STREAM" and not _LOST_BYTES < found.received / max(found.sent, 1) < 2
-    refuse(lost, f"netperf sent {found.sent} bytes and received {found.received}", text)
-    early = found.elapsed_s < _SHORTEST * seconds
-    refuse(early, f"netperf ran {found.elapsed_s:g} s instead of {seconds} s", text)
-    return found
+    refuse(result.throughput <= 0, "netperf moved no data", text)
+    _check_bytes(result, int(numbers[_COUNTED[test]]), numbers, text)
+    lost = test == "TCP_STREAM" and not _LOST_BYTES < result.received / max(result.sent, 1) < 2
+    refuse(lost, f"netperf sent {result.sent} bytes and received {result.received}", text)
+    early = result.elapsed_s < _SHORTEST * seconds
+    refuse(early, f"netperf ran {result.elapsed_s:g} s instead of {seconds} s", text)
+    return result
 
 
-def _check_bytes(found: NetperfResult, counted: int, numbers: dict[str, str], text: str) -> None:
+def _check_bytes(result: NetperfResult, counted: int, numbers: dict[str, str], text: str) -> None:
     """Throughput, bytes and time must agree, and what was sent be whole messages."""
     megabits = counted * 8 / 1e6
     near = megabits * (1 - _ROUNDING), megabits * (1 + _ROUNDING)
     same = agree(over(near, span(numbers["ELAPSED_TIME"])), span(numbers["THROUGHPUT"]))
-    rate = megabits / max(found.elapsed_s, 0.01)
+    rate = megabits / max(result.elapsed_s, 0.01)
     refuse(not same, f"netperf's bytes give {rate:.4g} {_UNITS}, not its throughput", text)
-    rest = found.send_size and found.sent % found.send_size
-    refuse(rest, f"netperf sent {found.sent} bytes, not messages of its size", text)
-    low, high = sorted((found.local_cpu_load, found.remote_cpu_load))
+    rest = result.send_size and result.sent % result.send_size
+    refuse(rest, f"netperf sent {result.sent} bytes, not messages of its size", text)
+    low, high = sorted((result.local_cpu_load, result.remote_cpu_load))
     one = low == _NOT_ASKED != high
     refuse(not one, "netperf was asked for the CPU load of one of the two machines", text)
     refuse(high > _MOST_PERCENT, f"a CPU load of {high:g} % is impossible", text)

@@ -52,7 +52,7 @@ def kernel_driver(text: str, crypto: str, algorithm: str) -> str:
     refuse(not _SET.match(text), "openssl did not take the engine of the kernel", text)
     cipher = re.fullmatch(r"(aes)-\d+-(\w+)", algorithm)
     name = f"{cipher[2]}({cipher[1]})" if cipher else algorithm
-    mine = [(int(n), driver) for known, driver, n in _DRIVER.findall(read_twice(crypto)) if known == name]
+    mine = [(int(n), driver) for entry, driver, n in _DRIVER.findall(read_twice(crypto)) if entry == name]
     refuse(not mine, f"/proc/crypto has no {name}", crypto)
     return str(max(mine)[1])
 
@@ -63,8 +63,8 @@ def command(algorithm: str, seconds: int, before: str = "", about: str = _ABOUT)
     """
     files = {"text_file": TEXT_FILE, "times_file": TIMES_FILE, "uptime_file": UPTIME_FILE}
     chosen = before + (f"{_SHELL('des')}; " if algorithm.startswith("des-") else "")
-    told = {"twice": twice(about, ABOUT_FILE), "chosen": chosen}
-    return _SHELL("speed", **files, **told, algorithm=algorithm, seconds=seconds)
+    words = {"twice": twice(about, ABOUT_FILE), "chosen": chosen}
+    return _SHELL("speed", **files, **words, algorithm=algorithm, seconds=seconds)
 
 
 def throughput(text: str, size: int, seconds: int) -> float:
@@ -91,9 +91,9 @@ def computed_by(about: str, algorithm: str) -> str:
         names |= {target.upper()} if alias.upper() in names else set()
     providers = []
     for several, one, provider in _PROVIDED.findall(about):
-        known = {word.strip().upper() for word in (several or one).split(",")}
-        if names & known:
-            names |= known
+        aliases = {word.strip().upper() for word in (several or one).split(",")}
+        if names & aliases:
+            names |= aliases
             providers.append(provider)
     for engine, offers in _ENGINE.findall(about):
         if names & {word.strip().upper() for word in offers.split(",")}:
@@ -118,23 +118,23 @@ def cpu_load(times: str, uptimes: str) -> float:
 
 def _measurements(text: str, seconds: int) -> dict[int, tuple[int, float]]:
     """Blocks done and elapsed seconds by block size, in openssl's order."""
-    found: dict[int, tuple[int, float]] = {}
+    blocks: dict[int, tuple[int, float]] = {}
     lines = _SET.sub("", text, count=1).splitlines()
     refuse(len(lines) < 4 or not text.endswith("\n") or len(lines) % 2, "openssl's output is not whole", text)
     for begin, result in zip(lines[:-2:2], lines[1:-2:2], strict=True):
         begun, done = _BEGIN.fullmatch(begin), _RESULT.fullmatch(result)
-        if not begun or not done or begun[1] != done[2] or int(begun[3]) in found:
+        if not begun or not done or begun[1] != done[2] or int(begun[3]) in blocks:
             raise RefusedOutput(f"openssl printed something unexpected: {begin[:120]!r}", text)
         refuse(int(begun[2]) != seconds, f"openssl was to run for {begun[2]} s", text)
-        found[int(begun[3])] = int(done[1]), float(done[3])
+        blocks[int(begun[3])] = int(done[1]), float(done[3])
     missing = "openssl's last two lines are missing"
     head, rates = whole(_SIZES, lines[-2], missing, text), whole(_RATES, lines[-1], missing, text)
-    other = [int(size) for size in head[1].split(":")[1:]] != list(found)
+    other = [int(size) for size in head[1].split(":")[1:]] != list(blocks)
     refuse(other, "openssl's summary has other block sizes", text)
     summary = [float(rate) for rate in rates[2].split(":")[1:]]
-    own = [count * size / took if took else 0.0 for size, (count, took) in found.items()]
+    own = [count * size / took if took else 0.0 for size, (count, took) in blocks.items()]
     same = len(own) == len(summary) and all(
         math.isclose(*p, rel_tol=0.001, abs_tol=0.01) for p in zip(summary, own, strict=True)
     )
     refuse(not same, "openssl's summary does not match its measurements", text)
-    return found
+    return blocks

@@ -68,7 +68,7 @@ def parse(folded: str, counts: str = "") -> PerfProfile:
             idle += int(count)
         else:
             symbols[leaf] += int(count)
-    said = re.findall(r"^(\d{1,20}),[^,\n]*,(cycles|instructions)\b", counts, re.M)
-    number = {name: int(value) for value, name in said}
+    counters = re.findall(r"^(\d{1,20}),[^,\n]*,(cycles|instructions)\b", counts, re.M)
+    number = {name: int(value) for value, name in counters}
     per_cycle = number.get("instructions", 0) / number["cycles"] if number.get("cycles") else 0.0
     return PerfProfile(symbols, idle, per_cycle)

@@ -99,9 +99,9 @@ def dhrystone(text: str) -> float:
     refuse(not same, f"Dhrystone's {printed} runs a second do not take {each} microseconds each", text)
     runs = _RUNS.search(text)
     for name, value, should in _VARIABLE.findall(text):
-        wanted = str(int(runs[1]) + 10) if runs and should == "Number_Of_Runs + 10" else should
-        if not wanted.startswith("(implementation-dependent)") and value.strip() != wanted:
-            raise RefusedOutput(f"Dhrystone computed {name} wrong: {value} instead of {wanted}", text)
+        right = str(int(runs[1]) + 10) if runs and should == "Number_Of_Runs + 10" else should
+        if not right.startswith("(implementation-dependent)") and value.strip() != right:
+            raise RefusedOutput(f"Dhrystone computed {name} wrong: {value} instead of {right}", text)
     return rate
 
 
@@ -115,8 +115,8 @@ def dhrystone_clock(cpufreq: str, text: str) -> float:
     none = len(printed) > 1 or not (highest or printed)
     refuse(none, "neither cpufreq nor the program gives the clock", text)
     if highest and printed and abs(max(printed) / highest - 1) > _CLOCK_TOLERANCE:
-        said = f"the program says {max(printed):g} MHz, cpufreq {highest:g} MHz"
-        raise RefusedOutput(f"the clock is not certain: {said}", text)
+        clocks = f"the program says {max(printed):g} MHz, cpufreq {highest:g} MHz"
+        raise RefusedOutput(f"the clock is not certain: {clocks}", text)
     return highest or max(printed)
 
 
@@ -172,12 +172,12 @@ def nbench(text: str, kernel: str) -> tuple[float, bool]:
 
 def stream(text: str, kernel: str) -> float:
     """STREAM's column "Best Rate MB/s" (10^6 bytes) of a kernel, one of four."""
-    found = _STREAM.findall(text)
-    refuse([n for n, *_ in found] != [*_ARRAYS], "STREAM's table does not have its four rows", text)
+    rows = _STREAM.findall(text)
+    refuse([n for n, *_ in rows] != [*_ARRAYS], "STREAM's table does not have its four rows", text)
     unsure = "STREAM does not confirm that its arrays are right"
     only(_VALIDATED, text, unsure)
     refuse("Best Rate MB/s" not in text, unsure, text)
-    rate, shortest = {name: (rate, shortest) for name, rate, shortest in found}[kernel]
+    rate, shortest = {name: (rate, shortest) for name, rate, shortest in rows}[kernel]
     moved = _ARRAYS[kernel] * _array_bytes(text) / MEGABYTE
     value, same = above_zero(rate, "STREAM", text), agree(span(rate), over(moved, span(shortest)))
     refuse(not same, f"STREAM's {kernel} of {rate} MB/s does not match {moved:g} MB in {shortest} s", text)
@@ -210,9 +210,9 @@ def standin(text: str, program: str, name: str, unit: str) -> float:
     first, *lines, last = text.splitlines() if text.count("\n") > 1 else ("", "")
     whole = first == f"{program} 1" and last == "end" and text.endswith("\n")
     refuse(not whole, f"this is not the whole output of {program} 1", text)
-    found = [_FIGURE.fullmatch(line) for line in lines]
-    values = {match[1]: (match[2], match[3]) for match in found if match}
-    once = all(found) and len(values) == len(found)
+    matches = [_FIGURE.fullmatch(line) for line in lines]
+    values = {match[1]: (match[2], match[3]) for match in matches if match}
+    once = all(matches) and len(values) == len(matches)
     refuse(not once, f"{program} printed no figure where one belongs, or one twice", text)
     value, printed_unit = values.get(name, ("", ""))
     refuse(printed_unit != unit, f"{program} printed no {name} in {unit}", text)

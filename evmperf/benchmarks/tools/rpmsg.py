@@ -36,9 +36,9 @@ def latencies(text: str, histogram: str, processor: int, messages: int) -> tuple
     lines = [_LINE.fullmatch(line) for line in histogram.splitlines()]
     if not match or not lines or not histogram.endswith("\n"):
         raise RefusedOutput("rpmsg_char_benchmark did not come to its end", text + histogram)
-    asked, there, done, _, mean, longest = map(int, match.groups())
-    other = (asked, done, there) != (messages, messages, processor)
-    refuse(other, f"{done} messages went to the processor {there}, not {messages}", text)
+    asked, remote, done, _, mean, longest = map(int, match.groups())
+    other = (asked, done, remote) != (messages, messages, processor)
+    refuse(other, f"{done} messages went to the processor {remote}, not {messages}", text)
     counts = {int(line[1]): int(line[2]) for line in lines if line}
     other = len(counts) != len(lines) or sum(counts.values()) != messages or max(counts) != longest
     refuse(other, "the histogram does not hold the messages of the test", text + histogram)

@@ -59,12 +59,12 @@ def parse(text: str, wanted_s: int) -> Sleep:
     up0, _, good0, _ = match.groups()[0:4]
     up1, rtc1, good1, bad1 = match.groups()[4:8]
     up2, rtc2, good2, bad2 = match.groups()[8:12]
-    status, said, device, step = match.groups()[12:16]
-    lines = [line.removeprefix("said ").strip() for line in said.splitlines()]
+    status, messages, device, step = match.groups()[12:16]
+    lines = [line.removeprefix("said ").strip() for line in messages.splitlines()]
     why = "; ".join([line for line in lines if line][-2:])
     where = " ".join(word for word in (step.strip(), device.strip()) if word)
-    said = f"the board refused to sleep ({where or 'no device named'}; {why or 'no message'})"
-    refuse(int(bad2) != int(bad1), said, text)
+    messages = f"the board refused to sleep ({where or 'no device named'}; {why or 'no message'})"
+    refuse(int(bad2) != int(bad1), messages, text)
     refuse(int(status), f"the sleep command ended with status {status}: {why or 'no message'}", text)
     sleeps = int(good1) - int(good0), int(good2) - int(good1)
     refuse(sleeps != (0, 1), f"the kernel counts {sum(sleeps)} sleeps instead of one", text)
@@ -72,9 +72,9 @@ def parse(text: str, wanted_s: int) -> Sleep:
     refuse(asleep < wanted_s, f"the board slept for {asleep} s instead of {wanted_s} s", text)
     # The kernel's clock includes the sleep or stops during it; otherwise a clock was set.
     by_kernel = float(up2) - float(up1)
-    said = f"the board slept for {asleep} s on its RTC and {by_kernel:g} s on its kernel's clock"
+    messages = f"the board slept for {asleep} s on its RTC and {by_kernel:g} s on its kernel's clock"
     jumped = asleep > wanted_s + _LATE_S or min(abs(by_kernel - asleep), by_kernel) > _APART_S
-    refuse(jumped, f"{said}: one of them jumped", text)
+    refuse(jumped, f"{messages}: one of them jumped", text)
     return Sleep(float(up1) - float(up0), asleep - 1.0)
 
 

@@ -28,13 +28,13 @@ def parts(text: str) -> dict[str, float]:
     match = _LINE.search(text)
     if not match:
         raise RefusedOutput("systemd-analyze did not print the duration of the boot", text)
-    found = {name: _seconds(time) for time, name in re.findall(rf"({_TIME}) ?{_PART}", match[1])}
-    both = "kernel" in found and "userspace" in found
+    seconds = {name: _seconds(time) for time, name in re.findall(rf"({_TIME}) ?{_PART}", match[1])}
+    both = "kernel" in seconds and "userspace" in seconds
     refuse(not both, "systemd-analyze names no kernel or no userspace", text)
-    longer_ms = round(1000 * (_seconds(match["sum"] or "") - sum(found.values())))
-    off = match["sum"] and longer_ms not in range(_DIGIT_MS * len(found))
+    longer_ms = round(1000 * (_seconds(match["sum"] or "") - sum(seconds.values())))
+    off = match["sum"] and longer_ms not in range(_DIGIT_MS * len(seconds))
     refuse(off, "the parts of the boot do not add up to its sum", text)
-    return found
+    return seconds
 
 
 def units(text: str) -> list[tuple[str, float]]:
@@ -42,12 +42,12 @@ def units(text: str) -> list[tuple[str, float]]:
     raises RefusedOutput for any other line, or another order.
     """
     lines = [_UNIT.fullmatch(line) for line in text.splitlines() if line.strip()]
-    found = [(line[2], _seconds(line[1])) for line in lines if line]
-    refuse(len(found) != len(lines), "systemd-analyze printed another line than a unit's", text)
-    falls = all(before >= after for (_, before), (_, after) in itertools.pairwise(found))
-    once = falls and len(dict(found)) == len(found)
+    rows = [(line[2], _seconds(line[1])) for line in lines if line]
+    refuse(len(rows) != len(lines), "systemd-analyze printed another line than a unit's", text)
+    falls = all(before >= after for (_, before), (_, after) in itertools.pairwise(rows))
+    once = falls and len(dict(rows)) == len(rows)
     refuse(not once, "systemd-analyze's units are not in the order of their times, or come twice", text)
-    return found
+    return rows
 
 
 def _seconds(text: str) -> float:

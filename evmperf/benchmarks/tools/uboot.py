@@ -47,8 +47,8 @@ def seconds(text: str) -> float:
 def disk_rate(text: str, operation: str, count: int, command: str) -> float:
     """KiB/s of one access of `count` blocks by `mmc` (512 bytes) or `scsi` (4096); raises RefusedOutput."""
     form, block_bytes = _DISKS[command]
-    found = only(form, text, f"U-Boot printed {{}} {command.upper()} lines instead of one")
-    done, _, _, asked, moved, verdict = found
+    fields = only(form, text, f"U-Boot printed {{}} {command.upper()} lines instead of one")
+    done, _, _, asked, moved, verdict = fields
     other = (done, verdict) != (operation, "OK")
     refuse(other, f"U-Boot's {command} {operation} ended as {done}: {verdict}", text)
     refuse(int(asked) != count or int(moved) != count, f"U-Boot moved {moved} of {count} sectors", text)
@@ -59,8 +59,8 @@ def file_rate(text: str, operation: str, size: int) -> float:
     """KiB/s of one timed `fatload` (read) or `fatwrite` (write) of `size` bytes by `time`, which U-Boot's own
     line must fit; raises RefusedOutput for another size or way, or no time.
     """
-    found = only(_FILE, text, "U-Boot printed {} lines of bytes instead of one")
-    moved, done, took_ms, printed, unit = found
+    fields = only(_FILE, text, "U-Boot printed {} lines of bytes instead of one")
+    moved, done, took_ms, printed, unit = fields
     other = done != {"read": "read", "write": "written"}[operation]
     refuse(other, f"U-Boot was asked to {operation} a file, but says {done}", text)
     refuse(int(moved) != size, f"U-Boot moved {moved} of {size} bytes", text)
@@ -106,8 +106,8 @@ def sf_rate(text: str, operation: str, offset: int, size: int, unit: int) -> flo
     """Throughput of one `sf_write` or `sf_read` in `unit` bytes/s; raises RefusedOutput."""
     done = _DONE.findall(text)
     verbs = [verb for _, _, verb, _ in done]
-    said = f"U-Boot's sf did not {operation} as asked: it says {', '.join(verbs) or 'nothing'}"
-    refuse(verbs != _SEQUENCE[operation], said, text)
+    reason = f"U-Boot's sf did not {operation} as asked: it says {', '.join(verbs) or 'nothing'}"
+    refuse(verbs != _SEQUENCE[operation], reason, text)
     for moved, place, verb, verdict in done:
         other = (int(moved), int(place, 16), verdict) != (size, offset, "OK")
         asked = f"U-Boot's sf was to move {size} bytes at {offset:#x}"

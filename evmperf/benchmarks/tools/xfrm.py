@@ -16,7 +16,7 @@ def command(name: str) -> str:
 
 def carried(text: str, spi: int) -> tuple[int, int]:
     """Bytes and packets of the only ESP state with this SPI; raises RefusedOutput."""
-    found: list[tuple[int, int]] = []
+    counts: list[tuple[int, int]] = []
     ours = current = False
     lines = text.splitlines()
     for line in lines:
@@ -28,8 +28,8 @@ def carried(text: str, spi: int) -> tuple[int, int]:
             current = True
         elif current:
             counters = whole(_CURRENT, line, f"the state's counters are garbled: {line[:80]!r}", text)
-            found.append((int(counters[1]), int(counters[2])))
+            counts.append((int(counters[1]), int(counters[2])))
             current = False
-    one = len(found) == 1 and text.endswith("\n")
-    refuse(not one, f"{len(found)} ESP states have the SPI {spi:#x} instead of one", text)
-    return found[0]
+    one = len(counts) == 1 and text.endswith("\n")
+    refuse(not one, f"{len(counts)} ESP states have the SPI {spi:#x} instead of one", text)
+    return counts[0]

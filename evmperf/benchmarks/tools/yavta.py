@@ -37,8 +37,8 @@ def frame_rate(text: str, width: int, height: int, code: str, frames: int) -> fl
     refuse(not lines or not _RELEASED.fullmatch(lines[-1]), "yavta's output is not whole", text)
     formats = [match.groups() for match in map(_SET.fullmatch, lines) if match]
     if formats != [(name, str(width), str(height))]:
-        there = "x".join(formats[-1][1:]) + f" {formats[-1][0]}" if formats else "no format"
-        raise RefusedOutput(f"the device captures {there}, not {width}x{height} {name}", text)
+        setting = "x".join(formats[-1][1:]) + f" {formats[-1][0]}" if formats else "no format"
+        raise RefusedOutput(f"the device captures {setting}, not {width}x{height} {name}", text)
     got = [match.groups() for match in map(_FRAME.fullmatch, lines) if match]
     numbers = [number for number, *_ in got]
     others = numbers != [str(number) for number in range(frames)]

@@ -19,8 +19,8 @@ _SHELL = ShellTexts(str(_HERE / "gauge"))
 
 def machine(kernel: str) -> str:
     """Which program runs on a kernel that calls its machine so, "" for none."""
-    found = {"armv8l": "armv7l"}.get(kernel, kernel)
-    return found if found in MACHINES else ""
+    name = {"armv8l": "armv7l"}.get(kernel, kernel)
+    return name if name in MACHINES else ""
 
 
 def command(machine_name: str, words: str) -> str:
