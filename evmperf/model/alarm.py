@@ -62,10 +62,10 @@ class MetricAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
         size = f"{percent(self.size)}{bounds}"
         return f"{self.state}: {size} since {self.since}, for {self._nights}{again}"
 
-    def brief(self, told: str, bounds: str = "") -> str:
-        """The same of an open one for a row of a table; `told` is the run that it is known to be since."""
+    def brief(self, shown_since: str, bounds: str = "") -> str:
+        """The same of an open one for a row of a table; `shown_since` is the run that the table has."""
         how = ", slowly" * self.slow + ", one night" * (self.at_once and self.nights == 1)
-        since = "" if told == self.since else f", since {self.since}"
+        since = "" if shown_since == self.since else f", since {self.since}"
         return f"{self.state} for {self._nights}{how}, {percent(self.size)}{bounds}{since}"
 
     @property

@@ -55,10 +55,10 @@ class Change:
     def noise(self) -> float | None:
         """Standard deviation of the blocks' differences, as a share (loads: in points), or None."""
         if self.in_points:
-            found = [b - a for a, b in zip(self.a, self.b, strict=True)]
+            differences = [b - a for a, b in zip(self.a, self.b, strict=True)]
         else:
-            found = [b / a - 1 for a, b in zip(self.a, self.b, strict=True) if a]
-        return statistics.stdev(found) if len(found) > 1 else None
+            differences = [b / a - 1 for a, b in zip(self.a, self.b, strict=True) if a]
+        return statistics.stdev(differences) if len(differences) > 1 else None
 
     @property
     def detectable(self) -> float:
@@ -92,9 +92,9 @@ class Comparison:
     @property
     def open(self) -> list[Change]:
         """The undecided metrics among those it waits for."""
-        wanted = set(self.waiting)
+        waiting = set(self.waiting)
         return [
-            change for change in self.changes if change.key in wanted and change.decision is Outcome.UNKNOWN
+            change for change in self.changes if change.key in waiting and change.decision is Outcome.UNKNOWN
         ]
 
     def plan(self, most: int, budget_s: float) -> str:

@@ -92,8 +92,8 @@ def _named(ours: Facets, theirs: Facets, names: Iterable[str]) -> str:
 
 def _cards(facts: Facts, driver: str, what: str) -> str:
     """Names or numbers of the card or drives that a storage driver works on, as the kernel gives them."""
-    wanted = _CARD_TYPE.get(driver)
-    found = [c.get(what, "") for c in facts.cards if c.get("type") == wanted]
+    card_type = _CARD_TYPE.get(driver)
+    values = [c.get(what, "") for c in facts.cards if c.get("type") == card_type]
     if (driver, what) == ("pcie", "name"):
-        found = [line.partition(" ")[2] for line in facts.nvme]
-    return ", ".join(sorted(filter(None, found)))
+        values = [line.partition(" ")[2] for line in facts.nvme]
+    return ", ".join(sorted(filter(None, values)))

@@ -14,9 +14,9 @@ class Typed:
         self._secret = secret
         self._echoed = 0
 
-    def without(self, said: bytes) -> bytes:
+    def without(self, output: bytes) -> bytes:
         """What the board said next, of the same length; after the end of the line nothing is replaced."""
-        line, end, rest = said.partition(b"\n")
+        line, end, rest = output.partition(b"\n")
         shown = bytearray(line if self._secret else b"")
         for index, byte in enumerate(shown):
             if byte != self._secret[self._echoed]:
@@ -26,7 +26,7 @@ class Typed:
                 self._echoed = (self._echoed + 1) % len(self._secret)
         if end:
             self._secret = b""
-        return bytes(shown) + end + rest if shown else said
+        return bytes(shown) + end + rest if shown else output
 
 
 _VALUE = (

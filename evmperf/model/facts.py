@@ -93,8 +93,8 @@ class Facts(msgspec.Struct, kw_only=True):
     @property
     def busy(self) -> str:
         """What else had the board's CPUs or those of the lab's host, in sentences; "" if nothing had."""
-        said, cpus = self.found.get("load", ""), self.cpus or 1
-        load = float(said) if re.fullmatch(r"\d{1,5}(\.\d{1,3})?", said) else 0.0
+        text, cpus = self.found.get("load", ""), self.cpus or 1
+        load = float(text) if re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text) else 0.0
         board = f"The board was busy before evmperf measured (load {load:g} on {counted(cpus, 'CPU')}): "
         late = "what its clock measures, boot times among them, may be too long."
         host = (
@@ -109,8 +109,8 @@ class Facts(msgspec.Struct, kw_only=True):
 
     def to_dict(self) -> dict[str, object]:
         """The JSON object, in the order of the fields."""
-        known = {name: getattr(self, name) for name in _TYPES}
-        return {n: value for n, value in known.items() if value not in ("", None, [], {})} | self.other
+        fields = {name: getattr(self, name) for name in _TYPES}
+        return {n: value for n, value in fields.items() if value not in ("", None, [], {})} | self.other
 
     def __or__(self, more: "Facts") -> "Facts":
         return Facts.from_dict(self.to_dict() | more.to_dict())

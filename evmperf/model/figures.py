@@ -67,17 +67,17 @@ class Figure:
 
 def figures(results: Iterable[Result]) -> dict[Key, Figure]:
     """Every figure of some results; the later one of a case that was measured twice."""
-    found: dict[Key, Figure] = {}
+    by_key: dict[Key, Figure] = {}
     for result in results:
         for metric, unit in {sample.metric: sample.unit for sample in result.samples}.items():
             values = result.values(metric)
             of, key = summarise(values), Key(result.benchmark, result.case, metric)
             bounds = of.low, of.high, statistics.stdev(values) if len(values) > 1 else None
-            found[key] = Figure(key, unit, of.mean, of.median, *bounds, of.count, of.outliers, "", result)
+            by_key[key] = Figure(key, unit, of.mean, of.median, *bounds, of.count, of.outliers, "", result)
         for cell in result.published:
             key, ends = Key(result.benchmark, result.case, cell.metric), (cell.low, cell.high, None)
-            found[key] = Figure(key, cell.unit, cell.mean, cell.mean, *ends, 0, 0, cell.text, result)
-    return found
+            by_key[key] = Figure(key, cell.unit, cell.mean, cell.mean, *ends, 0, 0, cell.text, result)
+    return by_key
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def markdown(text: str) -> str:
 def _backslashed(marks: re.Pattern[str], text: str) -> str:
     """A line whose marks have a backslash: before them, after numbers, which begin a list."""
     return marks.sub(
-        lambda found: f"{found[0]}\\" if found[0][0].isdigit() else f"\\{found[0]}", line(text).strip()
+        lambda match: f"{match[0]}\\" if match[0][0].isdigit() else f"\\{match[0]}", line(text).strip()
     )
 
 
@@ -78,7 +78,7 @@ def html(text: str) -> str:
 
 def script(json: str) -> str:
     """For a script of a page, or a script element: JSON in which no markup is seen."""
-    return re.sub(f"[<>&]|{_UNSHOWN.pattern}", lambda found: f"\\u{ord(found[0]):04x}", json)
+    return re.sub(f"[<>&]|{_UNSHOWN.pattern}", lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
 _ROLES = re.compile(r"[\\*`|<>@]|_(?!\w)|:(?=\S)|^(?:[-+=.:]|\d+(?=[.)]))")
