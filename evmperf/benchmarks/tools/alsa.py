@@ -48,8 +48,8 @@ def command(
 def throughput(printed: str, stream: str, rate: int, period: int) -> float:
     """Throughput in bit/s of a stream between two looks at its status.
 
-    `printed` is the tool's text. Raises RefusedOutput for another rate or period (frames) than asked for, lost
-    data (an XRUN restarts the stream), a stream that was not running, and unknown text.
+    `printed` is the tool's text. Raises RefusedOutput for another rate or period (frames) than asked for,
+    lost data (an XRUN restarts the stream), a stream that was not running, and unknown text.
     """
     raw = printed + stream
     if warning := _RATE_WARNING.search(printed):

@@ -89,7 +89,7 @@ def _panel(description: Mapping[str, Any], benchmark: Benchmark, metric: Metric,
 def _filled(value: Any, **words: str) -> Any:
     """Data with words in the place of their names in braces, but behind a $, which is Grafana's."""
     if isinstance(value, str):
-        return re.sub(r"(?<!\$)\{(\w+)\}", lambda found: words.get(found[1], found[0]), value)
+        return re.sub(r"(?<!\$)\{(\w+)\}", lambda match: words.get(match[1], match[0]), value)
     if isinstance(value, list):
         return [_filled(part, **words) for part in value]
     if isinstance(value, dict):

@@ -61,11 +61,11 @@ class Layout:
         """Put a table at the end of its section; a new section goes behind its relatives."""
         if path not in self.sections:
             paths = list(self.sections)
-            depths = [shared(known, path) for known in paths]
+            depths = [shared(section, path) for section in paths]
             nearest = max(depths, default=0)
             place = 1 + max((n for n, depth in enumerate(depths) if depth == nearest > 0), default=len(paths))
             paths.insert(place, path)
-            self.sections = {known: self.sections.get(known, []) for known in paths}
+            self.sections = {section: self.sections.get(section, []) for section in paths}
         self.sections[path].append(entry)
 
     def slots(self) -> Iterator[tuple[Path, Slot]]:

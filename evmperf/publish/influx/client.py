@@ -132,8 +132,8 @@ class Store:
                 try:
                     yield from rows
                 except FluxQueryException as error:
-                    said = self._without_token(str(error))
-                    raise self._failed(f"cannot answer ({said})", "see its log") from None
+                    reason = self._without_token(str(error))
+                    raise self._failed(f"cannot answer ({reason})", "see its log") from None
                 except (FluxCsvParserException, LookupError, ValueError) as error:
                     raise self._no_influxdb(f"rows that are none ({error})") from None
 
@@ -176,40 +176,40 @@ class Store:
         return self._failed(f"no {what} within {within_s:g} s", f"check the server's load; {_LATER}")
 
     def _unreachable(self, error: Exception) -> StoreError:
-        said = str(error)
-        if "timed out" in said:
+        message = str(error)
+        if "timed out" in message:
             return self._late(self._timeout_s, "answer")
-        cause = said.rpartition("] ")[2].rstrip("')") or type(error).__name__
+        cause = message.rpartition("] ")[2].rstrip("')") or type(error).__name__
         remedy = f"start the server or check {variable('url')}; {_LATER}"
         return self._failed(f"cannot be reached ({cause})", remedy)
 
     def _refused(self, error: ApiException) -> StoreError:
         status, config = error.status or 0, self.config
         text, is_influxdbs = _said(error)
-        said = self._without_token(text)
+        reason = self._without_token(text)
         kind = StoreError
         if status == 401:
-            what = f"refuses the token ({said})"
+            what = f"refuses the token ({reason})"
             remedy = f"check {variable('token')}, and that it is of organisation {config.org!r}"
         elif status == 403:
-            what = f"the token has no right to this ({said})"
+            what = f"the token has no right to this ({reason})"
             remedy = f"give it read and write on bucket {config.bucket!r}"
-        elif status == 404 and "organization" in said:
-            what = f"knows no organisation {config.org!r} for this token ({said})"
+        elif status == 404 and "organization" in reason:
+            what = f"knows no organisation {config.org!r} for this token ({reason})"
             remedy = f"check {variable('org')}"
         elif status == 404:
-            what = f"finds no bucket {config.bucket!r} in organisation {config.org!r} ({said})"
+            what = f"finds no bucket {config.bucket!r} in organisation {config.org!r} ({reason})"
             remedy = f"check {variable('bucket')} or create it"
-        elif "no space left" in said or status == 507:
-            what = f"the server's disk is full ({said})"
+        elif "no space left" in reason or status == 507:
+            what = f"the server's disk is full ({reason})"
             remedy = f"make room there; {_LATER}"
         elif status == 413:
-            kind, what = _TooLarge, f"even small points are too large for it ({said})"
+            kind, what = _TooLarge, f"even small points are too large for it ({reason})"
             remedy = f"raise the limit of the server or the proxy; {_LATER}"
         elif status in (400, 422) and is_influxdbs:
-            kind, what, remedy = _BadPoints, said, "see docs/results.md for what is stored"
+            kind, what, remedy = _BadPoints, reason, "see docs/results.md for what is stored"
         else:
-            what, remedy = f"answers {status} ({said})", _LATER
+            what, remedy = f"answers {status} ({reason})", _LATER
         return self._failed(what, remedy, kind)
 
     def _without_token(self, text: str) -> str:
@@ -220,10 +220,10 @@ def _said(error: ApiException) -> tuple[str, bool]:
     """What the server says, without headers, and whether it is InfluxDB that says so, not a proxy."""
     try:
         body = json.loads(error.body)
-        said, own = str(body["message"]), "code" in body
+        message, own = str(body["message"]), "code" in body
     except (TypeError, ValueError, KeyError):
-        said, own = str(error.reason or ""), False
-    return " ".join(said.split())[:500], own
+        message, own = str(error.reason or ""), False
+    return " ".join(message.split())[:500], own
 
 
 def _pools(sockets: weakref.WeakSet[socket.socket]) -> dict[str, type[HTTPConnectionPool]]:

@@ -59,8 +59,8 @@ def _cells(change: Change) -> tuple[str, ...]:
 
 def shown(comparison: Comparison, everything: bool = False) -> list[Change]:
     """The changes that people look at."""
-    wanted = set(comparison.waiting)
-    return [c for c in comparison.changes if everything or c.key in wanted or c.decision in _CHANGED]
+    waiting = set(comparison.waiting)
+    return [c for c in comparison.changes if everything or c.key in waiting or c.decision in _CHANGED]
 
 
 def text(

@@ -24,14 +24,14 @@ def junit(runs: Runs) -> str:
         for result in results:
             case = case_of(suite, result.benchmark, result.case)
             case.set("time", f"{result.duration_s:.3f}")
-            known = figures([result]).values()
-            properties = ET.SubElement(case, "properties") if known else case
-            for figure in known:
+            values = figures([result]).values()
+            properties = ET.SubElement(case, "properties") if values else case
+            for figure in values:
                 value = plain(f"{figure.mean!r} {figure.unit}")
                 ET.SubElement(properties, "property", name=plain(figure.key.metric), value=value)
             if result.status is not Status.MEASURED:
-                said = ET.SubElement(case, "failure", message=plain(", ".join(result.flaws())))
-                said.text = plain("\n".join(failure.message for failure in result.failures))
+                failure_node = ET.SubElement(case, "failure", message=plain(", ".join(result.flaws())))
+                failure_node.text = plain("\n".join(failure.message for failure in result.failures))
     return xml(root)
 
 

@@ -156,8 +156,8 @@ _NAMED = 3
 def _against(given: str) -> str:
     """What a run was compared with, in words."""
     kind, _, name = given.partition(":")
-    known = {"last": f"its earlier runs (at most {name})", "guide": f"the guide {name}"}
-    return known.get(kind, f"{kind} {name}").strip()
+    sentences = {"last": f"its earlier runs (at most {name})", "guide": f"the guide {name}"}
+    return sentences.get(kind, f"{kind} {name}").strip()
 
 
 def _percent(record: VerdictRecord) -> str:
@@ -185,7 +185,7 @@ def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
     length = timedelta(seconds=round((run.ended_ns - run.started_ns) / 1e9))
     return look.render(
         "publish/report/report.html.j2",
-        look=look.inline(plots=any(b.plots for there in page.drivers.values() for b in there.values())),
+        look=look.inline(plots=any(b.plots for tables in page.drivers.values() for b in tables.values())),
         page=page,
         run=run,
         judged=_judged(page.verdicts),

@@ -31,9 +31,9 @@ def shown(judgement: Judgement, everything: bool = False) -> list[Verdict]:
     caused = {key for cause in judgement.causes for key in cause.members}
     suspects = {v.key for v in judgement.suspects[:1]}
     ended = {v.key for v in judgement.verdicts if v.alarm and not v.alarm.is_open and not v.suspect}
-    wanted = first | suspects | set(sorted(ended)[:1])
+    keys = first | suspects | set(sorted(ended)[:1])
     moved = [v for v in judgement.verdicts if v.outcome in _ALARMS and v.key not in caused]
-    return [v for v in judgement.verdicts if everything or v.key in wanted or v in moved]
+    return [v for v in judgement.verdicts if everything or v.key in keys or v in moved]
 
 
 _COLUMNS = (

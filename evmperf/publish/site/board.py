@@ -118,36 +118,36 @@ _UNTOLD = (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
 def write(job: SiteJob, given: Sequence[StoredRun]) -> BoardSummary:
     """Write a board's pages from its runs, oldest first; raises OSError when the disk does not take them."""
     problems: list[str] = []
-    found = regress.of_nights(nights(given, problems.append), job.marks)
-    if not found.runs:
+    history = regress.of_nights(nights(given, problems.append), job.marks)
+    if not history.runs:
         return BoardSummary(job.board, given[-1].run, len(given), problems=problems)
     by_id = {entry.run.id: entry for entry in given}
-    entries = [by_id[run.id] for run in found.runs]
+    entries = [by_id[run.id] for run in history.runs]
     folder = Folder(job.out, job.reports)
-    name, period = job.board, _period(found.runs)
-    changes = sorted(_changes(name, found), key=lambda one: one.run.started_ns, reverse=True)
-    since = found.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9
+    name, period = job.board, _period(history.runs)
+    changes = sorted(_changes(name, history), key=lambda one: one.run.started_ns, reverse=True)
+    since = history.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9
     # A figure counts once, with its newest change.
     recent = {one.key: one.state for one in reversed(changes) if one.run.started_ns >= since}
     news = Counter(recent.values())
-    reached = _goals(found, problems)
+    reached = _goals(history, problems)
     place = slug(name)
     folder.file(f"{place}/runs.js", f"evmperf_runs = {_runs(folder, entries)};\n")
-    benchmarks = _by_benchmark(found)
-    words = Counter(str(case.outcome(trend)) for trend in found.trends.values())
+    benchmarks = _by_benchmark(history)
+    words = Counter(str(case.outcome(trend)) for trend in history.trends.values())
     for benchmark, cases in benchmarks.items():
-        _write_benchmark(folder, name, benchmark, cases, found)
+        _write_benchmark(folder, name, benchmark, cases, history)
     wrote = _write_months(folder, name, entries)
     folder.page(
         f"{place}/index.html",
         "board.html.j2",
         board=name,
-        runs=found.runs,
+        runs=history.runs,
         changes=changes,
         state=state(news, words, reached),
-        headline=headline(len(found.trends), news, words, period, reached),
+        headline=headline(len(history.trends), news, words, period, reached),
         goals=reached,
-        causes=causes([one.verdict for one in found.trends.values() if one.verdict], found.runs),
+        causes=causes([one.verdict for one in history.trends.values() if one.verdict], history.runs),
         months=wrote,
         benchmarks=[_row(*one) for one in benchmarks.items()],
     )
@@ -156,7 +156,7 @@ def write(job: SiteJob, given: Sequence[StoredRun]) -> BoardSummary:
         for benchmark, labels in benchmarks.items()
         for label, trends in labels.items()
     }
-    counts = (len(given), len(found.runs), len(found.trends), period, news, words)
+    counts = (len(given), len(history.runs), len(history.trends), period, news, words)
     return BoardSummary(name, given[-1].run, *counts, reached, changes, metrics, folder.sizes, problems)
 
 

@@ -243,11 +243,11 @@ def gather(place: StorePlace, folders: Iterable[Path]) -> None:
                 place.put(scratch, named(_some(1), where, scratch))
 
 
-def _pack(con: duckdb.DuckDBPyConnection, place: StorePlace, said: str, longest: int, scratch: Path) -> None:
+def _pack(con: duckdb.DuckDBPyConnection, place: StorePlace, lines: str, longest: int, scratch: Path) -> None:
     """Write lines of JSON, of at most `longest` bytes, as a file of the store; raises LabError."""
     columns = ", ".join(f'"{k}": {text(v)}' for k, v in rows.COLUMNS.items())
     source = (
-        f"read_json({text(glob_free(said))}, format='newline_delimited', "
+        f"read_json({text(glob_free(lines))}, format='newline_delimited', "
         f"columns={{{columns}}}, maximum_object_size={max(longest + 1000, 1 << 20)})"
     )
     try:
@@ -262,26 +262,26 @@ def glob_free(name: str) -> str:
 
 
 def _known(
-    con: duckdb.DuckDBPyConnection, place: StorePlace, run: str, there: Counting
+    con: duckdb.DuckDBPyConnection, place: StorePlace, run: str, contents: Counting
 ) -> tuple[str, int, int]:
     """The digest of a run as it is in the store ("": it is not), when it was kept, and the number of files
     there.
     """
-    if not there.files:
+    if not contents.files:
         return "", 0, 0
     newest = con.execute(
-        f"SELECT digest, kept_ns FROM {counting(place, there)} WHERE record = 'run' AND run = $1", [run]
+        f"SELECT digest, kept_ns FROM {counting(place, contents)} WHERE record = 'run' AND run = $1", [run]
     ).fetchall()
-    return *(newest[0] if newest else ("", 0)), len(there.files)
+    return *(newest[0] if newest else ("", 0)), len(contents.files)
 
 
-def counting(place: StorePlace, there: Counting) -> str:
+def counting(place: StorePlace, contents: Counting) -> str:
     """What to select from for the rows that count."""
-    source = scan(place, there.files)
-    if not there.passed:
+    source = scan(place, contents.files)
+    if not contents.passed:
         return source
     runs: dict[str, list[str]] = {}
-    for name, run in there.passed:
+    for name, run in contents.passed:
         runs.setdefault(name, []).append(text(run))
     gone = " OR ".join(
         f"(filename = {text(place.address(name))} AND left(sha256(run), 32) IN ({', '.join(of)}))"
@@ -293,15 +293,15 @@ def counting(place: StorePlace, there: Counting) -> str:
 def tidy(con: duckdb.DuckDBPyConnection, place: StorePlace, where: str) -> None:
     """Join the files of a partition into one, and remove what nobody reads any more."""
 
-    def join(there: Counting) -> None:
-        for name in there.removable:
+    def join(contents: Counting) -> None:
+        for name in contents.removable:
             place.remove(name)
-        if len(there.files) < 2:
+        if len(contents.files) < 2:
             return
         names = ", ".join(f'"{name}"' for name in rows.COLUMNS)
         with place.scratch() as scratch:
-            _copy(con, f"SELECT {names} FROM {counting(place, there)} {_ORDER}", scratch)
-            place.put(scratch, named(_some(len(there.files)), where, scratch))
+            _copy(con, f"SELECT {names} FROM {counting(place, contents)} {_ORDER}", scratch)
+            place.put(scratch, named(_some(len(contents.files)), where, scratch))
 
     reading(con, place, f"{where}/*.parquet", join)
 

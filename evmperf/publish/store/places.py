@@ -54,11 +54,11 @@ def named(stem: str, where: str, scratch: Path) -> str:
 
 
 def _sum(where: str, file: Path) -> int:
-    found = zlib.crc32(where.encode())
+    crc = zlib.crc32(where.encode())
     with file.open("rb") as content:
         while block := content.read(1 << 20):
-            found = zlib.crc32(block, found)
-    return found
+            crc = zlib.crc32(block, crc)
+    return crc
 
 
 def _part(name: str, value: str) -> str:
@@ -83,8 +83,8 @@ class StoreFolder:
             later = [p.name for p in self.root.glob("v[0-9]*") if p.name != f"v{LAYOUT}"]
             if later:
                 raise UsageError(f"{self.root}: has layout {later[0]}: update evmperf")
-            found = self.root.glob(pattern)
-            return sorted(str(p.relative_to(self.root)) for p in found if p.name[0] != ".")
+            paths = self.root.glob(pattern)
+            return sorted(str(p.relative_to(self.root)) for p in paths if p.name[0] != ".")
 
     def address(self, name: str) -> str:
         """What DuckDB reads a file by."""
@@ -163,8 +163,8 @@ class Bucket:
         with self.errors():
             # What other writers have put there since the last time is looked for anew.
             self._system.invalidate_cache()
-            found = self._system.glob(f"{self._root}/{pattern}")
-        return sorted(str(name)[len(self._root) :].lstrip("/") for name in found)
+            names = self._system.glob(f"{self._root}/{pattern}")
+        return sorted(str(name)[len(self._root) :].lstrip("/") for name in names)
 
     def address(self, name: str) -> str:
         """See StoreFolder."""

@@ -46,8 +46,8 @@ class StoredRuns:
 
     def runs(self, board: str | None = None) -> list[StoredRun]:
         """See RunSource. Raw files are not in the store."""
-        wanted = "SELECT * EXCLUDE (samples, published, marks) FROM {rows} WHERE record = 'run'"
-        runs = sorted(self._sound(rows.to_run, self.asked(board, wanted)), key=by_age)
+        question = "SELECT * EXCLUDE (samples, published, marks) FROM {rows} WHERE record = 'run'"
+        runs = sorted(self._sound(rows.to_run, self.asked(board, question)), key=by_age)
         figures = {
             (run.lab, run.board): BoardFigures(StoredRuns(self.place, run.lab), run.board) for run in runs
         }
@@ -72,10 +72,10 @@ class StoredRuns:
         return [record for record in self._sound(rows.to_record, records) if isinstance(record, Result)]
 
     def _sound(
-        self, read: Callable[[dict[str, object]], T], found: Iterable[dict[str, object]]
+        self, read: Callable[[dict[str, object]], T], entries: Iterable[dict[str, object]]
     ) -> Iterator[T]:
         """What rows hold; those beyond the limits, or of another evmperf, are named and left out."""
-        for row in found:
+        for row in entries:
             try:
                 yield read(row)
             except msgspec.ValidationError as error:
@@ -103,10 +103,10 @@ class StoredRuns:
             # One thread keeps the order of lists, and a site has a process for each core.
             con.execute("SET threads = 1")
 
-            def work(there: files.Counting) -> list[dict[str, object]]:
-                if not there.files:
+            def work(contents: files.Counting) -> list[dict[str, object]]:
+                if not contents.files:
                     return []
-                con.execute(question.replace("{rows}", files.counting(self.place, there)), values or None)
+                con.execute(question.replace("{rows}", files.counting(self.place, contents)), values or None)
                 names = [column[0] for column in con.description]
                 return [dict(zip(names, row, strict=True)) for row in con.fetchall()]
 
@@ -164,9 +164,9 @@ class BoardFigures:
         if self._alarms is None:
             self._alarms = {row["run"]: {} for row in self._source.asked(self._board, _JUDGED)}
             for row in self._source.asked(self._board, _ALARMS):
-                told = msgspec.json.decode(row["rest"], type=_ToldAlarm)
-                key = Key(row["benchmark"], row["case"], told.metric)
-                self._alarms[row["run"]][key] = told.alarm
+                entry = msgspec.json.decode(row["rest"], type=_ToldAlarm)
+                key = Key(row["benchmark"], row["case"], entry.metric)
+                self._alarms[row["run"]][key] = entry.alarm
         return self._alarms.get(run.id)
 
     def _read(self, since_ns: int) -> None:

@@ -104,11 +104,11 @@ def write(place: StorePlace, question: str, file: Path, form: str) -> None:
 
 
 def _working(place: StorePlace, work: Callable[[duckdb.DuckDBPyConnection], T], *more: Path) -> T:
-    def on(there: files.Counting) -> T:
+    def on(contents: files.Counting) -> T:
         # Each question has its own connection, with its own limits.
         with files.connection(_MEMORY) as con:
             place.prepare(con)
-            _define(con, place, there, more)
+            _define(con, place, contents, more)
             try:
                 return work(con)
             except _ASKED as error:
@@ -120,13 +120,13 @@ def _working(place: StorePlace, work: Callable[[duckdb.DuckDBPyConnection], T], 
 
 
 def _define(
-    con: duckdb.DuckDBPyConnection, place: StorePlace, there: files.Counting, more: Iterable[Path]
+    con: duckdb.DuckDBPyConnection, place: StorePlace, contents: files.Counting, more: Iterable[Path]
 ) -> None:
     nothing = f"(SELECT {files.NOTHING}, '' AS lab, '' AS board, 0 AS year LIMIT 0)"
-    source = files.counting(place, there) if there.files else nothing
+    source = files.counting(place, contents) if contents.files else nothing
     con.execute(f"CREATE VIEW records AS SELECT * FROM {source}")
     con.execute(_SQL)
-    allowed = ", ".join(text(name) for name in (*map(place.address, there.files), *map(str, more)))
+    allowed = ", ".join(text(name) for name in (*map(place.address, contents.files), *map(str, more)))
     con.execute(f"SET allowed_paths = [{allowed}]")
     con.execute("SET enable_external_access = false")
     con.execute("SET lock_configuration = true")
