@@ -161,8 +161,8 @@ class LabClient:
     def _spawn(self, options: LabOptions) -> None:
         """Start the process and wait for its word that it is ready."""
         # -P: not the evmperf that may lie in the current folder.
-        said = msgspec.json.encode(options).decode()
-        command = [sys.executable, "-P", "-m", "evmperf_virtual.server", said]
+        encoded = msgspec.json.encode(options).decode()
+        command = [sys.executable, "-P", "-m", "evmperf_virtual.server", encoded]
         try:
             with (self.folder / "bench.log").open("ab") as log:
                 process = subprocess.Popen(

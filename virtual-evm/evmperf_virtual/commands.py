@@ -106,8 +106,8 @@ def _start(args: argparse.Namespace) -> None:
         ports = {"serial_port": record.serial_port, "power_port": record.power_port}
         if args.write_env:
             envfile.write(envfile.source(variant), args.write_env, **ports)
-        said = f"serial {record.serial_port}, power {record.power_port}"
-        print(f"board {bench.name} ({variant}) {word}: {said}", flush=True)
+        where = f"serial {record.serial_port}, power {record.power_port}"
+        print(f"board {bench.name} ({variant}) {word}: {where}", flush=True)
 
     asked = {name: getattr(args, name) for name in ("serial_port", "power_port", "fresh")}
     if bench.start(variant, **asked):
@@ -169,25 +169,25 @@ def _console(args: argparse.Namespace) -> None:
 @command("virtual status", JSON)
 def _status(args: argparse.Namespace) -> None:
     """list all boards that were ever started here"""
-    found: list[tuple[LabClient, BenchStatus | None, str]] = []
+    rows: list[tuple[LabClient, BenchStatus | None, str]] = []
     for bench in all_benches():
         if not bench.running:
-            found.append((bench, None, "stopped"))
+            rows.append((bench, None, "stopped"))
             continue
         try:
-            found.append((bench, bench.status(), ""))
+            rows.append((bench, bench.status(), ""))
         except LabError as error:
-            found.append((bench, None, str(error)))
+            rows.append((bench, None, str(error)))
     if args.json:
         boards = {
             bench.name: dataclasses.asdict(status) if status else {"name": bench.name, "error": why}
-            for bench, status, why in found
+            for bench, status, why in rows
         }
         print(json.dumps(boards, indent=1))
-    elif not found:
+    elif not rows:
         print("no virtual board has been started: run `evmperf virtual start`")
     else:
-        for bench, status, reason in found:
+        for bench, status, reason in rows:
             print(_line(status) if status else f"{bench.name}: {reason}")
 
 
@@ -211,11 +211,13 @@ def _lava(args: argparse.Namespace) -> int:
     if args.action == "down":
         print("LAVA stopped" if lavalab.down() else "LAVA was not running")
         return 0
-    found = lavalab.running()
+    running = lavalab.running()
     print(
-        f"LAVA is running at {found.url}" if found else "LAVA is not running; start it with `make lava-lab`"
+        f"LAVA is running at {running.url}"
+        if running
+        else "LAVA is not running; start it with `make lava-lab`"
     )
-    return 0 if found else 1
+    return 0 if running else 1
 
 
 def _line(status: BenchStatus) -> str:

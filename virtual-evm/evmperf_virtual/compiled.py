@@ -64,7 +64,7 @@ def _check_config(fragment: Path, config: str) -> None:
     for line in re.findall(pattern, fragment.read_text(), re.MULTILINE):
         name = line.split("=")[0].removeprefix("# ").removesuffix(" is not set")
         # An option whose menu is gone is not listed at all, which is as good as not set.
-        off = line.startswith("#") and not any(known.startswith(f"{name}=") for known in have)
+        off = line.startswith("#") and not any(entry.startswith(f"{name}=") for entry in have)
         if line not in have and not off:
             lost.append(name)
     if lost:
@@ -124,7 +124,7 @@ def build_devicetree(recipe: Recipe, qemu: dict[str, Any], steps: BuildSteps, fo
         source.unlink()
 
 
-def _dtc(steps: BuildSteps, given: str, wanted: str, file: Path, *more: str | Path) -> str:
+def _dtc(steps: BuildSteps, given: str, form: str, file: Path, *more: str | Path) -> str:
     # Quiet: QEMU's own nodes cause warnings that a recipe cannot avoid.
-    command: list[str | Path] = ["dtc", "-q", "-I", given, "-O", wanted, *more, file]
-    return steps.run(command, f"Making {wanted} of {file.name}", "devicetree")
+    command: list[str | Path] = ["dtc", "-q", "-I", given, "-O", form, *more, file]
+    return steps.run(command, f"Making {form} of {file.name}", "devicetree")

@@ -143,11 +143,11 @@ class DebianArchive:
         command = ["apt-get", *self._options, "download"]
         command += [f"{p.name}={p.version}" for p in packages]
         self._steps.run(command, "Downloading Debian packages", self._log, cwd=debs)
-        wanted = {f"{p.name}_{p.version}_{p.architecture}" for p in packages}
-        files = sorted(f for f in debs.glob("*.deb") if unquote(f.stem) in wanted)
-        if len(files) != len(wanted):
+        names = {f"{p.name}_{p.version}_{p.architecture}" for p in packages}
+        files = sorted(f for f in debs.glob("*.deb") if unquote(f.stem) in names)
+        if len(files) != len(names):
             raise LabError(
-                f"apt downloaded {len(files)} of {len(wanted)} packages to {debs}; "
+                f"apt downloaded {len(files)} of {len(names)} packages to {debs}; "
                 f"see {self._steps.log_dir}/{self._log}.log and build again."
             )
         # base-files first: its links of a merged /usr decide where the others' files go.
@@ -168,11 +168,11 @@ class DebianArchive:
         folder = self._folder / "debs"
         command = ["apt-get", *self._options, "--download-only", "--tar-only", "source", source]
         self._steps.run(command, f"Downloading the source of {source}", self._log, cwd=folder)
-        found = sorted(folder.glob(f"{source}_*.orig.tar.*[!c]"))
-        if not found:
+        tarballs = sorted(folder.glob(f"{source}_*.orig.tar.*[!c]"))
+        if not tarballs:
             raise LabError(f"apt brought no source of {source}; see {self._steps.log_dir}/{self._log}.log.")
         target.mkdir()
         # Not tarfile, which needs five times as long.
         tar: list[str | Path] = ["tar", "--extract", "--no-same-owner", "--strip-components=1"]
-        tar += ["--file", found[0], "-C", target, *members]
+        tar += ["--file", tarballs[0], "-C", target, *members]
         self._steps.run(tar, f"Unpacking the source of {source}", self._log)

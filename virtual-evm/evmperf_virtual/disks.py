@@ -34,10 +34,10 @@ def prepare(image: EvmImage, board: Path, *, fresh: bool) -> dict[str, Path]:
     """The files of the board's disks by name, made anew for another image; raises LabError, leaving none."""
     folder = board / "disks"
     marker = {"image": image.hash, "variant": image.variant, "disks": sorted(image.disks)}
-    known: object = None
+    recorded: object = None
     with contextlib.suppress(OSError, ValueError):
-        known = json.loads((folder / "image.json").read_text())
-    if fresh or known != marker:
+        recorded = json.loads((folder / "image.json").read_text())
+    if fresh or recorded != marker:
         new = board / "disks.new"
         try:
             _remove(new)

@@ -304,10 +304,10 @@ def partition(steps: BuildSteps, file: Path, lines: list[str]) -> None:
 def _tidy(variant: str) -> None:
     """Remove old images of the variant and unused parts, but nothing that a QEMU runs from."""
     # variant-HASH: a variant's name may begin another's.
-    found = [p for p in _images().glob(f"{variant}-*") if len(p.name) == len(variant) + 13]
-    found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    images = [p for p in _images().glob(f"{variant}-*") if len(p.name) == len(variant) + 13]
+    images.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     running = _command_lines()
-    for old in found[KEPT:]:
+    for old in images[KEPT:]:
         if f"{old}/".encode() not in running:
             shutil.rmtree(old, ignore_errors=True)
     used: set[str] = set()

@@ -84,9 +84,9 @@ def address() -> tuple[str, str] | None:
 
 def up(progress: Callable[[str], None], variant: str = boards.DEFAULT_NAME) -> Lab:
     """Start the lab unless it runs; `variant` is LAVA's own virtual EVM. Raises LabError."""
-    found = running()
-    if found:
-        return found
+    lab = running()
+    if lab:
+        return lab
     system = _root_file_system(progress)
     for name in {boards.DEFAULT_NAME, variant}:
         image.build(name, progress=progress)

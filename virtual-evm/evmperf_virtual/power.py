@@ -185,13 +185,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> str:
         if "Transfer-Encoding" in self.headers:
             raise Refused(HTTPStatus.NOT_IMPLEMENTED, "send the body with Content-Length")
-        said, *others = {*self.headers.get_all("Content-Length", ["0"])}
-        if others or self.headers.defects or not (said.isascii() and said.isdigit()):
+        length, *others = {*self.headers.get_all("Content-Length", ["0"])}
+        if others or self.headers.defects or not (length.isascii() and length.isdigit()):
             raise Refused(HTTPStatus.BAD_REQUEST, "a header line is malformed")
-        if len(said) > 9 or int(said) > _BODY_LIMIT:
+        if len(length) > 9 or int(length) > _BODY_LIMIT:
             raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body is one character: 0 or 1")
-        body = self.rfile.read(int(said))
-        if len(body) < int(said):
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
             raise Refused(HTTPStatus.BAD_REQUEST, "the body is cut short")
         return body.decode("ascii", "replace").strip()
 

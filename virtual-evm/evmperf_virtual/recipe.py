@@ -48,15 +48,15 @@ class Recipe:
 
     def files(self, name: str = ".") -> dict[str, Path]:
         """Return the files below a folder that the recipe names, by their path in there."""
-        found = {
+        paths = {
             str(path.relative_to(folder / name)): path
             for folder in reversed(self.folders)
             for path in (folder / name).rglob("*")
             if path.is_file() and not path.name.endswith(("~", ".swp"))
         }
-        if not found:
+        if not paths:
             raise UsageError(f"{self.folders[0] / _FILE} names {name}, but there are no files in it.")
-        return {name: found[name] for name in sorted(found, key=Path)}
+        return {name: paths[name] for name in sorted(paths, key=Path)}
 
     def hash(self, *sections: str, files: list[str] | None = None) -> str:
         """Return 12 hex digits over sections and files; over everything without any."""
@@ -93,10 +93,10 @@ def _read(variant: str, above: tuple[str, ...]) -> tuple[tuple[Path, ...], dict[
     if variant in above:
         raise UsageError(f"{file} is based on itself ({' on '.join([*above, variant])}).")
     if not variant or not exists(variant):
-        known = sorted(p.parent.name for p in recipes_dir().glob(f"*/{_FILE}"))
+        variants = sorted(p.parent.name for p in recipes_dir().glob(f"*/{_FILE}"))
         raise UsageError(
             f"There is no virtual board {variant!r}: {file} is missing; "
-            f"known are {', '.join(known) or 'none'}."
+            f"known are {', '.join(variants) or 'none'}."
         )
     try:
         data = yaml.safe_load(file.read_text())

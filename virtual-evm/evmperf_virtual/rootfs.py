@@ -64,10 +64,10 @@ def build_kernel(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
 
 
 def _keep(unpacked: Path, pattern: str, root: Path) -> None:
-    found = list(unpacked.glob(pattern))
-    if not found:
+    paths = list(unpacked.glob(pattern))
+    if not paths:
         raise LabError(f"The kernel's package has no {pattern}; correct the recipe's kernel.keep.")
-    for path in found:
+    for path in paths:
         place = root / path.relative_to(unpacked)
         place.parent.mkdir(parents=True, exist_ok=True)
         path.rename(place)
@@ -197,11 +197,11 @@ def _closure(folder: Path, names: list[str]) -> list[Path]:
     by_name = {Path(path).stem.replace("-", "_"): path for path in needs}
     order: list[str] = []
     for name in names:
-        found = by_name.get(name.replace("-", "_"))
-        if found is None:
+        module = by_name.get(name.replace("-", "_"))
+        if module is None:
             raise LabError(f"The kernel has no module {name}; correct the recipe's initrd.modules.")
         # modules.dep lists the most basic module last.
-        order += [p for p in [*reversed(needs[found]), found] if p not in order]
+        order += [p for p in [*reversed(needs[module]), module] if p not in order]
     return [folder / path for path in order]
 
 

@@ -89,8 +89,8 @@ def check_host(list_file: Path) -> None:
         if len(words) < 2:
             continue
         package, proof = words[:2]
-        there = Path(proof).exists() if proof.startswith("/") else shutil.which(proof, path=search)
-        if not there and package not in missing:
+        is_installed = Path(proof).exists() if proof.startswith("/") else shutil.which(proof, path=search)
+        if not is_installed and package not in missing:
             missing.append(package)
     if missing:
         raise LabError(
@@ -101,10 +101,10 @@ def check_host(list_file: Path) -> None:
 
 def tool(name: str) -> str:
     """Return the path of a host program, also from sbin, which users often lack in PATH."""
-    found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-    if not found:
+    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if not path:
         raise LabError(f"This host lacks the program {name}; host-packages.txt names the package to install.")
-    return found
+    return path
 
 
 def output(

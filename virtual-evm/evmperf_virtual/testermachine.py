@@ -76,11 +76,11 @@ class TesterMachine:
     @property
     def info(self) -> TesterInfo:
         """How others reach the tester."""
-        known = self._disk.with_suffix(".known_hosts")
+        key_file = self._disk.with_suffix(".known_hosts")
         options = [
             *("-F", "none", "-p", str(self._port), "-i", str(_key(self._board))),
             *("-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=accept-new"),
-            *("-o", f"UserKnownHostsFile={known}", "-o", "HostKeyAlias=tester"),
+            *("-o", f"UserKnownHostsFile={key_file}", "-o", "HostKeyAlias=tester"),
             *("-o", "LogLevel=ERROR"),
         ]
         nics = nics_of(f"eth{number}" for number in range(1, len(self._cables) + 1))
