@@ -34,7 +34,7 @@ def test_a_desk_knows_the_board(stem):
 
 def test_no_two_files_are_of_one_board():
     names = Counter(identity.board(board.name) for board in REAL.values())
-    assert set(names) <= identity.known()
+    assert set(names) <= identity.names()
     assert set(names.values()) == {1}
 
 

@@ -155,7 +155,7 @@ def board_named(printed: str) -> str:
     """The board of a sheet's anchor (`AM62PX_EVM`) as guides name it; without a guide it keeps its name."""
     soc, _, kind = printed.lower().partition("_")
     pattern = rf"{re.escape(soc)}x?[_-](?:hs)?({re.escape(kind)}|evm|sk)(?:-fs)?"
-    names = sorted(name for name in identity.known() if re.fullmatch(pattern, name))
+    names = sorted(name for name in identity.names() if re.fullmatch(pattern, name))
     mine = [name for name in names if kind in name] or names
     return identity.board(mine[0]) if mine else f"{soc}-{kind or 'evm'}"
 

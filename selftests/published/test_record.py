@@ -172,7 +172,7 @@ def test_names_of_boards_are_of_one_board_each():
     assert not identity.same("am62xx_sk-fs", "am62xx_lp_sk-fs")
     assert identity.board("x1-evm") == "x1-evm"
     assert identity.of_module("AM62x LP SK") == "am62xx_lp_sk-fs"
-    assert all(identity.board(name) in identity.known() for name in identity.known())
+    assert all(identity.board(name) in identity.names() for name in identity.names())
 
 
 def test_the_record_that_ships_is_small_and_has_every_board(capsys):

@@ -39,15 +39,15 @@ _BUSY = 50.0
 
 def doubts(figures: Figures) -> dict[Key, str]:
     """Why figures are not judged, by key; all figures of one run are needed, as they are compared."""
-    found: dict[Key, str] = {}
+    reasons: dict[Key, str] = {}
     by_benchmark: dict[str, dict[Key, Figure]] = {}
     for key, figure in figures.items():
         by_benchmark.setdefault(key.benchmark, {})[key] = figure
-    for benchmark, known in by_benchmark.items():
+    for benchmark, of_table in by_benchmark.items():
         for rule in (rule for pattern, rule in _RULES if fnmatch.fnmatchcase(benchmark, pattern)):
-            for key, why in rule(known):
-                found.setdefault(key, why)
-    return found
+            for key, why in rule(of_table):
+                reasons.setdefault(key, why)
+    return reasons
 
 
 def _printed_again(figures: Figures) -> Iterator[Doubt]:

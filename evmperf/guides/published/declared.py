@@ -98,12 +98,12 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def metric(self, case: str, name: str) -> Metric | None:
         """The metric of one row: the catalogue's, or the declaration's own; None if unknown."""
-        for known in self.of_rows.get(case.removesuffix(AGAIN), self.metrics):
-            if known.name == name:
-                return known
-        for known in () if self.module else self.metrics:
-            if numbered(known.name, name) is not None:
-                return replace(known, name=name)
+        for metric in self.of_rows.get(case.removesuffix(AGAIN), self.metrics):
+            if metric.name == name:
+                return metric
+        for metric in () if self.module else self.metrics:
+            if numbered(metric.name, name) is not None:
+                return replace(metric, name=name)
         return None
 
     def case_of(self, label: str) -> str:
@@ -115,8 +115,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             return label.removesuffix(" bytes")
         if label not in self.cases and _ADDRESS.search(label):
             # The guides' commands have the address of TI's tester.
-            said = _ADDRESS.sub("*", label)
-            return next((case for case in self.cases if _ADDRESS.sub("*", case) == said), label)
+            without_address = _ADDRESS.sub("*", label)
+            return next((case for case in self.cases if _ADDRESS.sub("*", case) == without_address), label)
         return label
 
     def knows(self, case: str) -> bool:
@@ -144,7 +144,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def _special(self, case: str) -> str:
         """The first declared label of a case; "" where none is."""
-        return next((label for label, known in self.labels.items() if known == case), "")
+        return next((label for label, labelled in self.labels.items() if labelled == case), "")
 
     def header_of(self, metric: str) -> str:
         """The column header to write for a metric; "" for one without a column."""
@@ -174,12 +174,12 @@ def numbered(pattern: str, text: str) -> str | None:
 @functools.cache
 def tables() -> Mapping[str, Table]:
     """Every table by benchmark, in the guide's order; those that no published guide has come last."""
-    found = {path.stem: load(path) for path in sorted(FOLDER.glob("*.yaml"))}
+    by_name = {path.stem: load(path) for path in sorted(FOLDER.glob("*.yaml"))}
     for name, module in catalogue.benchmarks().items():
-        if name not in found:
-            found[name] = _undeclared(module)
+        if name not in by_name:
+            by_name[name] = _undeclared(module)
     order = {name: number for number, name in enumerate(outline().order)}
-    return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
+    return dict(sorted(by_name.items(), key=lambda item: order.get(item[0], len(order))))
 
 
 def metric(key: Key) -> Metric | None:
@@ -268,12 +268,12 @@ def _undeclared(module: Benchmark) -> Table:
     first = next(iter(module.cases("full")))
     keys = [name.replace("_", " ").capitalize() for name in first.params]
     units = {module.metrics_of(case)[0].unit for case in module.cases("full")}
-    said, _ = meaning.along([*module.section, module.title])
+    quantities, _ = meaning.along([*module.section, module.title])
     return Table(
         benchmark=module.name,
         title=module.title,
         section=module.section,
-        about={quantity: value for quantity, (value, _) in said.items()},
+        about={quantity: value for quantity, (value, _) in quantities.items()},
         keys=tuple(keys[: first.label.count("|") + 1]),
         columns={metric.name: (metric.title,) for metric in module.metrics},
         captions=(module.title,),
@@ -290,11 +290,11 @@ def _columns(
     """Header texts by metric. `*`, or only the metric's name, is its title and its unit."""
     if not isinstance(given, Mapping):
         given = dict.fromkeys(given, ("*",))
-    known = [metric for metric in metrics if metric.unit in COLUMN_UNITS]
-    titles = {metric.name: f"{metric.title} {COLUMN_UNITS[metric.unit]}" for metric in known}
-    found = {}
+    titled = [metric for metric in metrics if metric.unit in COLUMN_UNITS]
+    titles = {metric.name: f"{metric.title} {COLUMN_UNITS[metric.unit]}" for metric in titled}
+    headers = {}
     for name, texts in given.items():
         if "*" in texts and name not in titles:
             raise UsageError(f"{path}: columns: {name} has no header, and none follows from it")
-        found[name] = tuple(titles[name] if text == "*" else text for text in texts)
-    return found
+        headers[name] = tuple(titles[name] if text == "*" else text for text in texts)
+    return headers

@@ -8,7 +8,7 @@ from evmperf.boards import yamlfile
 from evmperf.guides.published import meaning
 
 
-def known() -> frozenset[str]:
+def names() -> frozenset[str]:
     """Board names that TI prints."""
     return frozenset(_data()) | frozenset(_boards("names"))
 
@@ -29,7 +29,7 @@ def of_module(text: str) -> str:
     words = meaning.plain(text)
     if not words:
         return ""
-    by_name = {meaning.plain(name): board(name) for name in known()}
+    by_name = {meaning.plain(name): board(name) for name in names()}
     by_module = {meaning.plain(module): name for module, name in _boards("modules").items()}
     return by_module.get(words) or by_name.get(words, "")
 

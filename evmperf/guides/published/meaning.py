@@ -23,11 +23,13 @@ def plain(text: str) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def said(text: str) -> Meaning:
+def quantities(text: str) -> Meaning:
     """What a text says."""
-    words, known = plain(text), _patterns().items()
-    values = {quantity: [v for v, pattern in of.items() if pattern.search(words)] for quantity, of in known}
-    return {quantity: found[0] for quantity, found in values.items() if len(found) == 1}
+    words, patterns = plain(text), _patterns().items()
+    values = {
+        quantity: [v for v, pattern in of.items() if pattern.search(words)] for quantity, of in patterns
+    }
+    return {quantity: fitting[0] for quantity, fitting in values.items() if len(fitting) == 1}
 
 
 def unsaid(text: str) -> str:
@@ -41,20 +43,20 @@ def unsaid(text: str) -> str:
 
 def along(headings: Sequence[str]) -> tuple[dict[str, tuple[str, str]], str]:
     """What headings say, by quantity: value and heading; and a sentence if two contradict each other."""
-    found: dict[str, tuple[str, str]] = {}
+    agreed: dict[str, tuple[str, str]] = {}
     for heading in headings:
-        for quantity, value in said(heading).items():
-            before = found.get(quantity, (value, heading))
+        for quantity, value in quantities(heading).items():
+            before = agreed.get(quantity, (value, heading))
             if before[0] not in (value, _WITHIN.get((quantity, value))):
-                return found, f"the heading {heading!r} is below {before[1]!r}"
-            found[quantity] = (value, heading)
-    return found, ""
+                return agreed, f"the heading {heading!r} is below {before[1]!r}"
+            agreed[quantity] = (value, heading)
+    return agreed, ""
 
 
 def unknown_words(about: Meaning) -> Iterable[str]:
     """What a declaration says that meaning.yaml does not know, as `quantity: value`."""
-    known = _patterns()
-    return (f"{q}: {v}" for q, v in about.items() if v not in known.get(q, {}))
+    patterns = _patterns()
+    return (f"{q}: {v}" for q, v in about.items() if v not in patterns.get(q, {}))
 
 
 @functools.cache

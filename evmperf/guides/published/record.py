@@ -98,8 +98,8 @@ def of_date(text: str) -> str:
 def began(release: str) -> str:
     """The first day (YYYY-MM-DD) of the work on a release, or the last before it that is known."""
     numbers = release_key(release)[:2]
-    known = [month for name, month in _began() if release_key(name) <= numbers]
-    return f"{known[-1] if known else _began()[0][1]}-01"
+    months = [month for name, month in _began() if release_key(name) <= numbers]
+    return f"{months[-1] if months else _began()[0][1]}-01"
 
 
 @functools.cache
@@ -109,8 +109,8 @@ def _began() -> tuple[tuple[str, str], ...]:
 
 def date_in(text: str) -> str:
     """The date (YYYY-MM-DD) in a file's name; "" where there is none."""
-    found = re.search(r"20\d\d-[01]\d-[0-3]\d", text)
-    return found[0] if found else ""
+    match = re.search(r"20\d\d-[01]\d-[0-3]\d", text)
+    return match[0] if match else ""
 
 
 @functools.cache
@@ -140,20 +140,20 @@ class Found(msgspec.Struct, frozen=True):
     value: Value
 
 
-def search(known: Iterable[Entry], words: str) -> dict[tuple[str, str, str, str], list[Found]]:
+def search(entries: Iterable[Entry], words: str) -> dict[tuple[str, str, str, str], list[Found]]:
     """The figures that words name (`emmc_ext4 100 KiB write`), by operating system, benchmark, case
     and metric, in the order of the entries; of a release printed twice, the newest guide's.
     """
-    wanted = words.lower().replace("kib", " kib").replace("mib", " mib").split()
-    found: dict[tuple[str, str, str, str], dict[tuple[int, ...], Found]] = {}
-    there = [(entry, case, value) for entry in known for case, value in values(entry)]
-    exact = {case.benchmark for _, case, _ in there}.intersection(wanted)
-    for entry, case, value in there:
+    names = words.lower().replace("kib", " kib").replace("mib", " mib").split()
+    by_figure: dict[tuple[str, str, str, str], dict[tuple[int, ...], Found]] = {}
+    printed = [(entry, case, value) for entry in entries for case, value in values(entry)]
+    exact = {case.benchmark for _, case, _ in printed}.intersection(names)
+    for entry, case, value in printed:
         key = (case.benchmark, case.name, value.metric)
-        if (not exact or case.benchmark in exact) and _said(*key).issuperset(wanted):
+        if (not exact or case.benchmark in exact) and _said(*key).issuperset(names):
             one = Found(entry, case.benchmark, case.name, value)
-            found.setdefault((entry.os, *key), {})[same_time(entry.release)] = one
-    return {key: list(by_release.values()) for key, by_release in found.items()}
+            by_figure.setdefault((entry.os, *key), {})[same_time(entry.release)] = one
+    return {key: list(by_release.values()) for key, by_release in by_figure.items()}
 
 
 def values(entry: Entry) -> Iterator[tuple[PublishedCase, Value]]:
@@ -177,9 +177,9 @@ def size(case: str) -> str:
     return ""
 
 
-def boards(known: Iterable[Entry]) -> Mapping[str, list[Entry]]:
+def boards(entries: Iterable[Entry]) -> Mapping[str, list[Entry]]:
     """The entries by board."""
-    found: dict[str, list[Entry]] = {}
-    for entry in known:
-        found.setdefault(entry.board, []).append(entry)
-    return found
+    by_board: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_board.setdefault(entry.board, []).append(entry)
+    return by_board

@@ -29,10 +29,10 @@ class Module:
 
 def stored(source: RunSource) -> list[StoredRun]:
     """All runs of a source, oldest first; raises UsageError when there are none."""
-    found = source.runs()
-    if not found:
+    runs = source.runs()
+    if not runs:
         raise UsageError(f"{source}: holds no runs")
-    return found
+    return runs
 
 
 def published() -> list[StoredRun]:
@@ -44,69 +44,69 @@ NEWEST = "newest"
 """Instead of a release: the one that each board was measured with last."""
 
 
-def same_release(given: str, found: str) -> bool:
+def same_release(given: str, other: str) -> bool:
     """Whether a release is meant: 11.00 means 11.00.00.00 too."""
-    if given == found:
+    if given == other:
         return True
-    wanted, there = release_key(given), release_key(found)
-    return bool(wanted) and there[: len(wanted)] == wanted
+    key, other_key = release_key(given), release_key(other)
+    return bool(key) and other_key[: len(key)] == key
 
 
 def of_release(
-    there: Sequence[StoredRun], release: str, os: str = "", wanted: Sequence[str] = ()
+    entries: Sequence[StoredRun], release: str, os: str = "", names: Sequence[str] = ()
 ) -> list[StoredRun]:
     """The runs of a release, and of some boards if they are named; of NEWEST, each board's runs of the
     release that it was measured with last. Raises UsageError when there are none, when they are of two
     operating systems, or when virtual and real boards would meet.
     """
-    last = {entry.run.board: entry.run.release for entry in there if entry.run.release}
-    found = [entry for entry in there if not wanted or entry.run.board in wanted]
+    last = {entry.run.board: entry.run.release for entry in entries if entry.run.release}
+    chosen = [entry for entry in entries if not names or entry.run.board in names]
     if os:
-        found = [entry for entry in found if entry.run.os in ("", os)]  # U-Boot alone does not know it
+        chosen = [entry for entry in chosen if entry.run.os in ("", os)]  # U-Boot alone does not know it
     if release == NEWEST:
-        found = [entry for entry in found if entry.run.release == last.get(entry.run.board, "")]
+        chosen = [entry for entry in chosen if entry.run.release == last.get(entry.run.board, "")]
     else:
-        found = [entry for entry in found if same_release(release, entry.run.release)]
-    if not found:
-        raise no_such_release(there, release, wanted)
-    kinds = sorted({entry.run.os for entry in found} - {""})
+        chosen = [entry for entry in chosen if same_release(release, entry.run.release)]
+    if not chosen:
+        raise no_such_release(entries, release, names)
+    kinds = sorted({entry.run.os for entry in chosen} - {""})
     if len(kinds) > 1:
         raise UsageError(f"release {release} was measured on {' and '.join(kinds)}: choose with --os")
-    real = [entry for entry in found if not entry.run.facts.virtual]
-    if real and len(real) != len(found):
-        if wanted:
+    real = [entry for entry in chosen if not entry.run.facts.virtual]
+    if real and len(real) != len(chosen):
+        if names:
             raise UsageError("virtual and real boards never share a guide: name either with --board")
         return real
-    return found
+    return chosen
 
 
-def no_such_release(there: Sequence[StoredRun], release: str, wanted: Sequence[str] = ()) -> UsageError:
+def no_such_release(entries: Sequence[StoredRun], release: str, names: Sequence[str] = ()) -> UsageError:
     """The error for a release that nobody measured, with those that there are."""
-    mine = [entry for entry in there if not wanted or entry.run.board in wanted]
-    known = sorted({f"{e.run.release} {e.run.os}" for e in mine if e.run.release})
-    whose = f" of {' or '.join(wanted)}" if wanted else ""
-    return UsageError(f"no runs of release {release}{whose} here; there are: {', '.join(known) or 'none'}")
+    mine = [entry for entry in entries if not names or entry.run.board in names]
+    releases = sorted({f"{e.run.release} {e.run.os}" for e in mine if e.run.release})
+    whose = f" of {' or '.join(names)}" if names else ""
+    return UsageError(f"no runs of release {release}{whose} here; there are: {', '.join(releases) or 'none'}")
 
 
 def by_board(entries: Iterable[StoredRun]) -> dict[str, dict[Key, Figure]]:
     """Figures by board, the newest of a case; quick runs count only for boards without a full one."""
     entries = list(entries)
     full = {entry.run.board for entry in entries if entry.run.profile == "full"}
-    found: dict[str, dict[Key, Figure]] = {}
+    by_name: dict[str, dict[Key, Figure]] = {}
     for entry in entries:
         if entry.run.profile == "full" or entry.run.board not in full:
-            known = found.setdefault(entry.run.board, {})
-            known.update(figures(entry.results()))
-    return dict(sorted(found.items()))
+            of_board = by_name.setdefault(entry.run.board, {})
+            of_board.update(figures(entry.results()))
+    return dict(sorted(by_name.items()))
 
 
-def previous_release(there: Sequence[StoredRun], run: Run) -> StoredRun | None:
+def previous_release(entries: Sequence[StoredRun], run: Run) -> StoredRun | None:
     """The newest run of a board's release before that of a run, on the same system; None without one."""
 
     def kind(one: Run) -> tuple[str, bool, str]:
         return one.os, bool(one.facts.virtual), identity.board(one.board)
 
-    limit, alike = release_key(run.release), [entry for entry in there if kind(entry.run) == kind(run)]
+    limit, alike = release_key(run.release), [entry for entry in entries if kind(entry.run) == kind(run)]
     earlier = [entry for entry in alike if () < release_key(entry.run.release) < limit]
     newest = max(earlier, key=lambda e: release_key(e.run.release), default=None)
     return newest and StoredRun(replace(newest.run, board=run.board), newest.results)
@@ -114,8 +114,8 @@ def previous_release(there: Sequence[StoredRun], run: Run) -> StoredRun | None:
 
 def modules(names: Iterable[str]) -> list[Module]:
     """Lines of the table of evaluation modules, from the board files; boards without one: none."""
-    wanted = set(names)
+    chosen = set(names)
     texts = {file: file.read_text(encoding="utf-8", errors="replace") for file in boards.files().values()}
-    known = [boards.load(file) for file, text in texts.items() if any(map(text.count, wanted))]
-    said = {board.name: board.options.board for board in known if board.name in wanted}
-    return [Module(name, board.title, board.description) for name, board in sorted(said.items())]
+    described = [boards.load(file) for file, text in texts.items() if any(map(text.count, chosen))]
+    options = {board.name: board.options.board for board in described if board.name in chosen}
+    return [Module(name, board.title, board.description) for name, board in sorted(options.items())]

@@ -58,15 +58,15 @@ def price(board: str, driver: str, side: str, mode: str, better: str) -> SheetPr
 
 @functools.cache
 def _rates(board: str, driver: str, side: str) -> Mapping[str, SheetRate]:
-    found: dict[str, dict[str, list[tuple[float, str]]]] = {}
+    by_core: dict[str, dict[str, list[tuple[float, str]]]] = {}
     for entry in record.of_board(board, file=FILE):
         for case in entry.cases:
             for value in case.values if re.fullmatch(_TABLES.get(driver, "-"), case.benchmark) else ():
                 core, mode = _mode(case, driver)
                 if value.metric == f"{side}_speed" and mode:
                     place = f"{entry.guide}, line {value.line}"
-                    found.setdefault(core, {}).setdefault(mode, []).append((value.mean, place))
-    chosen = found.get(_LINUX) or next(iter(found.values()), {})
+                    by_core.setdefault(core, {}).setdefault(mode, []).append((value.mean, place))
+    chosen = by_core.get(_LINUX) or next(iter(by_core.values()), {})
     return {mode: SheetRate(mode, *_middle(rates)) for mode, rates in chosen.items()}
 
 

@@ -31,8 +31,8 @@ class PublishedRuns:
 
     def runs(self, board: str | None = None) -> list[StoredRun]:
         """See RunSource."""
-        found = [_run(entries, self.samples) for entries in _releases()]
-        mine = [e for e in found if board is None or identity.same(e.run.board, board)]
+        stored_runs = [_run(entries, self.samples) for entries in _releases()]
+        mine = [e for e in stored_runs if board is None or identity.same(e.run.board, board)]
         return sorted(mine, key=lambda entry: by_age(entry.run))
 
 
@@ -52,11 +52,11 @@ def baseline(run: Run) -> Baseline | None:
     return nearest(run, baselines(run))
 
 
-def nearest(run: Run, found: Sequence[Baseline]) -> Baseline | None:
+def nearest(run: Run, candidates: Sequence[Baseline]) -> Baseline | None:
     """The one of `baseline` among those of `baselines`."""
     own = record.same_time(run.release)
-    before = [b for b in found if own and record.same_time(b.published.release) <= own]
-    return next(reversed(before or found), None)
+    before = [b for b in candidates if own and record.same_time(b.published.release) <= own]
+    return next(reversed(before or candidates), None)
 
 
 def baselines(run: Run) -> list[Baseline]:
@@ -74,22 +74,22 @@ def _figures(board: str, os: str) -> list[tuple[Run, dict[Key, Figure]]]:
 @functools.cache
 def places(board: str) -> Mapping[tuple[str, str], list[str]]:
     """Where each case of a board stands, by benchmark and case: release, system, guide and line."""
-    found: dict[tuple[str, str], list[str]] = {}
+    by_case: dict[tuple[str, str], list[str]] = {}
     for entry in record.of_board(identity.board(board)):
         for case in entry.cases:
             lines = ", ".join(str(line) for line in sorted({v.line for v in case.values}))
             place = f"{entry.release} {entry.os}: {entry.guide}, line {lines}"
-            found.setdefault((case.benchmark, case.name), []).append(place)
-    return found
+            by_case.setdefault((case.benchmark, case.name), []).append(place)
+    return by_case
 
 
 def _releases() -> list[list[Entry]]:
     """The entries of each board, system and release, oldest release first."""
-    found: dict[tuple[str, str, tuple[int, ...]], list[Entry]] = {}
+    groups: dict[tuple[str, str, tuple[int, ...]], list[Entry]] = {}
     for entry in sorted(record.entries(), key=lambda e: (e.board, e.os, e.place)):
         key = (entry.board, entry.os, record.same_time(entry.release))
-        found.setdefault(key, []).append(entry)
-    return list(found.values())
+        groups.setdefault(key, []).append(entry)
+    return list(groups.values())
 
 
 def _run(entries: list[Entry], samples: bool) -> StoredRun:

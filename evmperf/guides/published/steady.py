@@ -30,31 +30,31 @@ _POINT = 0.12
 """How near to 10 or 100 the factor of a lost decimal point is."""
 
 
-def doubts(run: Run, known: Mapping[Key, Figure]) -> dict[Key, str]:
+def doubts(run: Run, figures: Mapping[Key, Figure]) -> dict[Key, str]:
     """Why figures of a run are not judged, by key: by figures beside them or the board's other releases."""
-    found = artefacts.doubts(known)
-    told = run.kind == source.KIND
-    if not told and not any(figure.published for figure in known.values()):
-        return found
+    reasons = artefacts.doubts(figures)
+    is_guide = run.kind == source.KIND
+    if not is_guide and not any(figure.published for figure in figures.values()):
+        return reasons
     by_figure = history(identity.board(run.board), run.os)
-    for key, figure in known.items():
-        if key in found or not (told or figure.published):
+    for key, figure in figures.items():
+        if key in reasons or not (is_guide or figure.published):
             continue
         # What no bus carries: a cache was measured, or a digit is wrong.
         why = buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=run.board)
         if not why and (series := by_figure.get(key)):
             why = out_of_line(figure.mean, figure.unit, series, record.same_time(run.release))
-        found |= {key: why} if why else {}
-    return found
+        reasons |= {key: why} if why else {}
+    return reasons
 
 
 def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]) -> str:
     """How a figure is off its board's other releases; "" where it is not, or they tell nothing."""
-    there = [one for time, one in sorted(series.items()) if time != release and one[1] == unit]
-    values = [value for _, _, value in there]
+    peers = [one for time, one in sorted(series.items()) if time != release and one[1] == unit]
+    values = [value for _, _, value in peers]
     if len(values) < _ENOUGH or (middle := statistics.median(values)) <= 0:
         return ""
-    near = [name for name, _, value in there if middle / _STEADY <= value <= middle * _STEADY]
+    near = [name for name, _, value in peers if middle / _STEADY <= value <= middle * _STEADY]
     few = len(near) < max(_ENOUGH, _MOST_OF_THEM * len(values))
     if few and not 0 < max(values) <= _WITHIN * min(values):
         return ""
@@ -78,8 +78,8 @@ def scatter(board: str, os: str, benchmark: str, metric: str) -> float | None:
     changes = []
     for key, series in history(identity.board(board), os).items():
         if (key.benchmark, key.metric) == (benchmark, metric):
-            there = [series[time] for time in sorted(series)]
-            for (_, unit, before), (_, same, after) in itertools.pairwise(there):
+            points = [series[time] for time in sorted(series)]
+            for (_, unit, before), (_, same, after) in itertools.pairwise(points):
                 if unit == same and before > 0 and after > 0:
                     changes.append(abs(after / before - 1))
     return statistics.quantiles(changes, n=10)[-1] if len(changes) >= _MANY else None
@@ -88,12 +88,12 @@ def scatter(board: str, os: str, benchmark: str, metric: str) -> float | None:
 @functools.cache
 def history(board: str, os: str, without: str = "") -> History:
     """What the record has of a board, by figure; nothing of the guide (a file's name) `without`."""
-    found: dict[Key, dict[tuple[int, ...], tuple[str, str, float]]] = {}
+    by_figure: dict[Key, dict[tuple[int, ...], tuple[str, str, float]]] = {}
     for entry in record.of_board(board, os):
         if entry.guide == without:
             continue
         time = record.same_time(entry.release)
         for case, value in record.values(entry):
             key = Key(case.benchmark, case.name, value.metric)
-            found.setdefault(key, {})[time] = (entry.release, value.unit, value.mean)
-    return found
+            by_figure.setdefault(key, {})[time] = (entry.release, value.unit, value.mean)
+    return by_figure

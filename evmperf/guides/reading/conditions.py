@@ -47,20 +47,20 @@ class Conditions(msgspec.Struct, frozen=True):
 
     def facts(self, board: str) -> dict[str, object]:
         """The facts on which all runs of a board agree."""
-        known = [Run.from_dict(one.run).facts.to_dict() for one in self.boards.get(board, ())]
-        first = known[0] if known else {}
-        return {name: fact for name, fact in first.items() if all(o.get(name) == fact for o in known)}
+        of_runs = [Run.from_dict(one.run).facts.to_dict() for one in self.boards.get(board, ())]
+        first = of_runs[0] if of_runs else {}
+        return {name: fact for name, fact in first.items() if all(o.get(name) == fact for o in of_runs)}
 
     def merged(self, board: str, results: Iterable[Result]) -> Iterator[Result]:
         """Results of the guide's cells, with what is known of their cases."""
         cases = {(r.benchmark, r.case): r for one in self.boards.get(board, ()) for r in one.cases}
         for result in results:
-            known = cases.get((result.benchmark, result.case), result)
-            told = {name: getattr(known, name) for name in _KEPT}
-            both = {**known.conditions, **result.conditions}
-            yield replace(result, conditions=both, **told)
+            measured = cases.get((result.benchmark, result.case), result)
+            kept = {name: getattr(measured, name) for name in _KEPT}
+            both = {**measured.conditions, **result.conditions}
+            yield replace(result, conditions=both, **kept)
 
-    def said(self, benchmark: str, board: str) -> Iterator[tuple[str, str]]:
+    def lines(self, benchmark: str, board: str) -> Iterator[tuple[str, str]]:
         """What a page says of the conditions of a table: names and values."""
         for one in self.boards.get(board, ()):
             cases = [case for case in one.cases if case.benchmark == benchmark]
@@ -89,13 +89,13 @@ def beside(guide: Path) -> Path:
 def write(guide: Path, figures: Mapping[str, Mapping[Key, Figure]], runs: Sequence[Run]) -> None:
     """Write the conditions of measured figures beside a guide on the disk, if any; raises OSError."""
     boards = {}
-    for board, known in figures.items():
+    for board, of_board in figures.items():
         mine = sorted((run for run in runs if run.board == board), key=lambda run: run.started_ns)
-        if there := tuple(_measured(known, mine)):
-            boards[board] = there
+        if tables := tuple(_measured(of_board, mine)):
+            boards[board] = tables
     if boards:
-        found = msgspec.json.encode(Conditions(_FORMAT, _digest(guide.read_bytes()), boards))
-        beside(guide).write_bytes(msgspec.json.format(found, indent=1) + b"\n")
+        data = msgspec.json.encode(Conditions(_FORMAT, _digest(guide.read_bytes()), boards))
+        beside(guide).write_bytes(msgspec.json.format(data, indent=1) + b"\n")
 
 
 def _measured(figures: Mapping[Key, Figure], runs: Sequence[Run]) -> Iterator[MeasuredTable]:
@@ -105,14 +105,14 @@ def _measured(figures: Mapping[Key, Figure], runs: Sequence[Run]) -> Iterator[Me
     for run, following in itertools.zip_longest(runs, runs[1:]):
         end = following.started_ns if following else math.inf
         if mine := [result for result in results if run.started_ns <= result.started_ns < end]:
-            told = {"lab": "", "place": "", "addresses": {}, "facts": hiding.value(run.facts.to_dict())}
+            replaced = {"lab": "", "place": "", "addresses": {}, "facts": hiding.value(run.facts.to_dict())}
             bare = (replace(result, samples=(), failures=(), raw=(), published=()) for result in mine)
             hidden = (
                 msgspec.to_builtins(result)
                 | {name: hiding.value(msgspec.to_builtins(getattr(result, name))) for name in _HIDDEN}
                 for result in bare
             )
-            yield MeasuredTable(run.to_dict() | told, msgspec.convert([*hidden], tuple[Result, ...]))
+            yield MeasuredTable(run.to_dict() | replaced, msgspec.convert([*hidden], tuple[Result, ...]))
 
 
 def read(guide: Path, text: str) -> Conditions | None:
@@ -125,14 +125,14 @@ def read(guide: Path, text: str) -> Conditions | None:
             data = opened.read(limits.CASE_BYTES + 1)
         if len(data) > limits.CASE_BYTES:
             raise UsageError(f"{file}: is larger than {limits.mib(limits.CASE_BYTES)}: not read")
-        found = msgspec.json.decode(data, type=Conditions)
+        conditions = msgspec.json.decode(data, type=Conditions)
     except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: is not a file of a guide's conditions: {error}") from None
-    if found.format != _FORMAT:
-        raise UsageError(f"{file}: is of format {found.format[:40]!r}: update evmperf")
-    if found.guide != _digest(text.encode()):
+    if conditions.format != _FORMAT:
+        raise UsageError(f"{file}: is of format {conditions.format[:40]!r}: update evmperf")
+    if conditions.guide != _digest(text.encode()):
         raise UsageError(f"{file}: does not fit the text of {guide}: write the guide again")
-    return found
+    return conditions
 
 
 def _digest(text: bytes) -> str:

@@ -90,8 +90,8 @@ def load(file: Path, release: str = "", os: str = "", board: str = "") -> Import
         imported.conditions = conditions.read(file, text)
     except UsageError as error:
         imported.problems.append(Problem(1, f"{error}; not used", kept=True))
-    if found := imported.conditions:
-        imported.results = {board: [*found.merged(board, of)] for board, of in imported.results.items()}
+    if kept := imported.conditions:
+        imported.results = {board: [*kept.merged(board, of)] for board, of in imported.results.items()}
     return imported
 
 
@@ -128,12 +128,12 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     imported = ImportedGuide(file, source, release, system, dated=bool(by_date))
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
     settle.captions(source)
-    known = settle.boards(source, board)
-    imported.problems += [*_said(imported, os, by_name), *source.problems, *known.problems]
+    named = settle.boards(source, board)
+    imported.problems += [*_said(imported, os, by_name), *source.problems, *named.problems]
     taken: dict[_Place, list[_Cell]] = {}
     witness = settle.Witness(system, imported.file, release)
-    for table, found in zip(source.tables, settle.tables(source.tables, witness), strict=True):
-        for place, cell in _take(imported, table, found, known, witness):
+    for table, settled in zip(source.tables, settle.tables(source.tables, witness), strict=True):
+        for place, cell in _take(imported, table, settled, named, witness):
             taken.setdefault(place, []).append(cell)
     _keep(imported, taken)
     _doubts(imported)
@@ -143,15 +143,15 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
 
 def _said(imported: ImportedGuide, os: str, by_name: str) -> Iterator[Problem]:
     """Remarks on operating system and release that the guide itself does not say."""
-    said = []
+    reasons = []
     if imported.os == UNKNOWN_OS:
-        said.append("the operating system is unknown: name it with --os")
+        reasons.append("the operating system is unknown: name it with --os")
     for other, where in ((os, "--os"), (by_name, "the file's name")):
         if other not in ("", imported.os):
-            said.append(f"it names {imported.os}, {where} names {other}: taken as {imported.os}")
+            reasons.append(f"it names {imported.os}, {where} names {other}: taken as {imported.os}")
     if imported.dated:
-        said.append(f"the release {imported.release} follows from the date in the file's name")
-    return (Problem(1, reason, kept=True) for reason in said)
+        reasons.append(f"the release {imported.release} follows from the date in the file's name")
+    return (Problem(1, reason, kept=True) for reason in reasons)
 
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -174,30 +174,30 @@ def _take(
     imported: ImportedGuide,
     source: SourceTable,
     settled: settle.Settled,
-    known: settle.Boards,
+    named: settle.Boards,
     witness: settle.Witness,
 ) -> Iterator[tuple[_Place, _Cell]]:
     """Take one table's figures."""
     count = sum(len(row.cells) for row in source.rows)
     imported.cells += count
-    found, why = settled.match, settled.why
-    lone = headed = settle.headed(source, known)
-    if found and not found.boards and not lone:
-        lone = witness.board(source, found, known)
+    fit, why = settled.match, settled.why
+    lone = headed = settle.headed(source, named)
+    if fit and not fit.boards and not lone:
+        lone = witness.board(source, fit, named)
         why = "" if lone else "it names no board, and the guide has not exactly one: name it with --board"
-    if found is None or (not found.boards and not lone):
+    if fit is None or (not fit.boards and not lone):
         imported.unread.append(source)
         imported.matches.append(None)
         imported.unknown_cells += count
         imported.problems.append(Problem(source.line, why, source.text, table=True))
         return
-    doubtful = [why, *settle.remarks(source, found, known, lone), *match.remarks(source, found.table)]
+    doubtful = [why, *settle.remarks(source, fit, named, lone), *match.remarks(source, fit.table)]
     for reason in filter(None, doubtful):
-        imported.remark(source.line, f"{found.table.benchmark}: {reason}")
-    if not found.boards and lone != headed:
+        imported.remark(source.line, f"{fit.table.benchmark}: {reason}")
+    if not fit.boards and lone != headed:
         # In a layout of several boards, a column without one would be nobody's.
-        found = replace(found, columns=tuple(replace(column, board=lone) for column in found.columns))
-    done = rows.read(source, found, imported.release, known.misspelt, witness.spread)
+        fit = replace(fit, columns=tuple(replace(column, board=lone) for column in fit.columns))
+    done = rows.read(source, fit, imported.release, named.misspelt, witness.spread)
     imported.matches.append(done)
     imported.problems += done.problems
     imported.unknown_cells += done.unknown_cells
@@ -205,24 +205,24 @@ def _take(
         for board, figure in row.figures:
             words = {name: text for whose, name, text in row.words if whose == board}
             profile = "quick" if source.is_quick(board or lone) else PROFILE
-            place = (board or lone, found.table.benchmark, row.case, figure.metric)
-            yield place, _Cell(figure, found, row.row, words, profile)
+            place = (board or lone, fit.table.benchmark, row.case, figure.metric)
+            yield place, _Cell(figure, fit, row.row, words, profile)
 
 
 def _keep(imported: ImportedGuide, taken: Mapping[_Place, Sequence[_Cell]]) -> None:
     """Make results of the figures; a second value of one makes a row of its own."""
     kept: dict[tuple[str, str, str], list[_Cell]] = {}
     again: dict[tuple[str, int], int] = {}
-    for (board, benchmark, case, metric), found in taken.items():
-        first = found[0]
-        second = next((c for c in found if _value(c.figure) != _value(first.figure)), None)
+    for (board, benchmark, case, metric), cells in taken.items():
+        first = cells[0]
+        second = next((c for c in cells if _value(c.figure) != _value(first.figure)), None)
         if second:
             both = f"lines {first.row.line} and {second.row.line}"
             imported.remark(
                 second.row.line, f"{case} {metric} of {board} differs between {both}: both are kept"
             )
             kept.setdefault((board, benchmark, case + AGAIN), []).append(second)
-        for cell in found[1:]:
+        for cell in cells[1:]:
             if second and _value(cell.figure) == _value(second.figure):
                 continue
             if _value(cell.figure) != _value(first.figure):
@@ -246,9 +246,9 @@ def _doubts(imported: ImportedGuide) -> None:
     """Remark on figures that others of the guide show to be wrong, by table and reason."""
     for board, results in imported.results.items():
         lines: dict[tuple[str, str], list[int]] = {}
-        found, run = figures(results), run_of(imported, board)
-        for key, why in steady.doubts(run, found).items():
-            (cell,) = (c for c in found[key].result.published if c.metric == key.metric)
+        of_board, run = figures(results), run_of(imported, board)
+        for key, why in steady.doubts(run, of_board).items():
+            (cell,) = (c for c in of_board[key].result.published if c.metric == key.metric)
             lines.setdefault((key.benchmark, why), []).append(cell.line)
         for (benchmark, why), at in lines.items():
             many = counted(len(at), "figure")
@@ -264,31 +264,31 @@ def _lines(numbers: Sequence[int]) -> str:
     return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
 
 
-def _result(case: str, found: Sequence[_Cell]) -> Result:
-    table = found[0].match.table
-    conditions = {name: text for cell in found for name, text in cell.conditions.items()}
+def _result(case: str, cells: Sequence[_Cell]) -> Result:
+    table = cells[0].match.table
+    conditions = {name: text for cell in cells for name, text in cell.conditions.items()}
     return Result(
         benchmark=table.benchmark,
         version=0,  # measured by nobody's version of the module
         driver=table.driver,
         case=case,
         params={},
-        profile=found[0].profile,
+        profile=cells[0].profile,
         status=Status.MEASURED,
         samples=(),
         tools={table.tool: ""} if table.tool else {},
         conditions=conditions,
-        published=tuple(cell.figure for cell in found),
+        published=tuple(cell.figure for cell in cells),
     )
 
 
 def store(imported: ImportedGuide, into: Path) -> list[Path]:
     """Write a run a board, over those of an earlier import; unknown lines go into the first board's."""
     unknown = [UnknownRecord(line=p.line, reason=p.reason, text=p.text) for p in imported.unknown]
-    there = imported.results or {NO_BOARD: []}
+    by_board = imported.results or {NO_BOARD: []}
     return [
         _store(into, run_of(imported, board), [*results, *([] if number else unknown)])
-        for number, (board, results) in enumerate(there.items())
+        for number, (board, results) in enumerate(by_board.items())
     ]
 
 
@@ -334,6 +334,6 @@ def stored(file: Path, board: str) -> StoredRun:
     """The figures that a guide has of a board; raises UsageError when it has none."""
     imported = load(file)
     if board not in imported.results:
-        known = ", ".join(sorted(imported.results)) or "no board"
-        raise UsageError(f"{file}: has no figures of {board}, only of {known}")
+        names = ", ".join(sorted(imported.results)) or "no board"
+        raise UsageError(f"{file}: has no figures of {board}, only of {names}")
     return StoredRun(run_of(imported, board), lambda: list(imported.results[board]))

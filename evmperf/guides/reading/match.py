@@ -56,7 +56,7 @@ class Match:
 class _Evidence:
     """What a table's headings and caption say, by quantity: the value, and the words for it."""
 
-    said: dict[str, tuple[str, str]] = field(default_factory=dict)
+    quantities: dict[str, tuple[str, str]] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
     """Benchmarks that a text names exactly, with the text."""
     contradiction: str = ""
@@ -65,12 +65,12 @@ class _Evidence:
 
     def against(self, table: Table, *, agree: bool = False) -> list[str]:
         """The texts that say something else than the table is about; those that `agree` instead."""
-        said = self.said.items()
-        return list({text: 0 for q, (value, text) in said if (table.about.get(q) == value) is agree})
+        quantities = self.quantities.items()
+        return list({text: 0 for q, (value, text) in quantities if (table.about.get(q) == value) is agree})
 
     def missing(self, table: Table) -> list[str]:
         """The quantities of a table of which nothing is said."""
-        return [quantity for quantity in table.about if quantity not in self.said]
+        return [quantity for quantity in table.about if quantity not in self.quantities]
 
 
 def identify(source: SourceTable) -> Match:
@@ -80,15 +80,15 @@ def identify(source: SourceTable) -> Match:
     evidence = _evidence(source)
     if evidence.contradiction:
         raise Unknown(evidence.contradiction)
-    found = ((table, columns_of(table, source.header)) for table in tables().values())
-    fitting = [Match(table, columns) for table, columns in found if columns]
+    headed = ((table, columns_of(table, source.header)) for table in tables().values())
+    fitting = [Match(table, columns) for table, columns in headed if columns]
     if not fitting:
         for name, text in evidence.named.items():
             raise Unknown(f"{text!r} is {name}, whose header is not {_shown(source.header)}")
         raise Unknown(f"no known table has the header {_shown(source.header)}")
     agreed = [match for match in fitting if not evidence.against(match.table)]
     if not agreed:
-        table = min((match.table for match in fitting), key=lambda known: len(evidence.against(known)))
+        table = min((match.table for match in fitting), key=lambda other: len(evidence.against(other)))
         texts = " and ".join(map(repr, evidence.against(table)))
         header = f"its header {_shown(source.header)} is that of {table.benchmark}"
         raise Unknown(f"{header}, but {texts} says otherwise")
@@ -105,7 +105,7 @@ def split_header(header: str) -> tuple[str, str]:
     match = _BOARD_HEADER.fullmatch(header.strip())
     if match:
         return match["board"], match["title"].strip()
-    return (header.strip(), "") if header.strip() in identity.known() else ("", header.strip())
+    return (header.strip(), "") if header.strip() in identity.names() else ("", header.strip())
 
 
 def split_label(label: str, table: Table) -> tuple[str, str | None]:
@@ -154,20 +154,20 @@ def columns_of(table: Table, header: Sequence[str]) -> tuple[MatchedColumn, ...]
 def column_of(table: Table, text: str) -> MatchedColumn | None:
     """What one header is in a table; None if nothing."""
     board, title = split_header(text)
-    for metric, known in table.lists.items():
-        if _alike(known, title) is not None:
+    for metric, header in table.lists.items():
+        if _alike(header, title) is not None:
             return MatchedColumn(board, title, metric, text, listed=True)
     for columns, words in ((table.columns, False), (table.text_columns, True)):
         for name, texts in columns.items():
-            for known in texts:
-                if (number := _alike(known, title)) is not None:
+            for header in texts:
+                if (number := _alike(header, title)) is not None:
                     return MatchedColumn(board, title, name.replace("{n}", number), text, words)
     return None
 
 
-def _alike(known: str, title: str) -> str | None:
+def _alike(header: str, title: str) -> str | None:
     """Whether a header is a known one but for case and blanks; the number of its `{n}`."""
-    return numbered(_spelt(known), _spelt(title))
+    return numbered(_spelt(header), _spelt(title))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -185,58 +185,58 @@ def remarks(source: SourceTable, table: Table) -> Iterator[str]:
     if heading := _evidence(source).overruled:
         yield f"read as caption and header say, below {heading!r}"
     texts = (table.title, *table.captions, *table.section)
-    known = {*meaning.common(), *(word for text in texts for word in meaning.plain(text).split())}
+    vocabulary = {*meaning.common(), *(word for text in texts for word in meaning.plain(text).split())}
     words = meaning.unsaid(source.name).split()
-    if strange := [word for word in words if word not in known and not word.isdigit()]:
+    if strange := [word for word in words if word not in vocabulary and not word.isdigit()]:
         yield f"read as this table, but its caption also says {', '.join(strange)}"
 
 
 def _evidence(source: SourceTable) -> _Evidence:
     along, contradiction = meaning.along(source.section)
-    found = _Evidence(dict(along), contradiction=contradiction)
+    evidence = _Evidence(dict(along), contradiction=contradiction)
     inner = source.section[-1:]
     if source.name and inner and meaning.plain(inner[0]) == meaning.plain(source.name):
         # A heading that is a level too deep stands below its neighbour's: caption and heading say
         # together what it is, where they are of one device.
-        own = meaning.said(inner[0])
+        own = meaning.quantities(inner[0])
         outer, contradiction = meaning.along(source.section[:-1])
         wrong = [q for q in ("system", "tool") if q in outer and own.get(q) != outer[q][0]]
         if wrong and own.get("device") == outer.get("device", ("",))[0]:
-            found = _Evidence(
-                {q: said for q, said in outer.items() if q not in wrong},
+            evidence = _Evidence(
+                {q: pair for q, pair in outer.items() if q not in wrong},
                 contradiction=contradiction,
                 overruled=outer[wrong[0]][1],
             )
-            found.said |= {q: (value, inner[0]) for q, value in own.items()}
+            evidence.quantities |= {q: (value, inner[0]) for q, value in own.items()}
     # A rubric stands above all tables that follow it, of other kinds too: it counts for tables
     # that say nothing themselves.
     caption, header = source.name or source.rubric, _of_header(source)
-    for quantity, value in meaning.said(caption).items():
-        before = found.said.setdefault(quantity, (value, caption))
+    for quantity, value in meaning.quantities(caption).items():
+        before = evidence.quantities.setdefault(quantity, (value, caption))
         if before[0] == value:
             continue
         if header.get(quantity) == value and quantity == "system":
-            found.said[quantity] = (value, caption)
-            found.overruled = before[1]
-        elif not found.contradiction:
-            found.contradiction = f"the caption {caption!r} contradicts the heading {before[1]!r}"
+            evidence.quantities[quantity] = (value, caption)
+            evidence.overruled = before[1]
+        elif not evidence.contradiction:
+            evidence.contradiction = f"the caption {caption!r} contradicts the heading {before[1]!r}"
     if source.name:
-        found.named = dict.fromkeys(_names(source.name), source.name)
+        evidence.named = dict.fromkeys(_names(source.name), source.name)
     elif inner:
         # A section may hold further tables than the one it is called after.
         fitting = (name for name in _names(inner[0]) if columns_of(tables()[name], source.header))
-        found.named = dict.fromkeys(fitting, inner[0])
-    return found
+        evidence.named = dict.fromkeys(fitting, inner[0])
+    return evidence
 
 
 def _of_header(source: SourceTable) -> meaning.Meaning:
-    return meaning.said(" ".join(split_header(title)[1] for title in source.header))
+    return meaning.quantities(" ".join(split_header(title)[1] for title in source.header))
 
 
 def fits_caption(source: SourceTable) -> bool:
     """Whether a table is a known one and its header says nothing else than its caption."""
-    said = meaning.said(source.name)
-    if any(said.get(quantity, value) != value for quantity, value in _of_header(source).items()):
+    quantities = meaning.quantities(source.name)
+    if any(quantities.get(quantity, value) != value for quantity, value in _of_header(source).items()):
         return False
     try:
         identify(source)
@@ -247,7 +247,7 @@ def fits_caption(source: SourceTable) -> bool:
 
 def _names(text: str) -> Iterable[str]:
     """Benchmarks whose title or caption a text is, where it says all that they are about."""
-    words, says = meaning.plain(text), dict(meaning.said(text))
+    words, says = meaning.plain(text), dict(meaning.quantities(text))
     for name, table in tables().items():
         titles = (table.title, *table.captions)
         if words and says == dict(table.about) and words in map(meaning.plain, titles):
@@ -256,13 +256,13 @@ def _names(text: str) -> Iterable[str]:
 
 def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> Match:
     """The one whose rows these are."""
-    known = {match.table.benchmark: _known_rows(match.table, source) for match in agreed}
+    counts = {match.table.benchmark: _known_rows(match.table, source) for match in agreed}
     rows = sum(bool(row.cells) for row in source.rows)
-    if rows and not any(known.values()):
+    if rows and not any(counts.values()):
         raise Unknown(_other_rows(agreed, evidence, source))
-    most = max(known.values())
-    best = [match for match in agreed if known[match.table.benchmark] == most]
-    said_little = source.name and not meaning.said(source.name) and not evidence.named
+    most = max(counts.values())
+    best = [match for match in agreed if counts[match.table.benchmark] == most]
+    said_little = source.name and not meaning.quantities(source.name) and not evidence.named
     if len(best) > 1 and not said_little:
         # Without a word of a second variant, a table is the plain one.
         fewest = min(len(evidence.missing(match.table)) for match in best)
@@ -274,11 +274,11 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> M
         names = ", ".join(match.table.benchmark for match in best)
         caption = f"the caption {source.caption!r}" if source.caption else "no caption"
         raise Unknown(f"with {caption} it could be any of {names}", best)
-    (found,) = best
-    if "device" in evidence.missing(found.table) and found.table.benchmark not in evidence.named:
+    (choice,) = best
+    if "device" in evidence.missing(choice.table) and choice.table.benchmark not in evidence.named:
         where = " / ".join(source.section) or "before the first heading"
-        raise Unknown(f"its device is unknown (at {where!r}); its header fits {found.table.benchmark}")
-    return found
+        raise Unknown(f"its device is unknown (at {where!r}); its header fits {choice.table.benchmark}")
+    return choice
 
 
 def _known_rows(table: Table, source: SourceTable) -> int:
@@ -288,18 +288,18 @@ def _known_rows(table: Table, source: SourceTable) -> int:
 def _other_rows(agreed: Sequence[Match], evidence: _Evidence, source: SourceTable) -> str:
     """Why no row is known: they are another table's, or nobody's."""
     mine = {match.table.benchmark for match in agreed}
-    there = [
+    others = [
         table
         for table in tables().values()
         if columns_of(table, source.header) and table.benchmark not in mine and _known_rows(table, source)
     ]
     name = agreed[0].table.benchmark
-    if not there:
+    if not others:
         return f"none of its rows ({_rows(source)}) is one of {name}"
-    other = min(there, key=lambda table: len(evidence.against(table))).benchmark
+    other = min(others, key=lambda table: len(evidence.against(table))).benchmark
     texts = evidence.against(agreed[0].table, agree=True) or ["its header"]
-    said = " and ".join(map(repr, texts)) + (" say" if len(texts) > 1 else " says")
-    return f"{said} {name}, its rows ({_rows(source)}) are those of {other}"
+    evidence_text = " and ".join(map(repr, texts)) + (" say" if len(texts) > 1 else " says")
+    return f"{evidence_text} {name}, its rows ({_rows(source)}) are those of {other}"
 
 
 def _rows(source: SourceTable) -> str:

@@ -102,41 +102,41 @@ Spread = Callable[[Match, str, Sequence[str], Sequence[Read]], tuple[Sequence[st
 
 def read(
     source: SourceTable,
-    found: Match,
+    match: Match,
     release: str,
     without: Sequence[str] = (),
-    spread: Spread = lambda found, case, cells, others: ((), ""),
+    spread: Spread = lambda match, case, cells, others: ((), ""),
 ) -> TableRows:
     """Read a table's rows; columns of the boards `without` are left out."""
-    done, keys = TableRows(found), len(found.table.keys)
-    short = [row for row in source.rows if 0 < len(row.cells) - keys < len(found.columns)]
+    done, keys = TableRows(match), len(match.table.keys)
+    short = [row for row in source.rows if 0 < len(row.cells) - keys < len(match.columns)]
     for printed in (*(row for row in source.rows if row not in short), *short):
         row = printed
         if row.error:
             done.refuse(row, row.error, 1)
             continue
-        case = row_key(row.cells, found.table)
+        case = row_key(row.cells, match.table)
         if row in short:
-            placed, how = spread(found, case, row.cells[keys:], done.rows)
+            placed, how = spread(match, case, row.cells[keys:], done.rows)
             if how:
                 done.remark(row.line, f"the row {case!r} lacks cells: the others are put into columns {how}")
                 row = replace(row, cells=(*row.cells[:keys], *placed))
-        if reason := _refusal(found, row, case, release):
+        if reason := _refusal(match, row, case, release):
             done.refuse(row, reason, len(row.cells))
         else:
-            done.rows.append(_row(found, row, case, without, done))
+            done.rows.append(_row(match, row, case, without, done))
     done.rows.sort(key=lambda read: read.row.line)
-    _order(source, found, done)
-    _gaps(found, done)
+    _order(source, match, done)
+    _gaps(match, done)
     return done
 
 
-def _refusal(found: Match, row: GuideRow, case: str, release: str) -> str:
+def _refusal(match: Match, row: GuideRow, case: str, release: str) -> str:
     """Why a row is not read at all; "" if it is, and if all its cells are empty."""
-    table, width = found.table, len(found.table.keys) + len(found.columns)
-    known = len(row.cells) < width and (release, case) in table.short_rows
+    table, width = match.table, len(match.table.keys) + len(match.columns)
+    is_short = len(row.cells) < width and (release, case) in table.short_rows
     empty = len(row.cells) < width and not any(row.cells[len(table.keys) :])
-    if len(row.cells) != width and not known and not empty:
+    if len(row.cells) != width and not is_short and not empty:
         than = f"{'more' if len(row.cells) > width else 'fewer'} than the {width} of its header"
         return f"the row has {len(row.cells)} cells, {than}: their board is unknown"
     if not table.knows(case):
@@ -149,20 +149,20 @@ def _refusal(found: Match, row: GuideRow, case: str, release: str) -> str:
     return ""
 
 
-def _row(found: Match, row: GuideRow, case: str, without: Sequence[str], done: TableRows) -> Read:
+def _row(match: Match, row: GuideRow, case: str, without: Sequence[str], done: TableRows) -> Read:
     """The figures of a row, by board; cells that are none are noted."""
     taken, words = [], []
-    for column, text in zip(found.columns, row.cells[len(found.table.keys) :], strict=False):
+    for column, text in zip(match.columns, row.cells[len(match.table.keys) :], strict=False):
         if text.strip().lower() in ("", "n/a") or column.board in without:
             continue
         if column.words:
             words.append((column.board, column.metric, text.strip()))
             continue
         try:
-            taken += [(column.board, figure) for figure in figures(found.table, column, case, text, row.line)]
+            taken += [(column.board, figure) for figure in figures(match.table, column, case, text, row.line)]
         except CellError as error:
             done.refuse(row, f"{case} {column.metric}: {error}", 1)
-    table = found.table
+    table = match.table
     for _, one in taken if not (table.unit_in_cell or table.free_decimals) else ():
         if one.text and decimals(one.text) != table.decimals:
             # A point may have been lost.
@@ -184,37 +184,37 @@ def figures(table: Table, column: MatchedColumn, case: str, text: str, line: int
         yield figure(one, metric.name, metric.unit, table.decimals, line)
 
 
-def _order(source: SourceTable, found: Match, done: TableRows) -> None:
+def _order(source: SourceTable, match: Match, done: TableRows) -> None:
     """Remark on columns and rows in another order than guides have: they may be mixed up."""
-    names, keys = list(found.table.columns), len(found.table.keys)
-    for board in found.boards or ("",):
-        metrics = [c.metric for c in found.columns if c.board == board and c.metric in names]
+    names, keys = list(match.table.columns), len(match.table.keys)
+    for board in match.boards or ("",):
+        metrics = [c.metric for c in match.columns if c.board == board and c.metric in names]
         if metrics != sorted(metrics, key=names.index):
             done.remark(source.line, f"the columns {', '.join(metrics)} are in an unusual order")
     for before, late in itertools.pairwise(done.rows):
         # Where rows are sorted as text, guides of some releases go by the label.
-        by_label = found.table.order == "text" and late.row.cells[:keys] >= before.row.cells[:keys]
-        if found.table.place(late.case) < found.table.place(before.case) and not by_label:
+        by_label = match.table.order == "text" and late.row.cells[:keys] >= before.row.cells[:keys]
+        if match.table.place(late.case) < match.table.place(before.case) and not by_label:
             done.remark(late.row.line, f"the row {late.case!r} is in an unusual place")
 
 
-def _gaps(found: Match, done: TableRows) -> None:
+def _gaps(match: Match, done: TableRows) -> None:
     """Remark on a figure that is missing where the other rows have one."""
-    table = found.table
+    table = match.table
     if len(done.rows) < 2:
         return
-    there = [{(b, f.metric) for b, f in r.figures} for r in done.rows]
-    for column in found.columns:
+    metrics = [{(b, f.metric) for b, f in r.figures} for r in done.rows]
+    for column in match.columns:
         if column.words or column.listed or column.metric in table.empty:
             continue
         place = (column.board, column.metric)
-        have = sum(place in row for row in there)
-        mine = [one for one in found.columns if one.board == column.board]
+        have = sum(place in row for row in metrics)
+        mine = [one for one in match.columns if one.board == column.board]
         # A row that was shifted by a cell has none in the first of its board's columns.
-        least = 1 if len(mine) > 1 and mine[0] == column else len(there) / 2
-        if not len(there) > have >= least:
+        least = 1 if len(mine) > 1 and mine[0] == column else len(metrics) / 2
+        if not len(metrics) > have >= least:
             continue
-        for row, known in zip(done.rows, there, strict=True):
-            if place not in known:
+        for row, of_row in zip(done.rows, metrics, strict=True):
+            if place not in of_row:
                 whose = f" for {column.board}" if column.board else ""
                 done.remark(row.row.line, f"{row.case} has no {column.metric}, as the other rows do{whose}")

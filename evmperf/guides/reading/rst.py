@@ -98,13 +98,13 @@ def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem]]:
     settings.file_insertion_enabled = settings.raw_enabled = False
     settings.warning_stream = io.StringIO()
     document = utils.new_document(name, settings)
-    found: list[Problem] = []
+    problems: list[Problem] = []
 
     def note(message: Any) -> None:
         words = message.children[0].astext() if message.children else ""
         if message["level"] >= _ERROR and not _SPHINX_WORDS.match(words):
             line = message.get("line") or 1
-            found.append(Problem(line, f"reStructuredText: {' '.join(words.split())}"))
+            problems.append(Problem(line, f"reStructuredText: {' '.join(words.split())}"))
 
     document.reporter.attach_observer(note)
     # docutils' register is global: our reading of some directives is in it for as long as we read.
@@ -120,7 +120,7 @@ def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem]]:
     finally:
         register.clear()
         register.update(saved)
-    return document, found
+    return document, problems
 
 
 def _fill(table: SourceTable, options: Mapping[str, str], content: Sequence[str], first_line: int) -> None:

@@ -52,45 +52,45 @@ def captions(source: Source) -> None:
     """Captions of sections whose order tells nothing, so that most tables agree; else an error."""
     for here in source.unsure:
         mine = [table for table in here if isinstance(table, SourceTable)]
-        known = {}
+        fits = {}
         for style in ("before", "after"):
             caption(here, style)
-            known[style] = sum(match.fits_caption(table) for table in mine)
-        best = max(known, key=lambda style: known[style])
+            fits[style] = sum(match.fits_caption(table) for table in mine)
+        best = max(fits, key=lambda style: fits[style])
         caption(here, best)
-        if len(set(known.values())) == 1:
+        if len(set(fits.values())) == 1:
             for table in mine:
                 table.error = table.error or _EITHER_WAY
 
 
-def tables(there: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
+def tables(sources: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
     """What each table of a guide is."""
-    found = []
-    for table in there:
+    settled = []
+    for table in sources:
         try:
-            found.append(Settled(match.identify(table)))
+            settled.append(Settled(match.identify(table)))
         except match.Unknown as unknown:
-            found.append(Settled(None, str(unknown), unknown.candidates))
+            settled.append(Settled(None, str(unknown), unknown.candidates))
     places = {name: place for place, name in enumerate(declared.tables())}
 
     def names(number: int) -> list[str]:
-        return sorted((m.table.benchmark for m in found[number].candidates), key=lambda name: places[name])
+        return sorted((m.table.benchmark for m in settled[number].candidates), key=lambda name: places[name])
 
     # Without captions, tables that may be any of as many stand in the order of all guides.
-    numbers = [n for n, one in enumerate(found) if one.candidates]
-    alike = itertools.groupby(numbers, lambda n: (there[n].section, there[n].rubric, names(n)))
+    numbers = [n for n, one in enumerate(settled) if one.candidates]
+    alike = itertools.groupby(numbers, lambda n: (sources[n].section, sources[n].rubric, names(n)))
     for (_, _, ordered), group in alike:
         mine = list(group)
         for place, number in enumerate(mine):
-            candidates = found[number].candidates
-            if by_record := witness.table(there[number], candidates):
+            candidates = settled[number].candidates
+            if by_record := witness.table(sources[number], candidates):
                 why = "no caption, and next to this release its boards have only that, with such figures"
-                found[number] = Settled(by_record, why)
-            elif len(mine) == len(ordered) and not any(there[n].caption for n in mine):
+                settled[number] = Settled(by_record, why)
+            elif len(mine) == len(ordered) and not any(sources[n].caption for n in mine):
                 (by_place,) = (m for m in candidates if m.table.benchmark == ordered[place])
                 why = f"no caption; the {len(mine)} tables like it are taken in the order of all guides"
-                found[number] = Settled(by_place, why)
-    return found
+                settled[number] = Settled(by_place, why)
+    return settled
 
 
 class Witness:
@@ -102,17 +102,17 @@ class Witness:
     def _history(self, board: str) -> steady.History:
         return steady.history(identity.board(board), self.os, self.guide)
 
-    def board(self, source: SourceTable, found: Match, boards: "Boards") -> str:
+    def board(self, source: SourceTable, fit: Match, boards: "Boards") -> str:
         """The only one of a guide's boards that the record has this table of, in the release with it that is
         next to the guide's, if its figures are like those there (a guide that only gives the layout has
         none); "" where there is no such board, or where the list has a name that is not known.
         """
         mine = {identity.board(name) for name in (*boards.names, *boards.modules)}
-        with_it = self._nearest((board, found.table.benchmark) for board in mine)
+        with_it = self._nearest((board, fit.table.benchmark) for board in mine)
         if "" in mine or len(with_it) != 1:
             return ""
         ((board, _),) = with_it
-        return board if self._alike(source, found, board) else ""
+        return board if self._alike(source, fit, board) else ""
 
     def _nearest(self, tables: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """The boards' tables that the record has in the release next to the guide's."""
@@ -130,62 +130,62 @@ class Witness:
             pairs = itertools.zip_longest(time, self.release, fillvalue=0)
             return [abs(one - other) for one, other in pairs]
 
-        nearest = min((time for there in times.values() for time in there), key=apart, default=None)
-        return [table for table, there in times.items() if nearest in there]
+        nearest = min((time for releases in times.values() for time in releases), key=apart, default=None)
+        return [table for table, releases in times.items() if nearest in releases]
 
     def table(self, source: SourceTable, candidates: Sequence[Match]) -> Match | None:
         """The only one of several tables that the record, next to the release, has of all boards."""
         names = {match.table.benchmark: match for match in candidates}
-        there = [self._nearest((board, name) for name in names) for board in candidates[0].boards]
-        which = {name for tables in there for _, name in tables}
-        if len(which) != 1 or any(len(tables) != 1 for tables in there):
+        per_board = [self._nearest((board, name) for name in names) for board in candidates[0].boards]
+        which = {name for tables in per_board for _, name in tables}
+        if len(which) != 1 or any(len(tables) != 1 for tables in per_board):
             return None
-        found = names[which.pop()]
-        return found if self._alike(source, found, "") else None
+        fit = names[which.pop()]
+        return fit if self._alike(source, fit, "") else None
 
-    def _alike(self, source: SourceTable, found: Match, lone: str) -> bool:
+    def _alike(self, source: SourceTable, fit: Match, lone: str) -> bool:
         """Whether a table's figures are like those of its boards, or it has none."""
-        there = rows.read(source, found, "").rows
+        of_table = rows.read(source, fit, "").rows
         near = []
-        for case, board, figure in ((row.case, board, f) for row in there for board, f in row.figures):
-            series = self._series(found, case, figure.metric, board or lone)
+        for case, board, figure in ((row.case, board, f) for row in of_table for board, f in row.figures):
+            series = self._series(fit, case, figure.metric, board or lone)
             if means := [mean for _, unit, mean in series.values() if unit == figure.unit]:
                 near.append(min(means) / _LIKE <= figure.mean <= max(means) * _LIKE)
         alike = sum(near)
-        none = not any(row.figures for row in there)
+        none = not any(row.figures for row in of_table)
         return none or (alike > _OFTEN * (len(near) - alike) and alike >= _MANY)
 
-    def _series(self, found: Match, case: str, metric: str, board: str) -> steady.Series:
-        return self._history(board).get(Key(found.table.benchmark, case, metric), {})
+    def _series(self, fit: Match, case: str, metric: str, board: str) -> steady.Series:
+        return self._history(board).get(Key(fit.table.benchmark, case, metric), {})
 
     def spread(
-        self, found: Match, case: str, cells: Sequence[str], others: Sequence[rows.Read]
+        self, fit: Match, case: str, cells: Sequence[str], others: Sequence[rows.Read]
     ) -> tuple[list[str], str]:
         """The cells of a row that lacks those of some boards, with empty ones for these, and how that is
         known: another guide of the release has them so, or any other boards would have loads far above all
         of theirs; `others` are the table's rows. [] and "" where neither is so, and for a table of very
         many boards.
         """
-        if len(found.boards) > _MOST_BOARDS:
+        if len(fit.boards) > _MOST_BOARDS:
             return [], ""
-        highest = {board: self._highest(found.table.benchmark, board, others) for board in found.boards}
+        highest = {board: self._highest(fit.table.benchmark, board, others) for board in fit.boards}
         printed, possible = [], []
-        for count in range(1, len(found.boards)):
-            for boards in itertools.combinations(found.boards, count):
-                here = [column.board in boards for column in found.columns]
+        for count in range(1, len(fit.boards)):
+            for boards in itertools.combinations(fit.boards, count):
+                here = [column.board in boards for column in fit.columns]
                 if sum(here) != len(cells):
                     continue
                 left = iter(cells)
-                row = [next(left) if there else "" for there in here]
+                row = [next(left) if is_filled else "" for is_filled in here]
                 figures: dict[str, list[Published]] = {}
                 try:
-                    for column, text in zip(found.columns, row, strict=True):
-                        read = rows.figures(found.table, column, case, text, 0) if text else ()
+                    for column, text in zip(fit.columns, row, strict=True):
+                        read = rows.figures(fit.table, column, case, text, 0) if text else ()
                         figures.setdefault(column.board, []).extend(read)
                 except ValueError:
                     return [], ""
                 by_board = [(board, each) for board, each in figures.items() if each]
-                printed += [row] if all(self._printed(found, case, *one) for one in by_board) else []
+                printed += [row] if all(self._printed(fit, case, *one) for one in by_board) else []
                 loads = [(b, f.mean) for b, each in figures.items() for f in each if f.metric == _LOAD]
                 possible += [row] if all(load <= _LIKE * highest[board] for board, load in loads) else []
         for readings, how in ((printed, "as in another guide of the release"), (possible, "by loads")):
@@ -193,10 +193,10 @@ class Witness:
                 return readings[0], how
         return [], ""
 
-    def _printed(self, found: Match, case: str, board: str, figures: Sequence[Published]) -> bool:
+    def _printed(self, fit: Match, case: str, board: str, figures: Sequence[Published]) -> bool:
         """Whether another guide of the release has all these figures of a board, and not by chance."""
         digits = "".join(f"{f.mean:g}".replace(".", "") for f in figures if f.mean % 1)
-        series = [self._series(found, case, f.metric, board).get(self.release) for f in figures]
+        series = [self._series(fit, case, f.metric, board).get(self.release) for f in figures]
         same = all(s and s[1:] == (f.unit, f.mean) for s, f in zip(series, figures, strict=True))
         return same and len(figures) > 1 and len(digits) >= _DIGITS
 
@@ -208,8 +208,8 @@ class Witness:
         here = [f.mean for row in others for b, f in row.figures if (b, f.metric) == (board, _LOAD)]
         loads = ((key, series) for key, series in self._history(board).items() if key.metric == _LOAD)
         tables = (series for key, series in loads if key.benchmark.partition("_udp_")[0] == port)
-        there = [mean for series in tables for _, _, mean in series.values()]
-        return max(*here, *there) if here and len(there) >= _MANY else math.inf
+        printed = [mean for series in tables for _, _, mean in series.values()]
+        return max(*here, *printed) if here and len(printed) >= _MANY else math.inf
 
 
 @dataclass(frozen=True)
@@ -234,15 +234,15 @@ def boards(source: Source, given: str = "") -> Boards:
     problems: list[Problem] = []
     misspelt = []
     for board, at in lines.items():
-        if board in identity.known():
+        if board in identity.names():
             continue
-        counts = {other: len(there) for other, there in lines.items() if len(there) > len(at)}
+        counts = {other: len(places) for other, places in lines.items() if len(places) > len(at)}
         often = [other for other, count in counts.items() if len(at) <= max(1, _RARE * count)]
         if near := difflib.get_close_matches(board, often, n=1, cutoff=_ALIKE):
             misspelt.append(board)
             rare = f"the board {board!r} is in {len(at)} of the tables and resembles {near[0]!r}"
             problems.append(Problem(at[0], f"{rare}: its figures are not read"))
-        elif near := difflib.get_close_matches(board, identity.known(), n=1, cutoff=_ALIKE):
+        elif near := difflib.get_close_matches(board, identity.names(), n=1, cutoff=_ALIKE):
             reason = f"the board {board!r} is unknown and resembles {near[0]!r}"
             problems.append(Problem(at[0], reason, kept=True))
     names = tuple(board for board in lines if board not in misspelt)
@@ -253,31 +253,31 @@ def boards(source: Source, given: str = "") -> Boards:
     return Boards(names, given or lone, tuple(misspelt), tuple(problems), modules)
 
 
-def headed(source: SourceTable, known: Boards) -> str:
+def headed(source: SourceTable, named_boards: Boards) -> str:
     """The board of a table whose header names none: the guide's only one, or a heading's; "" for neither."""
     for words in (*source.section, source.rubric, source.name):
         text = _squeezed(words)
-        named = [board for board in known.names if _squeezed(board).startswith(text)]
+        named = [board for board in named_boards.names if _squeezed(board).startswith(text)]
         if len(text) >= _HEADING and len(named) == 1:
             return named[0]
         if board := identity.of_module(words):
-            return next((name for name in known.names if identity.same(name, board)), board)
-    return known.lone
+            return next((name for name in named_boards.names if identity.same(name, board)), board)
+    return named_boards.lone
 
 
-def remarks(source: SourceTable, found: Match, known: Boards, lone: str) -> Iterator[str]:
+def remarks(source: SourceTable, fit: Match, named_boards: Boards, lone: str) -> Iterator[str]:
     """Doubts about a table's boards: it is below another's heading, or names none and is taken as `lone`."""
-    mine = {_squeezed(board) for board in found.boards}
-    others = {_squeezed(board) for board in (*known.names, *identity.known())} - mine
+    mine = {_squeezed(board) for board in fit.boards}
+    others = {_squeezed(board) for board in (*named_boards.names, *identity.names())} - mine
     for heading in source.section if mine else ():
         text = _squeezed(heading)
-        there, elsewhere = (any(board.startswith(text) for board in names) for names in (mine, others))
-        if len(text) >= _HEADING and elsewhere and not there:
-            yield f"is below {heading!r}, but its header names {', '.join(found.boards)}"
-    board = "" if found.boards else headed(source, known)
-    if not found.boards and not board:
+        is_below, elsewhere = (any(board.startswith(text) for board in names) for names in (mine, others))
+        if len(text) >= _HEADING and elsewhere and not is_below:
+            yield f"is below {heading!r}, but its header names {', '.join(fit.boards)}"
+    board = "" if fit.boards else headed(source, named_boards)
+    if not fit.boards and not board:
         yield f"it names no board; of the guide's, only {lone} has such figures"
-    elif board and found.table.board_in_header:
+    elif board and fit.table.board_in_header:
         yield f"its header names no board; taken as {board}'s"
 
 

@@ -52,9 +52,9 @@ class SourceTable:
 
     def is_quick(self, board: str) -> bool:
         """Whether the caption says that a board's figures are of the quick profile."""
-        _, found, rest = self.caption.partition(QUICK_MARK)
+        _, mark, rest = self.caption.partition(QUICK_MARK)
         names = rest.partition(")")[0].removeprefix(":").split(",")
-        return bool(found) and (names == [""] or board in map(str.strip, names))
+        return bool(mark) and (names == [""] or board in map(str.strip, names))
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ class Source:
 def system_of(text: str) -> str:
     """The operating system that a title or a file's name says; "" if it says none."""
     words = re.sub(r"[^a-z0-9]+", " ", text.lower())
-    return next((os for os, known in _SYSTEMS.items() if re.search(rf"\b({known})\b", words)), "")
+    return next((os for os, words_of in _SYSTEMS.items() if re.search(rf"\b({words_of})\b", words)), "")
 
 
 def guides(text: str) -> list[str]:
     """The texts of the guides in one file, each at its own lines."""
-    titles = ((found.start(), TITLE.fullmatch(found["title"])) for found in _NEXT_GUIDE.finditer(text))
+    titles = ((head.start(), TITLE.fullmatch(head["title"])) for head in _NEXT_GUIDE.finditer(text))
     starts = [start for start, title in titles if title and (title["os"] or title["release"])]
     parts = itertools.pairwise([0, *starts[1:], len(text)])
     return ["\n" * text.count("\n", 0, first) + text[first:after] for first, after in parts]

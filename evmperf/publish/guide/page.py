@@ -106,7 +106,7 @@ class Translator(HTML5Translator):
         kept = conditions.read(Path(guide), Path(guide).read_text("utf-8")) if is_marked else None
         for board in words[2:] if kept else ():
             assert kept
-            pairs = (tuple(map(html.escape, pair)) for pair in kept.said(words[1], board))
+            pairs = (tuple(map(html.escape, pair)) for pair in kept.lines(words[1], board))
             terms = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in pairs)
             summary = f"<summary>Conditions on {html.escape(board)}</summary>"
             self.body.append(f'<details class="conditions">{summary}<dl>{terms}</dl></details>')
