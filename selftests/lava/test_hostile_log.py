@@ -9,14 +9,11 @@ from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
 from evmperf.commands.cli import main as cli
 from evmperf.commands.lava import joblog
-from evmperf.commands.lava.render import HEADER_SCHEMA
-from evmperf.commands.lava.selection import steps_of
-from evmperf.measure import provenance
 from evmperf.model import limits
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from selftests.support import hostile, lava_jobs
-from selftests.support.lava_jobs import CATALOGUE, END
+from selftests.support import hostile
+from selftests.support.lava_jobs import CATALOGUE, answered
 
 BOARD = boards.load(boards.find("virtual"))
 
@@ -35,41 +32,19 @@ def desk(tmp_path, monkeypatch):
     return home
 
 
-def a_log(answer, **changes):
-    """The log of a job whose board gave this answer to each step."""
-    header = {
-        "schema": HEADER_SCHEMA,
-        "kind": "native",
-        "board_file": "virtual.yaml",
-        "profile": "quick",
-        "benchmarks": "plain",
-        "evmperf": "1",
-    } | changes
-    facts = f"1 {'0' * 16} {provenance.LABEL}"
-    fine = hostile.answer(hostile.tar(hostile.member("kernel", b"6.12.1\n"))).splitlines()
-    lines = [joblog.header_line(header)]
-    lines += [f"@evmperf begin {facts}", *fine, f"@evmperf end {facts}"]
-    benchmark = CATALOGUE["plain"]
-    for case in benchmark.cases("quick"):
-        for step in steps_of(benchmark, BOARD, case, "quick"):
-            mark = f"1 {joblog.checksum(step.command)} {benchmark.label(case, step)}"
-            lines += [f"@evmperf begin {mark}", *answer.splitlines(), f"@evmperf end {mark}"]
-    return lava_jobs.log("\n".join(lines), END)
-
-
 def read(text):
     Path("job.log").write_text(text, encoding="utf-8")
     return cli.main(["lava", "import", "job.log"])
 
 
 def test_the_log_that_is_made_here_is_read(desk):
-    assert read(a_log(hostile.answer(hostile.tar(hostile.member("number", b"12\n"))))) == 0
+    assert read(answered(BOARD, hostile.answer(hostile.tar(hostile.member("number", b"12\n"))))) == 0
 
 
 @pytest.mark.parametrize("name", hostile.ESCAPES[:3])  # measure/test_hostile_board.py has all
 def test_a_log_writes_no_file_of_the_importer(desk, name):
     evil = [hostile.member("number", b"12\n"), hostile.member(name.replace("/home", str(desk)))]
-    assert read(a_log(hostile.answer(hostile.tar(*evil)))) == ExitStatus.FAILED
+    assert read(answered(BOARD, hostile.answer(hostile.tar(*evil)))) == ExitStatus.FAILED
     assert (desk / ".bashrc").read_text() == "ours"
     assert (desk / ".ssh/authorized_keys").read_text() == "ours"
     assert {path.name for path in desk.iterdir()} == {"work", ".ssh", ".bashrc"}
@@ -80,13 +55,13 @@ def test_a_log_writes_no_file_of_the_importer(desk, name):
 def test_a_log_names_no_path_as_its_board_file(desk, name, capsys):
     (desk / "evil.yaml").write_text((boards.ENV_DIR / "virtual.yaml").read_text())
     fine = hostile.answer(hostile.tar(hostile.member("number", b"12\n")))
-    assert read(a_log(fine, board_file=name.replace("/home", str(desk)))) == ExitStatus.USAGE
+    assert read(answered(BOARD, fine, board_file=name.replace("/home", str(desk)))) == ExitStatus.USAGE
     assert "job.log" in capsys.readouterr().err
 
 
 def test_a_bomb_in_a_log_is_refused_and_kept_packed(desk):
     bomb = hostile.answer(hostile.tar(hostile.member("number", bytes(2 * limits.STEP_BYTES))))
-    assert read(a_log(bomb)) == ExitStatus.FAILED
+    assert read(answered(BOARD, bomb)) == ExitStatus.FAILED
     assert sum(p.stat().st_size for p in (desk / "work").rglob("*")) < 10 * limits.MIB
 
 

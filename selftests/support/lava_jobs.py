@@ -13,12 +13,16 @@ import yaml
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import CleanUp, Measure, Prepare
-from evmperf.commands.lava.render import JobRequest, render
-from evmperf.commands.lava.selection import JobKind, select
+from evmperf.boards.board import Board
+from evmperf.commands.lava import joblog
+from evmperf.commands.lava.render import HEADER_SCHEMA, JobRequest, render
+from evmperf.commands.lava.selection import JobKind, select, steps_of
+from evmperf.measure import provenance
 from evmperf.model import places
 from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import Case, Direction, Metric, Reading
 from evmperf.model.units import Unit
+from selftests.support import hostile
 
 BEGAN = datetime(2026, 11, 20, 22, 0, tzinfo=UTC)
 END = {"case": "job", "definition": "lava", "result": "pass"}
@@ -114,3 +118,25 @@ def log(output: str, *more: dict[str, object]) -> str:
             moment = max(moment, BEGAN + timedelta(seconds=float(ended[2]) - booted))
         text += f"- {json.dumps({'dt': moment.replace(tzinfo=None).isoformat(), **entry})}\n"
     return text
+
+
+def answered(board: Board, answer: str, **changes: str) -> str:
+    """The log of a job whose board gave this answer to each step."""
+    header = {
+        "schema": HEADER_SCHEMA,
+        "kind": "native",
+        "board_file": "virtual.yaml",
+        "profile": "quick",
+        "benchmarks": "plain",
+        "evmperf": "1",
+    } | changes
+    facts = f"1 {'0' * 16} {provenance.LABEL}"
+    fine = hostile.answer(hostile.tar(hostile.member("kernel", b"6.12.1\n"))).splitlines()
+    lines = [joblog.header_line(header)]
+    lines += [f"@evmperf begin {facts}", *fine, f"@evmperf end {facts}"]
+    benchmark = CATALOGUE["plain"]
+    for case in benchmark.cases("quick"):
+        for step in steps_of(benchmark, board, case, "quick"):
+            mark = f"1 {joblog.checksum(step.command)} {benchmark.label(case, step)}"
+            lines += [f"@evmperf begin {mark}", *answer.splitlines(), f"@evmperf end {mark}"]
+    return log("\n".join(lines), END)

@@ -1,0 +1,199 @@
+"""Jobs that are submitted, followed, judged and read, at a server on loopback with LAVA's answers."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from evmperf_virtual import lavalab as labs
+
+from evmperf.benchmarks import catalogue
+from evmperf.boards import board as boards
+from evmperf.commands.cli import main as cli
+from evmperf.commands.lava import joblog
+from evmperf.commands.lava.selection import SUITE
+from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE
+from evmperf.measure.runs.spool import read_results, read_run
+from evmperf.model.exits import ExitStatus
+from selftests.provision import imagelab
+from selftests.support import hostile, lava_jobs, web
+from selftests.support.lava_jobs import END
+
+BOOTS = (Path(__file__).parents[1] / "data/lava/boots.log").read_text()
+MEASURED = lava_jobs.answered(
+    boards.load(boards.find("virtual")), hostile.answer(hostile.tar(hostile.member("number", b"12\n")))
+)
+PANIC = {"lvl": "target", "msg": "[   99.912345] Kernel panic - not syncing: sysrq triggered crash"}
+
+
+def broken(error_type, *before):
+    """The log of a job that was measured, and then ended so."""
+    last = {**END, "result": "fail", "error_type": error_type, "error_msg": "it says"}
+    *lines, _ = MEASURED.splitlines()
+    entries = [{"dt": "2026-11-20T23:00:00", **entry} for entry in (*before, {"lvl": "results", "msg": last})]
+    return "\n".join([*lines, *(f"- {json.dumps(entry)}" for entry in entries)]) + "\n"
+
+
+class Lava:
+    """What the server knows of its one job, number 1, and what it was told."""
+
+    def __init__(self):
+        self.definition, self.health, self.log, self.states = "", "Complete", MEASURED, ()
+        self.results = {"plain.1": "pass", "plain.2": "pass", "plain.1.value": "pass"}
+        self.cancelled = False
+
+    def answer(self, path):
+        """What LAVA 2023.01 answers to a GET, None for 404."""
+        if path == "jobs/1/":
+            state, *more = self.states or ("Finished",)
+            self.states = tuple(more)
+            return {
+                "id": 1,
+                "state": state,
+                "health": self.health if state == "Finished" else "Unknown",
+                "actual_device": "virtual-01",
+                "original_definition": self.definition,
+                "definition": self.definition,
+            }
+        if path == "jobs/1/cancel/":
+            self.cancelled = True
+            return {"message": "Job cancel signal sent."}
+        suites = [{"id": 7, "name": "lava"}, {"id": 8, "name": f"0_{SUITE}"}]
+        cases = [{"name": name, "result": said, "suite": 8} for name, said in self.results.items()]
+        pages = {
+            "jobs/1/suites/": suites,
+            "jobs/1/tests/": [{"name": "x", "result": "fail", "suite": 7}, *cases],
+        }
+        return {"results": pages[path], "next": None} if path in pages else None
+
+
+@pytest.fixture
+def lava(tmp_path, monkeypatch):
+    """A server that EVMPERF_LAVA_URL names, the benchmarks of lava_jobs, and a folder of one's own."""
+    job = Lava()
+
+    class Handler(web.Handler):
+        def do_GET(self):
+            path = self.path.removeprefix("/api/v0.2/").partition("?")[0]
+            if path == "jobs/1/logs/" and job.log:
+                self.say(200, job.log.encode())
+            else:
+                answer = job.answer(path)
+                self.say(404 if answer is None else 200, json.dumps(answer).encode())
+
+        def do_POST(self):
+            job.definition = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["definition"]
+            self.say(201, b'{"message": "job(s) successfully submitted", "job_ids": ["1"]}')
+
+    known = {**catalogue.benchmarks(), **lava_jobs.CATALOGUE}
+    monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
+    monkeypatch.setattr(labs, "running", lambda: None)
+    monkeypatch.setenv(TOKEN_VARIABLE, "")
+    monkeypatch.chdir(tmp_path)
+    with web.serving(Handler) as server:
+        monkeypatch.setenv(URL_VARIABLE, server.url)
+        yield job
+
+
+def called(*words):
+    return cli.main(["lava", *map(str, words)])
+
+
+def render(lava, capsys, *words):
+    """Let the server have the job of these words."""
+    assert called("render", "virtual", *words) == 0
+    lava.definition = capsys.readouterr().out
+
+
+def runs():
+    return [read_run(file.parent) for file in Path("results").glob("*/run.json")]
+
+
+def test_a_job_is_followed_to_its_end_and_read_once(lava, capsys):
+    lava.states = ("Submitted", "Running", "Finished")
+    words = ["submit", "virtual", "-k", "plain", "--profile", "quick", "--wait", "--import"]
+    assert called(*words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("job 1: http://127.0.0.1:")
+    assert lines[1:3] == ["job 1: Running on virtual-01", "job 1: Finished on virtual-01"]
+    assert lines[3].startswith("job 1: read: results/virtual-evm-")
+    assert lines[-1] == "job 1 is complete: 2 of 2 cases passed"
+    (run,) = runs()
+    assert (run.kind, run.place, run.facts.lava_job["number"]) == ("lava", "virtual-01", 1)
+    assert called("import", "http://lava/scheduler/job/1") == 0
+    assert "already read before, left unchanged" in capsys.readouterr().out
+    assert called("import", "1", "--results", "r", "--run-kind", "nightly", "--fact", "fixture=A") == 0
+    (run,) = [read_run(file.parent) for file in Path("r").glob("*/run.json")]
+    assert (run.kind, run.facts.to_dict()["fixture"]) == ("nightly", "A")
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "said"),
+    [
+        (
+            {"results": {"plain.1": "fail"}},
+            ExitStatus.FAILED,
+            "plain.1: fail\nplain.2: did not report\njob 1 is complete: 0 of 2 cases passed\n",
+        ),
+        ({"health": "Incomplete"}, ExitStatus.LAB_BROKEN, "is Incomplete: LAVA gives no reason; 2 of 2"),
+        (
+            {"health": "Incomplete", "log": broken("Job", PANIC)},
+            ExitStatus.FAILED,
+            "sysrq triggered crash (LAVA: it says) (board); 2 of 2",
+        ),
+        ({"health": "Incomplete", "log": ""}, ExitStatus.LAB_BROKEN, "job 1 has no log: it never ran"),
+        ({"health": "Canceled", "log": ""}, ExitStatus.LAB_BROKEN, f"{joblog.CANCELLED} (lab); 2 of 2"),
+    ],
+)
+def test_a_job_is_judged_by_what_it_reported(lava, capsys, changes, status, said):
+    render(lava, capsys, "-k", "plain", "--profile", "quick")
+    vars(lava).update(changes)
+    assert called("wait", "1") == status
+    assert said in capsys.readouterr().out
+
+
+def test_a_job_of_boots_has_its_figures_in_its_log(lava, capsys):
+    render(lava, capsys, "--kind", "boot")
+    lava.log = BOOTS + f"- {json.dumps({'dt': '2026-11-21T07:24:00', 'lvl': 'results', 'msg': END})}\n"
+    assert called("wait", "1") == 0
+    assert "its boot times are in its log: read them with `evmperf lava import 1`" in capsys.readouterr().out
+    assert called("import", "1") == ExitStatus.FAILED  # the log was recorded of an earlier job, of two boots
+    (run,) = runs()
+    (first, *_) = read_results(Path("results", run.id))
+    assert first.values("boot_time") == [pytest.approx(14.81769)]
+    assert f"job 1: read: results/{run.id}\n{run.outcome}\n" in capsys.readouterr().out
+
+
+def test_a_job_on_the_lab_host_keeps_its_results(lava, capsys):
+    assert called("submit", "virtual", "-k", "plain", "--kind", "host", "--wait", "--import") == 0
+    said = capsys.readouterr().out
+    assert "job 1: nothing to read: a lab-host job keeps and pushes its results itself" in said
+    assert not runs()
+
+
+def test_a_job_that_is_not_to_be_followed_to_its_end(lava, capsys):
+    lava.states = ("Running",)
+    assert called("import", "1") == ExitStatus.USAGE
+    assert "job 1 is still Running: wait for it with `evmperf lava wait 1`" in capsys.readouterr().err
+    lava.states = ("Running",)
+    assert called("wait", "1", "--timeout", "0") == ExitStatus.LAB_BROKEN
+    assert "job 1 is still Running after 0 s" in capsys.readouterr().err
+    assert called("cancel", "1") == 0
+    assert lava.cancelled
+    assert called("wait", "1") == called("import", "1") == ExitStatus.USAGE
+    assert "job 1 was not made by evmperf" in capsys.readouterr().err
+
+
+def test_a_whole_image_tells_the_job_what_must_run(lava, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("EVMPERF_CACHE", str(tmp_path / "cache"))
+    words = ["-k", "plain", "--image"]
+    assert called("render", "virtual", *words, "file:///nowhere/a.wic") == 0
+    said = capsys.readouterr()
+    assert "/nowhere/a.wic is not on this machine: the booted system is not compared" in said.err
+    assert "evm_same '" not in said.out
+    image = imagelab.build(tmp_path / "a.wic")
+    render(lava, capsys, *words, f"file://{image}")
+    (metadata,) = yaml.safe_load(lava.definition)["metadata"].values()
+    header = joblog.decode_header(metadata)
+    assert (header["image_uboot"], header["image_kernel"]) == (imagelab.BANNER, imagelab.RELEASE)
+    assert header["release"] == "2025.01"
