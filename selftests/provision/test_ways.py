@@ -1,8 +1,14 @@
 """Which way a board has for its images, and the lab's own command."""
 
+import contextlib
+import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from evmperf_virtual import envfile
 from labgrid.target import Target
 
 from evmperf.commands.cli import main as cli
@@ -13,6 +19,8 @@ from selftests.provision import imagelab
 from selftests.provision.cards import assert_equal, used_card
 from selftests.provision.test_switch import Image
 from selftests.support.boardfiles import fake_board
+from selftests.support.placelab import QUICK, end_keeper
+from selftests.support.texts import BOOT
 
 
 def board(tmp_path, medium="sd", **image):
@@ -65,3 +73,84 @@ def test_the_command_writes_a_card_in_a_reader(tmp_path, capsys, monkeypatch):
         cli.main(["image", "show", str(packed), "--write", str(tmp_path / "none")]) == ExitStatus.LAB_BROKEN
     )
     assert "is missing" in capsys.readouterr().err
+
+
+@pytest.fixture
+def scripted(tmp_path, fake, switch, monkeypatch):
+    """The file of a scripted board whose lab flashes by a command of its own, on a host with own locks."""
+    for name in ("LG_PLACE", "LG_COORDINATOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("CACHE", "KEEPER", "LOCKS", "STATE"):
+        monkeypatch.setenv(f"EVMPERF_{name}", str(tmp_path / "host"))
+    file = tmp_path / "scripted.yaml"
+    envfile.write(envfile.source("virtual"), file, serial_port=fake.port, power_port=switch.port)
+    data = yaml.safe_load(file.read_text())
+    main = data["targets"]["main"]
+    del main["options"]["board"]["virtual"], main["drivers"]["ScpiMeterDriver"]
+    main["options"]["image"] = {"command": "cp {image} flashed"}
+    for name, arguments in QUICK.items():
+        main["drivers"][name].update(arguments)
+    main["drivers"]["K3BootStrategy"]["roots"] = {}
+    file.write_text(yaml.safe_dump(data, sort_keys=False))
+    yield file
+    end_keeper(tmp_path / "host")
+
+
+def its_image(file, kernel):
+    """The image of a scripted board: its U-Boot, and such a kernel."""
+    loader = BOOT[BOOT.index(b"U-Boot 20") :].partition(b"\r")[0]
+    linux = f"Linux version {kernel.release} (builder@host) (gcc 13.4.0) {kernel.version}\n"
+    boot = {"u-boot.img": loader, "Image": b"MZ\0\0" + bytes(3000) + linux.encode()}
+    root = {name: Path("/", name).read_bytes() for name in ("etc/hostname", "etc/os-release")}
+    return imagelab.build(file, imagelab.Spec(boot=boot, root=root, links={}))
+
+
+def test_an_image_is_installed_and_one_that_runs_is_left_alone(scripted, fake, tmp_path, capsys):
+    # A scripted board is this machine, but for its disk.
+    here, programs = os.uname(), tmp_path / "bin"
+    programs.mkdir()
+    (programs / "lsblk").write_text("#!/bin/sh\necho 0badcafe-02\n")
+    (programs / "lsblk").chmod(0o755)
+    fake.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    image = its_image(tmp_path / "a.wic", here)
+
+    def install(*words):
+        status = cli.main(["image", "install", str(scripted), *map(str, words)])
+        said = capsys.readouterr()
+        return status, said.out + said.err
+
+    status, said = install(image)
+    assert (status, fake.is_on) == (0, False), said
+    assert "overwrites the medium that `cp {image} flashed` writes" in said
+    assert f"a.wic is installed and runs: {here.release} {here.version}, U-Boot 2025.01" in said
+    assert (tmp_path / "flashed").read_bytes() == image.read_bytes()
+    status, said = install("--keep-on", image)
+    assert (status, fake.is_on) == (0, True), said
+    assert f"running and is unchanged: {here.release}" in said
+    (tmp_path / "flashed").unlink()
+    assert install("--force", image)[0] == 0
+    assert (tmp_path / "flashed").exists()
+    other = its_image(tmp_path / "b.wic", os.uname_result(["", "", "6.1.0-other", here.version, ""]))
+    status, said = install(other)
+    assert (status, fake.is_on) == (ExitStatus.LAB_BROKEN, False)
+    assert f"its kernel is '{here.release}', the image's is '6.1.0-other'" in said
+
+
+def test_a_terminal_shows_how_far_reading_is(plain, packed, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("EVMPERF_CACHE", str(tmp_path / "cache"))
+    desk, terminal = os.openpty()
+    with os.fdopen(terminal, "w") as screen, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", screen)
+        assert cli.main(["image", "show", str(packed)]) == 0
+    data = b""
+    with os.fdopen(desk, "rb", buffering=0) as reader, contextlib.suppress(OSError):  # EIO is its end
+        while piece := reader.read(1 << 16):
+            data += piece
+    shown = data.decode()
+    assert f"\rread    [{'#' * 30}] 100% {packed.stat().st_size >> 20} MiB" in shown
+    assert shown.endswith("\r" + " " * 70 + "\r")  # and the line is free again
+    assert capsys.readouterr().out.startswith(f"{packed.name}: {plain.stat().st_size >> 20} MiB, SHA-256 ")
+    assert cli.main(["image", "show", "--json", "--board", "am64x", str(packed)]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["kernel"] == imagelab.RELEASE
+    assert said.err == "fit for am64xx-hsevm (am64x.yaml)\n"
