@@ -1,13 +1,21 @@
-"""One hold over many sessions: nobody gets the board between two rounds."""
+"""One hold over many sessions, and by hand with `evmperf lab`: nobody else gets the board meanwhile."""
 
 import os
+import re
+import time
 
 import pytest
 from evmperf_virtual import envfile
 
+from evmperf.commands.cli.main import main
+from evmperf.commands.night.health import Health, HealthState, Register
 from evmperf.lab.keeping.claim import JOIN, Claim, Holding
-from evmperf.lab.keeping.wanted import wanted
+from evmperf.lab.keeping.wanted import Wanted, wanted
+from evmperf.measure.hostload import slowness
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
+from selftests.support.asking import asking
+from selftests.support.placelab import until
 
 
 @pytest.fixture
@@ -65,3 +73,60 @@ def test_who_is_started_by_a_holder_shares_its_board_and_takes_another_by_itself
         with pytest.raises(UsageError, match="first is held by"):
             elsewhere(boards[0])
         Claim.take(wanted(boards[0]), "round").release()
+
+
+def test_who_has_which_board_and_until_when(lab, capsys):
+    assert main(["lab", "who"]) == 0
+    assert capsys.readouterr().out == "no board is held here\n"
+    claim = Claim.take(Wanted("one", lab.address), "run-1", until=time.time() + 3600)
+    try:
+        claim.doing("emmc_ext4 4k", time.time() + 3600)
+        said = ""
+        while "emmc_ext4 4k" not in said:  # which the keeper tells the coordinator in a moment
+            assert main(["lab", "who"]) == 0
+            said = capsys.readouterr().out
+        head, row = said.splitlines()
+        assert head.split() == ["place", "holder", "run", "since", "until", "measures"]
+        assert re.fullmatch(r"one +me on here +run-1 +\S+ +\S+ +emmc_ext4 4k", row)
+    finally:
+        claim.release()
+
+
+def test_a_board_is_given_back_when_the_asked_time_is_over(lab, capsys):
+    assert main(["lab", "ask", "one", "--for", "1s"]) == 0
+    said = capsys.readouterr().out
+    assert re.fullmatch(r"one is yours until .*Ctrl-C gives it back\none is given back\n", said)
+    assert lab.holder("one") == ""
+    assert main(["lab", "ask", "one", "two\nlines"]) == ExitStatus.USAGE
+    assert "the message must be one line" in capsys.readouterr().err
+
+
+def test_an_asker_whose_board_is_taken_is_told(lab):
+    with asking(lab.environment, "one") as me:
+        until(lambda: me.has_it, 60)
+        lab.kick("one", "bob")
+        assert me.process.wait(60 * slowness()) == ExitStatus.LAB_BROKEN
+        assert re.search(r"one was (taken by bob|released by another)", me.said)
+        assert "is given back" not in me.said
+    assert lab.holder("one") == "here/bob"
+    lab.client("one", "release", user="bob")
+
+
+def test_boards_that_fail_are_listed_until_they_are_cleared(lab, tmp_path, capsys):
+    def health(*words):
+        status = main(["lab", "health", *words, "--results", str(tmp_path)])
+        said = capsys.readouterr()
+        return status, said.out + said.err
+
+    register = Register(tmp_path)
+    register.keep(Wanted("desk"), Health(HealthState.BAD, 2, "no boot"))
+    lab.client("two", "set-tags", "health=suspect", "health_failures=1", "health_why=it panicked")
+    listed = "desk  bad  2 failures in a row  no boot\ntwo  suspect  1 failure in a row  it panicked\n"
+    until(lambda: health() == (0, listed), 30)  # the keeper is told of tags in a moment
+    assert health("clear") == (4, "evmperf: health clear: which board? `evmperf lab health` lists them\n")
+    status, said = health("clear", "one")
+    assert (status, "no failures of one" in said) == (ExitStatus.USAGE, True)
+    for name in ("desk", "two"):
+        assert health("clear", name) == (0, f"{name} is cleared: nights use it again\n")
+    assert "health" not in lab.client("two", "show")
+    until(lambda: health() == (0, "all boards are well\n"), 30)

@@ -14,6 +14,7 @@ from evmperf.lab.keeping.claim import JOIN, Claim
 from evmperf.lab.keeping.wanted import Wanted
 from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
+from selftests.provision import imagelab
 from selftests.support import programs
 from selftests.support.asking import asking
 from selftests.support.boardfiles import console_and_power
@@ -229,32 +230,27 @@ def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure,
         claim.release()
 
 
-ENDED_WHILE_IT_WRITES = """
-import signal, sys
-from evmperf.commands.cli import provision
-from evmperf.commands.cli.main import main
-class Writing:
-    def __init__(self, target, *_, **__):
-        self._power = target.get_driver("PowerProtocol")
-    def describe(self):
-        return "a card"
-    def install(self, *_, **__):
-        self._power.on()
-        signal.raise_signal(signal.SIGTERM)
-provision.Installation = Writing
-sys.exit(main(["image", "install", sys.argv[1], "image.wic"]))
-"""
-
-
-def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path):
-    file = lab.board_file(tmp_path / "scripted.yaml")
+@pytest.mark.parametrize("end", ["terminated", "kicked"])
+def test_a_provisioning_that_is_ended_leaves_the_board_off(lab, board, tmp_path, end):
+    command = "touch writing; while [ ! -e go ]; do sleep 0.1; done # {image}"
+    file = lab.board_file(tmp_path / "scripted.yaml", image={"command": command})
+    image = imagelab.build(tmp_path / "a.wic")
+    words = ["-m", "evmperf", "image", "install", file, image]
+    log = tmp_path / "log"
     # Labgrid keeps one connection a process: this one has a process of its own.
-    done = programs.run(
-        sys.executable,
-        "-c",
-        ENDED_WHILE_IT_WRITES,
-        str(file),
-        environment=lab.environment | {"LG_PLACE": "one"},
-    )
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert (board.switched[-2:], lab.holder("one")) == ([True, False], "")
+    process = programs.start(log, sys.executable, *words, environment=lab.environment, LG_PLACE="one")
+    try:
+        until((tmp_path / "writing").exists)
+        if end == "kicked":
+            switched = list(board.switched)
+            lab.kick("one", "bob")
+            (tmp_path / "go").touch()
+            assert process.wait(120 * slowness()) == 3, log.read_text()
+            assert re.search(r"one was (taken by bob|released by another)", log.read_text())
+            assert (board.switched, lab.holder("one")) == (switched, "here/bob")
+        else:
+            process.terminate()
+            assert process.wait(120 * slowness()) == 2, log.read_text()
+            assert (board.switched[-1], lab.holder("one")) == (False, "")
+    finally:
+        programs.end(process)
