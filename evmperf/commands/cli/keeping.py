@@ -92,11 +92,9 @@ def _hold(claim: Claim, end: float) -> None:
         while not lost.is_set() and time.time() < end:
             lost.wait(min(_LOOK_S, end - time.time()))
             claim.check()
-    announced = False
-    while not lost.is_set() and (run := _run_on(claim.wanted)):
-        if not announced:
-            tell(f"run {run} goes on: it keeps the board until its end; Ctrl-C takes it away")
-        announced = True
+    if not lost.is_set() and (run := _run_on(claim.wanted)):
+        tell(f"run {run} goes on: it keeps the board until its end; Ctrl-C takes it away")
+    while not lost.is_set() and _run_on(claim.wanted):
         lost.wait(_LOOK_S)
     claim.check()
 
