@@ -11,6 +11,7 @@ from selftests.support import account
 from selftests.support import browser as browsers
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.influxd import running
+from selftests.support.sshd import Sshd
 
 NEEDS = {"influxd": {"influxd", "own_influxd"}, "browser": {"browser"}}
 """Markers, and the fixtures that bring them."""
@@ -79,6 +80,16 @@ def switch(fake):
     switch = FakeSwitch(fake)
     yield switch
     switch.close()
+
+
+@pytest.fixture
+def sshd(tmp_path):
+    """An sshd on loopback that a test may stop: what a lab's machines have in common."""
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    sshd = Sshd(folder)
+    yield sshd
+    sshd.stop()
 
 
 @pytest.hookimpl(optionalhook=True)

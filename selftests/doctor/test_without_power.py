@@ -10,7 +10,6 @@ from evmperf.boards import board as boards
 from evmperf.lab.doctor.examination import Examination
 from evmperf.lab.doctor.finding import CheckOutcome
 from evmperf.measure import boardfile
-from selftests.support.sshd import Sshd
 
 BOOTS = {"power switch", "U-Boot", "environment", "command line"}
 LINUX = ("Linux", "board's clock", "files", "scratch", "tools")
@@ -74,16 +73,9 @@ def test_a_board_that_is_reset_by_software_is_reset_once_and_left_on(fake, tmp_p
     assert fake.is_on
 
 
-def test_a_board_over_ssh_alone_needs_no_console(tmp_path):
-    folder = tmp_path / "sshd"
-    folder.mkdir()
-    sshd = Sshd(folder)
+def test_a_board_over_ssh_alone_needs_no_console(tmp_path, sshd):
     service = {"address": "127.0.0.1", "username": getpass.getuser(), "port": sshd.port}
-    try:
-        found = examine(
-            tmp_path, "none", {"NetworkService": service}, {"SSHDriver": {"keyfile": str(folder / "user")}}
-        )
-    finally:
-        sshd.stop()
+    key = {"keyfile": str(sshd.folder / "user")}
+    found = examine(tmp_path, "none", {"NetworkService": service}, {"SSHDriver": key})
     good(found)
     assert not (BOOTS | {"console"}) & set(found)

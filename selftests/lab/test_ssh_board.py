@@ -24,25 +24,7 @@ from evmperf.model.errors import BoardError, LabError, RefusedOutput, UsageError
 from selftests.support import programs, spools
 from selftests.support.deskboard import this_machine
 from selftests.support.influxd import TOKEN, points
-
-
-def board_file(folder, sshd, **strategy):
-    """A board file with an SSHDriver and nothing else."""
-    main = {
-        "features": ["crypto", "boot"],
-        "options": {
-            "board": {"name": "desk", "title": "Desk", "description": "one", "profile": "quick"},
-            "boot": {"medium": "sd"},
-        },
-        "resources": {
-            "NetworkService": {"address": "127.0.0.1", "username": getpass.getuser(), "port": sshd.port}
-        },
-        "drivers": {"SSHDriver": {"keyfile": str(sshd.folder / "user")}, "K3BootStrategy": strategy},
-    }
-    file = folder / "desk.yaml"
-    data = {"imports": ["evmperf.lab.shell", "evmperf.lab.strategy"], "targets": {"main": main}}
-    file.write_text(yaml.safe_dump(data, sort_keys=False))
-    return file
+from selftests.support.sshd import board_file
 
 
 @pytest.fixture

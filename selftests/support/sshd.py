@@ -1,6 +1,7 @@
 """A real sshd on loopback, for tests of what goes over SSH."""
 
 import contextlib
+import getpass
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import time
 
 import pytest
+import yaml
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 
@@ -70,3 +72,22 @@ class Sshd:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
+
+
+def board_file(folder, sshd, **strategy):
+    """A board file with an SSHDriver and nothing else."""
+    main = {
+        "features": ["crypto", "boot"],
+        "options": {
+            "board": {"name": "desk", "title": "Desk", "description": "one", "profile": "quick"},
+            "boot": {"medium": "sd"},
+        },
+        "resources": {
+            "NetworkService": {"address": "127.0.0.1", "username": getpass.getuser(), "port": sshd.port}
+        },
+        "drivers": {"SSHDriver": {"keyfile": str(sshd.folder / "user")}, "K3BootStrategy": strategy},
+    }
+    file = folder / "desk.yaml"
+    data = {"imports": ["evmperf.lab.shell", "evmperf.lab.strategy"], "targets": {"main": main}}
+    file.write_text(yaml.safe_dump(data, sort_keys=False))
+    return file
