@@ -5,6 +5,7 @@ from html import unescape
 import pytest
 
 from evmperf.boards import variation
+from evmperf.commands.cli.main import main
 from evmperf.judge import ab, experiment
 from evmperf.judge.experiment import Experiment
 from evmperf.measure.runs import differences
@@ -13,6 +14,9 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.verdict import Outcome
 from evmperf.publish.report import ab as report
 from selftests.regress.rounds import FakeSessions, noisy
+from selftests.support import programs
+from selftests.support.deskboard import this_machine
+from selftests.support.sshd import board_file
 
 SLOWER = {"102400": -0.10, "1048576": 0.0}
 
@@ -207,3 +211,36 @@ def test_an_ab_of_which_nothing_was_measured_says_so():
     assert "nothing measured on both sides" in report.text(empty)
     assert ab.exit_status(empty) is ExitStatus.NOTHING
     assert "Still going on" in report.as_html(empty)
+
+
+@pytest.mark.many_sessions
+def test_this_machine_is_measured_in_turn_and_a_person_looks_on(tmp_path, sshd):
+    words = ["ab", board_file(tmp_path, sshd), "--b", "run:: [/x]", "--rounds", "1", "--results", tmp_path]
+    with this_machine():
+        begun = programs.evmperf(*words, "-k", "openssl_throughput and aes-128-cbc and 1024")
+        assert begun.returncode == ExitStatus.UNDECIDED, begun.stderr
+        (folder,) = tmp_path.glob("ab-*")
+        again = f"evmperf ab --resume {folder}"
+        assert re.search(rf"1 not decided; to go on, with more --rounds: {again}", begun.stderr)
+        assert begun.stdout.endswith(f"Report: {folder}/ab.html\n")
+        status, shown = programs.at_terminal("ab", "--resume", folder, "--rounds", "2", "--json")
+    assert status == ExitStatus.UNDECIDED, shown
+    assert re.search(r"B \(run:: \[/x\]\) against A .* after 2 blocks: .*1 still\s+open\)", shown), shown
+    shown = shown[shown.index("\n{") : shown.rindex("}") + 1]
+    assert json.loads(shown)["blocks"] == 2
+    ended = programs.evmperf("ab", "--resume", folder, "--rounds", "9", "--budget", "1s", "--markdown")
+    assert "run:: " in ended.stdout
+    assert f"with more --budget: {again}" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "needs a board file, or --resume FOLDER"),
+        (["virtual", "--a", "as-is"], "both sides are as-is: give them different --a and --b"),
+        (["virtual", "--b", "args:x", "--rounds", "0"], "--rounds 0: must be at least 1"),
+    ],
+)
+def test_wrong_calls(words, told, capsys):
+    assert main(["ab", *words]) == ExitStatus.USAGE
+    assert told in capsys.readouterr().err

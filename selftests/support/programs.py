@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import pexpect
 
 from evmperf.measure.hostload import slowness
 
@@ -44,6 +47,25 @@ def evmperf(*words: object, **more) -> subprocess.CompletedProcess[str]:
 def pytest(*words: object, **more) -> subprocess.CompletedProcess[str]:
     """Run pytest."""
     return run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, **more)
+
+
+def at_terminal(
+    *words: object, replies: Sequence[tuple[str, str]] = (), timeout_s: float = 300.0
+) -> tuple[int | None, str]:
+    """Run `evmperf` on a terminal of 160 columns, where a person replies to prompts (regular expressions)
+    with lines; its exit status and the text that was shown. `timeout_s` is on an idle host, for each reply.
+    """
+    command = ["-m", "evmperf", *map(str, words)]
+    limit_s, size = timeout_s * slowness(), (60, 160)
+    person = pexpect.spawn(sys.executable, command, encoding="utf-8", timeout=limit_s, dimensions=size)
+    shown = ""
+    for prompt, reply in (*replies, (pexpect.EOF, "")):
+        person.expect(prompt)
+        shown += person.before
+        if reply:
+            person.sendline(reply)
+    person.close()
+    return person.exitstatus, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
 
 
 def start(

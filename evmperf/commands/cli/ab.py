@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.text import Text
 
 from evmperf.boards import variation
 from evmperf.commands.app.again import in_turn
@@ -89,7 +90,7 @@ def _ab(options: argparse.Namespace) -> int:
             line = f"{comparison.sentence()} ({minutes}, {len(comparison.open)} still open)"
             line += plan and f"; {plan}"
             if console.is_terminal:
-                live.update(Group(report.table(comparison), line), refresh=True)
+                live.update(Group(report.table(comparison), Text(line)), refresh=True)
             else:
                 note(line)
 
