@@ -1,10 +1,11 @@
 """Versions that must be built, and commits under bisection: git's own engine does the search."""
 
+import contextlib
 import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evmperf.model.errors import UsageError
@@ -38,6 +39,17 @@ def build(command: str, version: str, folder: Path, repository: Path | None = No
             check=False,
         )
     return done.returncode == 0
+
+
+@contextlib.contextmanager
+def put_back(repository: Path) -> Iterator[None]:
+    """Check out afterwards what is checked out before: the branch, or the commit where none is."""
+    branch = git(repository, "rev-parse", "--abbrev-ref", "HEAD")
+    before = git(repository, "rev-parse", "HEAD") if branch == "HEAD" else branch
+    try:
+        yield
+    finally:
+        git(repository, "checkout", "--quiet", before)
 
 
 def run(repository: Path, step: Sequence[str]) -> int:

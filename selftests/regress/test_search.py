@@ -239,18 +239,20 @@ def test_a_step_that_breaks_stops_git_and_is_never_a_verdict(tmp_path, capsys):
     assert "nothing to resume" in capsys.readouterr().err
 
 
-def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
-    asked = make()
+def kept(folder, answers=None, slower=1.15, **given):
+    """A bisection on disk of which good and bad are measured, and these versions are answered."""
+    asked = make(**given)
     for number in range(6):
-        for label, value in ((GOOD, 1.0 + number / 1000), (BAD, 1.15 + number / 900)):
-            asked.rounds.append(Round(number, label, "", "evm.yaml", value=value))
-    for version, answer, bad in (
-        ("v1", StepAnswer.GOOD, 0.001),
-        ("v2", StepAnswer.BAD, 0.999),
-        ("v3", StepAnswer.UNKNOWN, 0.5),
-    ):
-        asked.steps.append(search.Step(version, answer, bad, 3))
-    asked.save(tmp_path)
+        for label, value in ((GOOD, 1.0 + number / 1000), (BAD, slower + number / 900)):
+            asked.rounds.append(Round(number, label, "", asked.board, value=value, seconds=20.0))
+    for version, answer in (answers or {}).items():
+        asked.steps.append(search.Step(version, answer, {"good": 0.001, "bad": 0.999}.get(answer, 0.5), 3))
+    asked.save(folder)
+    return asked
+
+
+def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
+    asked = kept(tmp_path, {"v1": StepAnswer.GOOD, "v2": StepAnswer.BAD, "v3": StepAnswer.UNKNOWN})
     statuses = [main(["bisect", "--step", str(tmp_path), version]) for version in ("v1", "v2", "v3")]
     assert statuses == [0, 1, 125]
     asked.build = "false"
@@ -262,6 +264,66 @@ def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
     asked.save(tmp_path)
     assert main(["bisect", "--step", str(tmp_path), "v3"]) == 128
     assert "too small for the noise" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("answers", "given", "end"),
+    [
+        (
+            "good bad",
+            {},
+            (0, "12 rounds, 4 min of measuring: the first bad version is v2, with a probability of 99.8%."),
+        ),
+        ("unknown bad", {}, (1, "between v0 and v2, not closer: v1 ")),
+        ("", {"slower": 1.0, "blocks": 6}, (5, "6 blocks show no difference between good and bad")),
+    ],
+)
+def test_a_bisection_that_had_all_measured_says_the_answer(tmp_path, capsys, answers, given, end):
+    status, told = end
+    found = [StepAnswer[word.upper()] for word in answers.split()]
+    kept(tmp_path, dict(zip(("v1", "v2"), found, strict=False)), count=4, **given)
+    assert main(["bisect", "--resume", str(tmp_path)]) == status
+    said = capsys.readouterr()
+    assert told in said.out + said.err
+    assert [line.split()[0] for line in said.out.splitlines()[:-1]] == ["v1:", "v2:"][: len(found)]
+
+
+@pytest.mark.parametrize(
+    ("unknown", "given", "end"),
+    [
+        ([], {}, (0, r"the first bad commit is \w+ change 9, with a probability of 9\d\.\d%\.")),
+        ([8, 9], {}, (1, r"one of these, as some versions have no answer: .* change 9; \w+ change \d+\.")),
+        (range(16), {"blocks": 3}, (1, r"not found: 3 blocks did not decide any of 14 versions")),
+        (None, {"boards": ["no-such-evm"]}, (3, r"no board file no-such-evm")),
+        ([], {"slower": 1.0, "blocks": 6}, (5, "there is nothing to bisect")),
+    ],
+)
+def test_git_asks_for_the_answers_and_gets_its_checkout_back(repository, capfd, unknown, given, end):
+    """`unknown` are the commits without an answer; where it is None there is no answer at all."""
+    status, told = end
+    versions = [gitrange.git(repository, "rev-parse", f"t{number}") for number in range(16)]
+    answers = {
+        version: StepAnswer.UNKNOWN
+        if number in unknown
+        else StepAnswer.GOOD
+        if number < 9
+        else StepAnswer.BAD
+        for number, version in enumerate(versions[1:-1], 1)
+        if unknown is not None
+    }
+    ends = [versions[0], versions[-1]]
+    kept(repository.parent, answers, versions=ends, repository=str(repository), **given)
+    assert main(["bisect", "--resume", str(repository.parent)]) == status
+    assert re.search(told, "".join(capfd.readouterr()))
+    assert gitrange.git(repository, "status", "--branch", "--short") == "## main"
+
+
+def test_ends_that_do_not_build_leave_the_branch_checked_out(repository, tmp_path, capsys):
+    what = ["--of", "git:t0..t15", "--repository", str(repository), "--metric", "a/b/c", "--what", "image:{}"]
+    results = ["--results", str(tmp_path / "results")]
+    assert main(["bisect", "virtual", *what, *results, "--build", "[ $(cat number) = 0 ]"]) == 4
+    assert "does not build; see " in capsys.readouterr().err
+    assert gitrange.git(repository, "status", "--branch", "--short") == "## main"
 
 
 def test_a_bisection_that_is_ended_waits_for_its_step(repository, tmp_path):

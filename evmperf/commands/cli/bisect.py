@@ -200,12 +200,11 @@ def _of_commits(folder: Path, bisector: Bisector) -> tuple[ExitStatus, str]:
     repository = Path(bisection.repository)
     good, bad = bisection.versions
     if bisection.build and not bisection.rounds:
-        before = gitrange.git(repository, "rev-parse", "HEAD")
-        for version in (good, bad):
-            gitrange.git(repository, "checkout", "--quiet", version)
-            if not gitrange.build(bisection.build, version, folder, repository):
-                raise UsageError(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")
-        gitrange.git(repository, "checkout", "--quiet", before)
+        with gitrange.put_back(repository):
+            for version in (good, bad):
+                gitrange.git(repository, "checkout", "--quiet", version)
+                if not gitrange.build(bisection.build, version, folder, repository):
+                    raise UsageError(f"{version} does not build; see {folder / gitrange.BUILD_LOG}")
     if not bisector.calibrate():
         return ExitStatus.NOTHING, ""
     gitrange.git(repository, "bisect", "start", bad, good)
