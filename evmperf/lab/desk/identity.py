@@ -219,7 +219,7 @@ def _over_serial(
                 ) from None
         prompt = output.rpartition("\n")[2]
         answers = (line.ask(f"{one}; echo evm'perf-end'\n", _END, within_s) for one in command.splitlines())
-        return "".join(answers), prompt
+        return "".join(_END.split(answer)[0] for answer in answers), prompt
 
 
 def booted(voice: Voice) -> Voice:
