@@ -1,5 +1,6 @@
 """`evmperf desk`: the board is found on a pseudo terminal, named, and measured."""
 
+import contextlib
 import json
 import os
 import pty
@@ -8,7 +9,9 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
+import tty
 from pathlib import Path
 
 import pytest
@@ -20,10 +23,12 @@ from evmperf.commands.cli.main import main
 from evmperf.lab import boardcheck
 from evmperf.lab.desk import boardfile, identity, ports
 from evmperf.lab.desk.identity import PasswordWanted
+from evmperf.lab.doctor import host
 from evmperf.measure.hostload import slowness
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
-from selftests.support.deskboard import evmperf, this_machine
+from selftests.support import programs
+from selftests.support.deskboard import this_machine
 
 
 def test_a_known_board_gets_its_own_file_with_this_way_to_it(make_board, find):
@@ -91,6 +96,79 @@ def test_a_password_is_asked_for_and_kept_to_the_owner(make_board, find):
     assert file.stat().st_mode & 0o077 == 0
 
 
+def test_a_person_gives_the_password_and_measures_on_a_busy_board(make_board, tmp_path):
+    board = make_board("ti,am642-evm")
+    board.password = "secret"
+    (tmp_path / "loadavg").write_text("9.00 8.00 7.00 2/99 1234\n")
+    replies = [("Password of root: ", "secret"), ("Measure now.*w: wait until it is idle", "w")]
+    words = ["desk", "--port", board.path, "--results", tmp_path / "results", "-k", "no_benchmark"]
+    status, shown = programs.at_terminal(*words, replies=replies)
+    assert status == ExitStatus.NOTHING, shown
+    assert "the board asks for a password." in shown
+    assert re.search(r"State: load 9 of \d+ CPUs \(spoils figures\), ", shown), repr(shown)
+    assert "\ufffd" not in shown
+    assert "It is still busy: measuring all the same." in shown
+    assert "secret" not in shown
+
+
+APT_GET = """#!/bin/sh
+case "$*" in
+*--assume-no*)
+    echo 'Need to get 188 kB of archives.'
+    echo 'After this operation, 644 kB of additional disk space will be used.'
+    echo 'Abort.' ;;
+*) cd "${0%/*}" && for program in cyclictest stress-ng iperf3 mpstat; do ln -s /bin/true $program; done ;;
+esac
+"""
+"""What apt-get prints, and that it brings the programs."""
+
+
+@pytest.fixture
+def apt_get(tmp_path, monkeypatch):
+    """A function that puts apt-get, and a program of TI's, before all others on a board that is here."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+
+    def write(text):
+        for name in ("apt-get", "filesystem_tests"):
+            (tmp_path / "bin" / name).write_text(text)
+            (tmp_path / "bin" / name).chmod(0o755)
+
+    return write
+
+
+def test_missing_programs_are_installed_once_somebody_agreed(make_board, tmp_path, apt_get):
+    board, asked, said = make_board("ti,am642-evm"), [], []
+    request = desk.FindBoard(folder=str(tmp_path / "found"), ports=(board.path,), install=True)
+    apt_get("#!/bin/sh\necho; echo E: Unable to locate package rt-tests")
+    with pytest.raises(
+        UsageError, match=r"cannot install .*rt-tests.*: E: Unable to locate .*`apt-get update`"
+    ):
+        desk.find(request, said.append)
+    apt_get(APT_GET)
+    without = desk.find(request, said.append, lambda plan: bool(asked.append(plan)))
+    assert re.search("rt-tests.* Need to get 188 kB of archives. After this operation, 644 kB", asked[0])
+    assert said[-1] == "No package was installed."
+    assert re.search("--install brings .*rt-tests", without.steps[-1][1])
+    assert re.search(r"\d+ tables measured as TI does, by filesystem_tests", str(without.state))
+    found = desk.find(request, said.append, lambda plan: True)
+    assert "cyclictest" not in str(found.left_out)
+    assert not any("--install" in step for _, step in found.steps)
+
+
+def test_a_card_in_a_lesser_mode_than_ti_expects_is_told(make_board, find, tmp_path):
+    board = make_board("ti,am642-evm")
+    for name, text in {
+        "mmc_host/mmc0/mmc0:0001/type": "MMC",
+        "debug/mmc0/ios": "timing spec:\t1 (mmc high-speed)",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(f"{text}\n")
+    found = find(ports=(board.path,), tester="local")
+    (told,) = (words for words, spoils in found.state if words.startswith("emmc: ") and spoils)
+    assert re.search("TI's own check of this board expects HS200 .*; it runs at", told)
+
+
 def test_an_error_does_not_repeat_a_password_that_the_board_does(make_board, find, monkeypatch):
     monkeypatch.setattr(identity, "_LOGIN_S", 2.0)
     board = make_board("ti,am642-evm")
@@ -130,6 +208,39 @@ def test_ports_that_are_silent_or_gone_are_named(find, tmp_path):
 )
 def test_what_talks_is_told_by_how_it_ends(said, talks):
     assert ports.heard(said) == talks
+
+
+@contextlib.contextmanager
+def saying(text):
+    """A port on which something answers whatever is typed with a text."""
+    leader, follower = pty.openpty()
+    tty.setraw(follower)
+
+    def answer():
+        with contextlib.suppress(OSError):
+            while os.read(leader, 4096):
+                os.write(leader, text.encode())
+
+    threading.Thread(target=answer, daemon=True).start()
+    yield os.ttyname(follower)
+    os.close(follower)
+    os.close(leader)
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "told"),
+    [
+        (["\r\n(initramfs) "], UsageError, "a rescue shell answers, .*root="),
+        (["\r\nStarting kernel ...\r\n" * 5], UsageError, "gives no login: wait until it has booted"),
+        (["\r\nboard login: ", "\r\n=> "], UsageError, "both have a board: choose one with --port"),
+        ([], LabError, "ttyUSB7 cannot be opened"),
+    ],
+)
+def test_what_is_no_single_board_is_told_with_what_to_do(find, tmp_path, said, error, told):
+    with contextlib.ExitStack() as stack:
+        there = [stack.enter_context(saying(text)) for text in said]
+        with pytest.raises(error, match=told):
+            find(ports=(*there, str(tmp_path / "ttyUSB7")))
 
 
 def test_what_a_hostile_board_says_has_a_size_and_is_no_word():
@@ -193,12 +304,23 @@ def _measured(results):
     return sum('"openssl_throughput"' in line and '"measured"' in line for line in lines)
 
 
-def test_a_file_that_is_there_says_what_it_would_change():
-    done = evmperf("--lg-env", "virtual")
-    assert done.returncode == 0, done.stderr
-    assert "power-cycled" in done.stdout
-    assert "is overwritten" in done.stdout
-    assert "Nothing was measured" in done.stdout
+@pytest.mark.parametrize("name", ["virtual", "am64x"])  # it has a flash without a scratch partition
+def test_a_file_that_is_there_says_what_it_would_change(name, monkeypatch, capsys):
+    monkeypatch.setattr(host, "_RAISE", "raise SystemExit(1)")
+    assert main(["desk", "--lg-env", name]) == 0
+    said = capsys.readouterr().out
+    assert "power-cycled" in said
+    assert "is overwritten" in said
+    assert "This machine: no right to real-time priority" in said
+    assert "Nothing was measured" in said
+
+
+def test_a_file_by_which_nothing_can_be_measured(tmp_path, capsys):
+    data = yaml.safe_load((boards.ENV_DIR / "virtual.yaml").read_text())
+    data["targets"]["main"]["features"] = []
+    (tmp_path / "bare.yaml").write_text(yaml.safe_dump(data))
+    assert main(["desk", "--lg-env", str(tmp_path / "bare.yaml")]) == ExitStatus.USAGE
+    assert "nothing can be measured on virtual-evm as it is" in capsys.readouterr().err
 
 
 def test_an_address_is_no_option_of_ssh(find):

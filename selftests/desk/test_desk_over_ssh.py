@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import tempfile
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
+from evmperf.commands.app import desk
 from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.lab.tester import SshTester
 from evmperf.model.errors import ToolError
@@ -92,6 +94,23 @@ def test_a_plain_debian_is_measured_without_anything_installed(tmp_path):
     (run,) = (tmp_path / "r").glob("*/results.jsonl")
     (line,) = [json.loads(text) for text in run.read_text().splitlines() if '"under_load"' in text]
     assert line["conditions"]["variant"].startswith("evmperf-gauge for ")
+
+
+def test_a_busy_board_is_waited_for(tmp_path, monkeypatch):
+    if os.geteuid() != 0:
+        pytest.skip("needs root: the board's load is that of a file")
+    load = tmp_path / "loadavg"
+    busy, idle = (f"{mean} 0.00 0.00 1/99 1234\n" for mean in ("9.00", "0.10"))
+    load.write_text(busy)
+    own = ["unshare", "-m", "sh", "-c", f'mount --bind {load} /proc/loadavg && exec "$@"', "sh"]
+    with ssh_board(own) as (sshd, key):
+        request = desk.FindBoard(folder=str(tmp_path), address=f"127.0.0.1:{sshd.port}", key=key[1])
+        found = desk.find(request, lambda remark: None)
+        assert [spoils for words, spoils in found.state if words.startswith("load 9 of ")] == [True]
+        assert desk.wait_until_idle(found.file, lambda: load.write_text(idle))
+        load.write_text(busy)
+        monkeypatch.setattr(desk, "_LOOKS", 2)
+        assert not desk.wait_until_idle(found.file, lambda: None)
 
 
 @pytest.mark.parametrize("rule", ["", "ALL=(ALL) ALL"])

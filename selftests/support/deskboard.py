@@ -107,17 +107,20 @@ class Terminal:
 
 
 class DeskBoard(FakeBoard):
-    """A scripted board with a device tree, on a pseudo terminal."""
+    """A scripted board, on a pseudo terminal; what its kernel says lies in the folder, else it is this
+    machine's.
+    """
 
     def __init__(self, folder, *compatible, model="Some Board Rev A"):
         super().__init__()
         self.pace_s = 0.05
         self.prompt = "root@board:~# "
         self.disks = None
-        self._tree = folder / "device-tree"
-        self._tree.mkdir()
-        (self._tree / "model").write_bytes(model.encode() + b"\0")
-        (self._tree / "compatible").write_bytes(b"".join(c.encode() + b"\0" for c in compatible))
+        self._folder = folder
+        tree = folder / "device-tree"
+        tree.mkdir()
+        (tree / "model").write_bytes(model.encode() + b"\0")
+        (tree / "compatible").write_bytes(b"".join(c.encode() + b"\0" for c in compatible))
         self._terminal = Terminal(self.port)
         self.path = self._terminal.path
         deadline = time.monotonic() + 10
@@ -129,7 +132,9 @@ class DeskBoard(FakeBoard):
         if not mark:
             super()._in_shell(line)
             return
-        command = command.replace("/proc/device-tree", str(self._tree))
+        for place in ("/proc/device-tree", "/proc/loadavg", "/sys/class/mmc_host", "/sys/kernel/debug"):
+            if (own := self._folder / place.rpartition("/")[2]).exists():
+                command = command.replace(place, str(own))
         said = self.disks.run(command) if self.disks else here(command)
         said = said.replace("\n", "\r\n")
         self.say(f"{said}evmperf-end\r\n{self.prompt}")

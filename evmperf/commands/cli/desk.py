@@ -12,6 +12,7 @@ import msgspec
 from evmperf.commands.app import desk, why
 from evmperf.commands.app.desk import FindBoard, FoundBoard
 from evmperf.commands.cli.arguments import argument, command, filled, show, tell
+from evmperf.commands.cli.terminal import own
 from evmperf.guides.published import source
 from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.lab.doctor import host
@@ -20,6 +21,7 @@ from evmperf.measure.runs import spool
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
+from evmperf.model.outlets import plain
 from evmperf.model.results import Status
 from evmperf.publish.pages import look
 from evmperf.publish.report import page, summary
@@ -89,8 +91,11 @@ def _desk(options: argparse.Namespace) -> int:
     except desk.NoBoard as error:
         tell(str(error))
         return ExitStatus.NOTHING
-    red = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    print(look.render("commands/cli/desk.txt.j2", found=board, show_all=options.show_all, red=red))
+    text = plain(look.render("commands/cli/desk.txt.j2", found=board, show_all=options.show_all))
+    if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
+        for words in (plain(words) for words, spoils in board.state if spoils):
+            text = text.replace(words, f"\033[31m{words}\033[0m")
+    print(text, file=own(sys.stdout))
     if any(name.startswith("boot_time") for name in board.can):
         try:
             host.real_time()
