@@ -1,6 +1,7 @@
 """The first page of `evmperf --help`, and commands that need no argument at a desk."""
 
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from evmperf.commands.cli import main
 from evmperf.model.exits import ExitStatus
 from evmperf.publish.report import page
-from selftests.support import runs, spools
+from selftests.support import programs, runs, spools
 
 EIGHT = ["desk", "show", "report", "check", "history", "explain", "why", "help"]
 
@@ -52,3 +53,31 @@ def test_a_check_of_a_first_run_leaves_its_page(tmp_path, capsys):
     before = (folder / page.NAME).read_bytes()
     assert main.main(["check", "--results", str(tmp_path)]) in (ExitStatus.NOTHING, ExitStatus.UNDECIDED)
     assert (folder / page.NAME).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("output", "end"), [("closed", (0, "")), ("/dev/full", (3, "writing failed: No space"))]
+)
+@pytest.mark.parametrize("words", ["--help", "published"])
+def test_output_that_nobody_reads_or_takes_is_no_mistake_of_ours(output, end, words):
+    target = "| exec 0<&-" if output == "closed" else f">{output}"
+    line = f"set -o pipefail; (sleep 0.2; exec {sys.executable} -m evmperf {words}) {target}"
+    done = programs.run("bash", "-c", line, PYTHONUNBUFFERED="")
+    status, told = end
+    assert (done.returncode, told in done.stderr) == (status, True), done.stderr
+    assert len(done.stderr.splitlines()) == bool(told)
+
+
+def test_an_old_name_answers_with_the_new_one(capsys):
+    assert main.main(["list", "--board", "virtual"]) == ExitStatus.OK
+    said = capsys.readouterr()
+    assert said.err == "evmperf: `evmperf list` is `evmperf benchmark list` now\n"
+    assert "emmc_ext4" in said.out
+
+
+def test_a_page_is_shown_by_the_pager_of_a_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("PAGER", "sed s/^/paged:/")
+    status, shown = programs.at_terminal("help", "docs/boot.md")
+    assert (status, "paged:# " in shown) == (ExitStatus.OK, True)
+    assert main.main(["help", "boott"]) == ExitStatus.USAGE
+    assert "there is no page 'boott': did you mean 'boot'?" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """The `evmperf` command."""
 
 import argparse
+import contextlib
 import errno
 import gc
 import importlib
@@ -47,6 +48,10 @@ _EXTRAS = {
 class _Parser(argparse.ArgumentParser):
     """argparse, with the exit status of a wrong call that all our commands have."""
 
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        _flush_output()
+        super().exit(status, message)
+
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(ExitStatus.USAGE, f"{self.prog}: error: {message}\n")
@@ -71,18 +76,35 @@ def _run(words: Sequence[str]) -> int:
             words = [*renamed.split(), *words[1:]]
         options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
         with Signals().watching():
-            return options.func(options) or ExitStatus.OK
+            status = options.func(options) or ExitStatus.OK
+        _flush_output()
+        return status
     except EvmperfError as error:
         print(f"evmperf: {error}", file=sys.stderr)
         return of_kind(error.kind)
     except BrokenPipeError:
-        # Somebody's `| head` has read enough; the interpreter must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # somebody's `| head` has read enough
         return 0
     except KeyboardInterrupt:
         return ExitStatus.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # Python's own status would say FAILED
         return _unforeseen(error)
+
+
+def _flush_output() -> None:
+    """Print what is still to be printed: here a closed pipe and a full disk are answered, at the end of
+    the interpreter they are not.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
+        raise
+
+
+def _discard_output() -> None:
+    """What is still to be printed goes nowhere: else the interpreter would complain at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _unforeseen(error: Exception) -> ExitStatus:
@@ -92,9 +114,12 @@ def _unforeseen(error: Exception) -> ExitStatus:
         needed = f"this needs {missing}, which is not installed"
         print(f"evmperf: {needed}: pip install 'evmperf[{extra}]'", file=sys.stderr)
         return ExitStatus.USAGE
-    if isinstance(error, OSError) and error.filename:
-        print(f"evmperf: {error.filename}: {error.strerror}", file=sys.stderr)
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+    if isinstance(error, OSError) and (error.filename or full):
+        # Python does not say into which of its files it could not write.
+        print(f"evmperf: {error.filename or 'writing failed'}: {error.strerror}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            _flush_output()
         return ExitStatus.LAB_BROKEN if full else ExitStatus.USAGE
     sys.excepthook(type(error), error, error.__traceback__)
     print(f"evmperf: this is a mistake in evmperf: {error!r}", file=sys.stderr)
