@@ -5,6 +5,7 @@ import importlib
 import pytest
 
 from evmperf.commands.cli import arguments, main
+from evmperf.model.exits import ExitStatus
 
 for name in {module for group in main._COMMANDS.values() for module, _ in group.values()}:
     importlib.import_module(f"evmperf.commands.cli.{name}")
@@ -38,3 +39,24 @@ def test_an_option_has_the_value_of_its_variable(monkeypatch, value):
     monkeypatch.setenv("EVMPERF_OVER", value)
     parser = main._parser("gitlab")
     assert parser.parse_args(["gitlab", "pipeline"]).over == (value or "labgrid")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--budget soon", "soon"),
+        ("--boots 0", "'0' is not a whole number from 1 on"),
+        ("--within 200", "'200' is not a share: write 2% or 0.02"),
+        ("--within 5,0", "'5,0' is not a share"),
+    ],
+)
+def test_a_wrong_value_is_a_wrong_call_that_says_what_to_write(words, told, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main.main(["ab", "virtual", *words.split()])
+    assert ended.value.code == ExitStatus.USAGE
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("share", ["2%", "2 %", "0.02"])
+def test_a_share_is_said_in_either_way(share):
+    assert main._parser("ab").parse_args(["ab", "virtual", "--within", share]).within == 0.02

@@ -58,6 +58,12 @@ def test_a_night_may_measure_until_means_are_known(capsys):
     assert shlex.split(script)[-1] == "--repeat=until:2%/30m"
 
 
+def test_a_night_ends_with_push_where_a_database_is_named(monkeypatch, capsys):
+    monkeypatch.setenv("EVMPERF_INFLUX_URL", "http://influx:8086")
+    assert cli.main(["gitlab", "pipeline", "--boards", "am64x"]) == 0
+    assert ".venv/bin/evmperf push" in yaml.safe_load(capsys.readouterr().out)["pages"]["script"]
+
+
 def test_over_lava_the_job_is_submitted_and_read():
     job = night(over=Over.LAVA_NATIVE, release="11.00", images=["kernel=http://x/Image"])
     assert job["measure am64x"]["script"] == [

@@ -121,6 +121,16 @@ def test_what_is_not_there_is_a_wrong_call_that_says_what_is(written, capsys, wo
     assert said in capsys.readouterr().err
 
 
+def test_without_a_board_the_boards_are_listed(written, capsys, monkeypatch):
+    _, text = published(capsys)
+    head, *rows = text.splitlines()
+    assert head.split() == ["board", "releases", "first", "last", "figures"]
+    assert [row.split()[0] for row in rows] == ["am62xx_sk-fs", "j7200-evm"]
+    monkeypatch.setattr(record, "entries", lambda: ())
+    assert cli.main(["published"]) == 4
+    assert f"{record.FILE}: is missing" in capsys.readouterr().err
+
+
 def test_sizes_are_named_as_people_do(written, capsys):
     assert record.size("102400") == "100 KiB"
     assert (record.size("1048576"), record.size("4711"), record.size("x")) == ("1 MiB", "", "")
