@@ -1,6 +1,8 @@
 """Judging runs: a planted loss is found, a repeat is silent, unlike things are not compared."""
 
+import fcntl
 import json
+import shutil
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -10,6 +12,7 @@ from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.main import main
 from evmperf.judge.against import judged, wanted
 from evmperf.measure.runs.history import SpoolFolder
+from evmperf.measure.runs.spool import RECORDS
 from evmperf.model.exits import ExitStatus
 from evmperf.model.verdict import Outcome
 from evmperf.publish.report.columns import sparkline
@@ -207,6 +210,56 @@ def test_every_format_says_the_same(nights, tmp_path, capsys, marks):
     samples = [sample for family in families for sample in family.samples]
     worse = {"board": "am64xx-hsevm", "verdict": "worse"}
     assert [s.value for s in samples if s.name == "evmperf_verdicts" and s.labels == worse] == [1]
+
+
+def test_of_several_runs_each_is_judged_and_the_gravest_end_counts(nights, capsys, tmp_path):
+    results = ["--results", str(nights["later"]), "--against", "last:40", "--dry-run"]
+    names = [nights["lost"].name, "no-such-run"]
+    assert cli.main(["check", *names, *results]) == ExitStatus.USAGE
+    said = capsys.readouterr()
+    assert "worse    emmc_ext4  102400" in said.out
+    assert "no-such-run: " in said.err
+    assert cli.main(["check", *names, *results, "--json", str(tmp_path / "file")]) == ExitStatus.USAGE
+    assert "a file of verdicts is for one run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["check", "--level", "2"], "--level 2: must be between 0 and 1"),
+        (["check", "--accept", "emmc_ext4"], "--accept needs --since RUN"),
+        (["compare", "last"], "two sides are needed"),
+    ],
+)
+def test_wrong_calls(words, told, capsys):
+    assert cli.main(words) == ExitStatus.USAGE
+    assert told in capsys.readouterr().err
+
+
+def test_the_verdicts_of_a_run_at_work_or_of_a_guide_are_not_kept(tmp_path, capsys, marks):
+    generator = runs.history(tmp_path, nights=6)
+    folder = runs.write(tmp_path, runs.results(generator), number=6)
+    names = {file.name for file in folder.iterdir()}
+    with (folder / RECORDS).open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        cli.main(["check", str(folder), "--against", "last:5", "--results", str(tmp_path)])
+    assert "is still being measured; check it again after its end" in capsys.readouterr().err
+    assert {file.name for file in folder.iterdir()} == names
+    guide = "guide-11.01.16.13-Linux-am62lxx_evm-fs"
+    folder = shutil.copytree(quality.gather.BASELINES / guide, tmp_path / guide)
+    names = {file.name for file in folder.iterdir()}
+    assert cli.main(["check", str(folder), "--against", "release:11.00.00.00"]) == ExitStatus.FAILED
+    assert {file.name for file in folder.iterdir()} == names
+
+
+def test_what_differs_is_explained_to_people_and_programs(tmp_path, capsys):
+    generator = runs.history(tmp_path, nights=1)
+    runs.write(tmp_path, runs.results(generator), number=1, kernel="6.18.1")
+    words = ["explain", "last~1", "last", "--results", str(tmp_path)]
+    assert cli.main(words) == ExitStatus.OK
+    assert "6.18.1" in capsys.readouterr().out
+    assert cli.main([*words, "--json"]) == ExitStatus.OK
+    assert "6.18.1" in {entry["b"] for entry in json.loads(capsys.readouterr().out)}
 
 
 def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):
