@@ -71,7 +71,7 @@ def test_output_that_nobody_reads_or_takes_is_no_mistake_of_ours(output, end, wo
 def test_an_old_name_answers_with_the_new_one(capsys):
     assert main.main(["list", "--board", "virtual"]) == ExitStatus.OK
     said = capsys.readouterr()
-    assert said.err == "evmperf: `evmperf list` is `evmperf benchmark list` now\n"
+    assert "`evmperf benchmark list`" in said.err
     assert "emmc_ext4" in said.out
 
 

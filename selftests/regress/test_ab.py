@@ -221,7 +221,7 @@ def test_this_machine_is_measured_in_turn_and_a_person_looks_on(tmp_path, sshd):
         assert begun.returncode == ExitStatus.UNDECIDED, begun.stderr
         (folder,) = tmp_path.glob("ab-*")
         again = f"evmperf ab --resume {folder}"
-        assert re.search(rf"1 not decided; to go on, with more --rounds: {again}", begun.stderr)
+        assert re.search(rf"1 not decided; .* --rounds: {again}", begun.stderr)
         assert begun.stdout.endswith(f"Report: {folder}/ab.html\n")
         status, shown = programs.at_terminal("ab", "--resume", folder, "--rounds", "2", "--json")
     assert status == ExitStatus.UNDECIDED, shown
@@ -237,7 +237,7 @@ def test_this_machine_is_measured_in_turn_and_a_person_looks_on(tmp_path, sshd):
     ("words", "told"),
     [
         ([], "needs a board file, or --resume FOLDER"),
-        (["virtual", "--a", "as-is"], "both sides are as-is: give them different --a and --b"),
+        (["virtual", "--a", "as-is"], "both sides are as-is"),
         (["virtual", "--b", "args:x", "--rounds", "0"], "--rounds 0: must be at least 1"),
     ],
 )

@@ -269,13 +269,9 @@ def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("answers", "given", "end"),
     [
-        (
-            "good bad",
-            {},
-            (0, "12 rounds, 4 min of measuring: the first bad version is v2, with a probability of 99.8%."),
-        ),
-        ("unknown bad", {}, (1, "between v0 and v2, not closer: v1 ")),
-        ("", {"slower": 1.0, "blocks": 6}, (5, "6 blocks show no difference between good and bad")),
+        ("good bad", {}, (0, "12 rounds, 4 min .* v2, with .* 99.8%")),
+        ("unknown bad", {}, (1, "between v0 and v2, not closer")),
+        ("", {"slower": 1.0, "blocks": 6}, (5, "6 blocks show no difference")),
     ],
 )
 def test_a_bisection_that_had_all_measured_says_the_answer(tmp_path, capsys, answers, given, end):
@@ -284,7 +280,7 @@ def test_a_bisection_that_had_all_measured_says_the_answer(tmp_path, capsys, ans
     kept(tmp_path, dict(zip(("v1", "v2"), found, strict=False)), count=4, **given)
     assert main(["bisect", "--resume", str(tmp_path)]) == status
     said = capsys.readouterr()
-    assert told in said.out + said.err
+    assert re.search(told, said.out + said.err)
     assert [line.split()[0] for line in said.out.splitlines()[:-1]] == ["v1:", "v2:"][: len(found)]
 
 
@@ -292,7 +288,7 @@ def test_a_bisection_that_had_all_measured_says_the_answer(tmp_path, capsys, ans
     ("unknown", "given", "end"),
     [
         ([], {}, (0, r"the first bad commit is \w+ change 9, with a probability of 9\d\.\d%\.")),
-        ([8, 9], {}, (1, r"one of these, as some versions have no answer: .* change 9; \w+ change \d+\.")),
+        ([8, 9], {}, (1, r"one of these, .* no answer: .* change 9; \w+ change \d+\.")),
         (range(16), {"blocks": 3}, (1, r"not found: 3 blocks did not decide any of 14 versions")),
         (None, {"boards": ["no-such-evm"]}, (3, r"no board file no-such-evm")),
         ([], {"slower": 1.0, "blocks": 6}, (5, "there is nothing to bisect")),

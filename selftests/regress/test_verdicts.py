@@ -220,7 +220,7 @@ def test_of_several_runs_each_is_judged_and_the_gravest_end_counts(nights, capsy
     assert "worse    emmc_ext4  102400" in said.out
     assert "no-such-run: " in said.err
     assert cli.main(["check", *names, *results, "--json", str(tmp_path / "file")]) == ExitStatus.USAGE
-    assert "a file of verdicts is for one run" in capsys.readouterr().err
+    assert "verdicts is for one run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_the_verdicts_of_a_run_at_work_or_of_a_guide_are_not_kept(tmp_path, caps
     with (folder / RECORDS).open("ab") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         cli.main(["check", str(folder), "--against", "last:5", "--results", str(tmp_path)])
-    assert "is still being measured; check it again after its end" in capsys.readouterr().err
+    assert "is still being measured" in capsys.readouterr().err
     assert {file.name for file in folder.iterdir()} == names
     guide = "guide-11.01.16.13-Linux-am62lxx_evm-fs"
     folder = shutil.copytree(quality.gather.BASELINES / guide, tmp_path / guide)
