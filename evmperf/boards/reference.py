@@ -36,10 +36,10 @@ def sections() -> dict[str, type[Section]]:
 def known_options(section: type[Section]) -> dict[str, Known]:
     """The options of a section."""
     meanings = _meanings_of(section)
-    return {field.name: _known(field, meanings[field.name]) for field in msgspec.structs.fields(section)}
+    return {field.name: _option(field, meanings[field.name]) for field in msgspec.structs.fields(section)}
 
 
-def _known(field: msgspec.structs.FieldInfo, meaning: str) -> Known:
+def _option(field: msgspec.structs.FieldInfo, meaning: str) -> Known:
     plain = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
     choices = get_args(plain) if get_origin(plain) is Literal else ()
     kind = "str" if choices else (get_origin(plain) or plain).__name__

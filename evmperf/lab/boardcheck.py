@@ -153,10 +153,10 @@ def _attributes(where: str, cls: Any, arguments: Mapping[str, Any]) -> Iterator[
             yield f"{where}.{name} is missing"
 
 
-_Said = list[tuple[str, Mapping[str, object]]]
+_Entries = list[tuple[str, Mapping[str, object]]]
 
 
-def _bindings(file: Path, resources: _Said, drivers: _Said) -> Iterator[str]:
+def _bindings(file: Path, resources: _Entries, drivers: _Entries) -> Iterator[str]:
     """Drivers for which nothing that stands before them supplies what they bind."""
     remote = any(name == _REMOTE for name, _ in resources)
     predecessors: list[type] = [target_factory.resources[name] for name, _ in resources]
@@ -176,7 +176,7 @@ def _bindings(file: Path, resources: _Said, drivers: _Said) -> Iterator[str]:
         predecessors.append(cls)
 
 
-def _ways(file: Path, drivers: _Said) -> Iterator[str]:
+def _ways(file: Path, drivers: _Entries) -> Iterator[str]:
     """The strategy, and ways to the board, that are missing, too many, or halves of one."""
     where = f"{file}: {_WHERE}.drivers"
     classes_there = [target_factory.drivers[name] for name, _ in drivers]

@@ -134,7 +134,7 @@ class StampedPort:
 class _Frames(queue.SimpleQueue[bytes]):
     """Frames in transit between two threads, `limits.QUEUE_BYTES` at most: the oldest are cut."""
 
-    _coming = _cut = _cut_at = _dropped = _gone = _told = 0
+    _coming = _cut = _cut_at = _dropped = _gone = _reported = 0
 
     def put(self, item: bytes, block: bool = True, timeout: float | None = None) -> None:
         """Put a frame, or the end; where too much waits, half of that is cut."""
@@ -151,8 +151,8 @@ class _Frames(queue.SimpleQueue[bytes]):
 
     def get(self, block: bool = True, timeout: float | None = None) -> bytes:
         """The next frame, or the one that says how much was cut before it."""
-        if cut := self._cut - self._told:
-            self._told += cut
+        if cut := self._cut - self._reported:
+            self._reported += cut
             return _frame(self._cut_at, cut, b"")
         item = super().get(block, timeout)
         self._gone += len(item) + _FRAME_BYTES

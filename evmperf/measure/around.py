@@ -31,7 +31,8 @@ class Around:
         self._clock = clock
         self._late_s = late_s
         self._shell: Shell | None = None
-        self._there: set[str] = set()
+        self._scripted: set[str] = set()
+        """Drivers whose look is a script on the board."""
         self._first = BoardLook()
         """Since when the board's clock is held against the lab's."""
         self._driver = ""
@@ -52,7 +53,7 @@ class Around:
             return
         self._tester = tester
         if shell is not self._shell:
-            self._there, self._first, self._shell, self._log = set(), BoardLook(), shell, {}
+            self._scripted, self._first, self._shell, self._log = set(), BoardLook(), shell, {}
         self._driver = driver
         self._last = self._look(shell)
 
@@ -74,7 +75,7 @@ class Around:
     def _look(self, shell: Shell) -> BoardLook | None:
         path = f"$F/look_{self._driver}"
         try:
-            if self._driver not in self._there:
+            if self._driver not in self._scripted:
                 text = shlex.quote(look.script(self._board, self._driver))
                 # Apart from the look: until it is there, nobody knows when the clock was read.
                 self._steps.run(shell, f"printf %s {text} >{path}", look.SECONDS, quiet=True, label=LOOK)
@@ -83,7 +84,7 @@ class Around:
         except ToolError as error:
             self._missing = str(error)
             return None
-        self._there.add(self._driver)
+        self._scripted.add(self._driver)
         seen = look.parse(done.files.get(look.FILE, ""))
         self._log[self._driver] = (*self._log.get(self._driver, ()), *seen.log)
         # What this host left to a virtual EVM that it runs.

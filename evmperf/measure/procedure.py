@@ -53,12 +53,12 @@ class Executions:
     """Executes steps, those with the same key (except "") once, failed ones included."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Execution | ToolError | BoardError] = {}
+        self._by_key: dict[str, Execution | ToolError | BoardError] = {}
         self._counts: Counter[str] = Counter()
 
     def get(self, key: str, perform: Callable[[], Execution]) -> Execution:
         """The execution under `key`, once; raises what `perform` raises, later ToolError."""
-        earlier = self._known.get(key)
+        earlier = self._by_key.get(key)
         if isinstance(earlier, Execution):
             return earlier
         if earlier:
@@ -68,17 +68,17 @@ class Executions:
             done = perform()
         except (ToolError, BoardError) as error:
             if key:
-                self._known[key] = error
+                self._by_key[key] = error
             raise
         if key:
-            self._known[key] = done
+            self._by_key[key] = done
         return done
 
     def may_repeat(self, key: str) -> bool:
         """Whether `get` will execute again after a refused output."""
         if key and self._counts[key] >= _AT_MOST:
             return False
-        self._known.pop(key, None)
+        self._by_key.pop(key, None)
         return True
 
 

@@ -47,7 +47,7 @@ class Watch:
         self._alarmed = False
         self._spls = self._uboots = 0
         self._seen: set[str] = set()
-        self._said = bytearray()
+        self._output = bytearray()
         self._again = ""
         self._banner_at = 0
         self.notes: list[str] = []
@@ -65,7 +65,7 @@ class Watch:
         if self._stage is not Stage.UBOOT:
             self._tail = b""
             self._stage = Stage.UBOOT
-            self._said.clear()
+            self._output.clear()
 
     def arrive(self) -> None:
         """The prompt of Linux has been reached: from now on programs are at work."""
@@ -74,7 +74,7 @@ class Watch:
     @property
     def output(self) -> str:
         """What the board said last: since its power-on, or since U-Boot's prompt."""
-        return self._said.decode("utf-8", "replace")
+        return self._output.decode("utf-8", "replace")
 
     @property
     def phase(self) -> str:
@@ -88,9 +88,9 @@ class Watch:
         window = self._tail + data
         base = self._offset - len(self._tail)
         self._offset += len(data)
-        self._said += data
-        if len(self._said) > _MEMORY:
-            del self._said[: _MEMORY // 2]
+        self._output += data
+        if len(self._output) > _MEMORY:
+            del self._output[: _MEMORY // 2]
         begin = 0
         for match in events().finditer(window):
             # What was seen must not be seen again in another light; but the end of a line is the
@@ -109,11 +109,11 @@ class Watch:
 
     def _between(self, begin: int, end: int) -> str:
         """What the board said between two bytes, as far as it is still known."""
-        output = self._said[max(self._index(begin), 0) : self._index(end)]
+        output = self._output[max(self._index(begin), 0) : self._index(end)]
         return output.decode("utf-8", "replace")
 
     def _index(self, at: int) -> int:
-        return len(self._said) - (self._offset - at)
+        return len(self._output) - (self._offset - at)
 
     def _reason(self, text: str, at: int, explained: str = "last") -> str:
         """Why an event came that ends at a byte."""

@@ -150,7 +150,7 @@ def search(entries: Iterable[Entry], words: str) -> dict[tuple[str, str, str, st
     exact = {case.benchmark for _, case, _ in printed}.intersection(names)
     for entry, case, value in printed:
         key = (case.benchmark, case.name, value.metric)
-        if (not exact or case.benchmark in exact) and _said(*key).issuperset(names):
+        if (not exact or case.benchmark in exact) and _names(*key).issuperset(names):
             one = Found(entry, case.benchmark, case.name, value)
             by_figure.setdefault((entry.os, *key), {})[same_time(entry.release)] = one
     return {key: list(by_release.values()) for key, by_release in by_figure.items()}
@@ -162,7 +162,7 @@ def values(entry: Entry) -> Iterator[tuple[PublishedCase, Value]]:
 
 
 @functools.lru_cache(maxsize=65536)
-def _said(benchmark: str, case: str, metric: str) -> frozenset[str]:
+def _names(benchmark: str, case: str, metric: str) -> frozenset[str]:
     """The words by which a figure can be named."""
     text = f"{benchmark} {case} {metric} {size(case)}".lower()
     return frozenset((*text.split(), *re.split(r"[^a-z0-9.]+", text), case.lower()))

@@ -129,7 +129,7 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
     settle.captions(source)
     named = settle.boards(source, board)
-    imported.problems += [*_said(imported, os, by_name), *source.problems, *named.problems]
+    imported.problems += [*_origin_remarks(imported, os, by_name), *source.problems, *named.problems]
     taken: dict[_Place, list[_Cell]] = {}
     witness = settle.Witness(system, imported.file, release)
     for table, settled in zip(source.tables, settle.tables(source.tables, witness), strict=True):
@@ -141,7 +141,7 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     return imported
 
 
-def _said(imported: ImportedGuide, os: str, by_name: str) -> Iterator[Problem]:
+def _origin_remarks(imported: ImportedGuide, os: str, by_name: str) -> Iterator[Problem]:
     """Remarks on operating system and release that the guide itself does not say."""
     reasons = []
     if imported.os == UNKNOWN_OS:

@@ -94,7 +94,7 @@ def _lock(path: Path, holder: HoldRecord) -> int:
         except BlockingIOError:
             record = os.pread(file, _SIZE, 0)
             os.close(file)
-            raise Busy(_said(record)) from None
+            raise Busy(_decoded(record)) from None
         except OSError as error:
             os.close(file)
             raise LabError(f"{path}: cannot be written: {error.strerror}") from None
@@ -112,7 +112,7 @@ def _is_at(path: Path, file: int) -> bool:
     return False
 
 
-def _said(text: bytes) -> HoldRecord | None:
+def _decoded(text: bytes) -> HoldRecord | None:
     """A holder's record; None for anything else."""
     try:
         return _HOLDER.decode(text)
@@ -151,7 +151,7 @@ def held() -> list[HoldRecord]:
                 # The query takes no lock, which would block others.
                 asked = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _range(fcntl.F_RDLCK))
                 is_locked = struct.unpack_from("h", asked)[0] != fcntl.F_UNLCK
-                record = _said(os.pread(file, _SIZE, 0)) if is_locked else None
+                record = _decoded(os.pread(file, _SIZE, 0)) if is_locked else None
             finally:
                 os.close(file)
             if record and record not in records:  # a board with several devices

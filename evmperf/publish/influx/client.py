@@ -185,7 +185,7 @@ class Store:
 
     def _refused(self, error: ApiException) -> StoreError:
         status, config = error.status or 0, self.config
-        text, is_influxdbs = _said(error)
+        text, is_influxdbs = _server_message(error)
         reason = self._without_token(text)
         kind = StoreError
         if status == 401:
@@ -216,7 +216,7 @@ class Store:
         return text.replace(self.config.token, "***")
 
 
-def _said(error: ApiException) -> tuple[str, bool]:
+def _server_message(error: ApiException) -> tuple[str, bool]:
     """What the server says, without headers, and whether it is InfluxDB that says so, not a proxy."""
     try:
         body = json.loads(error.body)

@@ -61,10 +61,10 @@ def text(judgement: Judgement, everything: bool = False, width: int | None = Non
     columns = [n for n in range(len(_COLUMNS)) if any(row[n] != "-" for row in rows)]
     kept = [_COLUMNS[n] for n in columns]
     rows_text = table(kept, [[row[n] for n in columns] for row in rows], width) if rows else ""
-    return rows_text + "".join(f"{line}\n" for line in [*_told(judgement), judgement.sentence()])
+    return rows_text + "".join(f"{line}\n" for line in [*_summary_lines(judgement), judgement.sentence()])
 
 
-def _told(judgement: Judgement) -> Iterator[str]:
+def _summary_lines(judgement: Judgement) -> Iterator[str]:
     """Goals, causes and the most frequent reasons without a verdict, of which noise counts as one."""
     for goal in judgement.goals:
         text = f"{number(goal.value)} {goal.unit}, {goal.goal} (owner {goal.owner})"
@@ -172,7 +172,7 @@ def as_markdown(judgement: Judgement, changed: Sequence[Difference] = ()) -> str
     head = f"### {markdown(judgement.board)}: {judgement.headline}"
     rows = [(str(v.outcome), wording.figure(v.key), *_figures(v), v.since, v.why) for v in shown(judgement)]
     table = markdown_table(_MARKDOWN, rows, Outcome.WORSE)
-    sentences = [f"* {markdown(one)}" for one in _told(judgement)]
+    sentences = [f"* {markdown(one)}" for one in _summary_lines(judgement)]
     folded = differing.folded(changed, "What else changed") if changed else []
     return "\n".join([head, "", markdown(judgement.sentence()), "", *table, *sentences, *folded])
 

@@ -164,14 +164,14 @@ def state(news: Counter[str], words: Counter[str], reached: Sequence[Reached] = 
     """The state of a board or fleet: `good` only where every figure with a direction was told."""
     if news[Outcome.WORSE] or words[Outcome.WORSE] or any(one.word == GoalWord.MISSED for one in reached):
         return "bad"
-    return "unsure" if any(words[word] for word in _UNTOLD) or not _told(words) else "good"
+    return "unsure" if any(words[word] for word in _UNTOLD) or not _decided(words) else "good"
 
 
 def headline(
     figures: int, news: Counter[str], words: Counter[str], period: str, reached: Sequence[Reached] = ()
 ) -> str:
     """What became of the figures, in one sentence that says what is not known, too."""
-    worse, better, decided = news[Outcome.WORSE], news[Outcome.BETTER], _told(words)
+    worse, better, decided = news[Outcome.WORSE], news[Outcome.BETTER], _decided(words)
     if worse:
         text = f"{worse} of {figures} figures became worse {period}"
     elif decided:
@@ -208,7 +208,7 @@ def _goals(of_board: Trends, problems: list[str]) -> list[Reached]:
     return [one.reached(*newest.get(one.key, (None, ""))) for one in goals_of_run]
 
 
-def _told(words: Counter[str]) -> int:
+def _decided(words: Counter[str]) -> int:
     return sum(words[word] for word in (Outcome.SAME, Outcome.BETTER, Outcome.WORSE))
 
 

@@ -196,7 +196,7 @@ def add(place: StorePlace, folder: Path) -> bool:
         digest = hashed.hexdigest()
         place.prepare(con)
         digest_before, last_ns, files = reading(
-            con, place, f"{where}/*.parquet", functools.partial(_known, con, place, run.id)
+            con, place, f"{where}/*.parquet", functools.partial(_kept_digest, con, place, run.id)
         )
         if digest == digest_before:
             return False
@@ -261,7 +261,7 @@ def glob_free(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
-def _known(
+def _kept_digest(
     con: duckdb.DuckDBPyConnection, place: StorePlace, run: str, contents: Counting
 ) -> tuple[str, int, int]:
     """The digest of a run as it is in the store ("": it is not), when it was kept, and the number of files

@@ -54,24 +54,24 @@ def lines(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
 
 def to_run(row: Mapping[str, Any]) -> Run:
     """The run of a row, which has `lab` and `board`."""
-    fields = _said(row) | {name: row[name] for name in ("lab", "board")} | {"id": row["run"]}
+    fields = _fields(row) | {name: row[name] for name in ("lab", "board")} | {"id": row["run"]}
     fields["facts"] = msgspec.json.decode(row["facts"])
     return Run.from_dict(fields)
 
 
 def to_record(row: Mapping[str, Any]) -> SpoolRecord:
     """The record of a row."""
-    return msgspec.convert(_said(row) | {"record": row["record"]}, _KINDS[row["record"]])
+    return msgspec.convert(_fields(row) | {"record": row["record"]}, _KINDS[row["record"]])
 
 
-def _said(row: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
     """What a row says: its columns that have something, and the rest."""
-    columns = {k: _there(v) for k, v in row.items() if v is not None and k in COLUMNS}
+    columns = {k: _compact(v) for k, v in row.items() if v is not None and k in COLUMNS}
     rest: dict[str, Any] = msgspec.json.decode(row["rest"])
     return rest | {name: value for name, value in columns.items() if name not in _OF_ROW}
 
 
-def _there(value: Any) -> Any:
+def _compact(value: Any) -> Any:
     """A list of structs without what they do not have."""
     if not isinstance(value, Sequence) or isinstance(value, str):
         return value

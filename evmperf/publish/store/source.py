@@ -113,7 +113,7 @@ class StoredRuns:
             return files.reading(con, self.place, pattern(self.lab, board), work)
 
 
-class _Told(msgspec.Struct):
+class _Conditions(msgspec.Struct):
     """What judging needs of the rest of a result's row."""
 
     tools: dict[str, msgspec.Raw] = {}
@@ -195,7 +195,7 @@ def _case(
     row: Mapping[str, Any], cases: dict[tuple[Any, ...], comparable.ComparableCase]
 ) -> comparable.ComparableCase:
     """What a row's figures were measured under; the same object for what is alike."""
-    measured = msgspec.json.decode(row["rest"], type=_Told)
+    measured = msgspec.json.decode(row["rest"], type=_Conditions)
     deciding = {n: bytes(measured.conditions[n]) for n in comparable.DECIDING if n in measured.conditions}
     alike = (row["driver"], row["profile"], row["version"], tuple(measured.tools), tuple(deciding.items()))
     if alike not in cases:

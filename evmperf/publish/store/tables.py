@@ -59,13 +59,13 @@ def opened(source: RunSource, tell: Callable[[str], None] = lambda sentence: Non
     elif isinstance(source, SpoolFolder):
         with tempfile.TemporaryDirectory(prefix="evmperf-store-") as folder:
             made = StoreFolder(Path(folder))
-            files.gather(made, _told([e.folder for e in source.runs() if e.folder], tell))
+            files.gather(made, _with_progress([e.folder for e in source.runs() if e.folder], tell))
             yield made
     else:
         raise UsageError(f"{source}: is asked in its own language; name a folder or history")
 
 
-def _told(folders: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Path]:
+def _with_progress(folders: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Path]:
     """The folders one by one, telling every few seconds how many there were."""
     last = time.monotonic()
     for number, folder in enumerate(folders):
