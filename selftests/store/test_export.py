@@ -70,7 +70,12 @@ def test_every_sample_as_columns(results, exported, name):
         assert duckdb.connect().execute(question).fetchone() == (count(results, *ids)[1],)
 
 
-def test_a_run_that_is_not_there(results, capsys):
-    words = ["export", "none", "--from", str(results), "--junit", str(results.parent / "out")]
-    assert main(words) == ExitStatus.USAGE
-    assert "no run 'none'" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["none", "--from", "results"], "no run 'none'"), (["--from", "none"], "holds no runs")],
+)
+def test_a_run_that_is_not_there(results, capsys, monkeypatch, words, said):
+    monkeypatch.chdir(results.parent)
+    assert main(["export", *words, "--junit", "out"]) == ExitStatus.USAGE
+    assert said in capsys.readouterr().err
+    assert not (results.parent / "out").exists()
