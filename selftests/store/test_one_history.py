@@ -76,6 +76,13 @@ def test_without_a_name_there_is_no_store(nights, tmp_path, monkeypatch, capsys)
         assert "no store is named: set EVMPERF_HISTORY" in capsys.readouterr().err
 
 
+def test_a_file_is_no_store(nights, monkeypatch, capsys):
+    monkeypatch.setenv("EVMPERF_HISTORY", str(nights[0] / "run.json"))
+    for words in ("check", "store add", "site --from history -o site"):
+        assert main([*words.split(), *(() if "site" in words else (str(nights[-1]),))]) == ExitStatus.USAGE
+        assert "run.json: EVMPERF_HISTORY names a file: set it to a folder" in capsys.readouterr().err
+
+
 def test_runs_lists_what_can_be_shown(nights, tmp_path, capsys):
     assert main(["store", "add", *map(str, nights)]) == ExitStatus.OK
     shutil.rmtree(nights[0])

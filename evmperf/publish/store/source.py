@@ -26,12 +26,17 @@ VARIABLE = "EVMPERF_HISTORY"
 
 
 def place(environment: Mapping[str, str]) -> StorePlace:
-    """Where the lab's store is: EVMPERF_HISTORY, a folder or a URL; raises UsageError where none is named."""
+    """Where the lab's store is: EVMPERF_HISTORY, a folder or a URL; UsageError where it is neither."""
     named = environment.get(VARIABLE, "")
     if not named:
         raise UsageError(f"no store is named: set {VARIABLE} to its folder or URL, or give a folder of runs")
     local = named.removeprefix("file://")
-    return Bucket(named) if "://" in local else StoreFolder(Path(local).absolute())
+    if "://" in local:
+        return Bucket(named)
+    folder = Path(local).absolute()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: {VARIABLE} names a file: set it to a folder or a URL")
+    return StoreFolder(folder)
 
 
 @dataclass(frozen=True)
