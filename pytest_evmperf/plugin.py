@@ -22,7 +22,7 @@ from evmperf.commands.cli import arguments
 from evmperf.lab.keeping.claim import JOIN
 from evmperf.measure import boardfile
 from evmperf.model.ended import Ending, cause
-from evmperf.model.errors import EvmperfError, LabError, UsageError, was_ctrl_c
+from evmperf.model.errors import EvmperfError, LabError, UsageError, one_line, was_ctrl_c
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import plain
 from evmperf.model.places import project
@@ -264,7 +264,7 @@ def _target(request: pytest.FixtureRequest) -> Any:
     try:
         return request.getfixturevalue("target")
     except (Exception, pytest.exit.Exception) as error:  # noqa: BLE001  # no common base
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = one_line(error)
         raise LabError(
             f"Labgrid cannot provide the board: {reason}. Check the board file "
             f"and the devices of its place (`labgrid-client -p PLACE show`)"

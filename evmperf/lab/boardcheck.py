@@ -26,7 +26,7 @@ from yaml import YAMLError
 from evmperf.boards.board import check_word, classes
 from evmperf.boards.copying import FILL_IN
 from evmperf.lab import console, media, meter, probe, shell
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import UsageError, one_line
 
 _FILE = ("imports", "targets", "options", "features", "images", "tools", "paths")
 _TARGET = ("features", "options", "resources", "drivers")
@@ -43,7 +43,7 @@ def check(file: Path) -> list[str]:
             warnings.simplefilter("error")
             data: dict[str, Any] = load(stream)
     except (YAMLError, UserWarning) as error:
-        raise UsageError(f"{file}: Labgrid cannot read it: {_line(error)}") from error
+        raise UsageError(f"{file}: Labgrid cannot read it: {one_line(error)}") from error
     main = data["targets"]["main"]
     if mistakes := [*_words(file, data), *_templates(file, data)]:
         return mistakes
@@ -54,9 +54,9 @@ def check(file: Path) -> list[str]:
     except RegistrationError:
         pass  # a second file that imports the same strategy by its path
     except InvalidConfigError as error:
-        return [f"{file}: {_line(error)}"]
+        return [f"{file}: {one_line(error)}"]
     except Exception as error:  # noqa: BLE001  # whatever an imported module raises
-        return [f"{file}: imports {', '.join(imports)}: {type(error).__name__}: {_line(error)}"]
+        return [f"{file}: imports {', '.join(imports)}: {type(error).__name__}: {one_line(error)}"]
     resources, drivers = classes(main.get("resources")), classes(main.get("drivers"))
     for kind, entries, registered in (
         ("resources", resources, target_factory.resources),
@@ -147,7 +147,7 @@ def _attributes(where: str, cls: Any, arguments: Mapping[str, Any]) -> Iterator[
                 field.validator(None, field, converted)
         except Exception as error:  # noqa: BLE001  # a validator may raise anything
             text = error.args[0] if error.args else type(error).__name__
-            yield f"{where}.{word}: {_line(text)}"
+            yield f"{where}.{word}: {one_line(text)}"
     for name, field in fields.items():
         if field.default is attr.NOTHING and name not in arguments:
             yield f"{where}.{name} is missing"
@@ -193,7 +193,3 @@ def _ways(file: Path, drivers: _Entries) -> Iterator[str]:
             yield f"{where}: no way to the board: StampedSerialDriver or SSHDriver is missing"
     elif not (has(UBootDriver) and has(ShellDriver)):
         yield f"{where}: a console needs EvmUBootDriver and EvmShellDriver"
-
-
-def _line(error: object) -> str:
-    return " ".join(str(error).split())

@@ -20,7 +20,7 @@ from labgrid.factory import target_factory
 
 from evmperf.lab.tester import ask
 from evmperf.measure.runs import folders
-from evmperf.model.errors import LabError
+from evmperf.model.errors import LabError, one_line
 
 _MEDIUM_S = 20.0
 """Seconds within which a card must be seen after it was switched to the host."""
@@ -82,8 +82,7 @@ class CardSwitch:
                 return
             position = str(self._switch.get_mode())
         except (ExecutionError, subprocess.SubprocessError, OSError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise LabError(f"the card switch does not go to {mode}: {reason}") from None
+            raise LabError(f"the card switch does not go to {mode}: {one_line(error, 200)}") from None
         if position != mode:
             raise LabError(
                 f"the card switch was set to {mode} but is at {position}: check whether it is stuck or "

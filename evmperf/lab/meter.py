@@ -16,7 +16,7 @@ from labgrid.factory import target_factory
 from labgrid.resource.common import Resource
 
 from evmperf.lab.tester import CommandTester, SshTester
-from evmperf.model.errors import LabError, ToolError
+from evmperf.model.errors import LabError, ToolError, one_line
 
 VOLTAGE = "MEAS:VOLT? (@{channel})"
 CURRENT = "MEAS:CURR? (@{channel})"
@@ -266,7 +266,7 @@ class ScpiMeterDriver(RailMeterDriver):
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: BaseException) -> LabError:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        reason = one_line(error, 200)
         return LabError(
             f"the meter at {self.meter.visa} cannot be reached ({reason}): check that it is on, and "
             f"`visa` of ScpiMeter"

@@ -21,7 +21,7 @@ from evmperf.benchmarks.tools import systemd_analyze
 from evmperf.boards.console.marks import ObservedBoot
 from evmperf.lab.tester import CommandTester, host_key_options, host_key_trouble
 from evmperf.measure.bench import ShellReply
-from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError
+from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError, one_line
 
 _BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _REBOOT = "(sleep 1; reboot) >/dev/null 2>&1 &"
@@ -147,7 +147,7 @@ def _connected(target: Any, driver: Any) -> SshShell:
         driver._start_own_master = start_heeding_keys
         target.activate(driver)
     except (ExecutionError, OSError, subprocess.SubprocessError) as error:
-        raise BoardError(" ".join(str(error).split())[:300]) from error
+        raise BoardError(one_line(error, 300)) from error
     except Exception as error:
         if type(error) is not Exception:  # Labgrid's for a connection that does not come about
             raise

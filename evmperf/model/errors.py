@@ -23,6 +23,11 @@ class Kind(enum.StrEnum):
     """The person: a wrong option, a file that is not there, a board file with a mistake."""
 
 
+def one_line(error: object, longest: int | None = None) -> str:
+    """What an error of another program or library says, in one line; its class where it says nothing."""
+    return " ".join(str(error).split())[:longest] or type(error).__name__
+
+
 class EvmperfError(Exception):
     """Base of evmperf's deliberate errors: a sentence for people, without control characters and secrets."""
 

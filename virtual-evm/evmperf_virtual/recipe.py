@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import UsageError, one_line
 
 RECIPE_VERSION = 1
 """Raise it when the builder modules make something else of the same recipe."""
@@ -101,8 +101,7 @@ def _read(variant: str, above: tuple[str, ...]) -> tuple[tuple[Path, ...], dict[
     try:
         data = yaml.safe_load(file.read_text())
     except yaml.YAMLError as error:
-        why = " ".join(str(error).split())
-        raise UsageError(f"{file} is not YAML; correct this: {why}.") from error
+        raise UsageError(f"{file} is not YAML; correct this: {one_line(error)}.") from error
     if not isinstance(data, dict):
         raise UsageError(f"{file} holds no sections; copy those of another variant.")
     base = data.pop("base", None)

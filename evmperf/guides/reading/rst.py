@@ -22,7 +22,7 @@ from evmperf.guides.reading.source import (
     caption,
     system_of,
 )
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import UsageError, one_line
 
 _ERROR = 3
 """docutils' level of messages that matter."""
@@ -115,7 +115,7 @@ def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem]]:
         Parser().parse(text, document)
     except Exception as error:  # docutils' own faults on damaged text
         line = getattr(document, "current_line", None) or 1
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = one_line(error)
         raise UsageError(f"{name} line {line}: docutils cannot read on: {reason}") from error
     finally:
         register.clear()

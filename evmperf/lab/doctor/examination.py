@@ -18,7 +18,7 @@ from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.doctor import host, software
 from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, bad, checked
-from evmperf.lab.doctor.target import line, opened
+from evmperf.lab.doctor.target import opened
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import Wanted, wanted
 from evmperf.lab.shell import UbootShell
@@ -29,7 +29,7 @@ from evmperf.measure.bench import Shell
 from evmperf.measure.signals import listening
 from evmperf.measure.state import look, rules
 from evmperf.measure.state.look import BoardLook
-from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError
+from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError, one_line
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.records import BootMark
 
@@ -186,7 +186,7 @@ class Examination:
             raise
         except Exception as error:  # noqa: BLE001  # resources that are away raise all kinds
             raise LabError(
-                f"the console cannot be opened ({line(error)}): check the exporter, the adapter "
+                f"the console cannot be opened ({one_line(error)}): check the exporter, the adapter "
                 f"and other programs that use it"
             ) from None
         port = console.port

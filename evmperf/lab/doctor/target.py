@@ -8,7 +8,7 @@ from labgrid import Environment
 from evmperf.boards.board import Board
 from evmperf.lab import labs
 from evmperf.lab.keeping.claim import Claim, variables
-from evmperf.model.errors import EvmperfError, LabError
+from evmperf.model.errors import EvmperfError, LabError, one_line
 
 
 @contextlib.contextmanager
@@ -43,10 +43,5 @@ def opened(
                     f"is its exporter running, and does `labgrid-client -p {place} show` list "
                     f"console and power switch?"
                 )
-            raise LabError(f"Labgrid cannot provide the board ({line(error)}): {remedy}") from None
+            raise LabError(f"Labgrid cannot provide the board ({one_line(error)}): {remedy}") from None
         yield target
-
-
-def line(error: Exception) -> str:
-    """What an error says, in one line."""
-    return " ".join(str(error).split()) or type(error).__name__

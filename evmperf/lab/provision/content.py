@@ -15,7 +15,7 @@ import msgspec
 from backports import zstd
 
 from evmperf.model import limits
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import LabError, UsageError, one_line
 
 _READ = 1 << 20
 _PIECE = 1 << 24
@@ -81,9 +81,7 @@ def stream(
             try:
                 piece, data, more = _step(decoder, data)
             except (lzma.LZMAError, zlib.error, zstd.ZstdError, OSError) as error:
-                raise UsageError(
-                    f"{name} is damaged: {' '.join(str(error).split())}; fetch it again"
-                ) from None
+                raise UsageError(f"{name} is damaged: {one_line(error)}; fetch it again") from None
             fresh = False
             if piece:
                 yield piece

@@ -17,7 +17,7 @@ from evmperf.lab.provision.record import stored
 from evmperf.measure.runs.spool import write_whole
 from evmperf.model import limits
 from evmperf.model.concealing import concealed
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import LabError, UsageError, one_line
 from evmperf.model.places import is_plain
 
 TRIES = 4
@@ -166,4 +166,4 @@ def _reason(error: requests.RequestException) -> str:
         return f"the server said nothing for {TIMEOUT_S:g} s"
     if error.response is not None:
         return f"{error.response.status_code} {error.response.reason}"
-    return " ".join(str(error).split())[:160] or type(error).__name__
+    return one_line(error, 160)

@@ -25,7 +25,7 @@ from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.ways import Way
 from evmperf.lab.provision.writer import MARK, Progress
 from evmperf.measure.bench import Shell
-from evmperf.model.errors import BoardError, LabError, ToolError, UsageError
+from evmperf.model.errors import BoardError, LabError, ToolError, UsageError, one_line
 
 PARTS = ("kernel", "dtb", "ramdisk")
 """What a board can be booted with over the network."""
@@ -73,7 +73,7 @@ class Provider:
         except (OSError, subprocess.SubprocessError, ExecutionError) as error:
             raise LabError(
                 f"{name} cannot be put where the lab's {self._protocol} server looks ({self._protocol}"
-                f"Provider's internal): {' '.join(str(error).split())[:160]}"
+                f"Provider's internal): {one_line(error, 160)}"
             ) from None
 
 
