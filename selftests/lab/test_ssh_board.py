@@ -3,7 +3,9 @@
 import getpass
 import json
 import os
+import re
 import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -21,10 +23,11 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.lab.desk import identity
 from evmperf.lab.desk.identity import SshAddress
 from evmperf.model.errors import BoardError, LabError, RefusedOutput, UsageError
+from evmperf.model.exits import ExitStatus
 from selftests.support import programs, spools
 from selftests.support.deskboard import this_machine
 from selftests.support.influxd import TOKEN, points
-from selftests.support.sshd import board_file
+from selftests.support.sshd import Sshd, board_file
 
 
 @pytest.fixture
@@ -232,3 +235,47 @@ def test_a_session_over_ssh_measures_linux_and_leaves_the_board_alone(
     assert f"{result.benchmark} {result.case}" == CASE
     assert result.samples
     assert status in (0, 1, 5, 6)
+
+
+PERF = f"""#!{sys.executable}
+import pathlib, signal, sys
+kind, *words = sys.argv[1:]
+if kind == "script":
+    sys.exit(print("openssl\\n\\t 7f1a2b aesni_cbc_encrypt+0x1f (/usr/lib/libcrypto.so.3)\\n" * 40))
+signal.signal(signal.SIGINT, lambda *_: sys.exit())
+pathlib.Path(words[words.index("-o") + 1]).write_text("data")
+signal.pause()
+"""
+"""What perf does between the shell and its output; selftests/virtual/test_profile.py has perf itself."""
+
+
+def test_a_case_is_profiled_beside_a_run_without_a_profile(tmp_path, capsys):
+    for name in ("bin", "sshd"):
+        (tmp_path / name).mkdir()
+    program = tmp_path / "bin/perf"
+    program.write_text(PERF)
+    program.chmod(0o755)
+    sshd, run = Sshd(tmp_path / "sshd", path=program.parent), spools.a_run(id="desk-1", board="desk")
+    benchmark, case = CASE.split()
+    row = spools.a_case(benchmark=benchmark, driver="crypto", case=case, profile="quick")
+    words = ["why", "desk-1", CASE, "--profile", "--results", str(tmp_path)]
+    spools.write(tmp_path, run, [row])
+    try:
+        assert main(words) == ExitStatus.USAGE
+        assert "name one with --lg-env" in capsys.readouterr().err
+        words += ["--lg-env", str(board_file(tmp_path, sshd))]
+        assert main([*words[:2], "nothing", *words[3:]]) == ExitStatus.USAGE
+        assert "has no case 'nothing'" in capsys.readouterr().err
+        with this_machine():
+            assert main([*words, "--against", "desk-1"]) == ExitStatus.OK
+            said = capsys.readouterr().out
+            program.write_text("#!/bin/sh\nexit 1\n")
+            assert main(words) == ExitStatus.LAB_BROKEN
+    finally:
+        sshd.stop()
+    assert re.search(r"^aesni_cbc_encrypt +100\.0%$", said, re.MULTILINE)
+    assert "here: 40 samples (parts within 15.5%), and CPUs idle 0%" in said
+    assert "desk-1 has no profile" in said
+    (stacks,) = tmp_path.glob("*/perf.folded")
+    assert stacks.read_text() == "openssl;aesni_cbc_encrypt 40\n"
+    assert "perf recorded nothing" in capsys.readouterr().err

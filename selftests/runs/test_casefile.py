@@ -14,6 +14,7 @@ from evmperf.commands.cli.main import main
 from evmperf.measure.runs import casefile, spool
 from evmperf.measure.runs.history import run_folder
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.results import Sample
 from evmperf.model.run import Run
@@ -153,6 +154,28 @@ def test_commands_read_it(run, tmp_path, capsys):
     assert main(["case", "pack", str(run), "emmc_raw_fio_1g 9k", "-o", str(file)]) == 4
 
 
+def test_a_case_that_cannot_be_packed_or_measured_here_is_said(run, tmp_path, capsys, monkeypatch):
+    for name, text in {"LG_PLACE": "one", "LG_COORDINATOR": "127.0.0.1:9"}.items():
+        monkeypatch.setenv(name, text)
+    pack = ["case", "pack", str(run), "emmc_raw_fio_1g 4k", "-o"]
+    assert main([*pack, str(tmp_path / "nowhere/x")]) == ExitStatus.LAB_BROKEN
+    assert "nowhere/x: cannot be written: " in capsys.readouterr().err
+    one, other, empty = (tmp_path / f"{name}.evmperf" for name in ("one", "other", "empty"))
+    assert main([*pack, str(one)]) == 0
+    content = json.loads(gzip.decompress(one.read_bytes()))
+    content["records"][0]["case"] = "5k"
+    other.write_bytes(gzip.compress(json.dumps(content).encode()))
+    empty.write_bytes(gzip.compress(json.dumps(good()).encode()))
+    for file, status, told in (
+        (empty, ExitStatus.USAGE, "has no case"),
+        (other, ExitStatus.USAGE, "emmc_raw_fio_1g has no case '5k' here"),
+        (one, ExitStatus.LAB_BROKEN, "nothing was measured .exit status 3.: see .*/again/rounds.log"),
+    ):
+        words = ["case", "measure", str(file), "--lg-env", "am64x", "--results", str(tmp_path / "again")]
+        assert main(words) == status
+        assert re.search(told, capsys.readouterr().err)
+
+
 def good():
     header = {"schema": 2}
     run = {**header, "id": "r", "board": "b", "profile": "quick"}
@@ -200,6 +223,7 @@ import re, sys
 from pathlib import Path
 from evmperf.measure.runs import casefile
 from evmperf.model.errors import UsageError
+from evmperf.model.exits import ExitStatus
 try:
     casefile.unpack(Path(sys.argv[1]))
 except UsageError:
