@@ -99,7 +99,7 @@ def test_a_meters_file_is_joined_with_the_cases_of_a_run(tmp_path, capsys):
     assert first == f"emmc_ext4 0m: {figures} (window within 0.010 s)"
     assert other.startswith("emmc_ext4 1m: no energy: 0 readings")
     joined, without = spools.cases_of(folder)
-    assert joined.values("energy") == [16]
+    assert joined.values("energy") == pytest.approx([16])
     assert without.conditions["no_energy"]
 
 

@@ -10,6 +10,7 @@ import signal
 import pytest
 
 from evmperf.measure.runs import spool
+from evmperf.model.exits import ExitStatus
 from selftests.support import programs
 from selftests.support.asking import asking
 from selftests.support.browser import chromium, violations
@@ -257,6 +258,21 @@ def test_a_killed_night_goes_on_where_it_was(lab, night):
     assert "going on with night-plan-" in tonight.said
     assert sorted(places(tonight)) == ["fake-1", "fake-2", "fake-2"]
     assert "2 of 2 boards measured." in tonight.said
+
+
+def test_an_interrupted_night_goes_on_and_says_what_it_could_not_do(lab, night):
+    board = lab.boards["fake-2"]
+    board.boots[:] = ["stuck"]
+    tonight = night(boards=[{"place": "fake-2"}], push=True)
+    until(lambda: board.typed[-1:] == ["boot"], 120)
+    tonight.process.send_signal(signal.SIGINT)
+    assert tonight.wait() == ExitStatus.INTERRUPTED, tonight.said
+    assert f"`evmperf night {tonight.plan}` resumes it" in tonight.said
+    assert (board.is_on, lab.holder("fake-2")) == (False, "")
+    tonight.start()
+    assert tonight.wait() == ExitStatus.FAILED, tonight.said
+    assert "1 of 1 board measured." in tonight.said
+    assert re.search("^database: .*not configured", tonight.said, re.MULTILINE), tonight.said
 
 
 def test_a_coordinator_that_is_started_anew_does_not_end_the_night(lab, night):

@@ -234,9 +234,21 @@ def test_wrong_calls(words, told, capsys):
     assert told in capsys.readouterr().err
 
 
-def test_a_step_that_breaks_stops_git_and_is_never_a_verdict(tmp_path, capsys):
-    assert main(["bisect", "--step", str(tmp_path), "v1"]) == 128
-    assert "nothing to resume" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("# releases\n11.01\n", "needs at least two"), ("11.00\n11.01\n11.00\n", "names a version twice")],
+)
+def test_a_list_that_is_none_of_versions(text, told, tmp_path, capsys):
+    (tmp_path / "list").write_text(text)
+    words = ["--of", str(tmp_path / "list"), "--what", "args:{}", "--metric", "a/b/c"]
+    assert main(["bisect", "virtual", *words]) == 4
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("folder", "told"), [("nowhere", "nothing to resume"), ("a\0b", "ValueError: ")])
+def test_a_step_that_breaks_stops_git_and_is_never_a_verdict(folder, told, tmp_path, capsys):
+    assert main(["bisect", "--step", str(tmp_path / folder), "v1"]) == 128
+    assert told in capsys.readouterr().err
 
 
 def kept(folder, answers=None, slower=1.15, **given):
