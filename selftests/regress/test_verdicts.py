@@ -12,7 +12,7 @@ from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.main import main
 from evmperf.judge.against import judged, wanted
 from evmperf.measure.runs.history import SpoolFolder
-from evmperf.measure.runs.spool import RECORDS
+from evmperf.measure.runs.spool import RECORDS, VERDICTS
 from evmperf.model.exits import ExitStatus
 from evmperf.model.verdict import Outcome
 from evmperf.publish.report.columns import sparkline
@@ -248,8 +248,20 @@ def test_the_verdicts_of_a_run_at_work_or_of_a_guide_are_not_kept(tmp_path, caps
     guide = "guide-11.01.16.13-Linux-am62lxx_evm-fs"
     folder = shutil.copytree(quality.gather.BASELINES / guide, tmp_path / guide)
     names = {file.name for file in folder.iterdir()}
-    assert cli.main(["check", str(folder), "--against", "release:11.00.00.00"]) == ExitStatus.FAILED
+    words = ["check", str(folder), "--against", "release:11.00.00.00", "--confirm", "30m"]
+    assert cli.main(words) == ExitStatus.FAILED
+    assert "not checked again: no earlier good run" in capsys.readouterr().out
     assert {file.name for file in folder.iterdir()} == names
+
+
+def test_verdicts_that_the_database_does_not_get_are_on_the_disk(tmp_path, capsys, marks, monkeypatch):
+    for name, text in {"URL": "http://127.0.0.1:9", "TOKEN": "t", "ORG": "o", "BUCKET": "b"}.items():
+        monkeypatch.setenv(f"EVMPERF_INFLUX_{name}", text)
+    runs.history(tmp_path, nights=7)
+    words = ["check", "last", "--against", "last:6", "--results", str(tmp_path)]
+    assert cli.main(words) == ExitStatus.OK
+    assert "127.0.0.1:9" in capsys.readouterr().err
+    assert len((tmp_path / "am64xx-hsevm-0006" / VERDICTS).read_text().splitlines()) > 40
 
 
 def test_what_differs_is_explained_to_people_and_programs(tmp_path, capsys):
