@@ -97,6 +97,11 @@ def pytest_configure(config):
     """Failures are named at once by the process that has the terminal."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(account.Failures(config))
+    if "COVERAGE_PROCESS_CONFIG" in os.environ:
+        from xdist.workermanage import NodeManager
+
+        # A worker that writes what it reached ends later than xdist waits before it kills it.
+        NodeManager.EXIT_TIMEOUT = 300
 
 
 def pytest_xdist_make_scheduler(config, log):
