@@ -147,6 +147,15 @@ def test_figures_measured_otherwise_are_said_to_be(asked):
     assert causes(answers) == ["alike"]
 
 
+def test_figures_that_ti_measures_by_its_own_program_are_said_to_be(tmp_path):
+    run = Run("r1", "am62xx_sk-fs", "full", os="Linux", release="11.00")
+    slow = a_case(
+        case="102400", tools={"fio": "3.36"}, samples=(Sample("write_throughput", 1.0, "MB/s", 0, 1),)
+    )
+    (answer,) = why.explain(spools.write(tmp_path, run, [slow])).answers
+    assert "with filesystem_tests it would be" in answer.causes[0].reason
+
+
 @pytest.mark.parametrize(("raw", "shared"), [("raw/all", True), ("raw/own", False)])
 def test_the_rows_of_one_execution_share_its_state(asked, tmp_path, raw, shared):
     asked(State(shown={**HEALTHY, "cpu.policy0.scaling_max_freq": 500000}), raw=("raw/all",))
