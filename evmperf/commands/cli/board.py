@@ -160,6 +160,5 @@ def influx(environment: Mapping[str, str] = os.environ) -> str:
     if settings is None:
         raise Noted("not configured, results stay in results/: docs/results.md says how to send them")
     with Store(settings, _ANSWER_S) as store:
-        for _ in store.query(_LAST_MINUTE):
-            break
+        next(store.query(_LAST_MINUTE), None)
     return f"{settings} can be read"
