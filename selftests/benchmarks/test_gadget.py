@@ -63,17 +63,19 @@ def test_the_disk_is_found_among_others(find):
     assert find(*others, ("sdc", SERIAL, "480")) == (0, "found sdc")
 
 
-@pytest.mark.parametrize("disks", [[], [("sda", "", "")], [("sda", "another", "480")]])
-def test_a_disk_that_does_not_come_is_an_error(find, disks):
+@pytest.mark.parametrize(
+    ("count", "disks"),
+    [
+        (0, []),
+        (0, [("sda", "", "")]),
+        (0, [("sda", "another", "480")]),
+        (2, [("sda", SERIAL, "480"), ("sdb", SERIAL, "480")]),
+    ],
+)
+def test_any_number_of_such_disks_but_one_is_an_error(find, count, disks):
     status, said = find(*disks)
     assert status == 3
-    assert said.startswith(f"0 USB disks with the serial number {SERIAL}")
-
-
-def test_two_disks_of_one_name_are_an_error(find):
-    status, said = find(("sda", SERIAL, "480"), ("sdb", SERIAL, "480"))
-    assert status == 3
-    assert said.startswith("2 USB disks")
+    assert said.startswith(f"{count} USB disks with the serial number {SERIAL}")
 
 
 def test_another_speed_is_an_error(find):
