@@ -34,7 +34,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.getplugin(REPORTER)
     if measuring is None or reporter is None or measuring.claim is None:
         return
-    image = concealed(measuring.wanted.image) or "the installed one"
+    image = concealed(measuring.request.image) or "the installed one"
     rest_s = measuring.forecast.rest_s()
     reporter.ensure_newline()
     reporter.write_line(

@@ -86,7 +86,7 @@ QUESTION = (
 _KINDS = {"MMC": "emmc", "SD": "mmcsd"}
 
 
-def told(board: str, printed: str) -> Iterator[tuple[str, LesserMode]]:
+def lesser_modes(board: str, printed: str) -> Iterator[tuple[str, LesserMode]]:
     """The drivers of a board that are in a lesser mode than TI expects, by what QUESTION printed."""
     silicon = re.search(r"^silicon: (\S{1,20})", printed, re.MULTILINE)
     for kind, timing in re.findall(r"^mode: (MMC|SD) (.{1,60})$", printed, re.MULTILINE):

@@ -213,7 +213,7 @@ def test_a_slower_processor_than_the_published_is_a_cause(asked):
     shown = {**HEALTHY, "cpu.policy0.cpuinfo_max_freq": 1000000, "cpu.policy0.scaling_max_freq": 1000000}
     (answer, _) = asked(State(shown=shown))
     assert [(cause.rule, cause.size) for cause in answer.causes] == [("slower CPU", 2.0)]
-    assert "ARM running at 2GHz" in answer.known
+    assert "ARM running at 2GHz" in answer.conditions
 
 
 def test_a_boot_time_names_what_took_longest(tmp_path, capsys):

@@ -72,7 +72,7 @@ def test_a_lesser_mode_than_tis_is_said(board, driver, timing, silicon, times):
     found = modes.lesser(board, driver, timing, silicon)
     assert (found and found.times) == (times and pytest.approx(times))
     printed = f"mode: {'MMC' if driver == 'emmc' else 'SD'} {timing}\nsilicon: {silicon}\n"
-    assert list(modes.told(board, printed)) == ([(driver, found)] if found else [])
+    assert list(modes.lesser_modes(board, printed)) == ([(driver, found)] if found else [])
 
 
 def test_contradictions_are_said():

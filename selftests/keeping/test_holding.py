@@ -10,7 +10,7 @@ from evmperf_virtual import envfile
 from evmperf.commands.cli.main import main
 from evmperf.commands.night.health import Health, HealthState, Register
 from evmperf.lab.keeping.claim import JOIN, Claim, Holding
-from evmperf.lab.keeping.wanted import Wanted, wanted
+from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.measure.hostload import slowness
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
@@ -36,7 +36,7 @@ def elsewhere(monkeypatch):
     def take(board):
         with monkeypatch.context() as patch:
             patch.delenv(JOIN, raising=False)
-            Claim.take(wanted(board), "somebody-else").release()
+            Claim.take(placement(board), "somebody-else").release()
 
     return take
 
@@ -45,7 +45,7 @@ def test_our_sessions_share_the_board_and_nobody_else_gets_it_between_them(board
     with Holding("ab-1") as holding:
         for number in range(2):
             holding.have(str(boards[0]))
-            Claim.take(wanted(boards[0]), f"round-{number}").release()
+            Claim.take(placement(boards[0]), f"round-{number}").release()
             with pytest.raises(UsageError, match=r"first is held by .*run ab-1"):
                 elsewhere(boards[0])
     elsewhere(boards[0])
@@ -72,7 +72,7 @@ def test_who_is_started_by_a_holder_shares_its_board_and_takes_another_by_itself
         elsewhere(boards[1])
         with pytest.raises(UsageError, match="first is held by"):
             elsewhere(boards[0])
-        Claim.take(wanted(boards[0]), "round").release()
+        Claim.take(placement(boards[0]), "round").release()
 
 
 def test_who_has_which_board_and_until_when(lab, capsys):

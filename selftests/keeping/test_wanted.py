@@ -2,7 +2,7 @@
 
 import pytest
 
-from evmperf.lab.keeping.wanted import Wanted, wanted
+from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.model.errors import UsageError
 
 
@@ -21,10 +21,10 @@ def file(tmp_path):
 )
 def test_a_missing_word_is_named_with_its_key(file, resources, key):
     with pytest.raises(UsageError, match=rf"board.yaml: .*{key}"):
-        wanted(file(resources))
+        placement(file(resources))
 
 
 def test_a_place_is_held_at_its_coordinator(file, monkeypatch):
     monkeypatch.delenv("LG_COORDINATOR", raising=False)
     path = file("{RemotePlace: {name: $LG_PLACE}}")
-    assert wanted(path, "lab", place="desk") == Wanted("desk", "lab:20408")
+    assert placement(path, "lab", place="desk") == Wanted("desk", "lab:20408")

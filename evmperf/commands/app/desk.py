@@ -193,7 +193,7 @@ def _as_ti(
         yield f"{len(names)} tables measured as TI does, by {program}", False
     if not programs and board:
         yield "without TI's own programs: file systems and audio do not compare with its figures", False
-    for driver, mode in modes.told(board, printed):
+    for driver, mode in modes.lesser_modes(board, printed):
         yield f"{driver}: {mode}", True
 
 

@@ -20,7 +20,7 @@ from evmperf.boards.vocabulary import CABLED
 from evmperf.commands.app.forecast import Forecast
 from evmperf.lab import labs
 from evmperf.lab.keeping.claim import Claim
-from evmperf.lab.keeping.wanted import wanted as wanted_place
+from evmperf.lab.keeping.wanted import placement
 from evmperf.measure import hostload, provenance
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.measure.signals import Signals
@@ -55,7 +55,7 @@ class MeasuringSession:
     def __init__(self, board: Board, asked: WantedSession) -> None:
         self.board = board
         self._variation = variations.parse(asked.vary)
-        self.wanted = asked = msgspec.structs.replace(asked, **self._variation.provisioned)
+        self.request = asked = msgspec.structs.replace(asked, **self._variation.provisioned)
         results = Path(asked.results)
         self.run = Run(
             id=asked.run_id or new_run_id(board.name),
@@ -117,10 +117,10 @@ class MeasuringSession:
         """Raise UsageError for an image that does not fit the board, LabError for one that cannot be
         fetched. Nothing is held, switched or written yet.
         """
-        if self.wanted.image:
+        if self.request.image:
             from evmperf.lab.provision.cache import open_image  # noqa: PLC0415  # requests is slow to import
 
-            open_image(self.wanted.image, self.board)
+            open_image(self.request.image, self.board)
 
     def hold(self, coordinator: str, tell: Callable[[str], None]) -> None:
         """Hold the board, so that nobody else uses it meanwhile.
@@ -128,8 +128,8 @@ class MeasuringSession:
         `tell` gets what a person should know about that, also later. Raises UsageError for a
         busy or unknown board, LabError when the lab does not answer.
         """
-        board, until = wanted_place(self.board.file, coordinator), self.expected_end()
-        wait_s = seconds(self.wanted.wait)
+        board, until = placement(self.board.file, coordinator), self.expected_end()
+        wait_s = seconds(self.request.wait)
         self.claim = Claim.take(board, self.run.id, until=until, wait_s=wait_s, tell=tell)
         # A night's hold was for the whole night, and one that was waited for begins now.
         self.claim.doing("starting", self.expected_end())
@@ -209,8 +209,8 @@ class MeasuringSession:
             variation=self._variation,
             repeats=self._repeats,
             looks=True,
-            tool=self.wanted.tool,
-            perf=self.wanted.perf,
+            tool=self.request.tool,
+            perf=self.request.perf,
         )
 
     def _provision(self, target: Any, progress: Callable[[str], None]) -> None:
@@ -218,9 +218,9 @@ class MeasuringSession:
         from evmperf.lab.provision import installation, network  # noqa: PLC0415  # slow as Labgrid
 
         assert self.bench is not None
-        if self.wanted.image:
+        if self.request.image:
             work = installation.Installation(target, self.board, self.bench, tell=progress)
-            outcome = work.install(self.wanted.image)
+            outcome = work.install(self.request.image)
             self.run.facts.provisioned = outcome.facts
             self.run.release = self.run.release or outcome.image.identity.release
         else:
@@ -276,7 +276,7 @@ class MeasuringSession:
                 if self.bench:
                     self.bench.close()
                 # Nobody is asked to pull a plug at the end, and what was found on stays on.
-                by_switch = self.board.power == "switch" and not self.wanted.keep_on
+                by_switch = self.board.power == "switch" and not self.request.keep_on
                 if self.bench and by_switch and not self.lost:
                     self.bench.off()
             except BoardLost:

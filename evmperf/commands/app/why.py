@@ -61,7 +61,7 @@ class _Other:
     loops: Mapping[str, float] = field(default_factory=dict)
     """By run: the mean time of its control loop (ms)."""
 
-    def known(self, other: Figure) -> str:
+    def conditions(self, other: Figure) -> str:
         """All that is known of the other figure's conditions; "" for a run's, whose facts are known."""
         tools = f"measured with {', '.join(other.result.tools)}" if other.result.tools else ""
         return "" if self.states else "; ".join(filter(None, (self.module, tools)))
@@ -121,7 +121,7 @@ def explain(folder: Path, case: str = "", against: str = "") -> Explained:
     for result in results:
         figure_answers = _answers(run, result, _state(states, result), other, asked=bool(case))
         answers += (
-            boots.told(folder, result, list(figure_answers), run.facts.command_line)
+            boots.answers_of(folder, result, list(figure_answers), run.facts.command_line)
             if result.driver == "boot"
             else figure_answers
         )
@@ -181,7 +181,7 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
             history=tuple((name, old.mean) for name, old in before if old and old.unit == figure.unit),
             share=state.shares.get(key.metric) if state else None,
             bus=state.bus if state else "",
-            known=held.known(other) if other else "",
+            conditions=held.conditions(other) if other else "",
             causes=named if is_worse else (),
             read=() if is_worse else named,
             is_worse=is_worse,

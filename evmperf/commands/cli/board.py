@@ -86,7 +86,7 @@ def _options(_: argparse.Namespace) -> None:
         argument(
             "--from",
             default="",
-            dest="found",
+            dest="origin",
             metavar="desk|FILE",
             help="the board that `evmperf desk` found last, or the file that it wrote",
         ),
@@ -97,9 +97,9 @@ def _options(_: argparse.Namespace) -> None:
 def _new(options: argparse.Namespace) -> None:
     """begin a board file"""
     folder = options.into or (Path("env") if Path("env").is_dir() else Path())
-    if options.found:
-        newest = options.found == "desk"
-        desk_file = foundfile.newest(Path("results") / "desk") if newest else Path(options.found)
+    if options.origin:
+        newest = options.origin == "desk"
+        desk_file = foundfile.newest(Path("results") / "desk") if newest else Path(options.origin)
         file = foundfile.keep(desk_file, folder, options.name, {"title": options.title})
         first = "settle its lines marked Decide"
     elif options.like:

@@ -75,13 +75,13 @@ def _ask(options: argparse.Namespace) -> None:
         end = time.time() + options.for_s
         claim.doing("", end)
         print(
-            f"{claim.wanted.place} is yours until {clock(end)}: start your sessions; Ctrl-C gives it back",
+            f"{claim.board.place} is yours until {clock(end)}: start your sessions; Ctrl-C gives it back",
             flush=True,
         )
         _hold(claim, end)
     finally:
         claim.release()
-    print(f"{claim.wanted.place} is given back")
+    print(f"{claim.board.place} is given back")
 
 
 def _hold(claim: Claim, end: float) -> None:
@@ -92,9 +92,9 @@ def _hold(claim: Claim, end: float) -> None:
         while not lost.is_set() and time.time() < end:
             lost.wait(min(_LOOK_S, end - time.time()))
             claim.check()
-    if not lost.is_set() and (run := _run_on(claim.wanted)):
+    if not lost.is_set() and (run := _run_on(claim.board)):
         tell(f"run {run} goes on: it keeps the board until its end; Ctrl-C takes it away")
-    while not lost.is_set() and _run_on(claim.wanted):
+    while not lost.is_set() and _run_on(claim.board):
         lost.wait(_LOOK_S)
     claim.check()
 

@@ -64,12 +64,12 @@ def _night(options: argparse.Namespace) -> int:
     night.identity = options.identity
     status = StatusPage(night, began)
 
-    def said(line: str) -> None:
+    def show_line(line: str) -> None:
         done = sum(progress.done for progress in night.progress)
         shown = ", ".join(filter(None, [f"{done}/{len(night.progress)}", status.expected_end()]))
         show(f"{time.strftime('%H:%M:%S')} [{shown}] {line}")
 
-    night.tell = said
+    night.tell = show_line
     cut = []
 
     def stop(number: int, _: object) -> None:

@@ -16,7 +16,7 @@ from evmperf.commands.cli.terminal import own
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.doctor import target as targets
 from evmperf.lab.keeping.claim import Claim
-from evmperf.lab.keeping.wanted import wanted
+from evmperf.lab.keeping.wanted import placement
 from evmperf.lab.provision import identity, ways
 from evmperf.lab.provision.cache import open_image
 from evmperf.lab.provision.installation import Installation, Installed
@@ -87,7 +87,7 @@ def _installed(options: argparse.Namespace, bar: ProgressBar) -> Installed:
     """Put the image on the board; it is off afterwards unless it is to stay on, after an error too."""
     board = boardfile.named(options.board)
     with contextlib.ExitStack() as stack:
-        claim = Claim.take(wanted(board.file, options.coordinator), "provision", tell=bar.tell)
+        claim = Claim.take(placement(board.file, options.coordinator), "provision", tell=bar.tell)
         stack.callback(claim.release)
         target = stack.enter_context(targets.opened(board, claim, bar.tell, keep_lab=options.keep_on))
         bench = LabgridBench(target, board, check=claim.check)

@@ -62,7 +62,7 @@ def _profile(options: argparse.Namespace, folder: Path, against: Path | None) ->
     result = next((r for r in spool.results_in(folder) if words in f"{r.benchmark} {r.case}"), None)
     if not words or result is None:
         raise UsageError(f"{folder.name} has no case {words!r}: name the one to profile as BENCHMARK CASE")
-    there = _recorded(against, result) if against else None
+    good = _recorded(against, result) if against else None
     vary = tuple(run.facts.variation)
     session = WantedSession(board=board, perf=True, run_kind="profile", vary=vary)
     from evmperf.commands.app import again  # noqa: PLC0415  # numpy is slow to import
@@ -74,11 +74,11 @@ def _profile(options: argparse.Namespace, folder: Path, against: Path | None) ->
         raise LabError(f"perf recorded nothing: {flaws[0] if flaws else f'see {made}'}")
     columns = [Column("symbol"), Column("here", right=True), Column("good run", right=True)]
     rows = [
-        [name, *(f"{side.share(name):.1%}" for side in (here, there) if side)]
+        [name, *(f"{side.share(name):.1%}" for side in (here, good) if side)]
         for name, _ in here.symbols.most_common(_SYMBOLS)
     ]
-    print(table(columns[: 3 if there else 2], rows, width()))
-    for where, one in (("here", here), ("in the good run", there)):
+    print(table(columns[: 3 if good else 2], rows, width()))
+    for where, one in (("here", here), ("in the good run", good)):
         if one:
             clock = f"; {one.per_cycle:.2f} instructions a cycle" if one.per_cycle else ""
             idle = one.idle / max(one.idle + one.symbols.total(), 1)
@@ -86,7 +86,7 @@ def _profile(options: argparse.Namespace, folder: Path, against: Path | None) ->
                 f"{where}: {one.symbols.total()} samples (parts within {one.uncertainty:.1%}), and CPUs idle "
                 f"{idle:.0%} of the time{clock}"
             )
-    if options.against and not there:
+    if options.against and not good:
         print(f"{options.against} has no profile of this case: make one by evmperf why with --profile")
     case, stacks = f"{result.benchmark} {result.case}", made / perf.FOLDED
     print(line(f"{case} measured into {made}; stacks for flame graphs: {stacks}"))

@@ -57,9 +57,9 @@ class Child:
             leave_out=tuple(but),
         )
         words = [*_WITH_US, *session.command(), "-p", "no:cacheprovider", *options]
-        environment = {**os.environ, JOIN: claim.token, "LG_PLACE": claim.wanted.place}
-        if claim.wanted.coordinator:
-            environment["LG_COORDINATOR"] = claim.wanted.coordinator
+        environment = {**os.environ, JOIN: claim.token, "LG_PLACE": claim.board.place}
+        if claim.board.coordinator:
+            environment["LG_COORDINATOR"] = claim.board.coordinator
         with self._log.open("ab") as log:
             with self._lock:
                 if self._cut:

@@ -93,7 +93,7 @@ class NightConductor:
     @property
     def coordinators(self) -> set[str]:
         """The coordinators whose places the boards are in."""
-        return {c for job in self.plan.boards if (c := self.plan.wanted(job).coordinator)}
+        return {c for job in self.plan.boards if (c := self.plan.placement(job).coordinator)}
 
     def measure(self) -> None:
         """Measure all jobs; returns when all are done or the night has to end."""
@@ -163,7 +163,7 @@ class NightConductor:
             self.ending.wait(_LAB_S)
             return
         try:
-            place = progress.place = claim.wanted.place
+            place = progress.place = claim.board.place
             if not self._trusted(progress, claim):
                 return
             board = boards.load(board_file(progress.job))
@@ -174,7 +174,7 @@ class NightConductor:
             self.tell(f"{progress.job.name}: measuring on {place}, run {run}")
             outcome = self._session(progress, claim, run, before)
             with contextlib.suppress(LabError):
-                self._note_health(claim.wanted, outcome)
+                self._note_health(claim.board, outcome)
         finally:
             claim.release()
         self._ended(progress, run, outcome)
@@ -270,7 +270,7 @@ class NightConductor:
     def _candidates(self, progress: Progress) -> Wanted:
         """The boards that fit and were not tried yet; raises UsageError."""
         job = progress.job
-        own = self.plan.wanted(job)
+        own = self.plan.placement(job)
         if not job.any:
             health = self._register.of(own)
             if health.state is not HealthState.BAD:
@@ -302,7 +302,7 @@ class NightConductor:
 
     def _trusted(self, progress: Progress, claim: Claim) -> bool:
         """Whether the board may be used; a suspect one must pass its check first."""
-        board = claim.wanted
+        board = claim.board
         health = self._register.of(board)
         if health.state is not HealthState.SUSPECT:
             return health.state is HealthState.GOOD

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
 from evmperf.boards.images import PARTS, by_board, role
-from evmperf.lab.keeping.wanted import Wanted, wanted
+from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.model import repeats
 from evmperf.model.errors import UsageError
 from evmperf.model.units import seconds
@@ -78,10 +78,10 @@ class NightPlan(msgspec.Struct, frozen=True):
     health_check: str = "boot_time"
     health_options: list[str] = []
 
-    def wanted(self, job: Job) -> Wanted:
+    def placement(self, job: Job) -> Wanted:
         """What to hold for a job that names its board; raises UsageError."""
         file = board_file(job)
-        return wanted(file, place=job.place or file.stem)
+        return placement(file, place=job.place or file.stem)
 
     def words(self, job: Job, *, lava: bool = False) -> list[str]:
         """The options of pytest for a job, but those of board, place and results; or those of `evmperf
@@ -155,7 +155,7 @@ def _check(job: Job, plan: NightPlan, where: str, taken: set[str]) -> Job:
     boards.load(file)
     if job.place and job.any:
         raise UsageError(f"{where}: give either place or any, not both")
-    if (job.place or job.any) and not plan.wanted(job).coordinator:
+    if (job.place or job.any) and not plan.placement(job).coordinator:
         given = "place" if job.place else "any"
         raise UsageError(
             f"{where}: {given}: {file} has no RemotePlace, so it is of no place at a coordinator"

@@ -20,7 +20,7 @@ from evmperf.lab.doctor import host, software
 from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, bad, checked
 from evmperf.lab.doctor.target import opened
 from evmperf.lab.keeping.claim import Claim
-from evmperf.lab.keeping.wanted import Wanted, wanted
+from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.lab.shell import UbootShell
 from evmperf.lab.sshlink import SshFiles
 from evmperf.lab.tester import VIRTUAL, open_tester
@@ -81,7 +81,7 @@ class Examination:
         self._record = console
         self._tell = tell
         self._closing = contextlib.ExitStack()
-        self._wanted: Wanted | None = None
+        self._placement: Wanted | None = None
         self._target: Any = None
         self._bench: LabgridBench
         self._strategy: Any = None
@@ -147,19 +147,19 @@ class Examination:
         return f"{self.board.file_name} is of {self.board.name}"
 
     def _coordinator(self) -> str:
-        self._wanted = wanted(self.board.file, self._stated)
-        if not self._wanted.coordinator:
+        self._placement = placement(self.board.file, self._stated)
+        if not self._placement.coordinator:
             return "none needed: the board file says where the board is"
-        return host.answers(self._wanted.coordinator)
+        return host.answers(self._placement.coordinator)
 
     def _place(self) -> str:
-        assert self._wanted
-        if "$" in self._wanted.place:
+        assert self._placement
+        if "$" in self._placement.place:
             raise UsageError(
                 f"{self.board.file_name} takes the board's place from the environment: set "
                 f"LG_PLACE to one of `labgrid-client places`"
             )
-        claim = Claim.take(self._wanted, "doctor", tell=self._tell)
+        claim = Claim.take(self._placement, "doctor", tell=self._tell)
         self._closing.callback(claim.release)
         self._target = self._closing.enter_context(opened(self.board, claim, self._tell))
         self._bench = LabgridBench(self._target, self.board, check=claim.check)
@@ -169,7 +169,7 @@ class Examination:
             self._bench.record_console(self._record)
         self._strategy = self._target.get_strategy()
         self._strategy.retries = 0
-        return f"{claim.wanted.place} is held by {claim.user or 'this run'} for these checks"
+        return f"{claim.board.place} is held by {claim.user or 'this run'} for these checks"
 
     def _leave(self) -> None:
         """Switch the board off, if it was switched on."""

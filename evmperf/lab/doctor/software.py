@@ -128,7 +128,7 @@ def as_ti(board: Board, run: Callable[[str], tuple[int, str]]) -> str:
     """What the board measures with TI's own programs; `run` gives a command's status and text. Raises Noted
     for tables in evmperf's way, and for a card or eMMC below the mode that TI expects of the board.
     """
-    notes = [f"{driver}: {mode}" for driver, mode in modes.told(board.name, run(modes.QUESTION)[1])]
+    notes = [f"{driver}: {mode}" for driver, mode in modes.lesser_modes(board.name, run(modes.QUESTION)[1])]
     tool = board.options.board.tool
     users = catalogue.ti_programs(b for b in benchmarks_of(board) if not b.unsupported(board))
     lacking = run(look_for(users))[1].split() if tool != OWN_TOOL else list(users)

@@ -20,7 +20,7 @@ def opened(
 
     Raises LabError when Labgrid does not give the board.
     """
-    place = claim.wanted.place if claim.wanted.coordinator else ""
+    place = claim.board.place if claim.board.coordinator else ""
     with contextlib.ExitStack() as stack:
         lab = labs.started(board, tell)
         if lab and not keep_lab:
@@ -32,7 +32,7 @@ def opened(
             environment = Environment(str(board.file))
             stack.callback(environment.cleanup)
             if place:
-                environment.config.set_option("coordinator_address", claim.wanted.coordinator)
+                environment.config.set_option("coordinator_address", claim.board.coordinator)
             target: object = environment.get_target("main")
         except EvmperfError:
             raise

@@ -20,8 +20,7 @@ from msgspec.structs import replace
 
 from evmperf.boards import board as boards
 from evmperf.lab.keeping import locks, wire
-from evmperf.lab.keeping.wanted import Holder, HoldRecord, Wanted
-from evmperf.lab.keeping.wanted import wanted as board_wanted
+from evmperf.lab.keeping.wanted import Holder, HoldRecord, Wanted, placement
 from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
 from evmperf.model.places import for_children
 
@@ -155,7 +154,7 @@ class Claim(KeeperLink):
     """
 
     def __init__(self, board: Wanted) -> None:
-        self.wanted = board
+        self.board = board
         self.lost = ""
         """Why the board was lost, "" while it is held."""
         self.asked: list[str] = []
@@ -206,7 +205,7 @@ class Claim(KeeperLink):
                 if last or not claim.lost or not isinstance(error, Exception):
                     raise
                 # The keeper was ending for lack of use: the next try starts a new one.
-        claim.wanted = replace(board, place=held["place"])
+        claim.board = replace(board, place=held["place"])
         claim.token, claim.borrowed = held["token"], held["borrowed"]
         claim.user, claim.host = held["user"], held["host"]
         return claim
@@ -280,7 +279,7 @@ class Holding:
         self.__exit__()
         self._held.enter_context(variables({JOIN: None, _BOARD: None}))
         self._claim = Claim.take(
-            board_wanted(boards.find(board)),
+            placement(boards.find(board)),
             self._run,
             wait_s=self._wait_s,
             tell=lambda sentence: print(f"evmperf: {sentence}", file=sys.stderr, flush=True),

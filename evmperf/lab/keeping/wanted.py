@@ -172,7 +172,7 @@ def promised(place: str, by: str) -> str:
     return f"{place}: {by} has asked for it and gets it next: wait for it with --wait 30m"
 
 
-def wanted(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
+def placement(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
     """What to hold for this board file; `coordinator` goes before the file's and $LG_COORDINATOR, `place`
     before $LG_PLACE. Raises UsageError for a file without a resource.
     """

@@ -63,7 +63,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     share: float | None = None
     bus: str = ""
     looked: bool
-    known: str = ""
+    conditions: str = ""
     notes: tuple[str, ...] = ()
     causes: tuple[Finding, ...]
     read: tuple[Finding, ...] = ()

@@ -37,7 +37,9 @@ _BITS = 10
 """Of a byte on the line, with start and stop."""
 
 
-def told(folder: Path, result: Result, answers: list[Answer], command_line: str = "") -> Iterator[Answer]:
+def answers_of(
+    folder: Path, result: Result, answers: list[Answer], command_line: str = ""
+) -> Iterator[Answer]:
     """Answers about a boot time, with its median boot's five longest parts as causes, what the slowest boot
     waited for beside that one, and notes.
     """
