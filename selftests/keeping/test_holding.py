@@ -87,7 +87,7 @@ def test_who_has_which_board_and_until_when(lab, capsys):
             said = capsys.readouterr().out
         head, row = said.splitlines()
         assert head.split() == ["place", "holder", "run", "since", "until", "measures"]
-        assert re.fullmatch(r"one +me on here +run-1 +\S+ +\S+ +emmc_ext4 4k", row)
+        assert re.fullmatch(r"one +me on here +run-1 +\S+ +(?:\d{4}-\d\d-\d\d )?\S+ +emmc_ext4 4k", row)
     finally:
         claim.release()
 
