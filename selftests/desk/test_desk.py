@@ -100,6 +100,7 @@ def test_a_person_gives_the_password_and_measures_on_a_busy_board(make_board, tm
     board = make_board("ti,am642-evm")
     board.password = "secret"
     (tmp_path / "loadavg").write_text("9.00 8.00 7.00 2/99 1234\n")
+    assert main(["desk", "--port", board.path, "--results", str(tmp_path)]) == ExitStatus.USAGE
     replies = [("Password of root: ", "secret"), ("Measure now.*w: wait until it is idle", "w")]
     words = ["desk", "--port", board.path, "--results", tmp_path / "results", "-k", "no_benchmark"]
     status, shown = programs.at_terminal(*words, replies=replies)
@@ -109,6 +110,8 @@ def test_a_person_gives_the_password_and_measures_on_a_busy_board(make_board, tm
     assert "\ufffd" not in shown
     assert "It is still busy: " in shown
     assert "secret" not in shown
+    status, shown = programs.at_terminal("desk", "--lg-env", "virtual", replies=[("Measure now", "n")])
+    assert (status, "Nothing was measured" in shown) == (ExitStatus.OK, True)
 
 
 APT_GET = """#!/bin/sh

@@ -96,6 +96,15 @@ def test_a_plain_debian_is_measured_without_anything_installed(tmp_path):
     assert line["conditions"]["variant"].startswith("evmperf-gauge for ")
 
 
+def test_a_console_has_ssh_beside_it_for_files(make_board, find):
+    board = make_board("xunlong,orangepi-pc")
+    with ssh_board() as (sshd, key):
+        found = find(ports=(board.path,), address=f"127.0.0.1:{sshd.port}", key=key[1], tester="local")
+    made = boards.load(boards.Path(found.file))
+    assert set(made.resources) == {"RawSerialPort", "NetworkService"}
+    assert made.tester == "local"
+
+
 def test_a_busy_board_is_waited_for(tmp_path, monkeypatch):
     if os.geteuid() != 0:
         pytest.skip("needs root: the board's load is that of a file")

@@ -276,6 +276,9 @@ def test_a_step_answers_as_git_wants_it(tmp_path, capsys):
     asked.save(tmp_path)
     assert main(["bisect", "--step", str(tmp_path), "v3"]) == 128
     assert "too small for the noise" in capsys.readouterr().err
+    kept(tmp_path, slower=1.0, blocks=6)
+    assert main(["bisect", "--step", str(tmp_path), "v3"]) == 128
+    assert "good and bad do not differ" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

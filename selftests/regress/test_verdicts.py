@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import re
 import shutil
 import xml.etree.ElementTree as ET
 
@@ -283,12 +284,14 @@ def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):
         folder = runs.write(results, lost, number=number)
         run = json.loads((folder / "run.json").read_text())
         run["facts"] |= {"kernel": "6.18.1", "command_line": "quiet mitigations=auto"}
+        run["facts"]["found"] = {f"thing {number}": "new" for number in range(9)}
         (folder / "run.json").write_text(json.dumps(run))
     note = tmp_path / "note.md"
     command = ["check", str(folder), "--against", "last:40", "--results", str(results)]
     assert cli.main([*command, "--markdown", str(note)]) == 1
     said = capsys.readouterr().out
     assert "What else changed (A: " in said
+    assert re.search(r"and \d+ more lines \(--all\)", said)
     for text in (said, note.read_text(), (folder / "report.html").read_text()):
         assert "mitigations" in text
     assert cli.main(["check", str(folder), "--against", "last:1", "--results", str(results)]) != 1
