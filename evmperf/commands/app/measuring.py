@@ -279,9 +279,7 @@ class MeasuringSession:
                 by_switch = self.board.power == "switch" and not self.request.keep_on
                 if self.bench and by_switch and not self.lost:
                     self.bench.off()
-            except BoardLost:
-                pass  # `lost` has it
-            except EvmperfError as error:
+            except EvmperfError as error:  # of a board that was lost, `lost` says more, and comes first
                 self.lab_failure = self.lab_failure or str(error)
             finally:
                 if self._started_bench and not self.lost:
