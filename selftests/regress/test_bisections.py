@@ -185,6 +185,3 @@ def test_an_alarm_is_confirmed_or_taken_back(board, file, tmp_path):
     assert status == ExitStatus.FAILED, text
     assert "| confirmed by an A/B" in "".join(rows)
     assert "next: evmperf bisect" in text
-    measured = sorted(results.glob("ab-*/*/run.json"))
-    assert checked()[0] == status  # by what is measured already
-    assert sorted(results.glob("ab-*/*/run.json")) == measured
