@@ -4,7 +4,8 @@ Three nights are compared with the level before them, as if as many of them were
 nights; ten nights are ranked among those before them; thirty are compared with the oldest thirty of the same
 level, for a loss too slow for the others. One night suffices where it is beyond all there was. How much such
 differences scatter is not assumed: the same comparisons are made for the past nights (an A/A), and an alarm
-must be rarer than those of the metric and of the lab.
+must be rarer than those of the metric and of the lab. Nights on which the board as a whole was slow say
+nothing of others: unless the newest are such, they are left out.
 
 Rows of a matrix are metrics, columns nights, the newest last; NaN stands for no figure.
 """
@@ -27,7 +28,7 @@ FEWEST = 5
 """Nights below which a series has no level."""
 REFERENCE = 30
 """Nights that a level is taken from."""
-LEVEL = 0.05
+LEVEL = 0.03
 """Share of false alarms, where nobody says otherwise."""
 LONGEST = 400
 """Nights of the history that count at all."""
@@ -66,8 +67,10 @@ _AT_ONCE_FROM = 20
 """Nights that show how odd those of a lab are."""
 _YOUNG = 5.0
 """How odd a night must be until then, in ranges of the history."""
-_ONE_OF = 15
+_ONE_OF = 50
 """Nights of which one may be called worse at once by chance."""
+_SLOWED = 1.0
+"""Spreads by which a quarter of the metrics are worse on a night of a slow board."""
 _LEAST = 0.05
 """What a loss of one night must have, as a share."""
 _SLOW_SPREADS = 2.0
@@ -133,6 +136,9 @@ def judge(
     rows[np.arange(rows.shape[1]) < begins[:, None]] = np.nan
     lengths = rows.shape[1] - begins
     count, sides = len(rows), np.zeros(len(rows)) if worse is None else np.array(worse)
+    slowed, all_nights = _slowed(rows, sides), rows
+    if not slowed[-min(_WINDOWS) :].any():
+        rows = _without(rows, slowed)
     past = _Past(rows)
     windows = [past.window(size) for size in _WINDOWS if rows.shape[1] >= size + FEWEST]
     tonight = past.window(1)
@@ -147,16 +153,16 @@ def judge(
         p = np.minimum(p, found)
         deviations = -float(special.ndtri(level / count * _WINDOWS[window.size] / 2))
         lasting = np.fmin(lasting, window.error[:, -1] * deviations)
-    odd = _odd(past, tonight, sides)
+    odd = _odd(past, tonight, sides, slowed)
     seen = odd.limit * odd.least[:, -1]
     at_once, suspects = odd.decided, odd.metrics & odd.unusual
     known = np.isfinite(tonight.off).sum(axis=0)
     slow = (tonight.off * sides[:, None] > _SLOW_SPREADS * past.spread).sum(axis=0) / np.maximum(
         known, _COMMON
     )
-    row = int(np.append(slow[::-1] > _SLOW_SHARE, False).argmin())
-    if 0 < row < SETTLED and alike >= row:
-        # Nothing known began with the first of these nights.
+    if _unsettled(odd.slowed, alike):
+        at_once = np.zeros(count, dtype=bool)
+    if _unsettled(_newest_of(slow > _SLOW_SHARE), alike):
         at_once, p = np.zeros(count, dtype=bool), np.ones(count)
         suspects = odd.metrics & (slow[-1] > slow[:-1].max(initial=0.0))
     off = np.where((at_once | suspects) & (p > level / count), tonight.off[:, -1], off)
@@ -171,7 +177,7 @@ def judge(
     off, p = np.where(is_slow, slow_off, off), np.minimum(np.where(is_slow, slow_p, p), 1.0)
     off = np.where(plain, plain_off, off)
     centre = np.where(is_slow, oldest, np.where(plain, before, past.level[:, -1]))
-    nights = np.where(is_slow, lengths - REFERENCE, _dated(rows, centre, off))
+    nights = np.where(is_slow, lengths - REFERENCE, _dated(all_nights, centre, off))
     proven = _proven([tonight, *windows])
     side = np.where(sides < 0, -1, 1)
     shares = [
@@ -182,6 +188,16 @@ def judge(
     seen, lasting = np.abs(shares[3]), np.abs(shares[4])
     columns = (p, nights, level_of, *shares[:2], is_slow, at_once, suspects, shares[2], seen, lasting)
     return [Shift(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _newest_of(nights: Flags) -> int:
+    """How many of the last nights are so in a row."""
+    return int(np.append(nights[::-1], False).argmin())
+
+
+def _unsettled(nights: int, alike: int) -> bool:
+    """Whether so many slow nights may be an accident, as nothing known began with the first of them."""
+    return 0 < nights < SETTLED and alike >= nights
 
 
 def _share(value: Floats, centre: Floats, units: Floats) -> Floats:
@@ -207,10 +223,6 @@ class _Past:
         self.level, variance, self.count = (np.stack(part, axis=1) for part in zip(*told, strict=True))
         squeezed, self.degrees = _squeezed(variance, np.maximum(self.count - 1.0, 1.0))
         self.spread = np.sqrt(squeezed)
-        ends = np.arange(self.first, rows.shape[1])
-        # fmax and fmin, since a night may be missing
-        nights = [padded[:, end : end + REFERENCE] for end in ends]
-        self.span = np.stack([np.fmax.reduce(n, axis=1) - np.fmin.reduce(n, axis=1) for n in nights], axis=1)
 
     def window(self, size: int) -> _Window:
         """The last nights of that number against those before them."""
@@ -355,25 +367,27 @@ def _slow(rows: Floats, lengths: NDArray[np.int64], wider: Floats) -> tuple[Floa
 @dataclass(frozen=True)
 class _Odd:
     """Nights that are worse than the level by more than anything in their history is from anything else in
-    it, _AT_ONCE spreads and _LEAST: `by` how many times that, a column a past night and tonight last.
+    it, _AT_ONCE spreads and _LEAST: `by` how many times that, a column a past night and tonight last. Nights
+    on which the board was slowed count only if tonight is one, of which as many as by chance is none.
     """
 
     by: Floats
     least: Floats
     """What `by` counts."""
+    young: bool
+    """Whether too few nights have shown how odd those of the lab are."""
+    slowed: int
+    """How many of the last nights in a row are slowed."""
+
+    def _often(self, nights: Floats) -> float:
+        """The value of past nights that is exceeded by chance on one of _ONE_OF nights, or on none."""
+        above = 0 if self.slowed or self.young else len(nights) // _ONE_OF
+        return float(np.sort(nights)[-1 - above]) if len(nights) else 0.0
 
     @property
     def limit(self) -> float:
-        """How odd at least one metric is on one night of _ONE_OF by chance: the lab must have shown it."""
-        nights = np.sort(self.by[:, :-1].max(axis=0, initial=1.0))
-        if self._young:
-            return max(float(nights.max(initial=0.0)), _YOUNG)
-        return max(float(nights[-1 - len(nights) // _ONE_OF]), 1.0)
-
-    @property
-    def _young(self) -> bool:
-        """Whether too few nights have shown how odd those of the lab are."""
-        return bool((self.by[:, :-1].max(axis=0, initial=0.0) > 0).sum() < _AT_ONCE_FROM)
+        """How odd at least one metric is by chance: the lab must have shown it."""
+        return max(self._often(self.by[:, :-1].max(axis=0, initial=0.0)), _YOUNG if self.young else 1.0)
 
     @property
     def metrics(self) -> Flags:
@@ -382,30 +396,57 @@ class _Odd:
 
     @property
     def decided(self) -> Flags:
-        """Whether tonight is so odd that, by chance, as many metrics are on at most one night of _ONE_OF."""
+        """Whether tonight is so odd that not as many metrics are by chance."""
         tonight, past = self.by[:, -1], self.by[:, :-1]
-        if self._young:
+        if self.young:
             return np.asarray(tonight > self.limit)
         least = np.inf
         for number, far in enumerate(np.sort(tonight[tonight > 1])[::-1], 1):
-            nights = np.sort((past >= far).sum(axis=0))
-            if number > nights[-1 - len(nights) // _ONE_OF]:
+            if number > self._often((past >= far).sum(axis=0)):
                 least = far
         return np.asarray(tonight >= least)
 
     @property
     def unusual(self) -> bool:
-        """Whether more metrics are odd than on nineteen nights of twenty."""
+        """Whether more metrics are odd than on any night before."""
         counts = (self.by > 1).sum(axis=0)
-        return bool(counts[-1] > (np.quantile(counts[:-1], 0.95) if len(counts) > 1 else 0))
+        return bool(counts[-1] > counts[:-1].max(initial=0))
 
 
-def _odd(past: _Past, single: _Window, sides: Floats) -> _Odd:
-    least = np.maximum(past.span, _AT_ONCE * past.spread) * np.where(past.count < _FEW, 2.0, 1.0)
+def _odd(past: _Past, single: _Window, sides: Floats, slowed: Flags) -> _Odd:
+    alike = slowed <= slowed[-1]
+    nights = np.where(alike, past.rows, np.nan)
+    nights = np.concatenate([np.full((len(nights), REFERENCE), np.nan), nights], axis=1)
+    before = [nights[:, end : end + REFERENCE] for end in range(past.first, past.rows.shape[1])]
+    # fmax and fmin, since a night may be missing
+    span = np.stack([np.fmax.reduce(n, axis=1) - np.fmin.reduce(n, axis=1) for n in before], axis=1)
+    count = np.stack([np.isfinite(n).sum(axis=1) for n in before], axis=1)
+    least = np.fmax(span, _AT_ONCE * past.spread) * np.where(count < _FEW, 2.0, 1.0)
     least = np.maximum(least, _LEAST)
     worse = np.where((sides == 0)[:, None], np.abs(single.off), sides[:, None] * single.off)
-    by = np.where(past.count >= _RANGE_FROM, np.nan_to_num(worse / least), 0.0)
-    return _Odd(by, least)
+    by = np.where(count >= _RANGE_FROM, np.nan_to_num(worse / least), 0.0)
+    young = bool((by[:, :-1].max(axis=0, initial=0.0) > 0).sum() < _AT_ONCE_FROM)
+    return _Odd(by[:, alike[past.first :]], least, young, _newest_of(slowed))
+
+
+def _slowed(rows: Floats, sides: Floats) -> Flags:
+    """On which nights the board was slow: a quarter of at least _COMMON metrics are _SLOWED spreads worse,
+    without odd ones, or _SLOW_SHARE of them are odd.
+    """
+    level, variance, _ = levels(rows[:, -1 - REFERENCE : -1])
+    worse = sides[:, None] * (rows - level[:, None]) / np.sqrt(variance)[:, None]
+    worse[sides == 0] = np.nan
+    odd, known = worse > _AT_ONCE, np.isfinite(worse).sum(axis=0)
+    quarter = np.nan_to_num(steps.of_sorted(np.sort(np.where(odd, np.nan, worse).T, axis=1), 0.75))
+    slowed = (quarter > _SLOWED) | (odd.sum(axis=0) > _SLOW_SHARE * known)
+    return np.asarray(slowed & (known >= _COMMON))
+
+
+def _without(rows: Floats, slowed: Flags) -> Floats:
+    """The rows without nights of a slow board, where enough others are left."""
+    others = np.where(slowed, np.nan, rows)
+    enough = np.isfinite(others[:, -1 - REFERENCE : -1]).sum(axis=1) >= _FEW
+    return np.where(enough[:, None], others, rows)
 
 
 def _plain(rows: Floats) -> tuple[Floats, Floats]:

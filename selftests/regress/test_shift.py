@@ -52,8 +52,8 @@ def test_one_odd_night_hides_no_step_of_five_spreads(odd, night):
 
 
 def test_who_drifts_is_found_by_the_oldest_nights():
-    values = made("independent", np.random.default_rng(6), 60, 110)
-    values[7, 30:] *= 1 - 0.0005 * np.arange(1, 81)
+    values = made("independent", np.random.default_rng(6), 60, 120)
+    values[7, 30:] *= 1 - 0.0005 * np.arange(1, 91)
     found = shift.judge([list(map(float, row)) for row in values], worse=[-1] * 60)
     assert found[7].p < shift.LEVEL / 60
     assert found[7].slow
@@ -77,6 +77,25 @@ def test_what_is_slow_as_a_whole_is_the_boards_unless_something_known_began_with
     assert cannot is Outcome.UNKNOWN
     assert all(verdict.suspect for verdict in judged(tonight, alike=1)[0])
     assert all(verdict.outcome is Outcome.WORSE for verdict in judged(values, alike=3)[0])
+
+
+def test_nights_on_which_the_board_was_slow_hide_no_loss_of_a_night_on_which_it_is_not():
+    values = made("independent", np.random.default_rng(9), 60, 41)
+    values[:, [12, 20, 28]] *= 0.75
+    values[3, 40] *= 0.7
+    verdicts, _ = judged(values, alike=1)
+    assert [v.key.case for v in verdicts if v.outcome is Outcome.WORSE] == ["3"]
+    values[:, 40] *= 0.97  # tonight the others are slow, too
+    verdicts, _ = judged(values, alike=1)
+    assert not [v for v in verdicts if v.outcome is Outcome.WORSE]
+
+
+def test_nights_of_a_slow_board_hide_no_loss_of_three_nights():
+    values = made("independent", np.random.default_rng(9), 60, 43)
+    values[:, [5, 12, 20, 28, 33]] *= 0.93
+    values[3, 40:] *= 0.93
+    verdicts, _ = judged(values, alike=1)
+    assert [v.key.case for v in verdicts if v.outcome is Outcome.WORSE] == ["3"]
 
 
 @pytest.mark.parametrize("after", [1, 5, 9, 12, 17, 25])

@@ -42,6 +42,10 @@ _LEVEL_NIGHTS = 5
 ENDS = (1, 2, 3, 10)
 _ROUNDS = (4, 5, 6, 7)
 """Random orders of the nights that a loss is put into."""
+_STEPS = range(4, 14)
+"""The same of a step: what its first night is like decides, and each order has one."""
+_UNCHANGED = range(1, 5)
+"""Random orders of unchanged nights."""
 
 
 @dataclass(frozen=True)
@@ -138,22 +142,23 @@ def _rows(given: Iterable[Lab], parts: Iterable[str] = ()) -> list[Row]:
 
 
 def _unchanged(known: Sequence[Lab]) -> list[Row]:
-    found = []
+    rows = []
+    alarmed, undecided, red = (Tally.empty() for _ in range(3))
     for lab in known:
-        random = np.random.default_rng(1)
-        alarmed, new, undecided, red = (Tally.empty() for _ in range(4))
+        alarmed_here = Tally.empty()
         opened = metric_nights = false_peers = peer_nights = 0
-        values = lab.shuffled(random, HISTORY + _AFTER)
-        before: set[Key] = set()
-        for night in Replay(values).nights(HISTORY):
-            moved = {v.key for v in night.verdicts if v.outcome in (Outcome.WORSE, Outcome.BETTER)}
-            alarmed.hits[0].append(bool(moved))
-            new.hits[0].append(bool(moved - before))
-            undecided.hits[0].append(night.status is ExitStatus.UNDECIDED)
-            red.hits[0].append(night.status is ExitStatus.FAILED)
-            opened += len(moved - before)
-            metric_nights += len(values)
-            before = moved
+        for seed in _UNCHANGED:
+            values = lab.shuffled(np.random.default_rng(seed), HISTORY + _AFTER)
+            before: set[Key] = set()
+            for night in Replay(values).nights(HISTORY):
+                moved = {v.key for v in night.verdicts if v.outcome in (Outcome.WORSE, Outcome.BETTER)}
+                alarmed_here.hits[0].append(bool(moved))
+                undecided.hits[0].append(night.status is ExitStatus.UNDECIDED)
+                red.hits[0].append(night.status is ExitStatus.FAILED)
+                opened += len(moved - before)
+                metric_nights += len(values)
+                before = moved
+        alarmed.hits[0] += alarmed_here.hits[0]
         some = values[:: max(1, len(values) // 40)]
         ends = range(HISTORY + 1, values.shape[1] + 1)
         for row in peers.change_points(some, ends):
@@ -165,16 +170,18 @@ def _unchanged(known: Sequence[Lab]) -> list[Row]:
                         false_peers += fresh and point > HISTORY - 10
                         seen |= {point}
             peer_nights += len(ends)
-        found.append(alarmed.row(f"{lab.name}: unchanged nights with an alarm", "<= 12 %", most=0.12))
-        found.append(new.row(f"{lab.name}: unchanged nights with a new alarm"))
-        found.append(red.row(f"{lab.name}: unchanged nights with exit status 1"))
-        found.append(undecided.row(f"{lab.name}: unchanged nights with exit status 6", "<= 10 %", most=0.10))
         rate = 1000 * opened / metric_nights
         theirs = 1000 * false_peers / peer_nights
-        found.append(
-            Row(f"{lab.name}: new alarms in 1000 metric-nights", f"{rate:.2f}", f"Otava {theirs:.2f}")
-        )
-    return found
+        rows += [
+            alarmed_here.row(f"{lab.name}: unchanged nights with an alarm"),
+            Row(f"{lab.name}: new alarms in 1000 metric-nights", f"{rate:.2f}", f"Otava {theirs:.2f}"),
+        ]
+    return [
+        alarmed.row("unchanged nights with an alarm", "<= 12 %", most=0.12),
+        undecided.row("unchanged nights with exit status 6", "<= 10 %", most=0.10),
+        red.row("unchanged nights with exit status 1"),
+        *rows,
+    ]
 
 
 def _chosen(random: np.random.Generator, metrics: int) -> np.ndarray:
@@ -187,7 +194,7 @@ def _steps(known: Sequence[Lab]) -> list[Row]:
     for size in (0.03, 0.05, 0.10, 0.30):
         tallies = {after: Tally.empty() for after in (1, 3, 10)}
         first_quiet, first_noted, within = Tally.empty(), Tally.empty(), Tally.empty()
-        for lab, seed in itertools.product(known, _ROUNDS):
+        for lab, seed in itertools.product(known, _STEPS):
             random = np.random.default_rng(int(size * 1000) + seed)
             values = lab.shuffled(random, HISTORY + max(ENDS))
             mine = _chosen(random, len(values))
