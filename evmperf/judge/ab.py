@@ -43,10 +43,10 @@ def compared(folder: Path, experiment: Experiment) -> Comparison:
     quantities: dict[Key, Quantity] = {}
     blocks = []
     for pair in experiment.pairs():
-        found = [figures(spool.read_results(folder / entry.run)) for entry in pair]
-        for key, figure in (*found[0].items(), *found[1].items()):
+        sides = [figures(spool.read_results(folder / entry.run)) for entry in pair]
+        for key, figure in (*sides[0].items(), *sides[1].items()):
             quantities.setdefault(key, Quantity(figure.unit, judge.better(key)))
-        a, b = ({key: figure.centre for key, figure in side.items()} for side in found)
+        a, b = ({key: figure.centre for key, figure in side.items()} for side in sides)
         blocks.append((a, b))
     names = [str(variation.parse(experiment.sides[side])) for side in experiment.compared]
     return Comparison(
@@ -75,8 +75,8 @@ def _decides(experiment: Experiment, key: Key) -> bool:
     if experiment.metrics:
         return matches(key, experiment.metrics)
     metric = declared.metric(key)
-    wanted = metric and metric.required and metric.better is not Direction.NONE
-    return bool(wanted and metric and metric.unit != Unit.PERCENT)
+    is_required = metric and metric.required and metric.better is not Direction.NONE
+    return bool(is_required and metric and metric.unit != Unit.PERCENT)
 
 
 def _ended(experiment: Experiment, comparison: Comparison) -> str:
@@ -96,10 +96,10 @@ def _decided_cases(comparison: Comparison) -> list[str]:
     waits for is measured along as long as anything else is.
     """
     waiting = set(comparison.waiting)
-    known = (change for change in comparison.changes if change.key in waiting)
+    waiting_changes = (change for change in comparison.changes if change.key in waiting)
     tried, open_now = (
         {f"{change.key.benchmark}/{change.key.case}" for change in changes}
-        for changes in (known, comparison.open)
+        for changes in (waiting_changes, comparison.open)
     )
     return [*(tried - open_now)]
 

@@ -39,7 +39,7 @@ class WantedBaseline:
         return f"{self.kind}:{self.value}"
 
 
-def wanted(text: str) -> WantedBaseline:
+def parse(text: str) -> WantedBaseline:
     """Read `kind:value`; raises UsageError."""
     kind, _, value = text.partition(":")
     if kind not in ("release", "run", "guide", "last") or not value:
@@ -73,14 +73,14 @@ def judged(folder: Path, against: WantedBaseline, source: RunSource, level: floa
         verdicts = judge.against_nights(subject, past(), level or shift.LEVEL)
         runs = [*(entry.run for entry in earlier), run]
         gone = judge.gone(subject, before)
-        found = causes(verdicts, runs)
-        return Judgement(run.id, run.board, str(against), verdicts, gone, _unread(runs[-2:]), found)
-    known = _figures(run, against, source)
-    sides = [run, *{other.id: other for other, _ in known.values()}.values()]
+        common_causes = causes(verdicts, runs)
+        return Judgement(run.id, run.board, str(against), verdicts, gone, _unread(runs[-2:]), common_causes)
+    baseline = _figures(run, against, source)
+    sides = [run, *{other.id: other for other, _ in baseline.values()}.values()]
     own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
     needed = own if against.kind == "run" else None
-    verdicts = judge.against_figures(subject, known, usual() | own, needed, level=level or judge.LEVEL)
-    return Judgement(run.id, run.board, str(against), verdicts, judge.gone(subject, known), _unread(sides))
+    verdicts = judge.against_figures(subject, baseline, usual() | own, needed, level=level or judge.LEVEL)
+    return Judgement(run.id, run.board, str(against), verdicts, judge.gone(subject, baseline), _unread(sides))
 
 
 def _last(run: Run, against: WantedBaseline, source: RunSource) -> list[StoredRun]:
@@ -128,15 +128,15 @@ def sides(folder: Path, against: WantedBaseline, source: RunSource, judgement: J
     good = earlier[first - 1].run
     if not worse:
         return Sides(good)
-    there = [_files(entry, folder) for entry in earlier]
-    before, after = there[max(0, first - _BEFORE) : first], there[first:][-_BEFORE:]
+    files = [_files(entry, folder) for entry in earlier]
+    before, after = files[max(0, first - _BEFORE) : first], files[first:][-_BEFORE:]
     return Sides(good, [f for f in before if f], [*(f for f in after if f), folder])
 
 
 def _files(entry: StoredRun, beside: Path) -> Path | None:
     """Where the files of a run are, which may have come from a database."""
-    known = entry.folder or beside.parent / entry.run.id
-    return known if (known / "run.json").is_file() else None
+    folder_of_run = entry.folder or beside.parent / entry.run.id
+    return folder_of_run if (folder_of_run / "run.json").is_file() else None
 
 
 def between(a: Sequence[Path], b: Sequence[Path], level: float | None = None) -> Judgement:
@@ -192,12 +192,12 @@ def _figures(run: Run, against: WantedBaseline, source: RunSource) -> Sourced:
     elif against.kind == "guide":
         mine = [importer.stored(Path(against.value), run.board)]
     else:
-        known = {entry.run.id: entry for entry in _all(source)}
-        there = [entry for entry in known.values() if entry.run.id != run.id]
-        found = [e for e in there if gather.same_release(against.value, e.run.release)]
-        if not found:
-            raise gather.no_such_release(there, against.value)
-        mine = [e for e in found if e.run.os == run.os and identity.same(e.run.board, run.board)]
+        by_id = {entry.run.id: entry for entry in _all(source)}
+        others = [entry for entry in by_id.values() if entry.run.id != run.id]
+        of_release = [e for e in others if gather.same_release(against.value, e.run.release)]
+        if not of_release:
+            raise gather.no_such_release(others, against.value)
+        mine = [e for e in of_release if e.run.os == run.os and identity.same(e.run.board, run.board)]
     return {key: (entry.run, figure) for entry in mine for key, figure in figures(entry.results()).items()}
 
 
@@ -225,20 +225,20 @@ def keep(folder: Path, judgement: Judgement) -> int:
     their number. A later record about the same figure replaces the earlier one. Raises LabError.
     """
     drivers: dict[str, str] = {}
-    known: dict[Key, VerdictRecord] = {}
+    kept: dict[Key, VerdictRecord] = {}
     for entry in read_records(folder):
         if isinstance(entry, VerdictRecord):
-            known[entry.key] = entry
+            kept[entry.key] = entry
         elif isinstance(entry, Result):
             drivers[entry.benchmark] = entry.driver
     new = []
     goals = {goal.key: goal for goal in judgement.goals}
     for verdict in judgement.verdicts:
-        told = _record(verdict, drivers[verdict.key.benchmark], judgement.against)
+        row = _record(verdict, drivers[verdict.key.benchmark], judgement.against)
         if goal := goals.get(verdict.key):
-            told = structs.replace(told, goal=goal.goal, reached=str(goal.word), owner=goal.owner)
-        if told != known.get(verdict.key):
-            new.append(told)
+            row = structs.replace(row, goal=goal.goal, reached=str(goal.word), owner=goal.owner)
+        if row != kept.get(verdict.key):
+            new.append(row)
     if new:
         append_verdicts(folder, new)
     return len(new)

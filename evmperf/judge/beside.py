@@ -78,8 +78,8 @@ def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> ToldBeside:
     if figure.published or baseline.published:
         return _printed(figure, baseline, spreads)
     centre = abs(baseline.centre)
-    known = [_FLOOR * centre, usual_of(figure, spreads) * centre]
-    spread = math.sqrt(2) * max(*known, _spread(baseline), _spread(figure))
+    least = [_FLOOR * centre, usual_of(figure, spreads) * centre]
+    spread = math.sqrt(2) * max(*least, _spread(baseline), _spread(figure))
     moved = abs(figure.centre - baseline.centre)
     if not spread:
         return _measured(float(not moved), spread)
@@ -122,10 +122,10 @@ def _printed(figure: Figure, baseline: Figure, spreads: Spreads) -> ToldBeside:
         reach = max(baseline.mean - theirs[0], theirs[1] - baseline.mean)
         error = math.hypot(*(_STUDENT * _deviation(r) / math.sqrt(RUNS) for r in (ours, theirs)))
         return ToldBeside(reach, max(error, step), apart and moved > step)
-    if known := ours or theirs:
+    if span := ours or theirs:
         run = baseline.mean if ours else figure.mean
-        allowed = max(_STUDENT * _deviation(known) * math.sqrt(1 + 1 / RUNS), step)
-        return ToldBeside(allowed, allowed, moved > allowed and not known[0] <= run <= known[1])
+        allowed = max(_STUDENT * _deviation(span) * math.sqrt(1 + 1 / RUNS), step)
+        return ToldBeside(allowed, allowed, moved > allowed and not span[0] <= run <= span[1])
     usual = usual_of(figure, spreads) * abs(baseline.mean)
     allowed = max(deviations(SURE) * math.sqrt(2) * usual, step)
     return ToldBeside(allowed, allowed, moved > allowed)
@@ -152,16 +152,16 @@ def usual(runs: Iterable[Mapping[Key, Figure]]) -> dict[tuple[str, ...], float]:
     """The usual relative spread of each metric over the figures of some runs: the median over
     published bounds, artefacts left out.
     """
-    found: dict[tuple[str, ...], list[float]] = {}
-    for known in runs:
-        doubts = artefacts.doubts(known)
-        for key, figure in known.items():
+    by_name: dict[tuple[str, ...], list[float]] = {}
+    for figures_of_run in runs:
+        doubts = artefacts.doubts(figures_of_run)
+        for key, figure in figures_of_run.items():
             if not figure.mean or figure.low is None or key in doubts:
                 continue
             relative = max(_spread(figure) / abs(figure.mean), _least(figure))
             for name in (key, (key.benchmark, key.metric)):
-                found.setdefault(name, []).append(relative)
-    return {key: statistics.median(values) for key, values in found.items()}
+                by_name.setdefault(name, []).append(relative)
+    return {key: statistics.median(values) for key, values in by_name.items()}
 
 
 def seen(history: Iterable[EarlierNight]) -> dict[tuple[str, ...], float]:

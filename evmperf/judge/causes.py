@@ -33,7 +33,7 @@ def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[VerdictCaus
     moved = [v for v in verdicts if v.outcome in (Outcome.WORSE, Outcome.BETTER)]
     slow = [v for v in moved if v.slow]
     left = [(v, places[v.since]) for v in moved if not v.slow and v.since in places]
-    found = [_slow(slow, runs, places)] if slow else []
+    named = [_slow(slow, runs, places)] if slow else []
     while left:
         # The date that most have; what begins some nights before or after it is dated wrong, and joins.
         ((most, _),) = Counter(place for _, place in left).most_common(1)
@@ -41,8 +41,8 @@ def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[VerdictCaus
         left = [(v, place) for v, place in left if abs(place - most) > _NEAR]
         members = [v for v, _ in mine]
         suspects = _suspects(members, Counter(place for _, place in mine), most, runs)
-        found.append(_cause(members, runs[most].id, False, suspects))
-    return sorted(found, key=lambda cause: (-cause.worse, -len(cause.members)))
+        named.append(_cause(members, runs[most].id, False, suspects))
+    return sorted(named, key=lambda cause: (-cause.worse, -len(cause.members)))
 
 
 def _cause(members: Sequence[Verdict], since: str, slow: bool, suspects: Sequence[str]) -> VerdictCause:
@@ -62,17 +62,17 @@ def _suspects(members: Sequence[Verdict], dates: Counter[int], most: int, runs: 
         for v in members
         if v.control and v.change is not None
     ]
-    found = [f"the board changed: {', '.join(moved)}, too"] if moved else []
+    suspects = [f"the board changed: {', '.join(moved)}, too"] if moved else []
     for at in sorted(range(max(min(dates), 1), max(dates) + 1), key=lambda at: (abs(at - most), -dates[at])):
         before, run = runs[at - 1], runs[at]
         now, was = (one.facts.host_load or 0.0 for one in (run, before))
         if at == most and now >= HOST_LOADED and now >= 2 * was:
             # It had more to do than it has processors, and than before.
-            found.append(f"the lab's host was loaded ({now:.1f} processes a processor, {was:.1f} before)")
-        there = list(dict.fromkeys(differences(before, run)))
-        found += there if at == most else [f"{one}, in {run.id}" for one in there]
-    if found:
-        return found
+            suspects.append(f"the lab's host was loaded ({now:.1f} processes a processor, {was:.1f} before)")
+        differing = list(dict.fromkeys(differences(before, run)))
+        suspects += differing if at == most else [f"{one}, in {run.id}" for one in differing]
+    if suspects:
+        return suspects
     names = {v.key.benchmark for v in members}
     if len(names) >= _MANY:
         return ["nothing known differs, and unrelated metrics moved: look at board and lab first"]
@@ -101,5 +101,5 @@ def _what(fact: Any) -> Any:
 
 def _temperature(facts: Facts) -> float | None:
     """The highest, in degrees Celsius."""
-    known = facts.temperatures_millicelsius
-    return max(known.values()) / 1000 if known else None
+    sensors = facts.temperatures_millicelsius
+    return max(sensors.values()) / 1000 if sensors else None

@@ -62,10 +62,10 @@ def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_
     if not worse:
         raise UsageError("only control metrics are worse: look at the board, not at its image")
     changes = [abs(v.change or 0.0) for v in judgement.verdicts if v.key in worse]
-    wanted = {(key.benchmark, key.case) for key in worse}
-    benchmarks = sorted({benchmark for benchmark, _ in wanted})
+    worse_cases = {(key.benchmark, key.case) for key in worse}
+    benchmarks = sorted({benchmark for benchmark, _ in worse_cases})
     profile = spool.read_run(folder).profile
-    there = {(name, case.label) for name in benchmarks for case in catalogue.benchmark(name).cases(profile)}
+    cases = {(name, case.label) for name in benchmarks for case in catalogue.benchmark(name).cases(profile)}
     return Experiment(
         id=f"ab-{folder.name}",
         boards=[board],
@@ -78,7 +78,7 @@ def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_
         budget_s=budget_s,
         within=max(min(changes) / 2, _LEAST),
         metrics=[glob.escape("/".join(key)) for key in worse],
-        leave_out=[f"{benchmark}/{case}" for benchmark, case in sorted(there - wanted)],
+        leave_out=[f"{benchmark}/{case}" for benchmark, case in sorted(cases - worse_cases)],
     )
 
 
@@ -86,16 +86,16 @@ def settled(judgement: Judgement, comparison: Comparison, since: str, board: str
     """The judgement with what an A/B says of its alarms: a figure that is the same, or better, on
     both images is not worse. What is still unknown stays an alarm, and says so.
     """
-    found = {change.key: change for change in comparison.changes}
+    changes = {change.key: change for change in comparison.changes}
     by: dict[str, list[Verdict]] = {_CONFIRMED: [], _DISMISSED: [], _OPEN: []}
     verdicts = []
     for verdict in judgement.verdicts:
-        said = verdict
+        answer = verdict
         if verdict.outcome is Outcome.WORSE or verdict in judgement.perhaps_worse:
-            word, said = _settled(verdict, found.get(verdict.key), since)
-            by[word].append(said)
-        verdicts.append(said)
-    counts = ", ".join(f"{len(there)} {word}" for word, there in by.items() if there)
+            word, answer = _settled(verdict, changes.get(verdict.key), since)
+            by[word].append(answer)
+        verdicts.append(answer)
+    counts = ", ".join(f"{len(some)} {word}" for word, some in by.items() if some)
     again = (
         f"checked again in an A/B with the image of {since} ({comparison.id}, {comparison.blocks} "
         f"blocks, {comparison.spent_s / 60:.0f} min): {counts or 'nothing measured'}"

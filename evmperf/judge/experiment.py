@@ -115,12 +115,12 @@ class Experiment:
 
     def whole(self, *sides: str) -> list[tuple[Round, ...]]:
         """The rounds of these sides in the blocks of today's board in which all of them count."""
-        found: dict[int, dict[str, Round]] = {}
+        blocks: dict[int, dict[str, Round]] = {}
         for entry in self.rounds:
             if not entry.left_out and entry.board == self.board:
-                found.setdefault(entry.block, {})[entry.side] = entry
+                blocks.setdefault(entry.block, {})[entry.side] = entry
         return [
-            tuple(known[side] for side in sides) for known in found.values() if set(sides) <= known.keys()
+            tuple(rounds[side] for side in sides) for rounds in blocks.values() if set(sides) <= rounds.keys()
         ]
 
     def pairs(self) -> list[tuple[Round, ...]]:

@@ -15,8 +15,8 @@ BUILD_LOG = "build.log"
 
 def commits(repository: Path, given: str) -> tuple[str, str]:
     """The good and the bad end of a range GOOD..BAD as full hashes; raises UsageError."""
-    good, found, bad = given.partition("..")
-    if not found or not good or not bad or bad.startswith("."):
+    good, dots, bad = given.partition("..")
+    if not dots or not good or not bad or bad.startswith("."):
         raise UsageError(f"git:{given}: write git:GOOD..BAD, a good and a bad commit")
     ends = [git(repository, "rev-parse", "--verify", f"{end}^{{commit}}") for end in (good, bad)]
     return ends[0], ends[1]
@@ -76,7 +76,7 @@ def run(repository: Path, step: Sequence[str]) -> int:
             raise
 
 
-def found(repository: Path) -> tuple[str, list[str]]:
+def first_bad(repository: Path) -> tuple[str, list[str]]:
     """The first bad commit ("" for none known), and those among which it is when some were skipped,
     read from git's own log.
     """
@@ -98,6 +98,6 @@ def git(repository: Path, *words: str) -> str:
     """What git prints; raises UsageError with the first line of its complaint."""
     done = subprocess.run(["git", "-C", str(repository), *words], capture_output=True, text=True, check=False)
     if done.returncode:
-        said = done.stderr.strip().splitlines() or ["no reason given"]
-        raise UsageError(f"git {shlex.join(words)}: {said[0]}")
+        lines = done.stderr.strip().splitlines() or ["no reason given"]
+        raise UsageError(f"git {shlex.join(words)}: {lines[0]}")
     return done.stdout.strip()

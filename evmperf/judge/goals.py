@@ -60,17 +60,17 @@ def of_board(name: str, given: str) -> list[Goal]:
 
     Raises UsageError with file, line and remedy for a goal that cannot be understood.
     """
-    found: list[Goal] = []
+    goals: list[Goal] = []
     if given:
         file = boards.find(given)
-        found += _read(file, boards.load(file).options.goals)
+        goals += _read(file, boards.load(file).options.goals)
     if lab := os.environ.get(LAB_FILE):
-        said = yamlfile.read(Path(lab)) or {}
-        if not isinstance(said, dict) or not all(isinstance(goals, dict | None) for goals in said.values()):
+        parts = yamlfile.read(Path(lab)) or {}
+        if not isinstance(parts, dict) or not all(isinstance(one, dict | None) for one in parts.values()):
             raise UsageError(f"{lab}: must be a mapping of boards, each with a mapping of goals")
         for whose in ("*", name):
-            found += _read(Path(lab), said.get(whose) or {})
-    return list({goal.key: goal for goal in found}.values())
+            goals += _read(Path(lab), parts.get(whose) or {})
+    return list({goal.key: goal for goal in goals}.values())
 
 
 def of_run(run: Run) -> list[Goal]:
@@ -81,8 +81,8 @@ def of_run(run: Run) -> list[Goal]:
     )
 
 
-def _read(file: Path, said: Mapping[Any, Any]) -> Iterator[Goal]:
-    for name, text in said.items():
+def _read(file: Path, entries: Mapping[Any, Any]) -> Iterator[Goal]:
+    for name, text in entries.items():
         try:
             yield _goal(str(name), str(text))
         except UsageError as error:
@@ -95,35 +95,35 @@ def _goal(name: str, text: str) -> Goal:
     match = _GOAL.fullmatch(text.strip())
     if not match:
         raise UsageError(f"{text!r} cannot be read: {_FORM}")
-    known = _names()
-    if _plain(name) not in known:
-        near = difflib.get_close_matches(_plain(name), known, n=3)
+    names = _names()
+    if _plain(name) not in names:
+        near = difflib.get_close_matches(_plain(name), names, n=3)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise UsageError(
             f"no figure has this name: write BENCHMARK CASE METRIC (evmperf benchmark list){hint}"
         )
-    key, unit = known[_plain(name)]
+    key, unit = names[_plain(name)]
     if match["unit"] != unit:
         raise UsageError(f"the unit of this figure is {unit}, not {match['unit']}")
     highest = match["way"] in ("under", "at most")
-    said = f"{match['way']} {match['limit']} {unit}"
+    words = f"{match['way']} {match['limit']} {unit}"
     margin = float(match["margin"] or 0) / 100
-    return Goal(key, said, match["owner"].strip(), float(match["limit"]), highest, margin)
+    return Goal(key, words, match["owner"].strip(), float(match["limit"]), highest, margin)
 
 
 @functools.cache
 def _names() -> Mapping[str, tuple[Key, str]]:
     """Every figure of the catalogue with its unit, by its ids and by its words."""
-    found: dict[str, tuple[Key, str]] = {}
+    names: dict[str, tuple[Key, str]] = {}
     for name, benchmark in catalogue.benchmarks().items():
         for case in benchmark.cases("full") + benchmark.cases("quick"):
             for metric in benchmark.metrics_of(case):
                 entry = Key(name, case.label, metric.name), str(metric.unit)
                 for label in {case.label, wording.case(name, case.label)}:
-                    for said in {metric.name, wording.metric(metric.name)}:
-                        found[_plain(f"{name} {label} {said}")] = entry
-                found[_plain(wording.figure(entry[0]))] = entry
-    return found
+                    for metric_name in {metric.name, wording.metric(metric.name)}:
+                        names[_plain(f"{name} {label} {metric_name}")] = entry
+                names[_plain(wording.figure(entry[0]))] = entry
+    return names
 
 
 def _plain(name: str) -> str:

@@ -64,7 +64,7 @@ class Subject:
 
 def against_figures(
     subject: Subject,
-    known: Mapping[Key, tuple[Run, Figure]],
+    baseline: Mapping[Key, tuple[Run, Figure]],
     spreads: beside.Spreads = MappingProxyType({}),
     own: beside.Spreads | None = None,
     *,
@@ -77,15 +77,15 @@ def against_figures(
     """
     verdicts: list[Verdict] = []
     open_ones: list[tuple[Verdict, beside.ToldBeside]] = []
-    theirs = {key: figure for key, (_, figure) in known.items()}
-    their_run = next((run for run, _ in known.values()), subject.run)
+    theirs = {key: figure for key, (_, figure) in baseline.items()}
+    their_run = next((run for run, _ in baseline.values()), subject.run)
     shown = _shown_only((subject.run, subject.figures), (their_run, theirs))
     for key, figure in subject.figures.items():
-        if key not in known:
+        if key not in baseline:
             verdict = subject.verdict(key, Outcome.NOT_COMPARABLE, "the baseline has none")
             verdicts.append(replace(verdict, reason=Reason.NO_COUNTERPART))
             continue
-        run, other = known[key]
+        run, other = baseline[key]
         verdict = replace(subject.verdict(key, Outcome.SAME), baseline=other.centre)
         mark = accepted.latest(subject.marks, key, subject.run.board)
         sides = several(key) if several else ()
@@ -101,16 +101,16 @@ def against_figures(
         elif why := _unsure(figure, other, own, sides):
             verdicts.append(replace(verdict, outcome=Outcome.UNKNOWN, why=why))
         else:
-            told = beside.two_samples(*sides) if sides else beside.compare(figure, other, spreads)
-            open_ones.append((replace(verdict, p=told.p), told))
-    limit = _limit([told.p for _, told in open_ones if told.p is not None], level)
+            beside_it = beside.two_samples(*sides) if sides else beside.compare(figure, other, spreads)
+            open_ones.append((replace(verdict, p=beside_it.p), beside_it))
+    limit = _limit([beside_it.p for _, beside_it in open_ones if beside_it.p is not None], level)
     for verdict, beside_it in open_ones:
-        told = beside_it.at(limit)
-        moved = replace(verdict, tolerance=told.tolerance)
-        moved = changed(moved, moved.value) if told.differ else moved
+        limits = beside_it.at(limit)
+        moved = replace(verdict, tolerance=limits.tolerance)
+        moved = changed(moved, moved.value) if limits.differ else moved
         if moved.outcome is Outcome.SAME:
             off = abs((moved.value or 0.0) - (moved.baseline or 0.0))
-            moved = _same_or_unknown(moved, off + told.error)
+            moved = _same_or_unknown(moved, off + limits.error)
         verdicts.append(moved)
     return list(by_severity(verdicts))
 
@@ -186,19 +186,19 @@ def _caught_up(series: Sequence[JudgedSeries], level: float) -> list[JudgedSerie
     moved = list(itertools.compress(series, differ))
     values = [dict(zip(row.runs, row.values, strict=False)) for row in moved]
     tracks = [Track() for _ in moved]
-    for track, known in zip(tracks, values, strict=True):
-        track.runs = [run for run in known if run not in newest]
-        track.values.extend(known[run] for run in track.runs)
+    for track, by_run in zip(tracks, values, strict=True):
+        track.runs = [run for run in by_run if run not in newest]
+        track.values.extend(by_run[run] for run in track.runs)
     for run in newest:
         rows = [
             (
                 track,
                 JudgedSeries(
-                    replace(row.verdict, value=known[run]), track.values, [*track.runs, run], track.alarm
+                    replace(row.verdict, value=by_run[run]), track.values, [*track.runs, run], track.alarm
                 ),
             )
-            for row, track, known in zip(moved, tracks, values, strict=True)
-            if run in known
+            for row, track, by_run in zip(moved, tracks, values, strict=True)
+            if run in by_run
         ]
         ready = [row for track, row in rows if len(track.values) >= shift.FEWEST]
         alarms = iter([verdict.alarm for verdict in latest(ready, level, len(series) - len(moved))])
@@ -265,20 +265,20 @@ def latest(
     """Judge the verdicts' own values by what came before, all together; an open alarm goes on. So many
     `others` did not change, and count among those that are compared. So many newest runs are `alike`.
     """
-    known = [_followed(row) for row in series]
-    fresh = [row for row, verdict in zip(series, known, strict=True) if verdict is None]
+    ongoing = [_followed(row) for row in series]
+    fresh = [row for row, verdict in zip(series, ongoing, strict=True) if verdict is None]
     rows = [[*row.values, row.verdict.value or 0.0] for row in fresh]
-    found = (
+    shifts = (
         shift.judge(rows, level, [_WORSE_SIDE[row.verdict.better] for row in fresh], alike) if fresh else []
     )
     # Others that have just begun to differ make a change likelier.
-    new = [0.0 for v in known if v and v.alarm and v.alarm.nights <= _NEW and v.outcome is not Outcome.SAME]
-    compared = [*new, *(one.p for one in found), *(1.0 for _ in range(others))]
+    new = [0.0 for v in ongoing if v and v.alarm and v.alarm.nights <= _NEW and v.outcome is not Outcome.SAME]
+    compared = [*new, *(one.p for one in shifts), *(1.0 for _ in range(others))]
     limit = _limit(compared, level)
     judged = iter(
-        _fresh(row, one, one.p <= limit or one.at_once) for row, one in zip(fresh, found, strict=True)
+        _fresh(row, one, one.p <= limit or one.at_once) for row, one in zip(fresh, shifts, strict=True)
     )
-    return [verdict or next(judged) for verdict in known]
+    return [verdict or next(judged) for verdict in ongoing]
 
 
 _WORSE_SIDE = {Direction.LOWER: 1, Direction.HIGHER: -1, Direction.NONE: 0}
@@ -303,38 +303,38 @@ def _followed(row: JudgedSeries) -> Verdict | None:
     )
     if alarm.state is AlarmState.RECOVERED:
         farthest = abs(value - alarm.level) + 1.96 * alarm.spread * abs(alarm.level)
-        told = _same_or_unknown(verdict, farthest)
-        return replace(told, why=alarm.story(), reason=Reason.ALARM)
+        ended = _same_or_unknown(verdict, farthest)
+        return replace(ended, why=alarm.story(), reason=Reason.ALARM)
     if alarm.doubt:
         why = f"{alarm.story()}; tonight does not bear it out, later nights decide"
         return replace(verdict, outcome=Outcome.UNKNOWN, why=why, reason=Reason.RECOVERING)
     return replace(verdict, outcome=Outcome.BETTER if good else Outcome.WORSE)
 
 
-def _fresh(row: JudgedSeries, found: shift.Shift, sure: bool) -> Verdict:
+def _fresh(row: JudgedSeries, moved_by: shift.Shift, sure: bool) -> Verdict:
     verdict = replace(
         row.verdict,
-        baseline=found.level,
-        tolerance=found.seen * abs(found.level) if math.isfinite(found.seen) else None,
-        p=found.p,
+        baseline=moved_by.level,
+        tolerance=moved_by.seen * abs(moved_by.level) if math.isfinite(moved_by.seen) else None,
+        p=moved_by.p,
         history=tuple(row.values[-HISTORY:]),
         alarm=row.alarm if row.alarm and not row.alarm.is_open else None,
     )
-    value = found.level + found.off * abs(found.level)
+    value = moved_by.level + moved_by.off * abs(moved_by.level)
     moved = changed(verdict, value)
-    if found.nights < _LASTING and abs(found.off) < _SMALLEST_BRIEF:
+    if moved_by.nights < _LASTING and abs(moved_by.off) < _SMALLEST_BRIEF:
         moved = verdict
     if moved.outcome is not Outcome.SAME and sure:
-        alarm = life.opened(found, row.runs)
+        alarm = life.opened(moved_by, row.runs)
         # That of one night says nothing of a change that several nights showed.
-        tolerance = moved.tolerance if abs(found.off) > found.seen else None
+        tolerance = moved.tolerance if abs(moved_by.off) > moved_by.seen else None
         return replace(moved, why=alarm.story(), reason=Reason.ALARM, alarm=alarm, tolerance=tolerance)
-    if moved.outcome is not Outcome.SAME and found.odd:
+    if moved.outcome is not Outcome.SAME and moved_by.odd:
         why = "suspected: such figures were odd before, or the whole board is slow; later nights decide"
-        alarm = life.opened(found, row.runs, AlarmState.SUSPECTED)
+        alarm = life.opened(moved_by, row.runs, AlarmState.SUSPECTED)
         return replace(verdict, outcome=Outcome.UNKNOWN, why=why, reason=Reason.SUSPECTED, alarm=alarm)
-    lasting = f" in one night, {share_text(found.lasting)} if it lasts"
-    return _same_or_unknown(verdict, found.proven * abs(found.level), lasting)
+    lasting = f" in one night, {share_text(moved_by.lasting)} if it lasts"
+    return _same_or_unknown(verdict, moved_by.proven * abs(moved_by.level), lasting)
 
 
 def _incomparable(subject: Subject, figure: Figure, run: Run, theirs: Mapping[Key, Figure]) -> str:
@@ -343,18 +343,18 @@ def _incomparable(subject: Subject, figure: Figure, run: Run, theirs: Mapping[Ke
     ours, its = facets.of_result(subject.run, figure.result), facets.of_result(run, other.result)
     if why := unlike(ours, figure.unit, its, other.unit):
         return why
-    payloads = [artefacts.payload(known, figure.key) for known in (subject.figures, theirs)]
+    payloads = [artefacts.payload(side, figure.key) for side in (subject.figures, theirs)]
     differs = all(payloads) and payloads[0] != payloads[1]
     return f"payload differs ({payloads[0]} bytes, not {payloads[1]})" if differs else ""
 
 
 def _shown_only(*sides: tuple[Run, Mapping[Key, Figure]]) -> dict[Key, str]:
     """Why figures of either side are shown only: what others beside them show them to be."""
-    found: dict[Key, str] = {}
+    reasons: dict[Key, str] = {}
     for run, side in sides:
         for key, why in steady.doubts(run, side).items():
-            found.setdefault(key, f"known artefact: {why}")
-    return found
+            reasons.setdefault(key, f"known artefact: {why}")
+    return reasons
 
 
 def not_judged(key: Key, shown: Mapping[Key, str] = MappingProxyType({})) -> str:

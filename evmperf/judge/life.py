@@ -76,8 +76,8 @@ def followed(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], b
 def _after(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], better: bool) -> MetricAlarm:
     """The alarm after the last night."""
     # Where the history begins later, all of it is since then.
-    known = alarm.since in runs
-    begin = runs.index(alarm.since) if known else 0
+    is_dated = alarm.since in runs
+    begin = runs.index(alarm.since) if is_dated else 0
     away = [_away(value, alarm.level) for value in values[max(begin - _BEFORE, 0) :]]
     first = min(begin, _BEFORE)
     since, tonight = away[first:-1][-_NEWEST:], away[-1]
@@ -95,7 +95,7 @@ def _after(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], bet
     most_back = len(since) >= _LEAST and side * statistics.median(newest[-_UNDECIDED:]) < half
     if most_back or left < _BORNE_OUT * lasting:
         doubt = max(doubt, _SOME)
-    nights = len(values) - begin if known else alarm.nights + 1
+    nights = len(values) - begin if is_dated else alarm.nights + 1
     undecided = alarm.undecided + 1 if doubt else 0
     back = -lasting <= side * tonight <= max(_AT_LEVEL * spread, lasting / 3)
     if (doubt >= math.log(_OVER * nights) and back) or (undecided >= _UNDECIDED and most_back):
@@ -111,7 +111,7 @@ def _after(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], bet
         low=math.expm1(size - error),
         high=math.expm1(size + error),
     )
-    return _dated(alarm, runs, away, first, size) if known and not alarm.slow else alarm
+    return _dated(alarm, runs, away, first, size) if is_dated and not alarm.slow else alarm
 
 
 def _dated(

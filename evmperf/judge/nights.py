@@ -135,22 +135,22 @@ Told = dict[tuple[int, int, str], tuple[str, str, Facets]]
 """What was said of pairs of conditions, and theirs: most figures of a board were measured alike."""
 
 
-def likeness(told: Told, ours: Facets, unit: str, past: Past) -> tuple[str, str]:
+def likeness(answers: Told, ours: Facets, unit: str, past: Past) -> tuple[str, str]:
     """Why an earlier figure is not comparable, "" if it is; and what shows that it is of another board of
-    the kind. Each pair of conditions is compared once: ours must live as long as `told`.
+    the kind. Each pair of conditions is compared once: ours must live as long as `answers`.
     """
     theirs = past.facets
     pair = (id(ours), id(theirs), unit + past.unit)
-    if pair not in told:
-        told[pair] = unlike(ours, unit, theirs, past.unit), facets.twin(ours, theirs), theirs
-    return told[pair][:2]
+    if pair not in answers:
+        answers[pair] = unlike(ours, unit, theirs, past.unit), facets.twin(ours, theirs), theirs
+    return answers[pair][:2]
 
 
 _Shared = dict[tuple[tuple[str, str], ...], Facets]
 
 
 def _of_brief(run: Run, figures: Iterable[Taken], shared: _Shared) -> dict[Key, Past]:
-    found: dict[Key, Past] = {}
+    past_of: dict[Key, Past] = {}
     cases: dict[int, Facets] = {}
     for key, unit, samples, case in figures:
         under = cases.get(id(case))
@@ -160,20 +160,20 @@ def _of_brief(run: Run, figures: Iterable[Taken], shared: _Shared) -> dict[Key, 
         # A site takes the median of millions of figures: statistics.median is slow.
         odd, half = len(samples) % 2, len(samples) // 2
         middle = sorted(samples)[half] if odd else statistics.median(samples)
-        found[key] = Past(middle, unit, under, samples)
-    return found
+        past_of[key] = Past(middle, unit, under, samples)
+    return past_of
 
 
 def _of_results(run: Run, results: Iterable[Result], shared: _Shared) -> dict[Key, Past]:
-    known = figures(results)
+    figure_of = figures(results)
     taken = (
         Taken(key, figure.unit, tuple(figure.result.values(key.metric)) or (figure.centre,), figure.result)
-        for key, figure in known.items()
+        for key, figure in figure_of.items()
     )
-    found = _of_brief(run, taken, shared)
-    for key, why in (steady.doubts(run, known) if run.kind == source.KIND else {}).items():
-        found[key] = found[key]._replace(doubt=why)
-    return found
+    past_of = _of_brief(run, taken, shared)
+    for key, why in (steady.doubts(run, figure_of) if run.kind == source.KIND else {}).items():
+        past_of[key] = past_of[key]._replace(doubt=why)
+    return past_of
 
 
 _AROUND = 3
@@ -252,12 +252,14 @@ def twin_ratios(values: Sequence[float], twins: Sequence[str]) -> dict[str, floa
         at = bisect.bisect(own, place)
         return statistics.median(values[other] for other in own[max(at - _AROUND, 0) : at + _AROUND])
 
-    found = {}
+    differences = {}
     for twin in dict.fromkeys(filter(None, twins)):
         theirs = [place for place, other in enumerate(twins) if other == twin]
-        known = min(len(own), len(theirs)) >= FEWEST and min(values) > 0
-        found[twin] = statistics.median(around(place) / values[place] for place in theirs) if known else 0.0
-    return found
+        enough = min(len(own), len(theirs)) >= FEWEST and min(values) > 0
+        differences[twin] = (
+            statistics.median(around(place) / values[place] for place in theirs) if enough else 0.0
+        )
+    return differences
 
 
 def pasts(
@@ -265,35 +267,35 @@ def pasts(
 ) -> dict[Key, Earlier]:
     """The history of each metric; the nights are gone through once, as a year of them is long."""
     shared: dict[tuple[tuple[str, str], ...], facets.Facets] = {}
-    found: dict[Key, Earlier] = {}
+    earlier: dict[Key, Earlier] = {}
     for key, figure in figures.items():
         under = facets.of_result(run, figure.result)
         alike = shared.setdefault(tuple(under.items()), under)
         mark = accepted.latest(marks, key, run.board)
-        found[key] = Earlier(unit=figure.unit, facets=alike, mark=mark)
+        earlier[key] = Earlier(unit=figure.unit, facets=alike, mark=mark)
     told_of: Told = {}
     began: dict[str, int] = {}
     for night in history:
         run = night.run
         began[run.id] = run.started_ns
-        for key, past in found.items():
-            there, alarm = night.figures.get(key), night.alarms.get(key)
+        for key, past in earlier.items():
+            past_figure, alarm = night.figures.get(key), night.alarms.get(key)
             if past.mark and alarm and began.get(alarm.since, 0) <= past.mark.since_ns:
                 # What somebody accepts is over, and said once.
-                told = alarm.state is AlarmState.ACCEPTED
-                past.alarm = None if told else replace(alarm, state=AlarmState.ACCEPTED)
+                is_said = alarm.state is AlarmState.ACCEPTED
+                past.alarm = None if is_said else replace(alarm, state=AlarmState.ACCEPTED)
                 alarm = None
-            if there is None:
+            if past_figure is None:
                 continue
             if past.mark and run.started_ns < past.mark.since_ns:
                 past.why = f"accepted since {past.mark.since}: {past.mark.why}"
                 continue
-            why, twin = likeness(told_of, past.facets, past.unit, there)
-            if there.doubt or why:
-                past.why = there.doubt or why
+            why, twin = likeness(told_of, past.facets, past.unit, past_figure)
+            if past_figure.doubt or why:
+                past.why = past_figure.doubt or why
                 continue
             past.twins.append(twin)
-            past.take(there.value, run.id, alarm)
-    for past in found.values():
+            past.take(past_figure.value, run.id, alarm)
+    for past in earlier.values():
         past.level_twins()
-    return found
+    return earlier

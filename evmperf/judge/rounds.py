@@ -46,17 +46,17 @@ class Sessions:
     folder: Path
     have: Callable[[str], None] = lambda board: None
 
-    def measure(self, wanted: WantedSession) -> Session:
+    def measure(self, session: WantedSession) -> Session:
         """Measure one round. KeyboardInterrupt is raised after the session has put the board back.
 
         Raises UsageError for a call that pytest refuses.
         """
         before = self._runs()
         file = self.folder / _ANSWER
-        asked = structs.replace(wanted, results=str(self.folder), answer=str(file))
+        asked = structs.replace(session, results=str(self.folder), answer=str(file))
         began = time.monotonic()
         with (self.folder / LOG).open("ab") as log:
-            log.write(f"\n=== {' '.join((*wanted.fact, *wanted.vary))}\n".encode())
+            log.write(f"\n=== {' '.join((*session.fact, *session.vary))}\n".encode())
             log.flush()
             process = subprocess.Popen(
                 # Started in the background of a script, we inherit an ignored Ctrl-C.
@@ -104,8 +104,8 @@ class Sessions:
             raise LabError(session.sentence)
         if session.run and (results := spool.read_results(self.folder / session.run)):
             entry.run = session.run
-            found = figures(results).items()
-            entry.value = next((f.centre for key, f in found if matches(key, experiment.metrics)), None)
+            measured = figures(results).items()
+            entry.value = next((f.centre for key, f in measured if matches(key, experiment.metrics)), None)
         entry.left_out = "" if experiment.counts(entry) else f"{NOTHING}: {session.sentence}"
 
     def wait_for_others(self) -> None:

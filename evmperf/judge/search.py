@@ -129,16 +129,16 @@ class Bisector:
             if done.version == version:
                 return done
         while True:
-            found = likeness(search.values(GOOD, BAD, CANDIDATE, version=version))
-            if found.blocks:
-                self.tell(f"{version}: {found.blocks} blocks, like bad with {found.bad:.1%}")
-            step = Step(version, StepAnswer.UNKNOWN, found.bad, found.blocks)
-            if found.decided:
-                step.answer = StepAnswer.BAD if found.bad > 0.5 else StepAnswer.GOOD
+            likely = likeness(search.values(GOOD, BAD, CANDIDATE, version=version))
+            if likely.blocks:
+                self.tell(f"{version}: {likely.blocks} blocks, like bad with {likely.bad:.1%}")
+            step = Step(version, StepAnswer.UNKNOWN, likely.bad, likely.blocks)
+            if likely.decided:
+                step.answer = StepAnswer.BAD if likely.bad > 0.5 else StepAnswer.GOOD
             elif search.dead(version):
                 step.bad, step.why = 0.5, f"not measured {_DEAD} times in a row"
-            elif found.blocks >= search.blocks:
-                step.why = f"neither like good nor like bad after {found.blocks} blocks"
+            elif likely.blocks >= search.blocks:
+                step.why = f"neither like good nor like bad after {likely.blocks} blocks"
             else:
                 self._block(version)
                 continue
@@ -209,5 +209,5 @@ def bisect(bisector: Bisector) -> Culprit | None:
 
 def probability(steps: Sequence[Step]) -> float:
     """That every step was right."""
-    known = [step for step in steps if step.answer is not StepAnswer.UNKNOWN]
-    return math.prod(max(step.bad, 1 - step.bad) for step in known)
+    decided = [step for step in steps if step.answer is not StepAnswer.UNKNOWN]
+    return math.prod(max(step.bad, 1 - step.bad) for step in decided)

@@ -146,19 +146,19 @@ def judge(
     off, lasting = tonight.off[:, -1].copy(), np.full(count, np.inf)
     for window in windows:
         far, allowed = window.far[:, -1], _WINDOWS[window.size] * _sided(window.off[:, -1], sides)
-        found = np.nan_to_num(2 * special.ndtr(-np.abs(far)) / allowed, nan=1.0)
-        found[tonight.off[:, -1] * np.sign(window.off[:, -1]) < _BORNE_OUT * np.abs(window.off[:, -1])] = 1.0
-        found[past.count[:, window.far.shape[1] - 1] < _FEW] = 1.0
-        off = np.where(found < p, window.off[:, -1], off)
-        p = np.minimum(p, found)
+        p_here = np.nan_to_num(2 * special.ndtr(-np.abs(far)) / allowed, nan=1.0)
+        p_here[tonight.off[:, -1] * np.sign(window.off[:, -1]) < _BORNE_OUT * np.abs(window.off[:, -1])] = 1.0
+        p_here[past.count[:, window.far.shape[1] - 1] < _FEW] = 1.0
+        off = np.where(p_here < p, window.off[:, -1], off)
+        p = np.minimum(p, p_here)
         deviations = -float(special.ndtri(level / count * _WINDOWS[window.size] / 2))
         lasting = np.fmin(lasting, window.error[:, -1] * deviations)
     odd = _odd(past, tonight, sides, slowed)
     seen = odd.limit * odd.least[:, -1]
     at_once, suspects = odd.decided, odd.metrics & odd.unusual
-    known = np.isfinite(tonight.off).sum(axis=0)
+    metrics = np.isfinite(tonight.off).sum(axis=0)
     slow = (tonight.off * sides[:, None] > _SLOW_SPREADS * past.spread).sum(axis=0) / np.maximum(
-        known, _COMMON
+        metrics, _COMMON
     )
     if _unsettled(odd.slowed, alike):
         at_once = np.zeros(count, dtype=bool)
@@ -219,8 +219,8 @@ class _Past:
         self.rows = rows
         self.first = max(FEWEST, rows.shape[1] - 1 - _REPLAYED - _NEWEST)
         padded = np.concatenate([np.full((len(rows), REFERENCE), np.nan), rows], axis=1)
-        told = [levels(padded[:, end : end + REFERENCE]) for end in range(self.first, rows.shape[1])]
-        self.level, variance, self.count = (np.stack(part, axis=1) for part in zip(*told, strict=True))
+        parts = [levels(padded[:, end : end + REFERENCE]) for end in range(self.first, rows.shape[1])]
+        self.level, variance, self.count = (np.stack(part, axis=1) for part in zip(*parts, strict=True))
         squeezed, self.degrees = _squeezed(variance, np.maximum(self.count - 1.0, 1.0))
         self.spread = np.sqrt(squeezed)
 
@@ -283,16 +283,16 @@ class _Past:
         differences = nights[:, :, None] - before[:, None, :]
         above = (differences > 0).sum(axis=(1, 2)) + (differences == 0).sum(axis=(1, 2)) / 2
         count = np.isfinite(before).sum(axis=1)
-        found = np.full(len(nights), np.nan)
+        deviations = np.full(len(nights), np.nan)
         for number in np.unique(count[count >= FEWEST]):
             mine = count == number
             at_least = _above(nights.shape[1], int(number))
             high = at_least[np.floor(above[mine]).astype(int)]
             low = at_least[np.floor(nights.shape[1] * number - above[mine]).astype(int)]
-            found[mine] = np.where(
+            deviations[mine] = np.where(
                 high < low, -special.ndtri(np.minimum(high, 0.5)), special.ndtri(np.minimum(low, 0.5))
             )
-        return found
+        return deviations
 
 
 @functools.cache
@@ -322,9 +322,9 @@ def levels(nights: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
     low, middle, high = (steps.of_sorted(ordered, share) for share in (0.15, 0.5, 0.85))
     reach = _CLIP * np.maximum((high - low) / 2.073, RESOLUTION)
     kept = np.clip(ordered, (middle - reach)[..., None], (middle + reach)[..., None])
-    known = np.where(count >= FEWEST, count, np.nan)
-    mean = np.nansum(kept, axis=-1) / known
-    variance = np.nansum((kept - mean[..., None]) ** 2, axis=-1) / (known - 1)
+    nights_kept = np.where(count >= FEWEST, count, np.nan)
+    mean = np.nansum(kept, axis=-1) / nights_kept
+    variance = np.nansum((kept - mean[..., None]) ** 2, axis=-1) / (nights_kept - 1)
     return mean, np.maximum(variance, RESOLUTION**2), count
 
 
@@ -436,10 +436,10 @@ def _slowed(rows: Floats, sides: Floats) -> Flags:
     level, variance, _ = levels(rows[:, -1 - REFERENCE : -1])
     worse = sides[:, None] * (rows - level[:, None]) / np.sqrt(variance)[:, None]
     worse[sides == 0] = np.nan
-    odd, known = worse > _AT_ONCE, np.isfinite(worse).sum(axis=0)
+    odd, metrics = worse > _AT_ONCE, np.isfinite(worse).sum(axis=0)
     quarter = np.nan_to_num(steps.of_sorted(np.sort(np.where(odd, np.nan, worse).T, axis=1), 0.75))
-    slowed = (quarter > _SLOWED) | (odd.sum(axis=0) > _SLOW_SHARE * known)
-    return np.asarray(slowed & (known >= _COMMON))
+    slowed = (quarter > _SLOWED) | (odd.sum(axis=0) > _SLOW_SHARE * metrics)
+    return np.asarray(slowed & (metrics >= _COMMON))
 
 
 def _without(rows: Floats, slowed: Flags) -> Floats:

@@ -57,16 +57,16 @@ def of_sorted(ordered: Floats, share: float) -> Floats:
 
 def begins(rows: Floats, newest: int) -> Numbers:
     """Where the present level of each row began, leaving so many newest nights out of it."""
-    known = rows[:, :-newest]
-    found = np.isnan(rows).sum(axis=1)
-    for index, places in enumerate(_changes(known)):
+    settled_rows = rows[:, :-newest]
+    first_nights = np.isnan(rows).sum(axis=1)
+    for index, places in enumerate(_changes(settled_rows)):
         while places:
             place = places.pop()
-            first = places[-1] if places else found[index]
-            if _is_step(known[index, first:], place - first):
-                found[index] = place
+            first = places[-1] if places else first_nights[index]
+            if _is_step(settled_rows[index, first:], place - first):
+                first_nights[index] = place
                 break
-    return np.asarray(found, dtype=np.int64)
+    return np.asarray(first_nights, dtype=np.int64)
 
 
 def _is_step(values: Floats, at: int) -> bool:
@@ -81,9 +81,9 @@ def _changes(rows: Floats) -> list[list[int]]:
     """The change points of each row, as columns."""
     begun = np.isnan(rows).sum(axis=1)
     long = rows.shape[1] - begun >= 2 * _SEGMENT
-    found: list[list[int]] = [[] for _ in rows]
+    points: list[list[int]] = [[] for _ in rows]
     if not long.any():
-        return found
+        return points
     rows, begun = rows[long], begun[long]
     steps = np.abs(np.diff(rows, axis=1))
     usual = _quantile(steps, 0.85)[:, None]
@@ -98,8 +98,8 @@ def _changes(rows: Floats) -> list[list[int]]:
         here = begun == first
         nights = rows[here, first:]
         for index, row, levels in zip(places[here], nights, _partition(nights), strict=True):
-            found[index] = [int(first) + place for place in _settled(row, levels)]
-    return found
+            points[index] = [int(first) + place for place in _settled(row, levels)]
+    return points
 
 
 def _partition(rows: Floats) -> list[list[int]]:
@@ -132,10 +132,10 @@ def _partition(rows: Floats) -> list[list[int]]:
 
 def _back(last: Numbers) -> list[int]:
     """The beginnings of all levels but the first, by where the level up to each night began."""
-    found = [int(last[-1])]
-    while found[0]:
-        found.insert(0, int(last[found[0]]))
-    return found[1:]
+    ends = [int(last[-1])]
+    while ends[0]:
+        ends.insert(0, int(last[ends[0]]))
+    return ends[1:]
 
 
 def changes(series: Sequence[Sequence[float]]) -> list[list[int]]:
@@ -167,10 +167,10 @@ def _settled(values: Floats, places: list[int]) -> list[int]:
 def _variogram(rows: Floats, variance: Floats, lags: Sequence[int]) -> Floats:
     """Half the mean square difference of nights so far apart, as a share of the variance."""
     far = 2 * _FAR**2 * variance[:, None]
-    found = np.full((len(rows), len(lags)), np.nan)
+    shares = np.full((len(rows), len(lags)), np.nan)
     for place, lag in enumerate(lags):
         squares = np.minimum((rows[:, lag:] - rows[:, :-lag]) ** 2, far)
         pairs = (~np.isnan(squares)).sum(axis=1)
         sums = np.nansum(squares, axis=1)
-        found[:, place] = sums / np.where(pairs, pairs, np.nan) / 2 / variance
-    return found
+        shares[:, place] = sums / np.where(pairs, pairs, np.nan) / 2 / variance
+    return shares

@@ -134,21 +134,21 @@ def of_nights(nights: Iterable[EarlierNight], marks: Sequence[Accepted] = ()) ->
             alarms.setdefault(key, {})[number] = alarm
         for key, past in night.figures.items():
             pasts.setdefault(key, []).append((number, past))
-    told: Told = {}
-    trends = {key: _trend(key, found, told) for key, found in pasts.items()}
+    answers: Told = {}
+    trends = {key: _trend(key, earlier, answers) for key, earlier in pasts.items()}
     _add_levels(list(trends.values()), runs, marks)
     _add_verdicts(list(trends.values()), runs, alarms)
     return Trends(runs, trends)
 
 
-def _trend(key: Key, pasts: list[tuple[int, Past]], told: Told) -> Trend:
+def _trend(key: Key, pasts: list[tuple[int, Past]], answers: Told) -> Trend:
     """The trend of a metric; `pasts` have the index of their run."""
     recent = Counter((id(past.facets), past.unit) for _, past in pasts[-_RECENT:])
     ours, unit = recent.most_common(1)[0][0]
     under = next(past.facets for _, past in reversed(pasts) if id(past.facets) == ours)
     points, twins = [], []
     for number, past in pasts:
-        why, twin = likeness(told, under, unit, past)
+        why, twin = likeness(answers, under, unit, past)
         why = why or past.doubt
         points.append(Point(number, past.value, past.samples or (past.value,), why))
         twins.append("" if why else twin)
@@ -172,12 +172,12 @@ def _trend(key: Key, pasts: list[tuple[int, Past]], told: Told) -> Trend:
 
 def _add_levels(trends: list[Trend], runs: Sequence[Run], marks: Sequence[Accepted]) -> None:
     places = steps.changes([[point.level for point in trend.alike] for trend in trends])
-    for trend, found in zip(trends, places, strict=True):
+    for trend, steps_of_trend in zip(trends, places, strict=True):
         alike = trend.alike
         board = runs[alike[-1].run].board
         trend.marks = [mark for mark in marks if mark.covers(trend.key, board)]
-        ends = [*found, len(alike)]
-        for first, last in zip([0, *found], ends, strict=True):
+        ends = [*steps_of_trend, len(alike)]
+        for first, last in zip([0, *steps_of_trend], ends, strict=True):
             values = [point.level for point in alike[first:last]]
             spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
             trend.levels.append(
@@ -207,15 +207,15 @@ def _add_verdicts(
     """Judge each newest figure, all together, as `evmperf check --against last:N` does."""
     judged, series = [], []
     for trend in trends:
-        alike, told = trend.alike, alarms.get(trend.key, {})
+        alike, alarm_at = trend.alike, alarms.get(trend.key, {})
         if trend.marks:
             since = trend.marks[-1].since_ns
             alike = [point for point in alike if runs[point.run].started_ns >= since]
             meant = {run.id for run in runs if run.started_ns <= since}
-            told = {number: alarm for number, alarm in told.items() if alarm.since not in meant}
+            alarm_at = {number: alarm for number, alarm in alarm_at.items() if alarm.since not in meant}
         track = Track()
         for point in alike[:-1]:
-            track.take(point.level, runs[point.run].id, told.get(point.run))
+            track.take(point.level, runs[point.run].id, alarm_at.get(point.run))
         if len(track.values) < shift.FEWEST or trend.doubt or judge.not_judged(trend.key):
             continue
         verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].level)

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from evmperf.judge import accepted, against
-from evmperf.judge.against import judged, wanted
+from evmperf.judge.against import judged, parse
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.exits import ExitStatus
@@ -25,7 +25,7 @@ def night(folder, generator, number, factor=1.0, **facts):
     every = facts.pop("every", 1.0)
     found = [runs.scaled(one, every) for one in runs.results(generator, changed={LOST: factor})]
     there = runs.write(folder, found, number=number, **facts)
-    judgement = judged(there, wanted("last:20"), SpoolFolder(folder))
+    judgement = judged(there, parse("last:20"), SpoolFolder(folder))
     return there, judgement, next(v for v in judgement.verdicts if v.key == LOST)
 
 
@@ -104,10 +104,10 @@ def test_a_loss_stays_open_with_its_date_until_it_recovers(tmp_path):
     assert "open for 34 nights" in told[-1].why
     there, judgement, verdict = night(tmp_path, generator, 54, 0.6)
     # Older than the runs that `last:20` names, and yet what an A/B has as its good side.
-    around = against.sides(there, wanted("last:20"), SpoolFolder(tmp_path), judgement)
+    around = against.sides(there, parse("last:20"), SpoolFolder(tmp_path), judgement)
     assert around.good.id == "am64xx-hsevm-0019"
     # Where the runs before are gone, the loss is still there.
-    told = judged(there, wanted("last:10"), SpoolFolder(tmp_path)).verdicts
+    told = judged(there, parse("last:10"), SpoolFolder(tmp_path)).verdicts
     assert "open for 35 nights" in next(v.why for v in told if v.key == LOST)
     there, judgement, verdict = night(tmp_path, generator, 55)
     assert (verdict.outcome, verdict.alarm.state) == (Outcome.SAME, AlarmState.RECOVERED)
@@ -122,7 +122,7 @@ def test_a_suspected_loss_is_checked_again_with_the_run_before_it(tmp_path):
     alarm = MetricAlarm(AlarmState.SUSPECTED, folder.name, good=good.name, size=-0.3)
     suspected = Verdict(LOST, Outcome.UNKNOWN, "MB/s", Direction.HIGHER, alarm=alarm, reason=Reason.SUSPECTED)
     judgement = Judgement(folder.name, "am64xx-hsevm", "last:20", [suspected])
-    around = against.sides(folder, wanted("last:20"), SpoolFolder(tmp_path), judgement)
+    around = against.sides(folder, parse("last:20"), SpoolFolder(tmp_path), judgement)
     assert around.good.id == good.name
     assert not around.after, "what else changed is said of what is decided"
 

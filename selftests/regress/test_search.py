@@ -200,14 +200,14 @@ def test_gits_own_engine_does_the_search(repository):
     good, bad = gitrange.commits(repository, "t0..t15")
     gitrange.git(repository, "bisect", "start", bad, good)
     assert gitrange.run(repository, ["sh", "-c", "[ $(cat number) -lt 9 ]"]) == 0
-    first, possible = gitrange.found(repository)
+    first, possible = gitrange.first_bad(repository)
     assert gitrange.title(repository, first).endswith("change 9")
     assert possible == []
     gitrange.git(repository, "bisect", "reset")
     gitrange.git(repository, "bisect", "start", bad, good)
     script = "n=$(cat number); [ $n = 8 ] && exit 125; [ $n = 9 ] && exit 125; [ $n -lt 9 ]"
     gitrange.run(repository, ["sh", "-c", script])
-    first, possible = gitrange.found(repository)
+    first, possible = gitrange.first_bad(repository)
     gitrange.git(repository, "bisect", "reset")
     assert not first
     assert {gitrange.title(repository, one).split()[-1] for one in possible} == {"8", "9", "10"}

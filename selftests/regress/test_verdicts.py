@@ -11,7 +11,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.main import main
-from evmperf.judge.against import judged, wanted
+from evmperf.judge.against import judged, parse
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import RECORDS, VERDICTS
 from evmperf.model.exits import ExitStatus
@@ -44,7 +44,7 @@ def marks(tmp_path, monkeypatch):
 
 
 def check(folder, against, results):
-    return judged(folder, wanted(against), SpoolFolder(results))
+    return judged(folder, parse(against), SpoolFolder(results))
 
 
 def worse(judgement):

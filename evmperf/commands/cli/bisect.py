@@ -211,7 +211,7 @@ def _of_commits(folder: Path, bisector: Bisector) -> tuple[ExitStatus, str]:
     command = [sys.executable, "-m", "evmperf", "bisect", "--step", str(folder.resolve())]
     try:
         status = gitrange.run(repository, command)
-        first, possible = gitrange.found(repository)
+        first, possible = gitrange.first_bad(repository)
         names = [gitrange.title(repository, commit) for commit in possible]
         name = gitrange.title(repository, first) if first else ""
     finally:

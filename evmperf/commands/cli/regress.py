@@ -125,7 +125,7 @@ def _check(options: argparse.Namespace) -> int:
         return ExitStatus.OK
     if len(options.run) > 1 and any((options.json, options.junit, options.markdown, options.openmetrics)):
         raise UsageError("a file of verdicts is for one run: check one at a time")
-    what, level = against.wanted(options.against), _level(options)
+    what, level = against.parse(options.against), _level(options)
     statuses: list[ExitStatus] = []
     for given in options.run:
         try:
