@@ -195,32 +195,6 @@ def test_signals_that_hurry_do_not_keep_the_board_on(lab, measure, board):
     assert spool.read_run(session.folder).facts.interrupted_by == "SIGTERM"
 
 
-@pytest.mark.parametrize("at_its_end", ["refused", "kicked"])
-def test_a_session_whose_last_switching_goes_wrong_keeps_its_figures(lab, measure, board, at_its_end):
-    switch = lab.switches["one"]
-    board.boots[:] = ["stuck"]
-    session = measure("--boots", "1")
-    until(lambda: boots_for_long(board))
-    if at_its_end == "kicked":
-        switch.answering.clear()
-    else:
-        switch.broken = "relay 0 is stuck"
-    board.go_on()
-    try:
-        if at_its_end == "kicked":
-            until(lambda: not board.is_on)  # and its session waits for the switch's answer
-            lab.kick("one", "bob")
-            switch.answering.set()
-        assert session.wait() == 3, session.said
-    finally:
-        switch.broken = None
-        switch.answering.set()
-    said = {"refused": "The lab is broken: .*relay 0 is stuck", "kicked": "The board was lost: one .*bob"}
-    assert re.search(said[at_its_end], session.said), session.said
-    assert measured(session) == ["default_rootfs"]
-    assert lab.holder("one") == ("here/bob" if at_its_end == "kicked" else "")
-
-
 def test_an_ab_that_is_ended_has_put_its_board_back(lab, measure, board, tmp_path):
     board.boots[:] = ["stuck"]
     file = lab.board_file(tmp_path / "scripted.yaml")
