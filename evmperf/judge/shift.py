@@ -70,7 +70,9 @@ _YOUNG = 5.0
 _ONE_OF = 50
 """Nights of which one may be called worse at once by chance."""
 _SLOWED = 1.0
-"""Spreads by which a quarter of the metrics are worse on a night of a slow board."""
+"""Spreads by which a quarter of the metrics are worse on a night of a slow board; of few metrics, three
+standard errors more than a quarter of independent normal ones would be.
+"""
 _LEAST = 0.05
 """What a loss of one night must have, as a share."""
 _SLOW_SPREADS = 2.0
@@ -438,7 +440,8 @@ def _slowed(rows: Floats, sides: Floats) -> Flags:
     worse[sides == 0] = np.nan
     odd, metrics = worse > _AT_ONCE, np.isfinite(worse).sum(axis=0)
     quarter = np.nan_to_num(steps.of_sorted(np.sort(np.where(odd, np.nan, worse).T, axis=1), 0.75))
-    slowed = (quarter > _SLOWED) | (odd.sum(axis=0) > _SLOW_SHARE * metrics)
+    by_chance = 0.674 + 3 * 1.363 / np.sqrt(np.maximum(metrics, 1))
+    slowed = (quarter > np.maximum(_SLOWED, by_chance)) | (odd.sum(axis=0) > _SLOW_SHARE * metrics)
     return np.asarray(slowed & (metrics >= _COMMON))
 
 
