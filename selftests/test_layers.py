@@ -45,7 +45,7 @@ DOORS = {
     "guides": "published.artefacts published.declared published.identity published.meaning "
     "published.record published.releases published.sheets published.source published.steady "
     "reading.conditions reading.importer reading.match reading.rows reading.source",
-    "judge": "ab accepted against causes confirm experiment gitrange goals judge nights rounds search shift "
+    "judge": "ab accepted against causes confirm experiment gitrange goals judge nights past rounds search "
     "trends",
     "publish": "guide.layout guide.page guide.writer influx.client influx.config influx.push "
     "influx.reader pages.look report.ab report.boots report.columns report.differences report.exports "

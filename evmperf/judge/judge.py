@@ -23,6 +23,7 @@ from evmperf.judge import accepted, beside, life, shift
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.causes import differences
 from evmperf.judge.nights import EarlierNight, Track, pasts, unlike
+from evmperf.judge.past import FEWEST
 from evmperf.model import comparable as facets
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Figure, Key
@@ -200,10 +201,10 @@ def _caught_up(series: Sequence[JudgedSeries], level: float) -> list[JudgedSerie
             for row, track, by_run in zip(moved, tracks, values, strict=True)
             if run in by_run
         ]
-        ready = [row for track, row in rows if len(track.values) >= shift.FEWEST]
+        ready = [row for track, row in rows if len(track.values) >= FEWEST]
         alarms = iter([verdict.alarm for verdict in latest(ready, level, len(series) - len(moved))])
         for track, row in rows:
-            alarm = next(alarms) if len(row.values) >= shift.FEWEST else None
+            alarm = next(alarms) if len(row.values) >= FEWEST else None
             track.take(row.verdict.value or 0.0, run, alarm)
     with_alarms = iter(
         JudgedSeries(row.verdict, track.values, [*track.runs, row.runs[-1]], track.alarm)
@@ -234,10 +235,10 @@ def _series(subject: Subject, history: Iterable[EarlierNight]) -> tuple[list[Jud
     for key, past in pasts(subject.run, subject.figures, subject.marks, history).items():
         if why := not_judged(key, shown):
             verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
-        elif len(past.values) < shift.FEWEST:
+        elif len(past.values) < FEWEST:
             count = len(past.values)
             runs = f"{count} earlier run{'s' * (count != 1)}" if count else "first run"
-            why = past.why or f"{runs}: {shift.FEWEST} are needed"
+            why = past.why or f"{runs}: {FEWEST} are needed"
             accepted_alarm = past.alarm if past.alarm and not past.alarm.is_open else None
             verdict = replace(subject.verdict(key, Outcome.NOT_COMPARABLE, why), alarm=accepted_alarm)
             verdicts.append(replace(verdict, reason=Reason.FEW_NIGHTS))
@@ -249,7 +250,7 @@ def _series(subject: Subject, history: Iterable[EarlierNight]) -> tuple[list[Jud
 
 @dataclass(frozen=True)
 class JudgedSeries:
-    """A metric's history: at least `shift.FEWEST` values before that of the verdict, oldest first;
+    """A metric's history: at least `FEWEST` values before that of the verdict, oldest first;
     `runs` are their ids and, last, that of the verdict. `alarm` is that of the night before.
     """
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from evmperf.guides.published import source, steady
 from evmperf.judge import accepted
 from evmperf.judge.accepted import Accepted
-from evmperf.judge.shift import FEWEST
+from evmperf.judge.past import FEWEST
 from evmperf.measure.runs.history import StoredRun, Taken
 from evmperf.measure.runs.spool import RECORDS, VERDICTS, leave_out
 from evmperf.model import comparable as facets

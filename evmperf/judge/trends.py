@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evmperf.judge import judge, shift, steps
+from evmperf.judge import judge, steps
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.nights import ANOTHER, EarlierNight, Past, Told, Track, likeness, twin_ratios
+from evmperf.judge.past import FEWEST
 from evmperf.model.alarm import MetricAlarm
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
@@ -216,7 +217,7 @@ def _add_verdicts(
         track = Track()
         for point in alike[:-1]:
             track.take(point.level, runs[point.run].id, alarm_at.get(point.run))
-        if len(track.values) < shift.FEWEST or trend.doubt or judge.not_judged(trend.key):
+        if len(track.values) < FEWEST or trend.doubt or judge.not_judged(trend.key):
             continue
         verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].level)
         judged.append(trend)

@@ -10,8 +10,8 @@ import yaml
 from evmperf.commands.cli import main as cli
 from evmperf.commands.gitlab.pipeline import render
 from evmperf.commands.night import plan
-from evmperf.judge import shift
 from evmperf.judge.nights import nights
+from evmperf.judge.past import FEWEST
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import SpoolFolder, WithHistory, measured
 from evmperf.model.exits import ExitStatus
@@ -58,7 +58,7 @@ def test_nights_are_judged_by_those_before_without_a_database(tmp_path, judged):
         status, kinds = judged(number, runs.results(generator, BENCHMARKS))
         skipped = sum("skipped" in tags for tags in kinds.values())
         # A few nights must have been before one can be judged; then every figure is.
-        early = number < shift.FEWEST
+        early = number < FEWEST
         assert (skipped == len(kinds)) == early, number
         assert status == (ExitStatus.NOTHING if early else ExitStatus.OK), number
     history = StoredRuns(StoreFolder(tmp_path / "history")).runs(BOARD)

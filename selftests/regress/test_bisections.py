@@ -14,7 +14,7 @@ import yaml
 
 from evmperf.benchmarks import wording
 from evmperf.boards import board as boards
-from evmperf.judge import shift
+from evmperf.judge.past import FEWEST
 from evmperf.judge.search import Bisection
 from evmperf.lab.provision import identity
 from evmperf.model.exits import ExitStatus
@@ -26,7 +26,7 @@ from selftests.support.texts import BOOT
 METRIC = "boot_time_mmcsd/default_rootfs/boot_time"
 ROW = f"| **worse** | {wording.figure(Key(*METRIC.split('/')))} |"
 """How the note's row about it begins."""
-NIGHTS = shift.FEWEST + 3  # fewer have no range that one night could be beyond
+NIGHTS = FEWEST + 3  # fewer have no range that one night could be beyond
 PACE_S = {b"true": 0.1, b"sleep": 0.5}
 """Between what the board prints while it boots, by a word of its init script: a busy host adds less."""
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import msgspec
 
 from evmperf.guides.published import source
-from evmperf.judge import judge, shift
+from evmperf.judge import judge
 from evmperf.judge.nights import ANOTHER
+from evmperf.judge.past import FEWEST
 from evmperf.judge.trends import Point, Trend
 from evmperf.measure.state import buses
 from evmperf.model import outlets
@@ -72,7 +73,7 @@ def reason(trend: Trend) -> str:
         return why
     earlier = len(trend.alike) - 1
     runs = f"{earlier} earlier run{'s' * (earlier != 1)}" if earlier else "first run"
-    return f"{runs}: {shift.FEWEST} are needed"
+    return f"{runs}: {FEWEST} are needed"
 
 
 def _share(board: str, trend: Trend) -> str:
@@ -114,7 +115,7 @@ def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) ->
         "levels": [
             (max(level.first, first), level.last, _short(level.value), _short(level.spread))
             for level in trend.levels
-            if level.last >= first and level.last - level.first >= shift.FEWEST
+            if level.last >= first and level.last - level.first >= FEWEST
         ],
         "moves": [
             (move.at, "accepted" if move.accepted else str(move.outcome), move.change)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evmperf.judge.shift import REFERENCE
+from evmperf.judge.past import REFERENCE
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.verdict import Judgement, Outcome, Verdict
