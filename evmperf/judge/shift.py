@@ -49,8 +49,12 @@ _YOUNG = 5.0
 _ONE_OF = 50
 """Nights of which one may be called worse at once by chance."""
 _SLOWED = 1.0
-"""Spreads by which a quarter of the metrics are worse on a night of a slow board; of few metrics, three
-standard errors more than a quarter of independent normal ones would be.
+"""Spreads by which a quarter of the metrics are worse on a night of a slow board, or what chance makes of
+independent metrics, where that is more: with fewer than some 160.
+"""
+_UPPER_QUARTILE, _ITS_ERROR = 0.674, 1.363
+"""Of normal values, in spreads. The error is the quartile's standard error, times the root of their number:
+sqrt(3/16) over the density there (H. Cramer, Mathematical Methods of Statistics, 1946, 28.5).
 """
 _LEAST = 0.05
 """What a loss of one night must have, as a share."""
@@ -193,8 +197,7 @@ def _slow(rows: Floats, lengths: NDArray[np.int64], wider: Floats) -> tuple[Floa
 @dataclass(frozen=True)
 class _Odd:
     """Nights that are worse than the level by more than anything in their history is from anything else in
-    it, _AT_ONCE spreads and _LEAST: `by` how many times that, a column a past night and tonight last. Nights
-    on which the board was slowed count only if tonight is one, of which as many as by chance is none.
+    it, _AT_ONCE spreads and _LEAST: `by` how many times that, a column a past night and tonight last.
     """
 
     by: Floats
@@ -203,7 +206,7 @@ class _Odd:
     young: bool
     """Whether too few nights have shown how odd those of the lab are."""
     slowed: int
-    """How many of the last nights in a row are slowed."""
+    """How many of the last nights in a row are of a slow board. These are too few for a share of chance."""
 
     def _often(self, nights: Floats) -> float:
         """The value of past nights that is exceeded by chance on one of _ONE_OF nights, or on none."""
@@ -240,8 +243,9 @@ class _Odd:
 
 
 def _odd(past: PastNights, single: Window, sides: Floats, slowed: Flags) -> _Odd:
-    alike = slowed <= slowed[-1]
-    nights = np.where(alike, past.rows, np.nan)
+    """Tonight among the nights before it: nights of a slow board count only if tonight is one."""
+    counting = slowed <= slowed[-1]
+    nights = np.where(counting, past.rows, np.nan)
     nights = np.concatenate([np.full((len(nights), REFERENCE), np.nan), nights], axis=1)
     before = [nights[:, end : end + REFERENCE] for end in range(past.first, past.rows.shape[1])]
     # fmax and fmin, since a night may be missing
@@ -252,7 +256,7 @@ def _odd(past: PastNights, single: Window, sides: Floats, slowed: Flags) -> _Odd
     worse = np.where((sides == 0)[:, None], np.abs(single.off), sides[:, None] * single.off)
     by = np.where(count >= _RANGE_FROM, np.nan_to_num(worse / least), 0.0)
     young = bool((by[:, :-1].max(axis=0, initial=0.0) > 0).sum() < _AT_ONCE_FROM)
-    return _Odd(by[:, alike[past.first :]], least, young, _newest_of(slowed))
+    return _Odd(by[:, counting[past.first :]], least, young, _newest_of(slowed))
 
 
 def _slowed(rows: Floats, sides: Floats) -> Flags:
@@ -264,7 +268,7 @@ def _slowed(rows: Floats, sides: Floats) -> Flags:
     worse[sides == 0] = np.nan
     odd, metrics = worse > _AT_ONCE, np.isfinite(worse).sum(axis=0)
     quarter = np.nan_to_num(steps.of_sorted(np.sort(np.where(odd, np.nan, worse).T, axis=1), 0.75))
-    by_chance = 0.674 + 3 * 1.363 / np.sqrt(np.maximum(metrics, 1))
+    by_chance = _UPPER_QUARTILE + 3 * _ITS_ERROR / np.sqrt(np.maximum(metrics, 1))
     slowed = (quarter > np.maximum(_SLOWED, by_chance)) | (odd.sum(axis=0) > _SLOW_SHARE * metrics)
     return np.asarray(slowed & (metrics >= _COMMON))
 
