@@ -55,9 +55,7 @@ def test_a_check_of_a_first_run_leaves_its_page(tmp_path, capsys):
     assert (folder / page.NAME).read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("output", "end"), [("closed", (0, "")), ("/dev/full", (3, "writing failed: No space"))]
-)
+@pytest.mark.parametrize(("output", "end"), [("closed", (0, "")), ("/dev/full", (3, "output: No space"))])
 @pytest.mark.parametrize("words", ["--help", "published"])
 def test_output_that_nobody_reads_or_takes_is_no_mistake_of_ours(output, end, words):
     target = "| exec 0<&-" if output == "closed" else f">{output}"

@@ -73,7 +73,7 @@ def test_without_a_name_there_is_no_store(nights, tmp_path, monkeypatch, capsys)
         ["runs", "--from", "history"],
     ):
         assert main(words) == ExitStatus.USAGE
-        assert "no store is named: set EVMPERF_HISTORY" in capsys.readouterr().err
+        assert "EVMPERF_HISTORY is not set: " in capsys.readouterr().err
 
 
 def test_a_file_is_no_store(nights, monkeypatch, capsys):

@@ -117,7 +117,8 @@ def _unforeseen(error: Exception) -> ExitStatus:
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO)
     if isinstance(error, OSError) and (error.filename or full):
         # Python does not say into which of its files it could not write.
-        print(f"evmperf: {error.filename or 'writing failed'}: {error.strerror}", file=sys.stderr)
+        remedy = "; make room on that disk, or write to another" if full else ""
+        print(f"evmperf: {error.filename or 'output'}: {error.strerror}{remedy}", file=sys.stderr)
         with contextlib.suppress(OSError):
             _flush_output()
         return ExitStatus.LAB_BROKEN if full else ExitStatus.USAGE

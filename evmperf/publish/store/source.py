@@ -26,10 +26,12 @@ VARIABLE = "EVMPERF_HISTORY"
 
 
 def place(environment: Mapping[str, str]) -> StorePlace:
-    """Where the lab's store is: EVMPERF_HISTORY, a folder or a URL; UsageError where it is neither."""
+    """Where the lab's store is: EVMPERF_HISTORY, a folder or a URL; raises UsageError where it is neither."""
     named = environment.get(VARIABLE, "")
     if not named:
-        raise UsageError(f"no store is named: set {VARIABLE} to its folder or URL, or give a folder of runs")
+        raise UsageError(
+            f"{VARIABLE} is not set: set it to the store's folder or URL, or give a folder of runs"
+        )
     local = named.removeprefix("file://")
     if "://" in local:
         return Bucket(named)
