@@ -81,11 +81,15 @@ def test_who_has_which_board_and_until_when(lab, capsys):
     claim = Claim.take(Wanted("one", lab.address), "run-1", until=time.time() + 3600)
     try:
         claim.doing("emmc_ext4 4k", time.time() + 3600)
-        said = ""
-        while "emmc_ext4 4k" not in said:  # which the keeper tells the coordinator in a moment
+        listed = []
+
+        def is_listed():
             assert main(["lab", "who"]) == 0
-            said = capsys.readouterr().out
-        head, row = said.splitlines()
+            listed[:] = capsys.readouterr().out.splitlines()
+            return "emmc_ext4 4k" in listed[-1]
+
+        until(is_listed, 30)  # the keeper tells the coordinator in a moment
+        head, row = listed
         assert head.split() == ["place", "holder", "run", "since", "until", "measures"]
         assert re.fullmatch(r"one +me on here +run-1 +\S+ +(?:\d{4}-\d\d-\d\d )?\S+ +emmc_ext4 4k", row)
     finally:
