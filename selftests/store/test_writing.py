@@ -1,6 +1,7 @@
 """The store while several write it, are killed, and leave files that are torn."""
 
 import json
+import os
 import random
 import shutil
 import signal
@@ -152,6 +153,19 @@ def test_files_are_joined_and_removed_when_nobody_reads_them(tmp_path, results, 
             files.tidy(con, store, str(year.relative_to(store.root)))
     assert len(list(year.iterdir())) == 1
     exactly(store, results)
+
+
+def test_what_a_killed_command_spilled_is_removed_after_a_day(tmp_path, monkeypatch):
+    monkeypatch.setenv("EVMPERF_CACHE", str(tmp_path))
+    old, new = tmp_path / "spilled-old", tmp_path / "spilled-new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "duckdb_temp_1_0_storage_DEFAULT-0.tmp").write_bytes(bytes(10))
+    days_ago = time.time() - 2 * 86_400
+    os.utime(old, (days_ago, days_ago))
+    with files.connection():
+        assert not old.exists()
+        assert new.exists()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import itertools
 import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,6 +34,8 @@ _FEW = 8
 """Files of one board and year that are read as they are."""
 _READ_S = 3600.0
 """For how long somebody may read what he has found."""
+_SPILLED_S = 86_400.0
+"""The age from which spilled data is nobody's: no command reads the store for so long."""
 _MEMORY = "256MB"
 _COPY = "(FORMAT parquet, USE_TMP_FILE false, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE 20480)"
 NOTHING = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in rows.COLUMNS.items())
@@ -61,12 +64,20 @@ def connection(memory: str = _MEMORY) -> Iterator[duckdb.DuckDBPyConnection]:
         "memory_limit": memory,
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
-        # Made only when something is spilled, and removed; /tmp may be memory.
-        "temp_directory": str(cache_dir() / f"spilled-{secrets.token_hex(8)}"),
+        "temp_directory": str(_spilling()),
         "max_temp_directory_size": "4GB",
     }
     with duckdb.connect(config=options) as con:
         yield con
+
+
+def _spilling() -> Path:
+    """A folder that DuckDB makes and removes (/tmp may be memory); what killed commands left goes."""
+    for left in cache_dir().glob("spilled-*"):
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < time.time() - _SPILLED_S:
+                shutil.rmtree(left)
+    return cache_dir() / f"spilled-{secrets.token_hex(8)}"
 
 
 def content(con: duckdb.DuckDBPyConnection, place: StorePlace, files: Iterable[str]) -> Counting:
