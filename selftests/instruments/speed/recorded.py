@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evmperf.judge.past import REFERENCE
+from evmperf.judge.steps import RESOLUTION
+from evmperf.model.distributions import ndtr, ndtri
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.verdict import Judgement, Outcome, Verdict
@@ -44,6 +46,8 @@ _ROUNDS = (4, 5, 6, 7)
 """Random orders of the nights that a loss is put into."""
 _STEPS = range(4, 14)
 """The same of a step: what its first night is like decides, and each order has one."""
+_FALSE = 1e-3
+"""False alarms of a metric's night of a test that knows the noise: as many as evmperf has."""
 _UNCHANGED = range(1, 5)
 """Random orders of unchanged nights."""
 
@@ -192,6 +196,7 @@ def _chosen(random: np.random.Generator, metrics: int) -> np.ndarray:
 def _steps(known: Sequence[Lab]) -> list[Row]:
     found = []
     for size in (0.03, 0.05, 0.10, 0.30):
+        power: list[float] = []
         tallies = {after: Tally.empty() for after in (1, 3, 10)}
         first_quiet, first_noted, within = Tally.empty(), Tally.empty(), Tally.empty()
         for lab, seed in itertools.product(known, _STEPS):
@@ -199,6 +204,7 @@ def _steps(known: Sequence[Lab]) -> list[Row]:
             values = lab.shuffled(random, HISTORY + max(ENDS))
             mine = _chosen(random, len(values))
             quiet = spread(values[:, :HISTORY])[mine] < _QUIET
+            power += _power(np.log(values[mine]).std(axis=1), size)
             values[mine, HISTORY:] *= 1 + size
             logs = np.log(values[mine[quiet]])
             past = logs[:, HISTORY - REFERENCE : HISTORY]
@@ -226,6 +232,8 @@ def _steps(known: Sequence[Lab]) -> list[Row]:
             least = goals.get((size, after))
             goal = f">= {least:.0%}" if least else ""
             found.append(tally.row(f"-{size:.0%} found within {after} nights", goal, least=least))
+        knowing = f"{np.mean(power):.0%} of {len(power)}"
+        found.append(Row("  of three nights, by a normal test that knows level and deviation", knowing))
         goal, least = (">= 80 %", 0.80) if size == 0.30 else ("", None)
         found.append(
             first_quiet.row(f"-{size:.0%} in quiet series worse on the first night", goal, least=least)
@@ -233,6 +241,12 @@ def _steps(known: Sequence[Lab]) -> list[Row]:
         found.append(within.row("  within the whole range of the nights before"))
         found.append(first_noted.row(f"-{size:.0%} in quiet series worse or suspected on the first night"))
     return found
+
+
+def _power(deviations: Matrix, size: float) -> list[float]:
+    """How often the mean of three nights shows a loss to a test that knows level and deviation of a night."""
+    far = np.log1p(size) * np.sqrt(3) / np.maximum(deviations, RESOLUTION)
+    return np.asarray(ndtr(far + ndtri(np.array(_FALSE)))).tolist()
 
 
 def _told(row: list[list[list[int]]], place: int, after: int) -> bool:
