@@ -48,6 +48,10 @@ _YOUNG = 5.0
 """How odd a night must be until then, in ranges of the history."""
 _ONE_OF = 50
 """Nights of which one may be called worse at once by chance."""
+_TIMES, _MORE = 2, 5
+"""Fewer nights than that may have one like no other: beyond it is also what has more than so many times the
+odd metrics of all others, and so many more.
+"""
 _SLOWED = 1.0
 """Spreads by which a quarter of the metrics are worse on a night of a slow board, or what chance makes of
 independent metrics, where that is more: with fewer than some 160.
@@ -231,7 +235,8 @@ class _Odd:
             return np.asarray(tonight > self.limit)
         least = np.inf
         for number, far in enumerate(np.sort(tonight[tonight > 1])[::-1], 1):
-            if number > self._often((past >= far).sum(axis=0)):
+            counts = (past >= far).sum(axis=0)
+            if number > self._often(counts) or (not self.slowed and _is_alone(number, counts)):
                 least = far
         return np.asarray(tonight >= least)
 
@@ -240,6 +245,11 @@ class _Odd:
         """Whether more metrics are odd than on any night before."""
         counts = (self.by > 1).sum(axis=0)
         return bool(counts[-1] > counts[:-1].max(initial=0))
+
+
+def _is_alone(number: int, counts: NDArray[np.int64]) -> bool:
+    """Whether tonight has far more odd metrics than all past nights but one."""
+    return len(counts) >= _AT_ONCE_FROM and number > _TIMES * np.sort(counts)[-2] + _MORE
 
 
 def _odd(past: PastNights, single: Window, sides: Floats, slowed: Flags) -> _Odd:

@@ -90,6 +90,17 @@ def test_nights_on_which_the_board_was_slow_hide_no_loss_of_a_night_on_which_it_
     assert not [v for v in verdicts if v.outcome is Outcome.WORSE]
 
 
+@pytest.mark.parametrize(("odd_nights", "decided"), [([25], True), ([18, 25], False)])
+def test_one_night_like_no_other_hides_no_loss_of_ten_metrics(odd_nights, decided):
+    values = made("independent", np.random.default_rng(9), 60, 41)
+    for number, night in enumerate(odd_nights):
+        values[20 + 15 * number : 35 + 15 * number, night] *= 0.6
+    values[:10, 40] *= 0.7
+    verdicts, _ = judged(values)
+    assert {v.outcome is Outcome.WORSE for v in verdicts[:10]} == {decided}
+    assert not [v for v in verdicts[10:] if v.outcome is Outcome.WORSE]
+
+
 def test_nights_of_a_slow_board_hide_no_loss_of_three_nights():
     values = made("independent", np.random.default_rng(9), 60, 43)
     values[:, [5, 12, 20, 28, 33]] *= 0.93
