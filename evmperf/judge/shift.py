@@ -49,8 +49,8 @@ _YOUNG = 5.0
 _ONE_OF = 50
 """Nights of which one may be called worse at once by chance."""
 _TIMES, _MORE = 2, 5
-"""Fewer nights than that may have one like no other: beyond it is also what has more than so many times the
-odd metrics of all others, and so many more.
+"""One past night may be like no other: more than so many times the odd metrics of all the others, and so many
+more, are no chance either. Factors of 1 to 2 do the same on recorded series; 3 finds less.
 """
 _SLOWED = 1.0
 """Spreads by which a quarter of the metrics are worse on a night of a slow board, or what chance makes of
