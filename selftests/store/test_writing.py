@@ -155,17 +155,32 @@ def test_files_are_joined_and_removed_when_nobody_reads_them(tmp_path, results, 
     exactly(store, results)
 
 
-def test_what_a_killed_command_spilled_is_removed_after_a_day(tmp_path, monkeypatch):
+SPILLER = """
+import os, signal
+from evmperf.publish.store import files
+with files.connection("32MB") as con:
+    con.execute("CREATE TABLE t AS SELECT range AS n, md5(range::VARCHAR) AS text FROM range(2000000)")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_command_spilled_is_removed_after_a_day_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setenv("EVMPERF_CACHE", str(tmp_path))
-    old, new = tmp_path / "spilled-old", tmp_path / "spilled-new"
-    for folder in (old, new):
+    subprocess.run([sys.executable, "-c", SPILLER], check=False)
+    (spilled,) = tmp_path.glob("spilled-*")
+    assert list(spilled.iterdir())
+    others = [tmp_path / "spilled-milk", tmp_path / ("spilled-" + "0" * 16)]
+    for folder in others:
         folder.mkdir()
-        (folder / "duckdb_temp_1_0_storage_DEFAULT-0.tmp").write_bytes(bytes(10))
-    days_ago = time.time() - 2 * 86_400
-    os.utime(old, (days_ago, days_ago))
+        (folder / "mine.txt").write_text("mine")
+    for folder in (spilled, *others):
+        days_ago = time.time() - 2 * 86_400
+        with files.connection():
+            assert folder.exists()
+        os.utime(folder, (days_ago, days_ago))
     with files.connection():
-        assert not old.exists()
-        assert new.exists()
+        assert not spilled.exists()
+        assert all((folder / "mine.txt").exists() for folder in others)
 
 
 @pytest.mark.parametrize(

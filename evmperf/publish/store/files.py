@@ -14,7 +14,6 @@ import functools
 import hashlib
 import itertools
 import secrets
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -73,10 +72,13 @@ def connection(memory: str = _MEMORY) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def _spilling() -> Path:
     """A folder that DuckDB makes and removes (/tmp may be memory); what killed commands left goes."""
-    for left in cache_dir().glob("spilled-*"):
+    for left in cache_dir().glob("spilled-" + "[0-9a-f]" * 16):
+        # EVMPERF_CACHE may be anybody's folder: nothing goes but DuckDB's own files.
         with contextlib.suppress(OSError):
-            if left.stat().st_mtime < time.time() - _SPILLED_S:
-                shutil.rmtree(left)
+            if not left.is_symlink() and left.stat().st_mtime < time.time() - _SPILLED_S:
+                for file in left.glob("duckdb_temp_*"):
+                    file.unlink()
+                left.rmdir()
     return cache_dir() / f"spilled-{secrets.token_hex(8)}"
 
 
