@@ -140,7 +140,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     terminalreporter.section(f"measured on {session.board.name}, profile {session.run.profile}")
     if session.results:
         # Slow to import, for the end only.
-        from evmperf.guides.published import source  # noqa: PLC0415
+        from evmperf.judge.published import source  # noqa: PLC0415
         from evmperf.publish.report.shape import text_table  # noqa: PLC0415
 
         baseline = source.baseline(session.run)

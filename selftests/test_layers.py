@@ -19,8 +19,11 @@ DISTRICTS = {
         "what a benchmark may touch, the runner, the state around a case; runs on disk (the spool)",
         "benchmarks boards model",
     ),
-    "guides": ("published figures, and the reading of published guides", "measure benchmarks boards model"),
-    "judge": ("regressions and goals, A/B and bisection", "guides measure benchmarks boards model"),
+    "judge": (
+        "published figures (the record), regressions and goals, A/B",
+        "measure benchmarks boards model",
+    ),
+    "guides": ("the reading of published guides", "judge measure benchmarks boards model"),
     "publish": (
         "report, site, the next guide, dashboards, databases, store, exports",
         "judge guides measure benchmarks boards model",
@@ -34,27 +37,152 @@ DISTRICTS = {
 """docs/architecture.md shows this table. Lazy and type-only imports count."""
 
 DOORS = {
-    "boards": "board copying images labports modes options prompts reference variation vocabulary yamlfile "
-    "console.attempt console.booted console.marks console.powering console.record console.review "
-    "console.signs console.tree console.watch",
-    "benchmarks": "benchmark catalogue control energy step wording families.boot families.scratch "
-    "tables.latencies tools.control tools.gauge tools.meter tools.perf tools.systemd_analyze",
-    "measure": "around bench boardfile hostload provenance runner shellstep signals runs.casefile "
-    "runs.differences runs.folders runs.history runs.spool supply state.answers state.buses state.causes "
-    "state.contrast state.finding state.look state.machine state.rules",
-    "guides": "published.artefacts published.declared published.identity published.meaning "
-    "published.record published.releases published.sheets published.source published.steady "
-    "reading.conditions reading.importer reading.match reading.rows reading.source",
-    "judge": "ab accepted against causes confirm experiment gitrange goals judge nights past rounds search "
-    "trends",
-    "publish": "guide.layout guide.page guide.writer influx.client influx.config influx.push "
-    "influx.reader pages.look report.ab report.boots report.columns report.differences report.exports "
-    "report.page report.shape report.summary report.verdicts site store.files store.limited store.source "
-    "store.tables",
-    "lab": "bench boardcheck labs desk.boardfile desk.identity desk.ports doctor.examination doctor.finding "
-    "doctor.host doctor.target keeping.claim keeping.locks keeping.wanted provision.cache provision.identity "
-    "provision.installation provision.network provision.record provision.scratch provision.ways",
-    "commands": "cli.arguments cli.main cli.terminal lava.devices lava.render",
+    "boards": """
+        board
+        console.attempt
+        console.booted
+        console.marks
+        console.powering
+        console.record
+        console.review
+        console.signs
+        console.tree
+        console.watch
+        copying
+        images
+        labports
+        modes
+        options
+        prompts
+        reference
+        variation
+        vocabulary
+        yamlfile
+    """,
+    "benchmarks": """
+        benchmark
+        catalogue
+        control
+        energy
+        families.boot
+        families.scratch
+        step
+        tables.latencies
+        tools.control
+        tools.gauge
+        tools.meter
+        tools.perf
+        tools.systemd_analyze
+        wording
+    """,
+    "measure": """
+        around
+        bench
+        boardfile
+        hostload
+        provenance
+        runner
+        runs.casefile
+        runs.differences
+        runs.folders
+        runs.history
+        runs.spool
+        shellstep
+        signals
+        state.answers
+        state.buses
+        state.causes
+        state.contrast
+        state.finding
+        state.look
+        state.machine
+        state.rules
+        supply
+    """,
+    "judge": """
+        ab
+        accepted
+        against
+        causes
+        confirm
+        experiment
+        gitrange
+        goals
+        judge
+        nights
+        past
+        published.declared
+        published.identity
+        published.meaning
+        published.record
+        published.releases
+        published.sheets
+        published.source
+        published.steady
+        rounds
+        search
+        trends
+    """,
+    "guides": """
+        reading.conditions
+        reading.importer
+        reading.match
+        reading.rows
+        reading.source
+    """,
+    "publish": """
+        guide.layout
+        guide.page
+        guide.writer
+        influx.client
+        influx.config
+        influx.push
+        influx.reader
+        pages.look
+        report.ab
+        report.boots
+        report.columns
+        report.differences
+        report.exports
+        report.page
+        report.shape
+        report.summary
+        report.verdicts
+        site
+        store.files
+        store.limited
+        store.source
+        store.tables
+    """,
+    "lab": """
+        bench
+        boardcheck
+        desk.boardfile
+        desk.identity
+        desk.ports
+        doctor.examination
+        doctor.finding
+        doctor.host
+        doctor.target
+        keeping.claim
+        keeping.locks
+        keeping.wanted
+        labs
+        provision.cache
+        provision.identity
+        provision.installation
+        provision.network
+        provision.record
+        provision.scratch
+        provision.ways
+    """,
+    "commands": """
+        cli.arguments
+        cli.main
+        cli.terminal
+        lava.devices
+        lava.render
+    """,
 }
 """Modules of a district that others, and the virtual boards' package, may import; all of `model` may be."""
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from evmperf.boards import variation
-from evmperf.guides.published import declared
 from evmperf.judge import judge, paired
 from evmperf.judge.experiment import Experiment
+from evmperf.judge.published import declared
 from evmperf.judge.rounds import Sessions, matches, measure_block
 from evmperf.measure.runs import spool
 from evmperf.model import anytime

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.guides.published import identity
-from evmperf.guides.published import releases as gather
-from evmperf.guides.published import source as record
 from evmperf.guides.reading import importer
 from evmperf.judge import accepted, beside, judge, shift
 from evmperf.judge.causes import causes
 from evmperf.judge.nights import EarlierNight, nights
+from evmperf.judge.published import identity
+from evmperf.judge.published import releases as gather
+from evmperf.judge.published import source as record
 from evmperf.measure.runs import history
 from evmperf.measure.runs.history import RunSource, SpoolFolder, StoredRun, WithHistory
 from evmperf.measure.runs.spool import append_verdicts, read_records, read_results, read_run

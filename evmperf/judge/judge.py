@@ -17,13 +17,13 @@ from types import MappingProxyType
 import numpy as np
 
 from evmperf.benchmarks import control
-from evmperf.guides.published import artefacts, declared, steady
-from evmperf.guides.published.declared import tables
 from evmperf.judge import accepted, beside, life, shift
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.causes import differences
 from evmperf.judge.nights import EarlierNight, Track, pasts, unlike
 from evmperf.judge.past import FEWEST
+from evmperf.judge.published import artefacts, declared, steady
+from evmperf.judge.published.declared import tables
 from evmperf.model import comparable as facets
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Figure, Key

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from evmperf.guides.published import source, steady
 from evmperf.judge import accepted
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.past import FEWEST
+from evmperf.judge.published import source, steady
 from evmperf.measure.runs.history import StoredRun, Taken
 from evmperf.measure.runs.spool import RECORDS, VERDICTS, leave_out
 from evmperf.model import comparable as facets

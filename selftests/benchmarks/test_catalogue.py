@@ -11,7 +11,7 @@ from evmperf.boards import board as boards
 from evmperf.boards.reference import known_options, sections
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.commands.cli.main import main
-from evmperf.guides.published.declared import tables
+from evmperf.judge.published.declared import tables
 from evmperf.measure import boardfile
 from evmperf.model.errors import RefusedOutput, UsageError
 from evmperf.model.places import is_plain

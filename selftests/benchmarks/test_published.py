@@ -10,7 +10,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place
 from evmperf.benchmarks.step import Measure
 from evmperf.boards import board as boards
-from evmperf.guides.published.declared import tables
+from evmperf.judge.published.declared import tables
 
 FACTS = yaml.safe_load((Path(__file__).resolve().parents[1] / "data/published/tables.yaml").read_text())
 BENCHMARKS = {name: b for name, b in catalogue.benchmarks().items() if name in FACTS}

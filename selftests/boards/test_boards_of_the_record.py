@@ -7,7 +7,7 @@ import pytest
 
 from evmperf.boards import board as boards
 from evmperf.commands.cli import main as cli
-from evmperf.guides.published import identity, record
+from evmperf.judge.published import identity, record
 from evmperf.lab.desk import boardfile
 from evmperf.lab.desk.identity import BoardIdentity
 

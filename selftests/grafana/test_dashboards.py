@@ -14,7 +14,7 @@ import yaml
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families.boot import SPANS
 from evmperf.boards import yamlfile
-from evmperf.guides.published import releases as gather
+from evmperf.judge.published import releases as gather
 from evmperf.measure.runs.spool import read_run
 from evmperf.model.results import Status
 from evmperf.model.units import Unit

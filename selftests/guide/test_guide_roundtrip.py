@@ -5,8 +5,8 @@ import io
 import docutils.core
 import pytest
 
-from evmperf.guides.published.releases import published
 from evmperf.guides.reading import importer
+from evmperf.judge.published.releases import published
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.figures import figures
 from evmperf.publish.guide import layout, writer

@@ -4,8 +4,8 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.commands.cli import main as cli
-from evmperf.guides.published import steady
 from evmperf.guides.reading import importer
+from evmperf.judge.published import steady
 from evmperf.measure.runs.spool import read_run
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key

@@ -7,9 +7,9 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.commands.cli import main as cli
-from evmperf.guides.published.declared import FOLDER, load, outline, tables
-from evmperf.guides.published.releases import published
 from evmperf.guides.reading import importer
+from evmperf.judge.published.declared import FOLDER, load, outline, tables
+from evmperf.judge.published.releases import published
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from selftests.support import runs

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evmperf.guides.published.declared import AGAIN
 from evmperf.guides.reading import importer
+from evmperf.judge.published.declared import AGAIN
 from selftests.guide.test_guide_import import HEAD, cells, guide
 
 FIO = ("1m", "4m", "4k", "256k")

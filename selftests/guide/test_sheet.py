@@ -6,7 +6,7 @@ import re
 import pytest
 
 from evmperf.commands.cli import main as cli
-from evmperf.guides.published import record, sheets
+from evmperf.judge.published import record, sheets
 from evmperf.model.errors import UsageError
 from selftests.instruments import sheet
 from selftests.support import seeds

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evmperf.guides.published import record, steady
+from evmperf.judge.published import record, steady
 from evmperf.model.figures import Key
 from selftests.guide.test_guide_import import guide, table
 

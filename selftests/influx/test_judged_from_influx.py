@@ -9,9 +9,9 @@ import pytest
 
 from evmperf.benchmarks import wording
 from evmperf.commands.cli import main as cli
-from evmperf.guides.published import releases as gather
 from evmperf.judge import accepted
 from evmperf.judge.nights import nights as nights_of
+from evmperf.judge.published import releases as gather
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import Spool
 from evmperf.model.exits import ExitStatus

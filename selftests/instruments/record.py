@@ -11,9 +11,9 @@ import msgspec
 from backports import zstd
 from msgspec.structs import astuple
 
-from evmperf.guides.published import identity
-from evmperf.guides.published.record import Entry, PublishedCase, Value, date_in
 from evmperf.guides.reading import importer
+from evmperf.judge.published import identity
+from evmperf.judge.published.record import Entry, PublishedCase, Value, date_in
 from selftests.instruments import command, sheet
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from evmperf.guides.published import identity, record
-from evmperf.guides.published.record import Entry, PublishedCase, Value
 from evmperf.guides.reading.source import Problem
+from evmperf.judge.published import identity, record
+from evmperf.judge.published.record import Entry, PublishedCase, Value
 from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
 from evmperf.model.units import Unit

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from evmperf.guides.published import artefacts
+from evmperf.judge.published import artefacts
 from evmperf.model.figures import Figure, Key
 from evmperf.model.results import Result, Status
 

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from evmperf.commands.cli import main as cli
-from evmperf.guides.published import identity, record, releases, source, steady
 from evmperf.guides.reading import importer
+from evmperf.judge.published import identity, record, releases, source, steady
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evmperf.guides.published.releases import NEWEST, of_release
+from evmperf.judge.published.releases import NEWEST, of_release
 from evmperf.measure.runs.history import StoredRun
 from evmperf.model.errors import UsageError
 from selftests.support import spools

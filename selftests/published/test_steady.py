@@ -2,9 +2,9 @@
 
 import pytest
 
-from evmperf.guides.published import record, source, steady
-from evmperf.guides.published.declared import AGAIN
 from evmperf.judge import judge, nights, trends
+from evmperf.judge.published import record, source, steady
+from evmperf.judge.published.declared import AGAIN
 from evmperf.measure.runs.history import StoredRun
 from evmperf.model.figures import Figure, Key
 from evmperf.model.results import Result, Status

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from evmperf.commands.cli import main as cli
-from evmperf.guides.published import record, releases
 from evmperf.guides.reading import importer
 from evmperf.judge import against, beside, judge
+from evmperf.judge.published import record, releases
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.results import Result, Status

@@ -5,7 +5,7 @@ import re
 import numpy as np
 from msgspec.structs import replace
 
-from evmperf.guides.published import declared, source, steady
+from evmperf.judge.published import declared, source, steady
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.results import Sample

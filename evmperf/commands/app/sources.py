@@ -5,8 +5,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from evmperf.guides.published.releases import BASELINES
-from evmperf.guides.published.source import PublishedRuns
+from evmperf.judge.published.releases import BASELINES
+from evmperf.judge.published.source import PublishedRuns
 from evmperf.measure.runs.history import RunSource, SpoolFolder, WithHistory
 from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus, of_kind

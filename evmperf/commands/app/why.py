@@ -10,8 +10,8 @@ from pathlib import Path
 from msgspec import structs
 
 from evmperf.benchmarks import catalogue, control
-from evmperf.guides.published import releases, sheets, source
 from evmperf.guides.reading import importer
+from evmperf.judge.published import releases, sheets, source
 from evmperf.measure.runs.history import in_folder
 from evmperf.measure.runs.spool import results_in
 from evmperf.measure.state import buses, causes, contrast, machine, rules

@@ -11,7 +11,7 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.commands.cli.arguments import BOARD_OPTION, JSON, PROFILE, argument, command, group
-from evmperf.guides.published import declared
+from evmperf.judge.published import declared
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project

@@ -13,7 +13,7 @@ from evmperf.commands.app import desk, why
 from evmperf.commands.app.desk import FindBoard, FoundBoard
 from evmperf.commands.cli.arguments import argument, command, filled, show, tell
 from evmperf.commands.cli.terminal import own
-from evmperf.guides.published import source
+from evmperf.judge.published import source
 from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.lab.doctor import host
 from evmperf.lab.doctor.finding import Noted

@@ -12,10 +12,10 @@ from pathlib import Path
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import argument, comma_separated, command, tell
 from evmperf.commands.cli.terminal import note
-from evmperf.guides.published import releases, steady
-from evmperf.guides.published import source as published
 from evmperf.guides.reading import conditions, importer
 from evmperf.guides.reading.importer import ImportedGuide
+from evmperf.judge.published import releases, steady
+from evmperf.judge.published import source as published
 from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from evmperf.commands.cli.arguments import argument, command, either
-from evmperf.guides.published import identity, meaning, record, sheets
-from evmperf.guides.published.record import Entry, Found
+from evmperf.judge.published import identity, meaning, record, sheets
+from evmperf.judge.published.record import Entry, Found
 from evmperf.measure.state import buses
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project

@@ -16,9 +16,9 @@ from evmperf.commands.app import sources, why
 from evmperf.commands.app.again import in_turn
 from evmperf.commands.cli.arguments import JSON, RESULTS, SOURCE, WAIT, argument, command, duration, tell
 from evmperf.commands.cli.terminal import width
-from evmperf.guides.published.declared import tables
 from evmperf.judge import accepted, against, confirm, experiment, goals
 from evmperf.judge.against import WantedBaseline
+from evmperf.judge.published.declared import tables
 from evmperf.measure.runs import differences, spool
 from evmperf.measure.runs.differences import Difference
 from evmperf.measure.runs.history import GUIDE

@@ -11,7 +11,7 @@ from evmperf.benchmarks import catalogue
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import RESULTS, RUN, SOURCE, argument, board_name, command, count
 from evmperf.commands.cli.terminal import width
-from evmperf.guides.published import source as published
+from evmperf.judge.published import source as published
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import GUIDE, Measured, RunSource, StoredRun, measured, run_folder
 from evmperf.model.errors import UsageError

@@ -1,1 +1,1 @@
-"""Reading published performance guides (their tables: evmperf.guides.published)."""
+"""Reading published performance guides (their tables: evmperf.judge.published)."""

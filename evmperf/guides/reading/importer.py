@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evmperf.guides.published import record, steady
-from evmperf.guides.published.declared import AGAIN
 from evmperf.guides.reading import conditions, match, rows, settle
 from evmperf.guides.reading.source import (
     UNKNOWN_OS,
@@ -21,6 +19,8 @@ from evmperf.guides.reading.source import (
     guides,
     system_of,
 )
+from evmperf.judge.published import record, steady
+from evmperf.judge.published.declared import AGAIN
 from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.measure.runs.spool import Spool, new_folder, read_run
 from evmperf.model import inputs, limits

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.guides.published.declared import Table
 from evmperf.guides.reading.match import Match, MatchedColumn, row_key, split_label, unit_fits
 from evmperf.guides.reading.source import GuideRow, Problem, SourceTable
+from evmperf.judge.published.declared import Table
 from evmperf.model.results import Published
 from evmperf.model.stats import rounded
 from evmperf.model.units import Unit

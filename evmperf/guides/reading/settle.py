@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from evmperf.guides.published import declared, identity, record, steady
 from evmperf.guides.reading import match, rows
 from evmperf.guides.reading.match import Match, split_header
 from evmperf.guides.reading.source import Problem, Source, SourceTable, caption
+from evmperf.judge.published import declared, identity, record, steady
 from evmperf.model.figures import Key
 from evmperf.model.results import Published
 

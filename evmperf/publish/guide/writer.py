@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evmperf.benchmarks import energy, wording
-from evmperf.guides.published import steady
-from evmperf.guides.published.declared import Table, outline, tables
-from evmperf.guides.published.releases import Module
 from evmperf.guides.reading.rows import figure_text
 from evmperf.guides.reading.source import QUICK_MARK
+from evmperf.judge.published import steady
+from evmperf.judge.published.declared import Table, outline, tables
+from evmperf.judge.published.releases import Module
 from evmperf.model import anytime
 from evmperf.model.figures import Figure, Key
 from evmperf.model.outlets import line as one_line

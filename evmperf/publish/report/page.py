@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from evmperf.benchmarks import control, wording
-from evmperf.guides.published import source
+from evmperf.judge.published import source
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.differences import flattened
 from evmperf.measure.runs.history import GUIDE

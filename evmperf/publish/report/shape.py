@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evmperf.benchmarks import control, wording
-from evmperf.guides.published import declared
+from evmperf.judge.published import declared
 from evmperf.model import anytime
 from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.outlets import line

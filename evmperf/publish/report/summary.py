@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from evmperf.benchmarks import catalogue, wording
-from evmperf.guides.published import steady
+from evmperf.judge.published import steady
 from evmperf.model import comparable
 from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.records import VerdictRecord

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from evmperf.guides.published import source
 from evmperf.judge import judge
 from evmperf.judge.nights import ANOTHER
 from evmperf.judge.past import FEWEST
+from evmperf.judge.published import source
 from evmperf.judge.trends import Point, Trend
 from evmperf.measure.state import buses
 from evmperf.model import outlets

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from evmperf.benchmarks import wording
-from evmperf.guides.published import source
+from evmperf.judge.published import source
 from evmperf.measure.runs.history import StoredRun
 from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import address

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from docutils.core import publish_doctree
 
-from evmperf.guides.published import releases as gather
 from evmperf.guides.reading import importer
+from evmperf.judge.published import releases as gather
 from evmperf.model.figures import Figure, Key
 from evmperf.publish.guide import layout, writer
 from selftests.instruments.speed.figures import Row, ratio

@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from evmperf.guides.published import releases as gather
-from evmperf.guides.published.declared import tables
+from evmperf.judge.published import releases as gather
+from evmperf.judge.published.declared import tables
 from evmperf.measure.runs import spool
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures

@@ -16,7 +16,7 @@ from evmperf.benchmarks import catalogue, control, energy
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
-from evmperf.guides.published import meaning
+from evmperf.judge.published import meaning
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction, Metric
@@ -30,7 +30,7 @@ AGAIN = " (again)"
 """Behind the case of a figure that stands twice in a guide with two values, where it stands again."""
 _OF_MODULES = {"title", "section", "driver", "metrics", "not_measured"}
 """What only the file of a table without a module says."""
-_SPELT = yamlfile.own("guides/published/units.yaml")
+_SPELT = yamlfile.own("judge/published/units.yaml")
 ROW_UNITS = msgspec.convert(_SPELT["rows"], dict[Unit, tuple[str, ...]])
 """How guides spell a unit in row labels: the usual spelling first. The case of letters differs by release."""
 COLUMN_UNITS = msgspec.convert(_SPELT["columns"], dict[Unit, str])
@@ -200,7 +200,7 @@ class Outline(msgspec.Struct, frozen=True):
 @functools.cache
 def outline() -> Outline:
     """Read outline.yaml."""
-    return msgspec.convert(yamlfile.own("guides/published/outline.yaml"), Outline)
+    return msgspec.convert(yamlfile.own("judge/published/outline.yaml"), Outline)
 
 
 def load(path: Path) -> Table:

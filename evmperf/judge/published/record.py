@@ -104,7 +104,7 @@ def began(release: str) -> str:
 
 @functools.cache
 def _began() -> tuple[tuple[str, str], ...]:
-    return tuple(yamlfile.own("guides/published/releases.yaml").items())
+    return tuple(yamlfile.own("judge/published/releases.yaml").items())
 
 
 def date_in(text: str) -> str:

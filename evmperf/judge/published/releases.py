@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from evmperf.boards import board as boards
-from evmperf.guides.published import identity
-from evmperf.guides.published.record import release_key
+from evmperf.judge.published import identity
+from evmperf.judge.published.record import release_key
 from evmperf.measure.runs.history import RunSource, SpoolFolder, StoredRun
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures

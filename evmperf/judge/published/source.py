@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import astuple
 
-from evmperf.guides.published import identity, record
-from evmperf.guides.published.record import Entry, PublishedCase
+from evmperf.judge.published import identity, record
+from evmperf.judge.published.record import Entry, PublishedCase
 from evmperf.measure.runs.history import GUIDE, StoredRun, by_age
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Baseline, Figure, Key, figures

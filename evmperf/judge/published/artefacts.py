@@ -8,7 +8,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 
-from evmperf.guides.published.declared import AGAIN, tables
+from evmperf.judge.published.declared import AGAIN, tables
 from evmperf.model.figures import Figure, Key
 from evmperf.model.units import Unit
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evmperf.boards import yamlfile
-from evmperf.guides.published import meaning
+from evmperf.judge.published import meaning
 
 
 def names() -> frozenset[str]:
@@ -41,5 +41,5 @@ def _boards(key: str) -> Mapping[str, str]:
 
 @functools.cache
 def _data() -> dict[str, dict[str, Any]]:
-    data: dict[str, dict[str, Any]] = yamlfile.own("guides/published/boards.yaml")
+    data: dict[str, dict[str, Any]] = yamlfile.own("judge/published/boards.yaml")
     return data

@@ -67,7 +67,7 @@ def common() -> frozenset[str]:
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    data: dict[str, object] = yamlfile.own("guides/published/meaning.yaml")
+    data: dict[str, object] = yamlfile.own("judge/published/meaning.yaml")
     return data
 
 

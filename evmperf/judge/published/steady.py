@@ -7,7 +7,7 @@ import itertools
 import statistics
 from collections.abc import Mapping
 
-from evmperf.guides.published import artefacts, identity, record, source
+from evmperf.judge.published import artefacts, identity, record, source
 from evmperf.measure.state import buses
 from evmperf.model.figures import Figure, Key
 from evmperf.model.run import Run

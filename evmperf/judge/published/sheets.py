@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from evmperf.guides.published import identity, record
-from evmperf.guides.published.record import PublishedCase
+from evmperf.judge.published import identity, record
+from evmperf.judge.published.record import PublishedCase
 from evmperf.model.places import project
 
 FILE = project("baselines") / "datasheets.zst"
