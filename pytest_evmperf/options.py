@@ -1,8 +1,14 @@
-"""The options that evmperf adds to pytest."""
+"""The options that evmperf adds to pytest, beside those of a lab's own suite."""
 
+import argparse
 from pathlib import Path
 
+import pytest
+
 from evmperf.commands.cli.arguments import argument
+
+_PREFIX = "evmperf_"
+"""Before our names in pytest's namespace: a lab's suite may have options of the same names."""
 
 OPTIONS = [
     argument(
@@ -86,6 +92,11 @@ OPTIONS = [
         metavar="FILE",
         help="write the session's end there as JSON, for programs that start sessions",
     ),
+    argument(
+        "--catalogue",
+        action="store_true",
+        help="measure evmperf's catalogue beside the tests that are named or found here",
+    ),
     argument("--keep-on", action="store_true", help="leave the board switched on at the end"),
     argument(
         "--vary",
@@ -104,3 +115,28 @@ OPTIONS = [
         "--fact", action="append", default=[], metavar="NAME=VALUE", help="one more fact to keep with the run"
     ),
 ]
+
+
+def _word(names: tuple[str, ...]) -> str:
+    return names[0].removeprefix("--").replace("-", "_")
+
+
+def add(parser: pytest.Parser) -> None:
+    """Add our options; where another plugin or a conftest has the name, `--evmperf-NAME` alone is ours."""
+    group = parser.getgroup("evmperf", "measuring boards")
+    for option in OPTIONS:
+        long = f"--evmperf-{option.names[0].removeprefix('--')}"
+        dest = f"{_PREFIX}{_word(option.names)}"
+        try:
+            group.addoption(*option.names, long, dest=dest, **option.words)
+        except (ValueError, argparse.ArgumentError):
+            group.addoption(long, dest=dest, **option.words)
+
+
+def given(config: pytest.Config) -> argparse.Namespace:
+    """Our options by their names, without anybody else's."""
+    values = {word: getattr(config.option, f"{_PREFIX}{word}", None) for word in map(_word, _NAMES)}
+    return argparse.Namespace(**values)
+
+
+_NAMES = [option.names for option in OPTIONS]

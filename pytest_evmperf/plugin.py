@@ -1,10 +1,11 @@
 """The board's file, the tests that the catalogue makes, and how a session ends."""
 
 import contextlib
-import difflib
 import functools
 import gc
+import importlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,16 @@ from evmperf.boards.console.powering import Person
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.commands.cli import arguments
-from evmperf.lab.keeping.claim import JOIN
 from evmperf.measure import boardfile
 from evmperf.model.ended import Ending, cause
-from evmperf.model.errors import EvmperfError, LabError, UsageError, one_line, was_ctrl_c
+from evmperf.model.errors import EvmperfError, LabError, UsageError, one_line
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import plain
 from evmperf.model.places import project
 from evmperf.model.replies import SessionEnded, WantedSession
 from evmperf.model.results import Case, Status
 from evmperf.publish.influx.config import variable
-from pytest_evmperf.options import OPTIONS
+from pytest_evmperf import options
 from pytest_evmperf.ticker import aside, teller
 
 TESTS = project("tests")
@@ -41,12 +41,23 @@ SESSION: pytest.StashKey[MeasuringSession] = pytest.StashKey()
 RESULT: pytest.StashKey[Any] = pytest.StashKey()
 _SIGNALS: pytest.StashKey[contextlib.ExitStack] = pytest.StashKey()
 
+_FIXTURE = "measuring"
+"""What every test of evmperf's uses, of its catalogue or by another fixture."""
+_TEST_FILE = re.compile(r"conftest\.py|test_.*\.py|.*_test\.py")
+_NO_SUITES = {"venv", "node_modules", "build", "dist", "results"}
+_SUITE_FILES = 20_000
+"""Files that are looked at for a suite of the lab's own."""
+_SEVERAL = (
+    "-n (pytest-xdist) would measure one board from several processes at once: leave it "
+    "out, and start one pytest for each board"
+)
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add evmperf's options."""
-    group = parser.getgroup("evmperf", "measuring boards")
-    for option in OPTIONS:
-        group.addoption(*option.names, **option.words)
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(parser: pytest.Parser) -> Iterator[None]:
+    """Add evmperf's options when every conftest has added its own."""
+    yield
+    options.add(parser)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -55,48 +66,90 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     try:
         status = yield
     except pytest.UsageError as error:
-        _answer(config, SessionEnded(ending=Ending.WRONG, sentence="; ".join(map(str, error.args))))
+        answer(config, SessionEnded(ending=Ending.WRONG, sentence="; ".join(map(str, error.args))))
         raise
     measuring = config.stash.get(SESSION, None)
     if measuring and (measuring.wrong_call or status not in (ExitStatus.USAGE, ExitStatus.NOTHING)):
         end = measuring.ended()
         run = measuring.run.id
-        _answer(config, SessionEnded(run=run, ending=end.ending, sentence=end.sentence))
+        answer(config, SessionEnded(run=run, ending=end.ending, sentence=end.sentence))
     return status
 
 
-def _answer(config: pytest.Config, reply: SessionEnded) -> None:
-    if file := config.option.answer:
+def answer(config: pytest.Config, reply: SessionEnded) -> None:
+    """Write the reply that `--answer` asks for."""
+    if file := options.given(config).answer:
         file.write_bytes(msgspec.json.encode(reply))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Find the board's file, before Labgrid's plugin looks for it."""
-    given = config.option.lg_env or os.environ.get("LG_ENV")
-    several = getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput")
-    ours = any(Path(arg.partition("::")[0]).resolve().is_relative_to(TESTS) for arg in config.args)
-    if several and (given or ours):
-        raise pytest.UsageError(
-            "-n (pytest-xdist) would measure one board from several processes at once: leave it "
-            "out, and start one pytest for each board"
-        )
-    if not given:
+    """Begin a session where the call has evmperf's catalogue; all else is Labgrid's and the suite's own."""
+    named = _env_file(config)
+    if named and not Path(named).exists():
+        with contextlib.suppress(UsageError):  # Labgrid names a file that is nowhere
+            config.option.lg_env = str(boards.find(named))
+    if not _has_catalogue(config, named):
         return
+    if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
+        raise pytest.UsageError(_SEVERAL)
+    if config.args_source is config.ArgsSource.INVOCATION_DIR:
+        # Outside a checkout no testpaths keeps pytest from collecting all that is below this folder.
+        own = Path("tests")  # of a lab's own repository
+        config.args = [str(TESTS), *([str(own)] if own.is_dir() and own.resolve() != TESTS else [])]
+    elif options.given(config).catalogue:
+        config.args = [str(TESTS), *config.args]
+    config.option.importmode = "importlib"  # several folders may have a test_emmc.py
+    begin(config)
+
+
+def _env_file(config: pytest.Config) -> str:
+    return config.option.lg_env or os.environ.get("LG_ENV") or ""
+
+
+def _has_catalogue(config: pytest.Config, env_file: str) -> bool:
+    """Whether the call measures evmperf's catalogue: it names it, or it has an env file and no tests."""
+    if options.given(config).catalogue or any(map(_is_ours, config.args)):
+        return True
+    if not env_file or config.args_source is not config.ArgsSource.INVOCATION_DIR:
+        return False
+    return not _has_tests(config.invocation_params.dir) or boardfile.is_evmperfs(env_file)
+
+
+def _is_ours(argument: str) -> bool:
+    return Path(argument.partition("::")[0]).resolve().is_relative_to(TESTS)
+
+
+def _has_tests(folder: Path) -> bool:
+    """Whether pytest would find tests below a folder; one that is too large to be a suite has none."""
+    seen = 0
+    for _, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _NO_SUITES]
+        seen += len(files)
+        if any(_TEST_FILE.fullmatch(name) for name in files):
+            return True
+        if seen > _SUITE_FILES:
+            return False
+    return False
+
+
+def begin(config: pytest.Config) -> MeasuringSession | None:
+    """The session of this call, begun with the board that `--lg-env` names; None without one."""
+    session, named = config.stash.get(SESSION, None), _env_file(config)
+    if session or not named:
+        return session
+    if hasattr(config, "workerinput"):
+        raise pytest.UsageError(_SEVERAL)
     try:
-        board = boardfile.named(given)
+        board = boardfile.named(named)
         boardfile.check_variables(board.file)
-        asked = arguments.filled(WantedSession, config.option, board=given, select=config.option.keyword)
+        asked = arguments.filled(
+            WantedSession, options.given(config), board=named, select=config.option.keyword
+        )
         session = MeasuringSession(board, asked)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(board.file)
-    if config.args_source is config.ArgsSource.INVOCATION_DIR:
-        # With `--lg-env FILE` pytest takes FILE's folder for the root; outside the checkout there
-        # is no testpaths, and everything below the current folder would be collected.
-        own = Path("tests")  # of a lab's own repository
-        config.args = [str(TESTS), *([str(own)] if own.is_dir() and own.resolve() != TESTS else [])]
-        config.option.importmode = "importlib"  # both folders may have a test_emmc.py
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
     os.environ.pop(variable("token"), None)
     session.person = Person(functools.partial(aside, config))
@@ -104,14 +157,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(config.stash.setdefault(_SIGNALS, contextlib.ExitStack()).close)
     config.stash[_SIGNALS].enter_context(session.signals.watching())
     gc.freeze()  # what is loaded stays: pytest's full collections need not walk it
-    if not config.option.collectonly:
+    for name in ("session", "terminal", "report", "lava"):
+        config.pluginmanager.register(importlib.import_module(f"pytest_evmperf.{name}"))
+    if not config.option.collectonly:  # of a session that begins later pytest has decided that already
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
+    return session
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one test of each case of each benchmark of the module's driver."""
-    if not {"benchmark", "case"} <= set(metafunc.fixturenames):
-        return
+    if not {"benchmark", "case", "measure", _FIXTURE} <= set(metafunc.fixturenames):
+        return  # pytest-benchmark has a fixture of that name
     where = metafunc.definition
     driver = next((marker.args[0] for marker in where.iter_markers("lg_feature")), "")
     if not driver:
@@ -120,8 +176,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.UsageError(
             f"{where.path}: there is no driver {driver!r}; known are {', '.join(FEATURES)}"
         )
-    session = metafunc.config.stash.get(SESSION, None)
-    profile = session.run.profile if session else metafunc.config.option.profile or "full"
+    session = begin(metafunc.config)
+    profile = session.run.profile if session else options.given(metafunc.config).profile or "full"
     pairs = [
         (benchmark, case)
         for benchmark in catalogue.benchmarks().values()
@@ -132,17 +188,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(("benchmark", "case"), pairs, ids=ids)
 
 
+@pytest.hookimpl(trylast=True)  # -k and -m have selected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order what is measured so that few power cycles do, and skip what the board cannot."""
     measuring = [item for item in items if what_is_measured(item)]
-    if not measuring:
+    if not any(_FIXTURE in getattr(item, "fixturenames", ()) for item in items):
         return
-    session = config.stash.get(SESSION, None)
+    session = begin(config)
     if session is None:
-        if config.option.collectonly:
+        if config.option.collectonly or not measuring:
             return
         raise _no_board()
-    left_out = set(config.option.leave_out)
+    left_out = set(options.given(config).leave_out)
     gone = [i for i in items if (w := what_is_measured(i)) and f"{w[0].name}/{w[1]}" in left_out]
     if gone:
         config.hook.pytest_deselected(items=gone)
@@ -165,72 +222,14 @@ def _no_board() -> pytest.UsageError:
     )
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note what will be measured, what is left after selection and skips, and hold the board."""
-    measuring = session.config.stash.get(SESSION, None)
-    if measuring is None:
-        return
-    if not session.items:
-        _write_nothing(session.config)
-    measuring.planned = [
-        what
-        for item in session.items
-        if (what := what_is_measured(item)) and not any(item.iter_markers("skip"))
-    ]
-    if session.config.option.collectonly:
-        return
-    own = any(map(_needs_board, session.items))
-    held = measuring.planned or own or (JOIN in os.environ and session.config.option.leave_out)
-    junit = session.config.option.xmlpath == str(measuring.folder / "junit.xml")  # nobody's choice
-    if not measuring.planned and junit and all(map(_skips, session.items)):
-        _write_nothing(session.config)
-    try:
-        if measuring.planned:
-            measuring.check_image()
-        if held:
-            measuring.hold(session.config.option.lg_coordinator or "", teller(session.config))
-        if held and not measuring.planned and not own:
-            # An earlier session had to leave it on when it was taken.
-            measuring.switch_off(teller(session.config))
-    except UsageError as error:
-        _write_nothing(session.config)
-        raise pytest.UsageError(str(error)) from None
-    except EvmperfError as error:
-        measuring.fail(error)
-        _write_nothing(session.config)
-        raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
-
-
-def _write_nothing(config: pytest.Config) -> None:
-    """Keep pytest's JUnit report from making the folder of a run that measures nothing."""
-    if junit := config.pluginmanager.get_plugin("junitxml"):
-        junit.pytest_unconfigure(config)
-
-
-def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
-    """Say why nothing is measured: `-k` selects nothing, most often a typo, or the board lacks it."""
-    keyword, sentence = config.option.keyword, ""
-    if items and all(map(_skips, items)):
-        sentence = f"nothing can be measured: {'; '.join(sorted(set(map(_skips, items))))}"
-    elif keyword and not items:
-        near = difflib.get_close_matches(keyword, [*FEATURES, *catalogue.benchmarks()], n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        sentence = f"-k {keyword} selects nothing.{hint} Drivers: {', '.join(FEATURES)}. "
-        sentence += "`evmperf benchmark list` names the benchmarks."
-    if not sentence or SESSION not in config.stash:
-        return []
-    _answer(config, SessionEnded(ending=Ending.WRONG, sentence=sentence))
-    return [plain(sentence)]
-
-
-def _skips(item: pytest.Item) -> str:
+def skips(item: pytest.Item) -> str:
     """Why an item is skipped, "" if it is not."""
     return next((str(mark.kwargs.get("reason", "skipped")) for mark in item.iter_markers("skip")), "")
 
 
-def _needs_board(item: pytest.Item) -> bool:
+def needs_board(item: pytest.Item) -> bool:
     """Whether a test uses the board, to measure a case or for a lab's own purpose, and is not skipped."""
-    return "measuring" in getattr(item, "fixturenames", ()) and not any(item.iter_markers("skip"))
+    return _FIXTURE in getattr(item, "fixturenames", ()) and not any(item.iter_markers("skip"))
 
 
 def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
@@ -246,7 +245,7 @@ def what_is_measured(item: pytest.Item) -> tuple[Benchmark, Case] | None:
 @pytest.fixture(scope="session")
 def measuring(request: pytest.FixtureRequest) -> Iterator[MeasuringSession]:
     """The session with its bench ready; the board is off again afterwards."""
-    session = request.config.stash.get(SESSION, None)
+    session = begin(request.config)
     if session is None:
         raise _no_board()
     try:
@@ -279,7 +278,7 @@ def measure(request: pytest.FixtureRequest, measuring: MeasuringSession) -> Meas
         with _ending(request.session, measuring):
             result = measuring.measure(benchmark, case)
         request.node.stash[RESULT] = result
-        if request.config.option.give_way and measuring.claim and measuring.claim.asked:
+        if options.given(request.config).give_way and measuring.claim and measuring.claim.asked:
             measuring.gave_way = measuring.claim.asked[0]
             request.session.shouldstop = plain(f"the board was asked for: {measuring.gave_way}")
         if result.status is not Status.MEASURED:
@@ -296,43 +295,3 @@ def _ending(session: pytest.Session, measuring: MeasuringSession) -> Iterator[No
     except EvmperfError as error:
         session.shouldstop = measuring.fail(error)
         raise pytest.fail.Exception(str(error), pytrace=False) from None
-
-
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """End measuring on a Ctrl-C that came out as another exception."""
-    if SESSION in item.config.stash and call.excinfo and was_ctrl_c(call.excinfo.value):
-        raise KeyboardInterrupt from call.excinfo.value
-
-
-@pytest.hookimpl(wrapper=True, trylast=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[None]:
-    """Turn what happened into exit status and outcome, before the reports are written, ours last.
-
-    As the innermost wrapper it also keeps a report that cannot be written from taking the table
-    and the sentence at the end with it.
-    """
-    measuring = session.config.stash.get(SESSION, None)
-    if measuring is None:
-        return (yield)
-    if not measuring.status and exitstatus == pytest.ExitCode.INTERNAL_ERROR:  # the number of a broken lab
-        session.exitstatus = ExitStatus.INTERNAL
-    if session.config.option.collectonly:
-        return (yield)
-    measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
-    with measuring.signals.held():
-        # After Ctrl-C fixtures are torn down later than this, and the board is what cannot wait.
-        measuring.close()
-        if exitstatus == ExitStatus.OK and session.items and all(map(_skips, session.items)):
-            session.exitstatus = ExitStatus.NOTHING
-        session.exitstatus = measuring.status or session.exitstatus
-        measuring.await_taker()
-        measuring.finish(int(session.exitstatus))
-        try:
-            yield
-            with measuring.signals.skippable():
-                measuring.write_report()
-        except (OSError, EvmperfError) as error:
-            measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
-        finally:
-            measuring.let_go()
-        session.exitstatus = measuring.status or session.exitstatus

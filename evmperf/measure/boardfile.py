@@ -1,11 +1,13 @@
 """The board file that a person or a job names, completed by the lab's settings."""
 
+import contextlib
 import os
 import re
 from pathlib import Path
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
+from evmperf.boards import yamlfile
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 
@@ -28,3 +30,11 @@ def check_variables(path: Path) -> None:
                     f"{path} needs ${name}: the name of the board's place on your Labgrid "
                     f"coordinator (`labgrid-client places` lists them), as in {name}=NAME pytest"
                 )
+
+
+def is_evmperfs(given: str) -> bool:
+    """Whether a named file was written for evmperf: it has options that only evmperf reads."""
+    with contextlib.suppress(UsageError, KeyError, TypeError):  # of other forms are others' files
+        main = yamlfile.read(boards.find(given))["targets"]["main"]
+        return "evmperf" in main or "name" in main["options"]["board"]
+    return False
