@@ -209,6 +209,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: places.index(what[0].place) if (what := what_is_measured(item)) else -1)
     for item in measuring:
         what = what_is_measured(item)
+        if session.board.assumed:  # Labgrid skips what its file does not list
+            item.own_markers[:] = [marker for marker in item.own_markers if marker.name != "skip"]
         reason = session.unsupported(*what) if what else ""
         if reason:
             # Before Labgrid's, which knows the missing feature only.
@@ -250,7 +252,7 @@ def measuring(request: pytest.FixtureRequest) -> Iterator[MeasuringSession]:
         raise _no_board()
     try:
         with _ending(request.session, session):
-            session.open(_target(request), teller(request.config))
+            session.open(_target(request, session.board.target), teller(request.config))
             if (state := request.config.option.lg_initial_state) and session.bench:
                 session.bench.force(state)
         yield session
@@ -258,10 +260,10 @@ def measuring(request: pytest.FixtureRequest) -> Iterator[MeasuringSession]:
         session.close()
 
 
-def _target(request: pytest.FixtureRequest) -> Any:
+def _target(request: pytest.FixtureRequest, name: str) -> Any:
     """Labgrid's target; raises LabError when the coordinator or the place is not available."""
     try:
-        return request.getfixturevalue("target")
+        return request.getfixturevalue("env").get_target(name)
     except (Exception, pytest.exit.Exception) as error:  # noqa: BLE001  # no common base
         reason = one_line(error)
         raise LabError(
@@ -276,6 +278,8 @@ def measure(request: pytest.FixtureRequest, measuring: MeasuringSession) -> Meas
 
     def measure_case(benchmark: Benchmark, case: Case) -> None:
         with _ending(request.session, measuring):
+            if reason := measuring.absent(benchmark, case):
+                pytest.skip(plain(reason))
             result = measuring.measure(benchmark, case)
         request.node.stash[RESULT] = result
         if options.given(request.config).give_way and measuring.claim and measuring.claim.asked:

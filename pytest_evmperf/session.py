@@ -8,6 +8,7 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards.vocabulary import FEATURES
+from evmperf.lab import guest
 from evmperf.lab.keeping.claim import JOIN
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, UsageError, was_ctrl_c
@@ -33,6 +34,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     ]
     if session.config.option.collectonly:
         return
+    for sentence in guest.adapt_pytests(session.config.stash, measuring.board):
+        teller(session.config)(sentence)
     own = any(map(needs_board, session.items))
     held = measuring.planned or own or (JOIN in os.environ and options.given(session.config).leave_out)
     junit = session.config.option.xmlpath == str(measuring.folder / "junit.xml")  # nobody's choice

@@ -11,6 +11,7 @@ from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.lab.keeping.wanted import clock
 from evmperf.model.concealing import concealed
 from evmperf.model.ended import cause
+from evmperf.model.errors import UsageError
 from evmperf.model.outlets import plain
 from evmperf.model.results import Case, Status
 from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
@@ -108,7 +109,12 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def _is_shared(config: pytest.Config, session: MeasuringSession, what: tuple[Benchmark, Case]) -> bool:
     """Whether all that a case measures was executed for a case before it."""
     benchmark, case = what
-    steps = benchmark.declared_steps(session.board, case, session.run.profile) if benchmark.profiles else ()
+    if not benchmark.profiles:
+        return False
+    try:
+        steps = benchmark.declared_steps(session.board, case, session.run.profile)
+    except UsageError:  # of a board that has not shown yet what it is
+        return False
     keys = {benchmark.shared_key(step) for step in steps if isinstance(step, Measure)}
     seen = config.stash.setdefault(_EXECUTED, set())
     done = bool(keys) and "" not in keys and keys <= seen

@@ -142,8 +142,9 @@ class Benchmark:
         if self.driver not in board.features:
             return f"{board.file_name} does not list the feature {self.driver}"
         if self.place in (Place.BOOT, Place.UBOOT):
-            types = self.place is Place.UBOOT or bool(case and case.params.get("kernel_arguments"))
-            if reason := board.without_boots or (board.without_uboot if types else ""):
+            arguments = bool(case and case.params.get("kernel_arguments"))
+            types = board.without_uboot if self.place is Place.UBOOT else ""
+            if reason := board.without_boots or types or (board.without_arguments if arguments else ""):
                 return reason
         for section, key in self.options:
             if reason := unset(board, section, key):

@@ -1,10 +1,10 @@
-"""A board as its file in `env/` describes it, checked against the vocabulary."""
+"""A board as Labgrid's env file describes it: a file of evmperf's in `env/`, or any that a lab has."""
 
 import contextlib
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,18 @@ from evmperf.model.places import project
 ENV_DIR = project("env")
 """The board files that come with evmperf."""
 
+MAIN = "main"
+"""The target that is the board where a file has several."""
+KEY = "evmperf"
+"""The key of a target that has evmperf's options."""
 _WHERE = "targets.main"
+_REMOTE = "RemotePlace"
+_ALWAYS = frozenset(("desk", "system", "crypto"))
+"""Features of every board that runs Linux: their benchmarks overwrite nothing."""
+_STRATEGIES = ("BootStrategy", "K3BootStrategy")
+"""evmperf's own."""
+_SHOWN = {("desk", "machine"), ("desk", "disks"), ("boot", "medium")}
+"""Options that a board shows itself."""
 _SWITCH = re.compile(r"Power|PDU|QEMU")
 _CONSOLE = re.compile(r"Serial|Console|QEMU|UBoot|ShellDriver")
 """Classes of Labgrid's and of labs' own, by their names: what they are is not known here."""
@@ -30,7 +41,7 @@ _CONSOLE = re.compile(r"Serial|Console|QEMU|UBoot|ShellDriver")
 class Board:
     """One EVM: features (its drivers) and options. Making one checks `sections`, what the file says of the
     options, and raises UsageError that names file and word. `named_tester` is the lab's tester, whatever the
-    file says.
+    file says. `assumed` is a file that names no feature of evmperf's: the board shows what it has.
     """
 
     file: Path
@@ -40,6 +51,12 @@ class Board:
     drivers: Mapping[str, Any] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
     """What the file says of Labgrid's drivers and resources, by class."""
+    target: str = MAIN
+    labels: frozenset[str] = frozenset()
+    """Features of the lab's own, which mean nothing to evmperf."""
+    place: str = ""
+    """The name of its place on a coordinator, as the file says it."""
+    assumed: bool = False
     options: Options = field(init=False)
 
     def __post_init__(self) -> None:
@@ -47,8 +64,8 @@ class Board:
 
     @property
     def name(self) -> str:
-        """The board's name in guides, results and databases."""
-        return self.options.board.name
+        """The board's name in guides, results and databases: its own, its place's or its file's."""
+        return self.options.board.name or self.place or self.file.stem
 
     @property
     def file_name(self) -> str:
@@ -86,7 +103,7 @@ class Board:
     def strategy(self) -> Mapping[str, Any]:
         """What the file says of its boot strategy, with the media that this strategy has by itself."""
         for name, options in self.drivers.items():
-            if name.endswith("BootStrategy"):
+            if name in _STRATEGIES:
                 return {"media": prompts.MEDIA if name == "K3BootStrategy" else {}, **(options or {})}
         return {"media": prompts.MEDIA}
 
@@ -97,6 +114,11 @@ class Board:
             return (
                 f"{self.file_name} has no console: boot times and U-Boot need one; options.boot.power: "
                 f"reset takes boot times from kernel and systemd"
+            )
+        if self.has_console and self.drivers and not any("SerialDriver" in name for name in self.drivers):
+            return (
+                f"{self.file_name} has no serial port with SerialDriver: the bytes of its console get no "
+                f"time stamps, so boots cannot be measured"
             )
         if self.power == "none":
             return (
@@ -110,7 +132,21 @@ class Board:
         """Why nothing can be typed at U-Boot's prompt, "" where it can."""
         if flow := self.options.boot.flow:
             return f"{self.file_name} has `flow: {flow}`, so Linux starts without U-Boot"
-        return "" if self.has_console else f"{self.file_name} has no console: U-Boot needs one"
+        if not self.has_console:
+            return f"{self.file_name} has no console: U-Boot needs one"
+        if self.drivers and not any("UBootDriver" in name for name in self.drivers):
+            return f"{self.file_name} has no UBootDriver: nothing can be typed in U-Boot"
+        return ""
+
+    @property
+    def without_arguments(self) -> str:
+        """Why kernel arguments cannot be given, "" where they can."""
+        own = [name for name in self.drivers if name.endswith("Strategy") and name not in _STRATEGIES]
+        if own:
+            return (
+                f"{self.file_name} boots by {own[0]}, which takes no kernel arguments (K3BootStrategy does)"
+            )
+        return self.without_uboot
 
     @property
     def tester(self) -> str:
@@ -118,8 +154,13 @@ class Board:
         return self.named_tester or self.options.tester.host
 
     def says(self, section: str, key: str) -> bool:
-        """Whether the file gives this option itself."""
-        return key in self.sections.get(section, {})
+        """Whether the file gives this option itself, or the board will show it."""
+        return key in self.sections.get(section, {}) or (self.assumed and (section, key) in _SHOWN)
+
+    def shown(self, sections: Mapping[str, Mapping[str, Any]]) -> "Board":
+        """The board with what it showed of itself; what its file says stays."""
+        merged = {name: {**entries, **self.sections.get(name, {})} for name, entries in sections.items()}
+        return replace(self, sections={**self.sections, **merged}, assumed=False)
 
     def text(self, section: str, key: str) -> str:
         """An option by its name, as text; for tables that several drivers share."""
@@ -164,26 +205,77 @@ def find(given: str) -> Path:
     )
 
 
-def load(file: Path, tester: str = "") -> Board:
-    """Read and check a board file; `tester` is the lab's SSH name of one. Raises UsageError."""
-    main = yamlfile.read(file)
-    for key in ("targets", "main"):
-        main = main.get(key) if isinstance(main, dict) else None
-    if not isinstance(main, dict):
-        raise UsageError(f"{file}: has no {_WHERE}; copy one of the files in {ENV_DIR}")
+def load(file: Path, tester: str = "", options: Path | None = None) -> Board:
+    """Read and check a board file; `tester` is the lab's SSH name of one, `options` a file of evmperf's
+    options beside a file of the lab's. Raises UsageError.
+    """
+    name, main = _target(file)
     features = main.get("features") or []
+    features = [features] if isinstance(features, str) else features
     if not isinstance(features, list):
-        raise UsageError(f"{file}: {_WHERE}.features must be a list of drivers")
-    for feature in features:
-        check_word(file, f"{_WHERE}.features", str(feature), FEATURES)
-    return Board(
+        raise UsageError(f"{file}: targets.{name}.features must be a list")
+    labels = {str(feature) for feature in features}
+    drivers, resources = (dict(classes(main.get(word))) for word in ("drivers", "resources"))
+    place = (resources.get(_REMOTE) or {}).get("name", "")
+    board = Board(
         file,
-        frozenset(features),
-        main.get("options") or {},
+        frozenset(labels.intersection(FEATURES)),
+        _sections(file, name, main, options),
         tester,
-        dict(classes(main.get("drivers"))),
-        dict(classes(main.get("resources"))),
+        drivers,
+        resources,
+        name,
+        frozenset(labels.difference(FEATURES)),
+        place if isinstance(place, str) and re.fullmatch(r"[\w.-]{1,64}", place) else "",
     )
+    if board.features:
+        return board
+    assumed = _ALWAYS | ({"boot"} if not board.without_boots else frozenset())
+    return replace(board, features=assumed, assumed=True)
+
+
+def _target(file: Path) -> tuple[str, dict[str, Any]]:
+    """The target that is the board: `main`, or the only one."""
+    document = yamlfile.read(file)
+    targets = document.get("targets") if isinstance(document, dict) else None
+    if not isinstance(targets, dict) or not targets:
+        raise UsageError(f"{file}: has no targets, so it is no env file of Labgrid's")
+    name = MAIN if MAIN in targets else next(iter(targets))
+    if name != MAIN and len(targets) > 1:
+        raise UsageError(f"{file}: has targets {', '.join(map(str, targets))} and none is called {MAIN}")
+    target = targets[name] or {}
+    if not isinstance(target, dict):
+        raise UsageError(f"{file}: targets.{name} must be a mapping")
+    return str(name), target
+
+
+def _sections(
+    file: Path, target: str, main: Mapping[str, Any], beside: Path | None
+) -> Mapping[str, Mapping[str, Any]]:
+    """evmperf's options: of the file beside, of the key `evmperf`, or of `options` where the board has a name
+    there. Other options are the lab's own.
+    """
+    sections: dict[str, Mapping[str, Any]] = {}
+    stated = main.get("options") or {}
+    if isinstance(stated, dict) and isinstance(board := stated.get("board"), dict) and "name" in board:
+        sections |= {word: entries for word, entries in stated.items() if word in _words()}
+    further = [(file, f"targets.{target}.{KEY}", main.get(KEY))]
+    if beside:
+        document = yamlfile.read(beside)
+        further.append((beside, KEY, document.get(KEY, document) if isinstance(document, dict) else document))
+    for source, where, entries in further:
+        if entries is None:
+            continue
+        if not isinstance(entries, dict):
+            raise UsageError(f"{source}: {where} must be a mapping of evmperf's options")
+        for word in entries:
+            check_word(source, where, str(word), _words())
+        sections |= entries
+    return sections
+
+
+def _words() -> list[str]:
+    return [*sections(), *MAPPINGS]
 
 
 def classes(entries: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -200,19 +292,15 @@ def classes(entries: Any) -> list[tuple[str, Mapping[str, Any]]]:
     return pairs
 
 
-def _options(file: Path, stated: Any) -> Options:
+def _options(file: Path, stated: Mapping[str, Any]) -> Options:
     where = f"{_WHERE}.options"
-    if not isinstance(stated, dict):
-        raise UsageError(f"{file}: {where} must be a mapping")
-    known_sections = sections()
     for name, entries in stated.items():
-        check_word(file, where, str(name), [*known_sections, *MAPPINGS])
         if not isinstance(entries, dict):
             raise UsageError(f"{file}: {where}.{name} must be a mapping")
         for word, text in entries.items() if name in MAPPINGS else ():
             if not isinstance(text, str) or not text:
                 raise UsageError(f"{file}: {where}.{name}.{word} must be {MAPPINGS[name]}")
-    for name, section in known_sections.items():
+    for name, section in sections().items():
         _check_section(file, f"{where}.{name}", section, stated.get(name, {}))
     return msgspec.convert(stated, Options)
 

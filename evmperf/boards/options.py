@@ -20,13 +20,13 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 class General(Section, frozen=True):
     """The board itself."""
 
-    name: Text
-    """The board's name in the guides, e.g. am64xx-hsevm."""
-    title: Text
+    name: Text = ""
+    """The board's name in the guides, e.g. am64xx-hsevm; without one its place's or its file's."""
+    title: Text = ""
     """The board's name in the guide's table of evaluation modules."""
-    description: Text
+    description: Text = ""
     """Its description in that table: revision, clock, memory."""
-    profile: Literal["full", "quick"]
+    profile: Literal["full", "quick"] = "full"
     """Default profile; full has the published parameters."""
     revision: Text = ""
     """Board revision, if the description does not name it."""
@@ -45,8 +45,8 @@ class General(Section, frozen=True):
 class Booting(Section, frozen=True):
     """How the board boots."""
 
-    medium: Literal["sd", "emmc", "nvme", "virtio"]
-    """Boot medium."""
+    medium: Literal["", "sd", "emmc", "nvme", "virtio"] = ""
+    """Boot medium; without one what booted is not checked."""
     power: Literal["", "switch", "hand", "reset", "none"] = ""
     """Power control, if no driver provides it: reset uses a reset line (a driver like
     DigitalOutputResetDriver) or `reboot` and U-Boot's `reset`, none leaves the board as it is found.
@@ -313,8 +313,8 @@ class Provisioning(Section, frozen=True):
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All options of a board, by section."""
 
-    board: General
-    boot: Booting
+    board: General = General()
+    boot: Booting = Booting()
     system: System = System()
     desk: Desk = Desk()
     emmc: Storage = Storage()

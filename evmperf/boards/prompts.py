@@ -23,6 +23,15 @@ INIT_SHELL_PROMPT = rf"{_LINE}[^\s\[]{{0,24}} ?# {_ALONE}"
 """Of the shell that a kernel starts with init=/bin/sh; bash 5.1 and later switches bracketed paste
 on before it.
 """
+
+
+def ending(login: str, shell: str) -> str:
+    """What ends a boot where a lab says what login and shell look like: either with nothing of its own line
+    behind it, or TI's.
+    """
+    return rf"(?:{login}){_ALONE}|(?:{shell})(?=\Z)|{LOGIN_PROMPT}"
+
+
 USERNAME = "root"
 SUDO = "sudo -i"
 """What another user types for a shell of root; sudo may ask for that user's password."""

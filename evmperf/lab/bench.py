@@ -11,12 +11,13 @@ from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
-from evmperf.boards.console.attempt import NotReached
+from evmperf.boards.console.attempt import NotReached, tell
 from evmperf.boards.console.marks import ObservedBoot, find, remarks
 from evmperf.boards.console.powering import Person
 from evmperf.boards.variation import Variation
+from evmperf.lab import guest
 from evmperf.lab.meter import RailMeterDriver
-from evmperf.lab.shell import LinuxShell, UbootShell
+from evmperf.lab.shell import EvmShellDriver, LinuxShell, UbootShell
 from evmperf.lab.sshlink import SshFiles, SshLink
 from evmperf.lab.tester import CommandTester, open_tester
 from evmperf.measure import hostload
@@ -71,12 +72,12 @@ class LabgridBench:
         self._longer = 1.0
         """How many times longer the limits of the last boot were than declared."""
         self._tester: CommandTester | None = None
-        self._strategy = target.get_strategy()
+        self._strategy = guest.strategy_of(target, board)
         self._console = self._strategy.console
         self._boots: list[ObservedBoot] = []
-        self._shell: LinuxShell | None = None
+        self._shell: LinuxShell | guest.PlainShell | None = None
         self._link: SshLink | None = None
-        if not self._console:
+        if not self._strategy.shell:
             if not self._strategy.ssh:
                 raise UsageError(
                     f"{board.file_name} has no access to the board: add a serial port with "
@@ -112,7 +113,12 @@ class LabgridBench:
         if self._shell is None or len(self._strategy.attempts) != before:
             self._close_files()
             files = SshFiles.of(self._target)
-            self._shell = LinuxShell(self._strategy.shell, self._check, files, self._slowness)
+            driver = self._strategy.shell
+            self._shell = (
+                LinuxShell(driver, self._check, files, self._slowness)
+                if isinstance(driver, EvmShellDriver)
+                else guest.PlainShell(driver, self._check, self._slowness)
+            )
         return self._shell
 
     def tester(self) -> Shell:
@@ -150,7 +156,7 @@ class LabgridBench:
     def uboot(self) -> UbootShell:
         """U-Boot's prompt; raises BoardError or LabError."""
         self._transition("uboot")
-        self._console.stage("settle")
+        tell(self._console, "stage", "settle")
         return UbootShell(self._strategy, self._check, self._slowness)
 
     def cold_boot(self, kernel_arguments: str) -> ObservedBoot:

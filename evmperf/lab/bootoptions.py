@@ -1,6 +1,7 @@
 """What a board file may say of its boots: the arguments of the boot strategy, and their defaults."""
 
 import enum
+from collections.abc import Mapping
 from typing import Any
 
 import attr
@@ -74,6 +75,8 @@ class BootOptions(Strategy):  # type: ignore[misc]
     target: Any
     logger: Any
 
+    stated: Mapping[str, Any] = attr.ib(factory=dict, init=False)
+    """Options of the section `boot` that stand elsewhere than in `options`."""
     status: BoardState = attr.ib(default=BoardState.unknown)
     medium: str = _text("")
     media: dict[str, list[str]] = attr.ib(factory=dict, validator=MEDIA)
@@ -95,6 +98,7 @@ class BootOptions(Strategy):  # type: ignore[misc]
         """An option of the board file's section `boot`, "" where it does not say."""
         env = self.target.env
         boot = env.config.get_target_option(self.target.name, "boot", {}) if env else {}
+        boot = {**boot, **self.stated} if isinstance(boot, dict) else self.stated
         return str(boot.get(key, ""))
 
     def chosen_medium(self) -> str:

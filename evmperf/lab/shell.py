@@ -57,6 +57,9 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
     username: str = attr.ib(default=prompts.USERNAME, validator=instance_of(str))
     password: str | None = attr.ib(default=None, validator=optional(instance_of(str)), repr=False)
 
+    before_login: Callable[[], None] | None = attr.ib(default=None, init=False)
+    """Called before anything is typed."""
+
     def execute(self, command: str, timeout_s: float) -> tuple[int, str]:
         """Run a command; exit status and output (stdout and stderr as the terminal shows them).
 
@@ -125,6 +128,8 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
 
     def _await_login(self) -> None:
         """Log in, through sudo as another user than root; raises LoginFailed that names what did not fit."""
+        if self.before_login:
+            self.before_login()
         deadline = time.monotonic() + self.login_timeout
         # What only looks like a prompt ends in text: "Last login: Mon", "password: none".
         patterns: dict[Prompt, object] = {

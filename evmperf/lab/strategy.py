@@ -217,8 +217,10 @@ class BootStrategy(BootOptions):
 
     @property
     def flow(self) -> str:
-        """What starts Linux instead of U-Boot (options.boot.flow): `falcon`, `sbl`; "" for none."""
-        return self.option("flow")
+        """What starts Linux instead of U-Boot (options.boot.flow): `falcon`, `sbl`, or `other` where the file
+        has no U-Boot driver; "" for U-Boot.
+        """
+        return self.option("flow") or ("" if self.uboot else "other")
 
     def _start_uboot(self, goal: BoardState) -> None:
         if self.flow and (goal is BoardState.uboot or self.kernel_arguments):

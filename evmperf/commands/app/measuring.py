@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.benchmark import Benchmark, Place
+from evmperf.benchmarks.tools import gauge
 from evmperf.boards import variation as variations
 from evmperf.boards.board import Board
 from evmperf.boards.console.powering import Person
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 _SEND_AT_MOST_S = 20.0
 """How long the end of a session waits for InfluxDB."""
+_ANSWER_S = 20.0
+"""How long a board may take to say what it has."""
 _TAKER_S = 5.0
 """How long the end of a session waits for the name of who has taken the board."""
 
@@ -103,6 +106,9 @@ class MeasuringSession:
         self._closed = False
         self._kept = 0
         """Results that were not planned."""
+        self._sees = board.assumed
+        self._absent = 0
+        """Planned cases that the board turned out not to have."""
         self._spool: Spool | None = None
         self._runner: Runner | None = None
         self._started_bench: Any = None
@@ -231,6 +237,35 @@ class MeasuringSession:
             progress(f"booted over the network: {', '.join(started)}")
         self.bench.boots()  # how long it took to boot is for a benchmark to say
 
+    def absent(self, benchmark: Benchmark, case: Case) -> str:
+        """Why the board does not have a planned case, "" if it has. A board whose file names no feature shows
+        what it has once it runs Linux. Raises LabError.
+        """
+        if not self._sees or benchmark.place is Place.BOOT:
+            return ""
+        self._see()
+        reason = self.unsupported(benchmark, case)
+        if not reason and not benchmark.ti:
+            lacking = [tool for tool in benchmark.tools_on(self.board) if tool not in self.run.facts.tools]
+            reason = f"{', '.join(lacking)} is not on the board's PATH" if lacking else ""
+        self._absent += bool(reason)
+        return reason
+
+    def _see(self) -> None:
+        """Ask the board for its machine and disks."""
+        from evmperf.lab.desk import identity  # noqa: PLC0415  # for boards that nobody has described
+
+        if not self.board.assumed:
+            return
+        shell = self.shell()
+        answers = (shell.run(line, _ANSWER_S).text for line in identity.question(()).splitlines())
+        seen = identity.answer("\n".join(answers))
+        desk = {"machine": gauge.machine(seen.machine), "disks": list(seen.disks)}
+        board = {"title": seen.model} if seen.model else {}
+        self.board = self.board.shown({"desk": desk, "board": board})
+        assert self.bench is not None
+        self.bench.board = self.board
+
     def measure(self, benchmark: Benchmark, case: Case) -> Result:
         """Measure one case; raises LabError when the lab is broken."""
         assert self._runner is not None
@@ -346,7 +381,7 @@ class MeasuringSession:
         if self.interrupted and not cut:
             by = f" by {self.signals.by}" if self.signals.by not in ("", "SIGINT") else ""
             cut = (Ending.CUT, f"Interrupted{by}", "")
-        return ended.of(self.board.name, self.results, len(self.planned) + self._kept, cut)
+        return ended.of(self.board.name, self.results, len(self.planned) - self._absent + self._kept, cut)
 
     @property
     def status(self) -> ExitStatus | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from labgrid import Environment
 
 from evmperf.boards.board import Board
-from evmperf.lab import labs
+from evmperf.lab import guest, labs
 from evmperf.lab.keeping.claim import Claim, variables
 from evmperf.model.errors import EvmperfError, LabError, one_line
 
@@ -33,7 +33,9 @@ def opened(
             stack.callback(environment.cleanup)
             if place:
                 environment.config.set_option("coordinator_address", claim.board.coordinator)
-            target: object = environment.get_target("main")
+            for sentence in guest.adapt(environment.config, board):
+                tell(sentence)
+            target: object = environment.get_target(board.target)
         except EvmperfError:
             raise
         except Exception as error:  # noqa: BLE001  # Labgrid's errors have no common base

@@ -7,6 +7,7 @@ import gzip
 from pathlib import Path
 
 from evmperf.benchmarks.tools import programs
+from evmperf.model.errors import UsageError
 from evmperf.model.shelltext import ShellTexts
 
 NAME = "evmperf-gauge"
@@ -27,6 +28,10 @@ def command(machine_name: str, words: str) -> str:
     """Shell text that brings the program to the board, runs it, leaves what it printed in TEXT_FILE, and
     removes it.
     """
+    if not machine(machine_name):
+        raise UsageError(
+            f"evmperf's own program is not built for the machine {machine_name or 'of this board'}"
+        )
     program = (_HERE / f"{machine_name}.bin").read_bytes()
     packed = base64.b64encode(gzip.compress(program, mtime=0)).decode()
     return _SHELL("run", packed=packed, words=words, text_file=TEXT_FILE)
