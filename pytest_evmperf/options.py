@@ -12,6 +12,13 @@ _PREFIX = "evmperf_"
 
 OPTIONS = [
     argument(
+        "--options-file",
+        "--board",
+        type=Path,
+        metavar="FILE",
+        help="evmperf's options for the board of --lg-env, whose file then need not have them",
+    ),
+    argument(
         "--profile",
         default="",
         choices=["full", "quick"],

@@ -113,7 +113,9 @@ def _has_catalogue(config: pytest.Config, env_file: str) -> bool:
         return True
     if not env_file or config.args_source is not config.ArgsSource.INVOCATION_DIR:
         return False
-    return not _has_tests(config.invocation_params.dir) or boardfile.is_evmperfs(env_file)
+    folder = config.invocation_params.dir
+    in_checkout = TESTS.parent == folder.resolve()
+    return in_checkout or not _has_tests(folder) or boardfile.is_evmperfs(env_file)
 
 
 def _is_ours(argument: str) -> bool:
@@ -141,7 +143,7 @@ def begin(config: pytest.Config) -> MeasuringSession | None:
     if hasattr(config, "workerinput"):
         raise pytest.UsageError(_SEVERAL)
     try:
-        board = boardfile.named(named)
+        board = boardfile.named(named, options.given(config).options_file)
         boardfile.check_variables(board.file)
         asked = arguments.filled(
             WantedSession, options.given(config), board=named, select=config.option.keyword
@@ -209,7 +211,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: places.index(what[0].place) if (what := what_is_measured(item)) else -1)
     for item in measuring:
         what = what_is_measured(item)
-        if session.board.assumed:  # Labgrid skips what its file does not list
+        if what and what[0].driver in session.board.features:  # Labgrid knows the file's list alone
             item.own_markers[:] = [marker for marker in item.own_markers if marker.name != "skip"]
         reason = session.unsupported(*what) if what else ""
         if reason:

@@ -133,9 +133,9 @@ def benchmark(name: str) -> Benchmark:
         raise UsageError(f"unknown benchmark {name!r}{hint}") from None
 
 
-def board(file: Path, tester: str = "") -> Board:
+def board(file: Path, tester: str = "", options: Path | None = None) -> Board:
     """Read a board file (see `boards.load`), its absent names checked too; raises UsageError."""
-    entry = boards.load(file, tester)
+    entry = boards.load(file, tester, options)
     for word in entry.options.absent:
         boards.check_word(file, f"targets.main.options.{ABSENT}", word, [*FEATURES, *benchmarks()])
     return entry

@@ -95,6 +95,11 @@ class Board:
         return not self.drivers or any(_CONSOLE.search(name) for name in self.drivers)
 
     @property
+    def is_stamped(self) -> bool:
+        """Whether each byte of the console gets the time of its arrival."""
+        return not self.drivers or any("SerialDriver" in name for name in self.drivers)
+
+    @property
     def has_ssh(self) -> bool:
         """Whether the file has a way to the board over SSH."""
         return "SSHDriver" in self.drivers
@@ -115,7 +120,7 @@ class Board:
                 f"{self.file_name} has no console: boot times and U-Boot need one; options.boot.power: "
                 f"reset takes boot times from kernel and systemd"
             )
-        if self.has_console and self.drivers and not any("SerialDriver" in name for name in self.drivers):
+        if self.has_console and not self.is_stamped:
             return (
                 f"{self.file_name} has no serial port with SerialDriver: the bytes of its console get no "
                 f"time stamps, so boots cannot be measured"
@@ -217,10 +222,12 @@ def load(file: Path, tester: str = "", options: Path | None = None) -> Board:
     labels = {str(feature) for feature in features}
     drivers, resources = (dict(classes(main.get(word))) for word in ("drivers", "resources"))
     place = (resources.get(_REMOTE) or {}).get("name", "")
+    stated, added = _sections(file, name, main, options)
+    named = labels.intersection(FEATURES)
     board = Board(
         file,
-        frozenset(labels.intersection(FEATURES)),
-        _sections(file, name, main, options),
+        frozenset((*named, *FEATURES.keys() & added)),
+        stated,
         tester,
         drivers,
         resources,
@@ -228,10 +235,10 @@ def load(file: Path, tester: str = "", options: Path | None = None) -> Board:
         frozenset(labels.difference(FEATURES)),
         place if isinstance(place, str) and re.fullmatch(r"[\w.-]{1,64}", place) else "",
     )
-    if board.features:
+    if named:
         return board
-    assumed = _ALWAYS | ({"boot"} if not board.without_boots else frozenset())
-    return replace(board, features=assumed, assumed=True)
+    assumed = _ALWAYS if board.without_boots else {*_ALWAYS, "boot"}
+    return replace(board, features=board.features.union(assumed), assumed=True)
 
 
 def _target(file: Path) -> tuple[str, dict[str, Any]]:
@@ -251,11 +258,12 @@ def _target(file: Path) -> tuple[str, dict[str, Any]]:
 
 def _sections(
     file: Path, target: str, main: Mapping[str, Any], beside: Path | None
-) -> Mapping[str, Mapping[str, Any]]:
+) -> tuple[Mapping[str, Mapping[str, Any]], set[str]]:
     """evmperf's options: of the file beside, of the key `evmperf`, or of `options` where the board has a name
-    there. Other options are the lab's own.
+    there; other options are the lab's own. Also the sections of the former two: the board has these features.
     """
     sections: dict[str, Mapping[str, Any]] = {}
+    added: set[str] = set()
     stated = main.get("options") or {}
     if isinstance(stated, dict) and isinstance(board := stated.get("board"), dict) and "name" in board:
         sections |= {word: entries for word, entries in stated.items() if word in _words()}
@@ -271,7 +279,8 @@ def _sections(
         for word in entries:
             check_word(source, where, str(word), _words())
         sections |= entries
-    return sections
+        added |= entries.keys()
+    return sections, added
 
 
 def _words() -> list[str]:

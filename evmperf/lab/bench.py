@@ -77,13 +77,13 @@ class LabgridBench:
         self._boots: list[ObservedBoot] = []
         self._shell: LinuxShell | guest.PlainShell | None = None
         self._link: SshLink | None = None
-        if not self._strategy.shell:
-            if not self._strategy.ssh:
-                raise UsageError(
-                    f"{board.file_name} has no access to the board: add a serial port with "
-                    f"StampedSerialDriver, or a NetworkService with SSHDriver"
-                )
+        if not self._strategy.shell and self._strategy.ssh:
             self._link = self._strategy.link = SshLink(target, self._strategy.ssh)
+        elif not (self._console or self._strategy.shell):
+            raise UsageError(
+                f"{board.file_name} has no access to the board: add a serial port with "
+                f"StampedSerialDriver, or a NetworkService with SSHDriver"
+            )
         if person:
             self._strategy.take_person(person)
         self._strategy.listeners.append(self._keep_boot)

@@ -1,90 +1,140 @@
 """A board file against Labgrid: imports, templates, classes, attributes, bindings, strategy.
 
-Labgrid itself says these things one at a time, when a board is about to be measured, and leaves
-out an attribute that it does not know. Nothing here talks to a board or to a coordinator.
+Labgrid says these things one at a time, when a board is about to be measured. Nothing here talks to a board
+or to a coordinator.
 """
 
 import contextlib
 import difflib
+import inspect
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import attr
 from labgrid import Environment, target_factory
-from labgrid.driver import ShellDriver, SSHDriver, UBootDriver
-from labgrid.exceptions import InvalidConfigError, RegistrationError
-from labgrid.protocol import ConsoleProtocol
+from labgrid.driver import ShellDriver, SSHDriver
+from labgrid.exceptions import InvalidConfigError
 from labgrid.resource import Resource
 from labgrid.strategy import Strategy
 from labgrid.util.yaml import load
 from yaml import YAMLError
 
-from evmperf.boards.board import check_word, classes
+from evmperf.boards.board import KEY, Board, check_word, classes
 from evmperf.boards.copying import FILL_IN
-from evmperf.lab import console, media, meter, probe, shell
+from evmperf.boards.options import MAPPINGS
+from evmperf.boards.reference import sections
+from evmperf.boards.vocabulary import FEATURES
+from evmperf.lab import console, guest, media, meter, probe, shell
+from evmperf.lab.bootoptions import BoardState
+from evmperf.lab.strategy import BootStrategy
 from evmperf.model.errors import UsageError, one_line
 
 _FILE = ("imports", "targets", "options", "features", "images", "tools", "paths")
-_TARGET = ("features", "options", "resources", "drivers")
-_WHERE = "targets.main"
+_TARGET = ("features", "options", "resources", "drivers", KEY)
 _OURS = tuple(module.__name__ for module in (console, media, meter, probe, shell))
-_STRATEGY = "evmperf.lab.strategy"
+
 _REMOTE = "RemotePlace"
 
 
-def check(file: Path) -> list[str]:
-    """A board file's mistakes beyond its options, a sentence each; raises UsageError if unreadable."""
+@dataclass
+class Checked:
+    """What was found in a board file, a sentence each."""
+
+    mistakes: list[str] = field(default_factory=list)
+    """What keeps the board from being measured at all."""
+    remarks: list[str] = field(default_factory=list)
+    """What Labgrid or evmperf leaves out, and words that may be misspelt."""
+    strategy: str = ""
+    """The strategy, and how it is driven."""
+
+
+def check(board: Board) -> Checked:
+    """Check a board's file against Labgrid; raises UsageError if it is unreadable."""
+    file, found = board.file, Checked()
     try:
         with file.open(encoding="utf-8") as stream, warnings.catch_warnings():
             warnings.simplefilter("error")
             data: dict[str, Any] = load(stream)
     except (YAMLError, UserWarning) as error:
         raise UsageError(f"{file}: Labgrid cannot read it: {one_line(error)}") from error
-    main = data["targets"]["main"]
-    if mistakes := [*_words(file, data), *_templates(file, data)]:
-        return mistakes
+    found.remarks += _words(board, data)
+    found.mistakes += [*_unfilled(file), *_templates(file, data)]
+    if found.mistakes:
+        return found
     imports = [str(name) for name in data.get("imports") or ()]
     try:
         with _variables(data):
-            Environment(str(file))
-    except RegistrationError:
-        pass  # a second file that imports the same strategy by its path
+            environment = Environment(str(file))
+            found.remarks += _missing(board, imports)
+            guest.adapt(environment.config, board)
     except InvalidConfigError as error:
-        return [f"{file}: {one_line(error)}"]
+        found.mistakes.append(f"{file}: {one_line(error)}")
+        return found
     except Exception as error:  # noqa: BLE001  # whatever an imported module raises
-        return [f"{file}: imports {', '.join(imports)}: {type(error).__name__}: {one_line(error)}"]
+        found.mistakes.append(
+            f"{file}: imports {', '.join(imports)}: {type(error).__name__}: {one_line(error)}"
+        )
+        return found
+    main = environment.config.data["targets"][board.target]
     resources, drivers = classes(main.get("resources")), classes(main.get("drivers"))
     for kind, entries, registered in (
         ("resources", resources, target_factory.resources),
         ("drivers", drivers, target_factory.drivers),
     ):
         for name, arguments in entries:
-            where = f"{file}: {_WHERE}.{kind}"
-            module = registered[name].__module__ if name in registered else ""
-            if not module:
-                mistakes.append(f"{where}: {_unknown(name, registered)}")
-            elif module in _OURS and module not in imports:
-                mistakes.append(f"{where}: {name} needs {module} among the imports")
-            else:
-                mistakes += _attributes(f"{where}.{name}", registered[name], arguments)
-    return mistakes or [*_bindings(file, resources, drivers), *_ways(file, drivers)]
+            where = f"{file}: targets.{board.target}.{kind}.{name}"
+            for sentence, is_fatal in _attributes(where, registered[name], arguments):
+                (found.mistakes if is_fatal else found.remarks).append(sentence)
+    found.mistakes += _bindings(file, board.target, resources, drivers)
+    found.mistakes += _ways(board, drivers)
+    if not found.mistakes:
+        _judge_strategy(board, drivers, found)
+    return found
 
 
-def _words(file: Path, data: Mapping[str, Any]) -> Iterator[str]:
-    """Words that are unknown, or not filled in."""
-    for where, words, vocabulary in (("the file", data, _FILE), (_WHERE, data["targets"]["main"], _TARGET)):
+def _words(board: Board, data: Mapping[str, Any]) -> Iterator[str]:
+    """Words that nobody reads, and labels of the lab's that look like a feature."""
+    main, where = data["targets"][board.target], f"targets.{board.target}"
+    for place, words, known in (("the file", data, _FILE), (where, main, _TARGET)):
         for word in words:
             try:
-                check_word(file, where, str(word), vocabulary)
+                check_word(board.file, place, str(word), known)
             except UsageError as error:
                 yield str(error)
+    own: dict[str, tuple[frozenset[str], Sequence[str]]] = {"features": (board.labels, list(FEATURES))}
+    if isinstance(options := main.get("options"), dict) and "board" in board.sections:
+        own["options"] = (frozenset(map(str, options)) - {*sections(), *MAPPINGS}, (*sections(), *MAPPINGS))
+    for place, (labels, vocabulary) in own.items():
+        for word in sorted(labels):
+            if near := difflib.get_close_matches(word, vocabulary, n=1):
+                label = f"{word!r} is a word of the lab's, which evmperf leaves alone"
+                yield f"{board.file}: {where}.{place}: {label}; did you mean {near[0]!r}?"
+
+
+def _unfilled(file: Path) -> Iterator[str]:
     for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
         if FILL_IN in line.partition("#")[0]:
             yield f"{file}: line {number} is not filled in: {line.strip()}"
+
+
+def _missing(board: Board, imports: Sequence[str]) -> Iterator[str]:
+    """Classes that Labgrid does not know, or not by this file's imports."""
+    for kind, entries, registered in (
+        ("resources", board.resources, target_factory.resources),
+        ("drivers", board.drivers, target_factory.drivers),
+    ):
+        where = f"{board.file}: targets.{board.target}.{kind}"
+        for name in entries:
+            module = registered[name].__module__ if name in registered else ""
+            if not module:
+                yield f"{where}: {_unknown(name, registered)} It is left out."
+            elif module in _OURS and module not in imports:
+                yield f"{where}: {name} needs {module} among the imports where evmperf is not in the call"
 
 
 def _in_templates(data: Any) -> Iterator[Template]:
@@ -123,12 +173,13 @@ def _variables(data: Any) -> Iterator[None]:
 def _unknown(name: str, names: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, [*names, "K3BootStrategy", "BootStrategy"], n=1)
     if near == [name]:
-        return f"{name} needs {_STRATEGY} among the imports"
+        return f"{name} needs evmperf.lab.strategy among the imports"
     hint = f"; did you mean {near[0]}?" if near else "; is its module among the imports?"
     return f"Labgrid knows no class {name!r}{hint}"
 
 
-def _attributes(where: str, cls: Any, arguments: Mapping[str, Any]) -> Iterator[str]:
+def _attributes(where: str, cls: Any, arguments: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Mistakes in attributes, and whether Labgrid refuses them."""
     fields = {
         field.name: field for field in attr.fields(cls) if field.init and field.name not in ("target", "name")
     }
@@ -138,7 +189,7 @@ def _attributes(where: str, cls: Any, arguments: Mapping[str, Any]) -> Iterator[
         if word not in fields:
             near = difflib.get_close_matches(str(word), fields, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(fields))}."
-            yield f"{where}: there is no attribute {word!r}; {hint}"
+            yield f"{where}: there is no attribute {word!r}; {hint}", False
             continue
         field = fields[word]
         try:
@@ -147,16 +198,16 @@ def _attributes(where: str, cls: Any, arguments: Mapping[str, Any]) -> Iterator[
                 field.validator(None, field, converted)
         except Exception as error:  # noqa: BLE001  # a validator may raise anything
             text = error.args[0] if error.args else type(error).__name__
-            yield f"{where}.{word}: {one_line(text)}"
+            yield f"{where}.{word}: {one_line(text)}", True
     for name, field in fields.items():
         if field.default is attr.NOTHING and name not in arguments:
-            yield f"{where}.{name} is missing"
+            yield f"{where}.{name} is missing", True
 
 
 _Entries = list[tuple[str, Mapping[str, object]]]
 
 
-def _bindings(file: Path, resources: _Entries, drivers: _Entries) -> Iterator[str]:
+def _bindings(file: Path, target: str, resources: _Entries, drivers: _Entries) -> Iterator[str]:
     """Drivers for which nothing that stands before them supplies what they bind."""
     remote = any(name == _REMOTE for name, _ in resources)
     predecessors: list[type] = [target_factory.resources[name] for name, _ in resources]
@@ -172,24 +223,41 @@ def _bindings(file: Path, resources: _Entries, drivers: _Entries) -> Iterator[st
                 continue  # the coordinator knows what the place has
             if not any(issubclass(have, want) for have in predecessors for want in wants):
                 names = " or ".join(sorted(want.__name__ for want in wants))
-                yield f"{file}: {_WHERE}.drivers.{name}: no {names} precedes it ({what})"
+                yield f"{file}: targets.{target}.drivers.{name}: no {names} precedes it ({what})"
         predecessors.append(cls)
 
 
-def _ways(file: Path, drivers: _Entries) -> Iterator[str]:
-    """The strategy, and ways to the board, that are missing, too many, or halves of one."""
-    where = f"{file}: {_WHERE}.drivers"
-    classes_there = [target_factory.drivers[name] for name, _ in drivers]
+def _ways(board: Board, drivers: _Entries) -> Iterator[str]:
+    """That there is no way to the board."""
+    kinds = [target_factory.drivers[name] for name, _ in drivers]
+    if not any(issubclass(kind, ShellDriver | SSHDriver) for kind in kinds):
+        yield (
+            f"{board.file}: targets.{board.target}.drivers: nothing reaches the board's Linux: add a "
+            f"ShellDriver on a serial port, or an SSHDriver; until then nothing can be measured"
+        )
 
-    def has(kind: type) -> bool:
-        return any(issubclass(cls, kind) for cls in classes_there)
 
-    count = sum(issubclass(cls, Strategy) for cls in classes_there)
-    if count != 1:
-        one = "BootStrategy, for TI's boards K3BootStrategy"
-        yield f"{where} has {count} strategies; evmperf needs one: {one}"
-    if not has(ConsoleProtocol):
-        if not has(SSHDriver):
-            yield f"{where}: no way to the board: StampedSerialDriver or SSHDriver is missing"
-    elif not (has(UBootDriver) and has(ShellDriver)):
-        yield f"{where}: a console needs EvmUBootDriver and EvmShellDriver"
+def _judge_strategy(board: Board, drivers: _Entries, found: Checked) -> None:
+    """Say how the strategy is driven, or why it would fail at its first call."""
+    names = [name for name, _ in drivers if issubclass(target_factory.drivers[name], Strategy)]
+    if len(names) > 1:
+        found.mistakes.append(f"{board.file}: {', '.join(names)} are several strategies: keep one")
+        return
+    (name,) = names
+    kind = target_factory.drivers[name]
+    if issubclass(kind, BootStrategy):
+        found.strategy = f"{name}, evmperf's own" + ("" if name in board.drivers else " (the file has none)")
+        return
+    known = guest.states(kind)
+    if not known[BoardState.shell]:
+        found.mistakes.append(
+            f"{board.file}: {name} has no state called shell or linux, so evmperf cannot ask it for Linux: "
+            f"name one so, or use K3BootStrategy"
+        )
+        return
+    parameters = list(inspect.signature(kind.transition).parameters.values())[2:]
+    if wanted := [p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]:
+        found.mistakes.append(f"{board.file}: {name}.transition wants {', '.join(wanted)} beside a state")
+        return
+    states = ", ".join(word for word in known.values() if word)
+    found.strategy = f"{name}, the lab's own, asked for {states}"

@@ -47,7 +47,7 @@ _TRANSITION_S = 900
 
 def adapt(config: Any, board: Board) -> list[str]:
     """Change what Labgrid's configuration says of a board's target; returns a sentence for each class that is
-    not installed here and is left out. A file with a strategy of evmperf's stays as it is.
+    not installed here and is left out. The drivers beside a strategy of evmperf's stay as they are.
     """
     for module in _MODULES:
         import_module(module)
@@ -55,13 +55,12 @@ def adapt(config: Any, board: Board) -> list[str]:
     left_out: list[str] = []
     resources = list(_known(main.get("resources"), target_factory.resources, left_out))
     drivers = list(_known(main.get("drivers"), target_factory.drivers, left_out))
-    if any(issubclass(target_factory.drivers[name], BootStrategy) for name, _ in drivers):
-        return []
-    if _serial(drivers):
-        drivers = [(OURS.get(name, name), attributes) for name, attributes in drivers]
-    if not any(issubclass(target_factory.drivers[name], Strategy) for name, _ in drivers):
-        drivers.append((BootStrategy.__name__, {}))
-    drivers = [(name, _with_console(name, attributes, drivers)) for name, attributes in drivers]
+    if not any(issubclass(target_factory.drivers[name], BootStrategy) for name, _ in drivers):
+        if _serial(drivers):
+            drivers = [(OURS.get(name, name), attributes) for name, attributes in drivers]
+        if not any(issubclass(target_factory.drivers[name], Strategy) for name, _ in drivers):
+            drivers.append((BootStrategy.__name__, {}))
+        drivers = [(name, _with_console(name, attributes, drivers)) for name, attributes in drivers]
     main["resources"] = [{name: dict(attributes)} for name, attributes in resources]
     main["drivers"] = [{name: dict(attributes)} for name, attributes in drivers]
     return left_out
@@ -143,7 +142,7 @@ def states(strategy: Any) -> dict[BoardState, str]:
 
 
 def _default(strategy: Any) -> type[enum.Enum] | None:
-    """The enumeration of a strategy's class, before one is made."""
+    """The enumeration of a strategy, or of a class of one."""
     for field in getattr(strategy, "__attrs_attrs__", ()):
         if field.name == "status" and isinstance(field.default, enum.Enum):
             return type(field.default)

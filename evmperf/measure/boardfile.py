@@ -12,13 +12,14 @@ from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 
 
-def named(given: str) -> Board:
-    """The board of a named file (see `boards.find`), checked against the catalogue.
+def named(given: str, options: Path | None = None) -> Board:
+    """The board of a named file (see `boards.find`), checked against the catalogue; `options` is a file of
+    evmperf's options beside it.
 
     $EVMPERF_TESTER, the SSH name of this board's tester, overrides the file, as a file describes
     all boards of its kind. Raises UsageError.
     """
-    return catalogue.board(boards.find(given), os.environ.get("EVMPERF_TESTER", ""))
+    return catalogue.board(boards.find(given), os.environ.get("EVMPERF_TESTER", ""), options)
 
 
 def check_variables(path: Path) -> None:
@@ -26,10 +27,9 @@ def check_variables(path: Path) -> None:
     for line in path.read_text(encoding="utf-8").splitlines():
         for name in re.findall(r"\$\{?(LG_\w+)", line.partition("#")[0]):
             if name not in os.environ:
-                raise UsageError(
-                    f"{path} needs ${name}: the name of the board's place on your Labgrid "
-                    f"coordinator (`labgrid-client places` lists them), as in {name}=NAME pytest"
-                )
+                what = "the name of the board's place on your Labgrid coordinator (`labgrid-client places`)"
+                meaning = f": {what}" if name == "LG_PLACE" else ""
+                raise UsageError(f"{path} needs ${name}{meaning}: set it, as in {name}=NAME pytest")
 
 
 def is_evmperfs(given: str) -> bool:

@@ -16,6 +16,7 @@ class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
 
     board: str
     select: str = ""
+    options_file: str = ""
     results: str = "results"
     answer: str = ""
     run_id: str = ""

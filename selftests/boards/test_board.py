@@ -71,12 +71,10 @@ def test_a_good_file_says_what_it_says(written):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"features": ["emcc"]}, ["targets.main.features", "'emcc'", "did you mean 'emmc'"]),
-        ({"features": ["zzzzz"]}, ["'zzzzz'", "known are alsa, boot"]),
-        ({"features": "emmc"}, ["features must be a list"]),
-        ({"features": [["emmc"]]}, ["targets.main.features"]),
-        ({"options": "x"}, ["options must be a mapping"]),
-        ({"options.bord": {}}, ["targets.main.options", "'bord'", "did you mean 'board'"]),
+        ({"features": {"emmc": 1}}, ["features must be a list"]),
+        ({"evmperf": {"emcc": {}}}, ["targets.main.evmperf", "'emcc'", "did you mean 'emmc'"]),
+        ({"evmperf": ["emmc"]}, ["targets.main.evmperf must be a mapping"]),
+        ({"evmperf": {"emmc": {"scratch": 1}}}, ["emmc.scratch", "type str", "not 1"]),
         ({"options.emmc": "x"}, ["options.emmc must be a mapping"]),
         ({"options.emmc.scrach": "/dev/x"}, ["options.emmc", "'scrach'", "did you mean 'scratch'"]),
         ({"options.emmc.scratch": 1}, ["options.emmc.scratch", "type str", "partition", "not 1"]),
@@ -84,10 +82,6 @@ def test_a_good_file_says_what_it_says(written):
         ({"options.emmc.uboot_device": True}, ["emmc.uboot_device", "type int", "not True"]),
         ({"options.board.profile": "fast"}, ["board.profile", "full, quick", "not 'fast'"]),
         ({"options.boot.medium": "floppy"}, ["boot.medium", "one of", "not 'floppy'"]),
-        ({"options.board.name": None}, ["board.name is missing", "the board's name"]),
-        ({"options.board.title": None}, ["board.title is missing"]),
-        ({"options.boot.medium": None}, ["boot.medium is missing", "boot medium"]),
-        ({"options": None}, ["board.name is missing"]),
         ({"options.emmc.scratch": ""}, ["emmc.scratch", "type str", "not ''"]),
         ({"options.emmc.device": [None]}, ["emmc.device", "type str", "not [None]"]),
         ({"options.emmc.uboot_device": -1}, ["emmc.uboot_device", "int >= 0", "not -1"]),
@@ -110,10 +104,10 @@ def test_a_mistake_is_named_with_file_and_word(written, changes, words):
     ("content", "words"),
     [
         (b"a: \x00", ["is not YAML"]),
-        (b"", ["has no targets.main"]),
-        (b"targets:\n  other: {}\n", ["has no targets.main"]),
-        (b"targets:\n  main:\n", ["has no targets.main"]),
-        (b"just text", ["has no targets.main"]),
+        (b"", ["has no targets"]),
+        (b"targets:\n  a: {}\n  b: {}\n", ["targets a, b", "none is called main"]),
+        (b"targets:\n  main: 7\n", ["targets.main must be a mapping"]),
+        (b"just text", ["has no targets"]),
     ],
 )
 def test_a_file_that_is_no_board_says_so(tmp_path, content, words):
@@ -149,3 +143,42 @@ def test_a_board_that_is_not_there_gets_a_suggestion_and_the_list():
         boards.find("am64xy.yaml")
     with pytest.raises(UsageError, match=r"zebra .*\./env .*Known"):
         boards.find("zebra")
+
+
+LABS = """
+targets:
+  %s:
+    features: [wifi, emcc]
+    options: {board: [1], boot: 7, emmc: none}
+    resources: {RemotePlace: {name: rack-3}}
+    drivers: [NetworkPowerDriver: {}, SerialDriver: {name: a}, ShellDriver: {prompt: '# '}]
+    %s
+options: {rack: 7}
+"""
+
+
+def test_a_file_of_a_labs_own_is_a_board_that_will_show_what_it_has(tmp_path):
+    file = tmp_path / "rack.yaml"
+    file.write_text(LABS % ("dut", ""))
+    board = boards.load(file)
+    assert (board.target, board.name, board.assumed, board.labels) == (
+        "dut",
+        "rack-3",
+        True,
+        {"wifi", "emcc"},
+    )
+    assert board.features == {"boot", "system", "crypto", "desk"}
+    assert (board.options.board.profile, board.options.boot.medium, board.sections) == ("full", "", {})
+    shown = board.shown({"desk": {"disks": ["emmc=/dev/mmcblk0"], "machine": "aarch64"}})
+    assert (shown.assumed, shown.options.desk.disks) == (False, ("emmc=/dev/mmcblk0",))
+
+
+@pytest.mark.parametrize("where", ["key", "beside", "beside with the key"])
+def test_options_of_evmperfs_stand_under_a_key_or_in_a_file_beside(tmp_path, where):
+    file, beside = tmp_path / "rack.yaml", tmp_path / "options.yaml"
+    stated = {"board": {"name": "mine"}, "emmc": {"scratch": "/dev/mmcblk0p9"}}
+    file.write_text(LABS % ("main", f"evmperf: {stated}" if where == "key" else ""))
+    beside.write_text(yaml.safe_dump({"evmperf": stated} if where == "beside with the key" else stated))
+    board = boards.load(file, options=None if where == "key" else beside)
+    assert (board.name, board.options.emmc.scratch) == ("mine", "/dev/mmcblk0p9")
+    assert {"emmc", "boot", "desk"} <= board.features

@@ -9,7 +9,7 @@ from labgrid.driver.power import rest
 from labgrid.step import steps
 
 from evmperf.model.errors import BoardError, Interrupted, LabError, RefusedOutput, ToolError, was_ctrl_c
-from pytest_evmperf import plugin
+from pytest_evmperf import session
 from pytest_evmperf.plugin import SESSION
 
 # A lab that fails
@@ -205,7 +205,7 @@ def test_measuring_ends_on_a_ctrl_c_that_came_out_as_an_assertion(request, monke
 
     def ended(function):
         call = pytest.CallInfo.from_call(function, "call")
-        plugin.pytest_runtest_makereport(request.node, call)
+        session.pytest_runtest_makereport(request.node, call)
 
     ended(assertion)
     monkeypatch.setitem(request.config.stash, SESSION, None)

@@ -4,12 +4,15 @@ import argparse
 import itertools
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from evmperf.benchmarks.catalogue import benchmarks
 from evmperf.boards import board as boards
 from evmperf.boards import copying, reference
+from evmperf.boards.board import Board
 from evmperf.commands.cli.arguments import BOARD, COORDINATOR, JSON, argument, command, either, group, tell
 from evmperf.commands.cli.terminal import note
 from evmperf.lab import boardcheck
@@ -35,7 +38,7 @@ group(
   evmperf board new mine                      an empty file, to be filled in
   evmperf board new am69-sk --like am64x      a copy, to be edited
   evmperf board new mine --from desk          the board that `evmperf desk` found
-  evmperf board check am69-sk                 every word of it, without a board
+  evmperf board check lab.yaml                what any env file of Labgrid's is good for
   evmperf board schema > board.schema.json    for an editor's completion
 """,
 )
@@ -43,27 +46,46 @@ group(
 
 @command(
     "board check",
-    argument("boards", nargs="+", metavar="BOARD", help="a board file, as for pytest --lg-env"),
-    listed="check board files, without a board",
+    argument("boards", nargs="+", metavar="FILE", help="an env file of Labgrid's, as for pytest --lg-env"),
+    argument("--board", type=Path, metavar="FILE", help="evmperf's options for it, in a file of their own"),
+    listed="say what an env file is good for, without a board",
 )
 def _check(options: argparse.Namespace) -> int:
-    """Checks features, options and absent drivers; imports, templates, Labgrid's classes with their
-    attributes and bindings, and the strategy. Exit status 4: something is wrong.
+    """Says what any env file of Labgrid's is good for: drivers, strategy, console, the rows that can be
+    measured with it now, and the line that would add others. Exit status 4: nothing can be measured.
     """
     bad = 0
     for given in options.boards:
         try:
             file = boards.find(given)
-            board = boardfile.named(str(file))
-            problems = boardcheck.check(file)
+            board = boardfile.named(str(file), options.board)
+            found = boardcheck.check(board)
         except UsageError as error:
-            problems = [str(error)]
-        bad += bool(problems)
-        for sentence in problems:
+            found = boardcheck.Checked([str(error)])
+        for sentence in (*found.mistakes, *found.remarks):
             tell(sentence)
-        if not problems:
-            print(look.render("commands/cli/board.txt.j2", file=file, board=board), end="")
+        bad += bool(found.mistakes)
+        if not found.mistakes:
+            rows, features, reasons = _rows(board)
+            page = {"strategy": found.strategy, "rows": rows, "features": features, "reasons": reasons}
+            print(look.render("commands/cli/board.txt.j2", file=file, board=board, **page), end="")
     return ExitStatus.USAGE if bad else 0
+
+
+def _rows(board: Board) -> tuple[int, Counter[str], Counter[str]]:
+    """How many rows the board can measure by its file, and how many not: those of features that the file does
+    not name, and others by their reason.
+    """
+    reasons: Counter[str] = Counter()
+    features: Counter[str] = Counter()
+    for benchmark in benchmarks().values():
+        for case in benchmark.cases(board.options.board.profile):
+            unnamed = not {benchmark.name, benchmark.driver} & {*board.options.absent, *board.features}
+            if unnamed:
+                features[benchmark.driver] += 1
+            else:
+                reasons[benchmark.unsupported(board, case)] += 1
+    return reasons.pop("", 0), features, reasons
 
 
 @command("board schema")

@@ -142,7 +142,7 @@ class Examination:
         return [linux if s.name == "Linux" else s for s in steps if s.name not in left_out]
 
     def _board_file(self) -> str:
-        if mistakes := boardcheck.check(self.board.file):
+        if mistakes := boardcheck.check(self.board).mistakes:
             raise UsageError("; ".join(mistakes))
         return f"{self.board.file_name} is of {self.board.name}"
 
