@@ -7,10 +7,9 @@ ends); mean power is energy by time.
 import bisect
 import itertools
 import re
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 
-from evmperf.model.errors import RefusedOutput, UsageError
+from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import BOOT, Direction, Metric, Result, Sample, ToolWindow
 from evmperf.model.units import MEBIBYTE, MEGABYTE, Unit
 
@@ -126,36 +125,5 @@ def _between(before: tuple[int, float], after: tuple[int, float], at_ns: int) ->
 
 
 def write(series: Series) -> str:
-    """Readings as CSV, which `read` takes: seconds since the epoch, and W."""
+    """Readings as CSV: seconds since the epoch, and W."""
     return "time_s,watts\n" + "".join(f"{ns // 10**9}.{ns % 10**9:09d},{watts!r}\n" for ns, watts in series)
-
-
-def read(text: str, name: str) -> Series:
-    """Readings of a meter's CSV, in order: a time (seconds since the epoch, or ISO 8601, without a zone in
-    UTC) and watts; further columns are not read, and the first line may be a head. Raises UsageError that
-    names the line.
-    """
-    return sorted(_rows(text, name))
-
-
-def _rows(text: str, name: str) -> Iterator[tuple[int, float]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        cells = [cell.strip().strip('"') for cell in re.split("[,;\t]", line)]
-        if not line.strip():
-            continue
-        try:
-            yield _time_ns(cells[0]), float(cells[1])
-        except (ValueError, IndexError, OverflowError):
-            if number > 1:
-                raise UsageError(
-                    f"{name}:{number}: {line[:80]!r} is no reading: write a time (seconds since the "
-                    f"epoch, or 2026-11-24T17:04:34Z) and watts, with a comma between them"
-                ) from None
-
-
-def _time_ns(text: str) -> int:
-    if re.fullmatch(r"\d{9,11}(\.\d+)?", text):
-        seconds, _, fraction = text.partition(".")
-        return int(seconds) * 10**9 + int(f"{fraction:0<9}"[:9])
-    moment = datetime.fromisoformat(text)
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6) * 1000

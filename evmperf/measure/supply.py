@@ -3,16 +3,14 @@
 import threading
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from msgspec import structs
 
 from evmperf.benchmarks import energy
 from evmperf.benchmarks.tools import meter as answers
 from evmperf.measure.bench import Meter, StepOutput
-from evmperf.measure.runs import spool
-from evmperf.model.errors import EvmperfError, UsageError
-from evmperf.model.results import Result, SpoolRecord
+from evmperf.model.errors import EvmperfError
+from evmperf.model.results import Result
 
 _EVERY_S = 0.05
 """Seconds from the end of a reading to the next."""
@@ -84,29 +82,6 @@ class Recording:
     def joined(self, result: Result) -> Result:
         """The result with its power and energy, or with the reason why it has none."""
         return joined(result, self.series, self.meter.identity(), self.failed)
-
-
-def join(folder: Path, name: str, series: energy.Series, ahead_s: float = 0.0) -> list[Result]:
-    """Give the results of a run the power and energy that an external meter read, whose clock is `ahead_s`
-    seconds ahead of the tester's; returns those with windows. Raises UsageError for a run at work or one
-    without windows.
-    """
-    if spool.is_live(folder):
-        raise UsageError(f"{folder}: is still being measured; join the meter's readings after its end")
-    shifted = [(ns - round(ahead_s * 1e9), watts) for ns, watts in series]
-    results: list[Result] = []
-
-    def with_energy(record: SpoolRecord) -> SpoolRecord:
-        if not isinstance(record, Result) or not record.windows:
-            return record
-        results.append(joined(record, shifted, f"{name}, clock {ahead_s:+g} s ahead"))
-        return results[-1]
-
-    records = [with_energy(record) for _, record in spool.records_from(folder, 0)]
-    if not results:
-        raise UsageError(f"{folder}: no result says when its tool worked, so no reading can be joined to it")
-    spool.write_whole(folder / spool.RECORDS, b"".join(map(spool.line, records)))
-    return results
 
 
 def joined(result: Result, series: energy.Series, meter: str, failed: str = "") -> Result:

@@ -48,9 +48,7 @@ MESSAGE_CHARS = 4000
 RUN_BYTES = 16 * MIB
 """Of a run's run.json: one of a year's boards has some 100 kB."""
 CASE_BYTES = 16 * MIB
-"""Of a case file, unpacked: objects in memory are twenty times as large as their shortest JSON."""
-CASE_RECORD_BYTES = 2 * MIB
-"""Of its run, and of its records."""
+"""Of a file beside a guide: objects in memory are twenty times as large as their shortest JSON."""
 
 YAML_BYTES = MIB // 4
 """Of a board file or a plan, which Python reads in a second."""

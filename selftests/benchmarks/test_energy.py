@@ -5,13 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.benchmarks import catalogue, energy
-from evmperf.commands.cli.main import main
 from evmperf.measure.bench import StepOutput
 from evmperf.measure.supply import BoardClock
-from evmperf.model.errors import RefusedOutput, UsageError
-from evmperf.model.exits import ExitStatus
+from evmperf.model.errors import RefusedOutput
 from evmperf.model.results import BOOT, Direction, Sample, ToolWindow
-from selftests.support import spools
 from selftests.support.spools import a_case
 
 S = 10**9
@@ -70,37 +67,6 @@ def test_a_rate_divides_the_energy_of_its_own_step():
 def test_readings_that_do_not_carry_a_window_give_no_energy(series):
     with pytest.raises(RefusedOutput, match="energy"):
         energy.used(series, ToolWindow(0, BEGAN, BEGAN + 4 * S))
-
-
-def test_a_meters_file_has_seconds_or_iso_times():
-    said = "time,watts,note\n1790000000.250,1.5,x\n2026-09-21T14:13:21Z;2.5\n2026-09-21T16:13:22+02:00,3\n\n"
-    assert energy.read(said, "m.csv") == [(BEGAN + S // 4, 1.5), (BEGAN + S, 2.5), (BEGAN + 2 * S, 3.0)]
-    assert energy.read(energy.write([(BEGAN + 7, 0.125)]), "again.csv") == [(BEGAN + 7, 0.125)]
-    with pytest.raises(UsageError, match=r"m\.csv:2: "):
-        energy.read("1790000000,1\nyesterday,2\n", "m.csv")
-
-
-def test_a_meters_file_is_joined_with_the_cases_of_a_run(tmp_path, capsys):
-    windows = [ToolWindow(0, BEGAN + at, BEGAN + at + 4 * S, 0.01, "write_throughput") for at in (0, 99 * S)]
-    cases = [
-        a_case(case=f"{n}m", samples=result(write_throughput=8.0).samples, windows=(windows[n],))
-        for n in (0, 1)
-    ]
-    folder = spools.write(tmp_path, spools.a_run(id="board-1"), cases)
-    file = tmp_path / "meter.csv"
-    words = ["case", "energy", "board-1", "--results", str(tmp_path), "--csv", str(file)]
-    assert main(words) == ExitStatus.USAGE
-    assert f"{file}: cannot be read: No such file" in capsys.readouterr().err
-    file.write_text(energy.write([(ns + 3 * S, watts) for ns, watts in ramp(8)]))
-    for _ in range(2):  # joining again replaces the figures
-        assert main([*words, "--clock-ahead", "3"]) == ExitStatus.OK
-    first, other, *_ = capsys.readouterr().out.splitlines()
-    figures = "mean_power 4 W, energy 16 J, energy_per_mb 0.5 J/MB"
-    assert first == f"emmc_ext4 0m: {figures} (window within 0.010 s)"
-    assert other.startswith("emmc_ext4 1m: no energy: 0 readings")
-    joined, without = spools.cases_of(folder)
-    assert joined.values("energy") == pytest.approx([16])
-    assert without.conditions["no_energy"]
 
 
 def test_the_boards_clock_is_known_better_with_each_step():

@@ -66,13 +66,6 @@ def test_output_that_nobody_reads_or_takes_is_no_mistake_of_ours(output, end, wo
     assert len(done.stderr.splitlines()) == bool(told)
 
 
-def test_an_old_name_answers_with_the_new_one(capsys):
-    assert main.main(["list", "--board", "virtual"]) == ExitStatus.OK
-    said = capsys.readouterr()
-    assert "`evmperf benchmark list`" in said.err
-    assert "emmc_ext4" in said.out
-
-
 def test_a_page_is_shown_by_the_pager_of_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("PAGER", "sed s/^/paged:/")
     status, shown = programs.at_terminal("help", "docs/boot.md")

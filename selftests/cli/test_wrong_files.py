@@ -18,7 +18,7 @@ LINES = (
     "bisect --resume FILE",
     "bisect --step FILE",
     "board check FILE",
-    "case replay FILE",
+    "doctor --replay FILE",
     "check FILE",
     "compare FILE FILE",
     "doctor FILE",
@@ -37,7 +37,6 @@ LINES = (
     "report FILE",
     "show FILE",
     "site -o pages --results FILE",
-    "store query FILE",
     "why FILE",
 )
 FILES = {

@@ -37,5 +37,5 @@ def test_everything_is_well(file, tmp_path, capsys):
     good = "console,power switch,U-Boot,Linux,command line,root medium,tools,meter"
     scratch = [f"scratch {driver}" for driver in ("emmc", "mmcsd", "pcie", "ufs", "usb")]
     assert {outcome[step] for step in [*good.split(","), *scratch]} == {"ok"}
-    assert main(["case", "replay", str(console)]) == ExitStatus.OK
+    assert main(["doctor", "--replay", str(console)]) == ExitStatus.OK
     assert "boot 1" in capsys.readouterr().out

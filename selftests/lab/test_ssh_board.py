@@ -224,18 +224,6 @@ def test_a_session_over_ssh_measures_linux_and_leaves_the_board_alone(
         assert path.is_dir() or TOKEN.encode() not in path.read_bytes(), path
     assert TOKEN not in done.stdout + capsys.readouterr().out
 
-    case, again = tmp_path / "problem.evmperf", tmp_path / "again"
-    assert main(["case", "pack", str(folder), CASE, "-o", str(case)]) == 0
-    with this_machine():
-        status = main(
-            ["case", "measure", str(case), "--lg-env", str(file), f"--results={tmp_path / 'again'}"]
-        )
-    (again,) = (path.parent for path in (tmp_path / "again").glob("*/run.json"))
-    (result,) = spools.cases_of(again)
-    assert f"{result.benchmark} {result.case}" == CASE
-    assert result.samples
-    assert status in (0, 1, 5, 6)
-
 
 PERF = f"""#!{sys.executable}
 import pathlib, signal, sys

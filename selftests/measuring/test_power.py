@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from evmperf.benchmarks import catalogue, energy
+from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.tables.low_power import RAILS
 from evmperf.benchmarks.tools import meter, suspend
 from evmperf.boards.console import record as console
@@ -118,15 +116,3 @@ def test_each_case_has_the_energy_of_its_tool_and_by_an_external_meter(
     for name in ("write", "read"):
         (per_mb,), (mean,) = disk.values(f"{name}_energy_per_mb"), disk.values(f"{name}_mean_power")
         assert per_mb == pytest.approx(mean / disk.values(f"{name}_throughput")[0])
-    later = tmp_path / "meter.csv"
-    (name,) = (name for name in disk.raw if name.endswith("supply.csv"))
-    series = energy.read((session.folder / name).read_text(), name)
-    later.write_text(energy.write([(ns + 3_000_000_000, watts) for ns, watts in series]))
-    cli = [sys.executable, "-m", "evmperf", "case", "energy", str(session.folder), "--csv", str(later)]
-    done = subprocess.run([*cli, "--clock-ahead", "3"], capture_output=True, text=True, check=True)
-    joined = {result.benchmark: result for result in session.measured()}
-    assert joined["emmc_ext4"].samples == disk.samples
-    assert f"emmc_ext4 {disk.case}: write_mean_power" in done.stdout
-    assert not joined["boot_time_mmcsd"].values("energy")
-    assert joined["boot_time_mmcsd"].conditions["no_energy"]
-    assert "+3 s" in joined["emmc_ext4"].conditions["supply_meter"]

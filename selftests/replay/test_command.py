@@ -1,4 +1,4 @@
-"""`evmperf case replay`: a console read again."""
+"""`evmperf doctor --replay`: a console read again."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def folder(tmp_path):
 
 
 def test_what_is_different_today_is_said(folder, capsys):
-    assert main(["case", "replay", str(folder)]) == 0
+    assert main(["doctor", "--replay", str(folder)]) == 0
     said = capsys.readouterr().out
     assert "boot 3" not in said
     first, second = said.split("boot 2\n")
@@ -64,7 +64,7 @@ def test_what_is_different_today_is_said(folder, capsys):
 def test_a_file_alone_is_read_and_json_is_for_programs(folder, tmp_path, capsys):
     (tmp_path / "sent").mkdir()
     alone = (folder / "console.log").rename(tmp_path / "sent/console.log")
-    assert main(["case", "replay", str(alone), "--json"]) == 0
+    assert main(["doctor", "--replay", str(alone), "--json"]) == 0
     first, _ = json.loads(capsys.readouterr().out)
     phases = [mark["phase"] for mark in first["marks"]]
     assert phases[0] == "power_on"
@@ -77,7 +77,7 @@ def test_a_disaster_is_named(tmp_path, capsys):
     text = BOOT + b"root\r\n[   20.000000] Kernel panic - not syncing: it is over\r\n"
     path = tmp_path / "console.log"
     path.write_bytes(HEADER + b"".join(record.line() for record in records(text)))
-    assert main(["case", "replay", str(path)]) == 0
+    assert main(["doctor", "--replay", str(path)]) == 0
     assert "kernel panic: Kernel panic - not syncing" in capsys.readouterr().out
 
 
@@ -91,7 +91,7 @@ def replayed(tmp_path, capsys, *said):
         kind, data = (">", text.encode()) if isinstance(text, str) else ("<", text)
         lines.append(ConsoleRecord(at, at, kind, data))
     path.write_bytes(HEADER + b"".join(record.line() for record in lines))
-    assert main(["case", "replay", str(path), "--json"]) == 0
+    assert main(["doctor", "--replay", str(path), "--json"]) == 0
     (boot,) = json.loads(capsys.readouterr().out)
     return boot
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path, capsys, content, reason):
     path = tmp_path / "console.log"
     if content is not None:
         path.write_bytes(content)
-    assert main(["case", "replay", str(path)]) == 4
+    assert main(["doctor", "--replay", str(path)]) == 4
     assert reason in capsys.readouterr().err
 
 

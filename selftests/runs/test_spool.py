@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 from pathlib import Path
 from types import MappingProxyType
 
@@ -262,3 +263,16 @@ def test_a_run_is_live_while_its_process_holds_it(spool):
     spool.release()
     assert not is_live(spool.folder)
     assert not is_live(spool.folder / "nothing")
+
+
+def test_nothing_but_the_spool_opens_results_for_writing():
+    """`spool.append` adds lines; no module has another way to the file."""
+    root = Path(__file__).parents[2] / "evmperf"
+    ways = re.compile(r"write_whole\(|write_(?:text|bytes)\(|\.open\(\s*[\"'](?!r)|os\.(?:replace|truncate)")
+    found = {
+        str(file.relative_to(root))
+        for file in root.rglob("*.py")
+        for line in file.read_text().splitlines()
+        if ways.search(line) and re.search(r"\bRECORDS\b|results\.jsonl", line)
+    }
+    assert found == set()

@@ -1,35 +1,21 @@
 """`evmperf board` and `evmperf doctor`: board files, and whether a board and its lab are ready."""
 
 import argparse
-import itertools
 import json
-import os
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from evmperf.benchmarks.catalogue import benchmarks
 from evmperf.boards import board as boards
 from evmperf.boards import copying, reference
 from evmperf.boards.board import Board
-from evmperf.commands.cli.arguments import BOARD, COORDINATOR, JSON, argument, command, either, group, tell
-from evmperf.commands.cli.terminal import note
+from evmperf.commands.cli.arguments import argument, command, either, group, tell
 from evmperf.lab import boardcheck
 from evmperf.lab.desk import boardfile as foundfile
-from evmperf.lab.doctor.examination import Examination
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, checked, exit_status
 from evmperf.measure import boardfile
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.publish.influx import config
-from evmperf.publish.influx.client import Store
 from evmperf.publish.pages import look
-
-_WIDTH = 14
-_ANSWER_S = 5.0
-_LAST_MINUTE = "from(bucket: params.bucket) |> range(start: -1m) |> limit(n: 1)"
-
 
 group(
     "board",
@@ -131,56 +117,3 @@ def _new(options: argparse.Namespace) -> None:
         file = foundfile.blank(folder, options.name, options.title)
         first = "fill in its marked lines"
     print(f"{file}: {first}, then run evmperf board check {file}")
-
-
-@command(
-    "doctor",
-    BOARD,
-    COORDINATOR,
-    JSON,
-    argument("--console", type=Path, metavar="FILE", help="record the console here, for evmperf case replay"),
-    epilog="""Exit status: 0 nothing is bad; else that of the first bad step: 1 the board or its software,
-    3 the lab, 4 the call, the board file, or a board in use.
-    """,
-)
-def _doctor(options: argparse.Namespace) -> int:
-    """Checks a board and its lab, one line per step: board file, coordinator, place, console, power switch,
-    U-Boot, its environment, Linux, kernel command line, root medium, uEnv.txt, scratch partitions,
-    tools, tester, meter, this machine's clock and real-time priority, InfluxDB.
-
-    The board is held, power-cycled once, booted, and switched off again. The doctor
-    writes only a script to its /tmp, nothing to its disks or U-Boot's environment. It skips steps that
-    depend on a failed one. docs/day-one.md leads through all of this with a new board.
-
-      evmperf doctor virtual                              try it without a board
-      LG_PLACE=my-am64x evmperf doctor am64x --console console.log
-    """
-    board = boardfile.named(options.board)
-    examination = Examination(
-        board, options.coordinator, options.console, (lambda _: None) if options.json else note
-    )
-    findings: list[CheckFinding] = []
-    for finding in itertools.chain(examination.findings(), checked("InfluxDB", influx)):
-        findings.append(finding)
-        if not options.json:
-            word = "-" if finding.outcome is CheckOutcome.UNCHECKED else finding.outcome
-            print(f"{word:<5}{finding.step:<{_WIDTH}} {finding.text}", flush=True)
-    if options.json:
-        print(json.dumps([asdict(finding) | {"kind": finding.kind or ""} for finding in findings], indent=1))
-        return exit_status(findings)
-    count = {outcome: sum(f.outcome is outcome for f in findings) for outcome in CheckOutcome}
-    print(
-        f"{board.name}: {count[CheckOutcome.OK]} ok, {count[CheckOutcome.NOTE]} notes, "
-        f"{count[CheckOutcome.BAD]} bad, {count[CheckOutcome.UNCHECKED]} not checked"
-    )
-    return exit_status(findings)
-
-
-def influx(environment: Mapping[str, str] = os.environ) -> str:
-    """Say that the bucket can be read; raises UsageError, LabError or Noted."""
-    settings = config.load(environment)
-    if settings is None:
-        raise Noted("not configured, results stay in results/: docs/results.md says how to send them")
-    with Store(settings, _ANSWER_S) as store:
-        next(store.query(_LAST_MINUTE), None)
-    return f"{settings} can be read"

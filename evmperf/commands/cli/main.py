@@ -27,15 +27,6 @@ lines of the first group and names of the others.
 
 _ROOM = "evmperf.commands.cli"
 
-_RENAMED = {
-    **{old: f"lab {old}" for old in ("who", "ask", "health")},
-    **{"nightly": "gitlab pipeline", "note": "gitlab note"},
-    **{"provision": "image install", "reproduce": "case measure", "replay": "case replay"},
-    **{"accept": "check --accept", "bisect-step": "bisect --step"},
-    **{"list": "benchmark list", "query": "store query"},
-}
-"""Commands of 0.2 and what they are called now; for one version."""
-
 _EXTRAS = {
     **dict.fromkeys(("docutils", "sphinx", "weasyprint"), "guide"),
     "duckdb": "store",
@@ -71,9 +62,6 @@ def _run(words: Sequence[str]) -> int:
         if "_ARGCOMPLETE" in os.environ:
             _module("completion").complete(_parser(*os.environ.get("COMP_LINE", "").split()[1:2]))
         words = words or ["--help"]
-        if renamed := _RENAMED.get(words[0]):
-            print(f"evmperf: `evmperf {words[0]}` is `evmperf {renamed}` now", file=sys.stderr)
-            words = [*renamed.split(), *words[1:]]
         options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
         with Signals().watching():
             status = options.func(options) or ExitStatus.OK

@@ -1,7 +1,7 @@
 """What the figures of a guide were measured under: a JSON file beside its text, read back with it.
 
 It has of each board the runs and the records of its cases without their figures; `guide` is the SHA-256 of
-the text that it belongs to. Names of hosts, addresses and serial numbers are replaced as in a case file.
+the text that it belongs to. Names of hosts, addresses and serial numbers are replaced.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from evmperf.measure.runs.casefile import Hiding
+from evmperf.measure.runs.hiding import Hiding
 from evmperf.model import limits
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key

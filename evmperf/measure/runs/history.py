@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
-from evmperf.measure.runs import casefile, spool
+from evmperf.measure.runs import spool
 from evmperf.model import comparable
 from evmperf.model.alarm import MetricAlarm
 from evmperf.model.errors import UsageError
@@ -152,8 +152,8 @@ class WithHistory:
 
 
 def run_folder(given: str, results: Path, *others: Path) -> Path:
-    """The folder of a run: itself, or that of a case file, or as `among` has it of those below `results`,
-    or by its name of those below another folder.
+    """The folder of a run: itself, or as `among` has it of those below `results`, or by its name of those
+    below another folder.
 
     Raises UsageError for a run that does not exist or is ambiguous.
     """
@@ -162,8 +162,6 @@ def run_folder(given: str, results: Path, *others: Path) -> Path:
         if not runs:
             raise UsageError(f"{results}: holds no runs; measure with pytest --lg-env BOARD.yaml")
         return among(given, {entry.folder.name: entry.folder for entry in runs if entry.folder}, results)
-    if Path(given).is_file():
-        return casefile.unpack(Path(given))
     for folder in (Path(given), *(place / given for place in (results, *others))):
         if (folder / "run.json").is_file():
             return folder
