@@ -25,7 +25,7 @@ DISTRICTS = {
     ),
     "guides": ("the reading of published guides", "judge measure benchmarks boards model"),
     "publish": (
-        "report, site, the next guide, dashboards, databases, store, exports",
+        "report, site, the next guide, dashboards, databases, exports",
         "judge guides measure benchmarks boards model",
     ),
     "lab": (
@@ -82,10 +82,11 @@ DOORS = {
         hostload
         provenance
         runner
-        runs.casefile
         runs.differences
         runs.folders
+        runs.hiding
         runs.history
+        runs.kept
         runs.spool
         shellstep
         signals
@@ -97,7 +98,6 @@ DOORS = {
         state.look
         state.machine
         state.rules
-        supply
     """,
     "judge": """
         ab
@@ -145,14 +145,11 @@ DOORS = {
         report.differences
         report.exports
         report.page
+        report.samples
         report.shape
         report.summary
         report.verdicts
         site
-        store.files
-        store.limited
-        store.source
-        store.tables
     """,
     "lab": """
         bench

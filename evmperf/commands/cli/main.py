@@ -29,9 +29,8 @@ _ROOM = "evmperf.commands.cli"
 
 _EXTRAS = {
     **dict.fromkeys(("docutils", "sphinx", "weasyprint"), "guide"),
-    "duckdb": "store",
+    "duckdb": "parquet",
     "pyvisa": "meter",
-    "fsspec": "objects",
 }
 """Modules that not every host needs, and the extra of pyproject.toml that brings them."""
 

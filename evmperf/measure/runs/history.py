@@ -102,9 +102,10 @@ def _samples(entry: StoredRun) -> Iterator[KeySamples]:
 
 @dataclass(frozen=True)
 class SpoolFolder:
-    """The runs below one folder, as `--results` names it."""
+    """The runs below one folder, as `--results` names it, of one `lab` or of all."""
 
     results: Path
+    lab: str | None = None
 
     def __str__(self) -> str:
         return f"{self.results}/"
@@ -119,6 +120,8 @@ class SpoolFolder:
                 entry = in_folder(path.parent)
             except UsageError as error:
                 left_out(str(error))
+                continue
+            if self.lab not in (None, entry.run.lab):
                 continue
             if board is None or (entry.run.board == board and entry.run.kind != GUIDE):
                 entries.append(entry)

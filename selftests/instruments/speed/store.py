@@ -119,15 +119,11 @@ def memory() -> list[Row]:
                 for name in ("url", "token", "org", "bucket")
             }
             shown = ["history", "made-up", "emmc_ext4", "write_throughput", "--case=case 7"]
-            store = {"EVMPERF_HISTORY": str(base / "store")}
             rows = [
-                _resident("push", ["push", str(run)], named | store, 64),
-                # DuckDB takes up to 256 MB of its own (store/files.py).
-                _resident("into the store", ["store", "add", str(run)], store, 450),
+                _resident("push", ["push", str(run)], named, 64),
                 _resident("report", ["report", str(run)], {}),
                 _resident("history from InfluxDB", [*shown, "--from=influx"], named),
                 _resident("history from spools", [*shown, f"--from={run.parent}"], {}),
-                _resident("history from the store", [*shown, "--from=history"], store, 450),
             ]
             assert points(config, "result") == _RESULTS
     return rows
