@@ -160,7 +160,9 @@ def begin(config: pytest.Config) -> MeasuringSession | None:
     config.stash[_SIGNALS].enter_context(session.signals.watching())
     gc.freeze()  # what is loaded stays: pytest's full collections need not walk it
     for name in ("session", "terminal", "report", "lava"):
-        config.pluginmanager.register(importlib.import_module(f"pytest_evmperf.{name}"))
+        module = importlib.import_module(f"pytest_evmperf.{name}")
+        if not config.pluginmanager.is_registered(module):
+            config.pluginmanager.register(module)
     if not config.option.collectonly:  # of a session that begins later pytest has decided that already
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
     return session

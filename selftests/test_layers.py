@@ -106,7 +106,6 @@ DOORS = {
         causes
         confirm
         experiment
-        gitrange
         goals
         judge
         nights
@@ -120,7 +119,6 @@ DOORS = {
         published.source
         published.steady
         rounds
-        search
         trends
     """,
     "guides": """

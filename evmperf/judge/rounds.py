@@ -1,5 +1,5 @@
 """Measuring rounds, each a pytest session of its own, as a person at a desk would start it; in blocks
-of one round of each side in random order, for A/B, confirmation and bisection.
+of one round of each side in random order, for A/B and confirmation.
 """
 
 import fnmatch

@@ -1,13 +1,11 @@
-"""Bisections and confirmations from end to end, on a scripted board that boots what is on its card.
-
-A short one still takes some twenty boots: good and bad alone are measured four times each before
-their difference is believed.
-"""
+"""A/B under `git bisect run`, and confirmations, from end to end on a scripted board that boots its card."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -15,11 +13,11 @@ import yaml
 from evmperf.benchmarks import wording
 from evmperf.boards import board as boards
 from evmperf.judge.past import FEWEST
-from evmperf.judge.search import Bisection
 from evmperf.lab.provision import identity
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from selftests.provision import imagelab
+from selftests.support import programs
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.texts import BOOT
 
@@ -121,32 +119,25 @@ def evmperf(*words):
 
 
 @pytest.mark.many_sessions
-def test_git_bisect_run_provisions_the_image_that_each_commit_builds(file, tmp_path):
-    """Git asks for the third commit first, whose image does not boot."""
-    repository = tmp_path / "repository"
-    repository.mkdir()
-
-    def git(*words):
-        subprocess.run(["git", "-C", str(repository), *words], check=True, capture_output=True)
-
-    git("init", "-q", "-b", "main")
-    git("config", "user.email", "somebody@board.example")
-    git("config", "user.name", "Somebody")
-    for number, init in enumerate(("true", "sleep 1", "exit 1", "sleep 1 # and more")):
-        shutil.copy(image(tmp_path / f"small-{number}.img", number, init), repository / "small.img")
-        git("add", "small.img")
-        git("commit", "-qm", f"change {number}")
-        git("tag", f"v{number}")
-    versions = ["--of", "git:v0..v3", "--repository", repository]
-    built = ["--build", f"cp small.img {tmp_path}/$VERSION.img", "--what", f"image:{tmp_path}/{{}}.img"]
-    results = tmp_path / "results"
-    done = evmperf("bisect", file, *versions, *built, "--metric", METRIC, "--boots=1", f"--results={results}")
-    (state,) = results.glob("*/search.json")
-    steps = Bisection.load(state.parent).steps
-    told = done.stdout.strip().splitlines()[-1]
-    assert "change 1" in told, told
-    assert "not closer" not in told
-    assert [step.answer for step in steps] == ["cannot tell", "bad"]
+def test_git_bisect_run_finds_the_image_that_is_slower(file, tmp_path):
+    """The recipe of docs/ab.md for a list of images; the third, of which git asks first, does not boot."""
+    names = tmp_path / "releases.txt"
+    images = [
+        image(tmp_path / f"small-{number}.img", number, init)
+        for number, init in enumerate(("true", "sleep 1", "exit 1", "sleep 1 # and more"))
+    ]
+    names.write_text("".join(f"{one}\n" for one in images))
+    blocks = re.findall(r"```sh\n(.*?)```", (Path(__file__).parents[2] / "docs/ab.md").read_text(), re.DOTALL)
+    (recipe,) = (block for block in blocks if "releases.txt" in block)
+    recipe = recipe.replace("am64x.yaml", str(file)).replace("emmc_ext4/4k/write_throughput", METRIC)
+    recipe = recipe.replace("--git-bisect", f"--git-bisect --boots=1 --results={tmp_path / 'results'}")
+    environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    for who in ("AUTHOR", "COMMITTER"):
+        environment |= {f"GIT_{who}_NAME": "Somebody", f"GIT_{who}_EMAIL": "somebody@board.example"}
+    done = programs.run("sh", "-ec", recipe, cwd=tmp_path, environment={**os.environ, **environment})
+    assert "is the first bad commit" in done.stdout, done.stdout + done.stderr
+    assert f"{images[1]}" in done.stdout.split("is the first bad commit")[1], done.stdout + done.stderr
+    assert len(list((tmp_path / "results").glob("ab-*"))) == 2  # the second tells, the third does not boot
 
 
 @pytest.mark.many_sessions
@@ -184,4 +175,4 @@ def test_an_alarm_is_confirmed_or_taken_back(board, file, tmp_path):
     status, text, rows = checked()
     assert status == ExitStatus.FAILED, text
     assert "| confirmed by an A/B" in "".join(rows)
-    assert "next: evmperf bisect" in text
+    assert "next: git bisect run evmperf ab" in text
