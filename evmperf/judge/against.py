@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evmperf_guides import importer
 from msgspec import structs
 
-from evmperf.guides.reading import importer
 from evmperf.judge import accepted, beside, judge, shift
 from evmperf.judge.causes import causes
 from evmperf.judge.nights import EarlierNight, nights

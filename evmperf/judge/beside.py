@@ -14,8 +14,9 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from evmperf_guides import artefacts
+
 from evmperf.judge.nights import EarlierNight
-from evmperf.judge.published import artefacts
 from evmperf.judge.published.declared import tables
 from evmperf.model import distributions as special
 from evmperf.model.figures import Figure, Key

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
+from evmperf_guides import artefacts, steady
 
 from evmperf.benchmarks import control
 from evmperf.judge import accepted, beside, life, shift
@@ -22,7 +23,7 @@ from evmperf.judge.accepted import Accepted
 from evmperf.judge.causes import differences
 from evmperf.judge.nights import EarlierNight, Track, pasts, unlike
 from evmperf.judge.past import FEWEST
-from evmperf.judge.published import artefacts, declared, steady
+from evmperf.judge.published import declared
 from evmperf.judge.published.declared import tables
 from evmperf.model import comparable as facets
 from evmperf.model.alarm import AlarmState, MetricAlarm

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
+from evmperf_guides import steady
 from msgspec.structs import replace
 
 from evmperf.judge import accepted
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.past import FEWEST
-from evmperf.judge.published import source, steady
+from evmperf.judge.published import source
 from evmperf.measure.runs.history import StoredRun, Taken
 from evmperf.measure.runs.spool import RECORDS, VERDICTS, leave_out
 from evmperf.model import comparable as facets

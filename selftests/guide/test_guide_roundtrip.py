@@ -4,8 +4,8 @@ import io
 
 import docutils.core
 import pytest
+from evmperf_guides import importer
 
-from evmperf.guides.reading import importer
 from evmperf.judge.published.releases import published
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.figures import figures

@@ -1,11 +1,10 @@
 """What a guide is of: operating system, release and boards, by what it says and not by habit."""
 
 import pytest
+from evmperf_guides import importer, steady
 
 from evmperf.benchmarks import catalogue
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import importer
-from evmperf.judge.published import steady
 from evmperf.measure.runs.spool import read_run
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key

@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from evmperf_guides import importer
 
 from evmperf.benchmarks import catalogue
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import importer
 from evmperf.judge.published.declared import FOLDER, load, outline, tables
 from evmperf.judge.published.releases import published
 from evmperf.model.errors import UsageError

@@ -1,8 +1,9 @@
 """What the record of a board and the order of a section tell of a table."""
 
 import pytest
+from evmperf_guides import steady
 
-from evmperf.judge.published import record, steady
+from evmperf.judge.published import record
 from evmperf.model.figures import Key
 from selftests.guide.test_guide_import import guide, table
 

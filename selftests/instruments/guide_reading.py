@@ -13,7 +13,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evmperf.guides.reading import importer, rst, source
+from evmperf_guides import importer, rst, source
+
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
 from evmperf.publish.guide import layout, writer

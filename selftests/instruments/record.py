@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 from backports import zstd
+from evmperf_guides import importer
 from msgspec.structs import astuple
 
-from evmperf.guides.reading import importer
 from evmperf.judge.published import identity
 from evmperf.judge.published.record import Entry, PublishedCase, Value, date_in
 from selftests.instruments import command, sheet

@@ -7,10 +7,10 @@ import re
 import sys
 
 import pytest
+from evmperf_guides import importer, steady
 
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import importer
-from evmperf.judge.published import identity, record, releases, source, steady
+from evmperf.judge.published import identity, record, releases, source
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures

@@ -1,9 +1,10 @@
 """Published figures that their board's other releases show to be wrong."""
 
 import pytest
+from evmperf_guides import steady
 
 from evmperf.judge import judge, nights, trends
-from evmperf.judge.published import record, source, steady
+from evmperf.judge.published import record, source
 from evmperf.judge.published.declared import AGAIN
 from evmperf.measure.runs.history import StoredRun
 from evmperf.model.figures import Figure, Key

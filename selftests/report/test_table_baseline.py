@@ -3,9 +3,10 @@
 import re
 
 import numpy as np
+from evmperf_guides import steady
 from msgspec.structs import replace
 
-from evmperf.judge.published import declared, source, steady
+from evmperf.judge.published import declared, source
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.results import Sample

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from evmperf_guides import importer, sheets
 from msgspec import structs
 
 from evmperf.benchmarks import catalogue, control
-from evmperf.guides.reading import importer
-from evmperf.judge.published import releases, sheets, source
+from evmperf.judge.published import releases, source
 from evmperf.measure.runs.history import in_folder
 from evmperf.measure.runs.spool import results_in
 from evmperf.measure.state import buses, causes, contrast, machine, rules

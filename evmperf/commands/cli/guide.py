@@ -9,19 +9,20 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from evmperf_guides import importer, steady
+from evmperf_guides.importer import ImportedGuide
+
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import argument, comma_separated, command, tell
 from evmperf.commands.cli.terminal import note
-from evmperf.guides.reading import conditions, importer
-from evmperf.guides.reading.importer import ImportedGuide
-from evmperf.judge.published import releases, steady
+from evmperf.judge.published import releases
 from evmperf.judge.published import source as published
 from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.units import counted
-from evmperf.publish.guide import layout, writer
+from evmperf.publish.guide import conditions, layout, writer
 from evmperf.publish.guide.layout import Figures, Layout
 from evmperf.publish.guide.writer import Extras, Head
 

@@ -7,8 +7,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
+from evmperf_guides import meaning, sheets
+
 from evmperf.commands.cli.arguments import argument, command, either
-from evmperf.judge.published import identity, meaning, record, sheets
+from evmperf.judge.published import identity, record
 from evmperf.judge.published.record import Entry, Found
 from evmperf.measure.state import buses
 from evmperf.model.errors import UsageError

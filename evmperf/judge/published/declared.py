@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from evmperf_guides import meaning
 
 from evmperf.benchmarks import catalogue, control, energy
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
-from evmperf.judge.published import meaning
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction, Metric

@@ -4,8 +4,9 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+from evmperf_guides import meaning
+
 from evmperf.boards import yamlfile
-from evmperf.judge.published import meaning
 
 
 def names() -> frozenset[str]:

@@ -4,8 +4,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.guides.reading.importer import ImportedGuide
-from evmperf.guides.reading.match import MatchedColumn
+from evmperf_guides.importer import ImportedGuide
+from evmperf_guides.match import MatchedColumn
+
 from evmperf.judge.published.declared import AGAIN, BOARD, Table, tables
 from evmperf.model.figures import Figure, Key
 

@@ -5,10 +5,11 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from evmperf_guides import steady
+from evmperf_guides.rows import figure_text
+from evmperf_guides.source import QUICK_MARK
+
 from evmperf.benchmarks import energy, wording
-from evmperf.guides.reading.rows import figure_text
-from evmperf.guides.reading.source import QUICK_MARK
-from evmperf.judge.published import steady
 from evmperf.judge.published.declared import Table, outline, tables
 from evmperf.judge.published.releases import Module
 from evmperf.model import anytime

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from evmperf_guides import steady
+
 from evmperf.benchmarks import catalogue, wording
-from evmperf.judge.published import steady
 from evmperf.model import comparable
 from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.records import VerdictRecord

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from docutils.core import publish_doctree
+from evmperf_guides import importer
 
-from evmperf.guides.reading import importer
 from evmperf.judge.published import releases as gather
 from evmperf.model.figures import Figure, Key
 from evmperf.publish.guide import layout, writer

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from evmperf.guides.reading import match, rows
-from evmperf.guides.reading.match import Match, split_header
-from evmperf.guides.reading.source import Problem, Source, SourceTable, caption
-from evmperf.judge.published import declared, identity, record, steady
+from evmperf.judge.published import declared, identity, record
 from evmperf.model.figures import Key
 from evmperf.model.results import Published
+from evmperf_guides import match, rows, steady
+from evmperf_guides.match import Match, split_header
+from evmperf_guides.source import Problem, Source, SourceTable, caption
 
 _ALIKE = 0.85
 """difflib's ratio of names that a slip of the hand may have made of each other."""

@@ -12,17 +12,8 @@ from docutils import frontend, nodes, utils
 from docutils.parsers.rst import Directive, Parser, directives
 from docutils.parsers.rst.directives.tables import CSVTable
 
-from evmperf.guides.reading.source import (
-    RT_LINUX,
-    TITLE,
-    GuideRow,
-    Problem,
-    Source,
-    SourceTable,
-    caption,
-    system_of,
-)
 from evmperf.model.errors import UsageError, one_line
+from evmperf_guides.source import RT_LINUX, TITLE, GuideRow, Problem, Source, SourceTable, caption, system_of
 
 _ERROR = 3
 """docutils' level of messages that matter."""

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.guides.reading.source import SourceTable
-from evmperf.judge.published import identity, meaning
+from evmperf.judge.published import identity
 from evmperf.judge.published.declared import ROW_UNITS, Table, numbered, tables
+from evmperf_guides import meaning
+from evmperf_guides.source import SourceTable
 
 _BOARD_HEADER = re.compile(r"(?P<board>[A-Za-z0-9][\w.-]*):\s*(?P<title>\S.*)")
 _NO_UNIT = re.compile(r"\(local_\w+\)|\(?%\)?")

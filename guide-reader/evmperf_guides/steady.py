@@ -7,10 +7,11 @@ import itertools
 import statistics
 from collections.abc import Mapping
 
-from evmperf.judge.published import artefacts, identity, record, source
+from evmperf.judge.published import identity, record, source
 from evmperf.measure.state import buses
 from evmperf.model.figures import Figure, Key
 from evmperf.model.run import Run
+from evmperf_guides import artefacts
 
 Series = Mapping[tuple[int, ...], tuple[str, str, float]]
 """Release, unit and mean by a release's numbers."""

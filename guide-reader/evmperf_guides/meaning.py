@@ -5,6 +5,7 @@ A text says nothing of a quantity for which it has two values ("Boot from SATA o
 import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from evmperf.boards import yamlfile
@@ -67,7 +68,7 @@ def common() -> frozenset[str]:
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    data: dict[str, object] = yamlfile.own("judge/published/meaning.yaml")
+    data: dict[str, object] = yamlfile.read(Path(__file__).with_name("meaning.yaml"))
     return data
 
 

@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.guides.reading.match import Match, MatchedColumn, row_key, split_label, unit_fits
-from evmperf.guides.reading.source import GuideRow, Problem, SourceTable
 from evmperf.judge.published.declared import Table
 from evmperf.model.results import Published
 from evmperf.model.stats import rounded
 from evmperf.model.units import Unit
+from evmperf_guides.match import Match, MatchedColumn, row_key, split_label, unit_fits
+from evmperf_guides.source import GuideRow, Problem, SourceTable
 
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
 _CELL = re.compile(

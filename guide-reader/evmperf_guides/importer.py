@@ -9,17 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evmperf.guides.reading import conditions, match, rows, settle
-from evmperf.guides.reading.source import (
-    UNKNOWN_OS,
-    GuideRow,
-    Problem,
-    Source,
-    SourceTable,
-    guides,
-    system_of,
-)
-from evmperf.judge.published import record, steady
+from evmperf.judge.published import record
 from evmperf.judge.published.declared import AGAIN
 from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.measure.runs.spool import Spool, new_folder, read_run
@@ -31,6 +21,9 @@ from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published, Result, SpoolRecord, Status
 from evmperf.model.run import Run
 from evmperf.model.units import counted
+from evmperf.publish.guide import conditions
+from evmperf_guides import match, rows, settle, steady
+from evmperf_guides.source import UNKNOWN_OS, GuideRow, Problem, Source, SourceTable, guides, system_of
 
 PROFILE = "full"
 NO_BOARD = "unknown-board"
@@ -114,7 +107,7 @@ def interpret(
 
 
 def _interpret(text: str, name: str, release: str, os: str, board: str) -> ImportedGuide:
-    from evmperf.guides.reading import rst  # noqa: PLC0415  # docutils comes with the extra `guide`
+    from evmperf_guides import rst  # noqa: PLC0415  # docutils comes with the extra `guide`
 
     source = rst.read(text, name)
     file, by_name = Path(name).name, system_of(Path(name).stem)
