@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
-from evmperf_guides import steady
 from msgspec.structs import replace
 
 from evmperf.judge import accepted
@@ -172,7 +171,7 @@ def _of_results(run: Run, results: Iterable[Result], shared: _Shared) -> dict[Ke
         for key, figure in figure_of.items()
     )
     past_of = _of_brief(run, taken, shared)
-    for key, why in (steady.doubts(run, figure_of) if run.kind == source.KIND else {}).items():
+    for key, why in (source.doubts(run, figure_of) if run.kind == source.KIND else {}).items():
         past_of[key] = past_of[key]._replace(doubt=why)
     return past_of
 

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from evmperf.judge.published import declared, identity, record
+from evmperf.judge.published import declared, identity, record, scatter
 from evmperf.model.figures import Key
 from evmperf.model.results import Published
-from evmperf_guides import match, rows, steady
+from evmperf_guides import match, rows
 from evmperf_guides.match import Match, split_header
 from evmperf_guides.source import Problem, Source, SourceTable, caption
 
@@ -99,8 +99,8 @@ class Witness:
     def __init__(self, os: str, guide: str, release: str) -> None:
         self.os, self.guide, self.release = os, guide, record.same_time(release)
 
-    def _history(self, board: str) -> steady.History:
-        return steady.history(identity.board(board), self.os, self.guide)
+    def _history(self, board: str) -> scatter.History:
+        return scatter.history(identity.board(board), self.os, self.guide)
 
     def board(self, source: SourceTable, fit: Match, boards: "Boards") -> str:
         """The only one of a guide's boards that the record has this table of, in the release with it that is
@@ -155,7 +155,7 @@ class Witness:
         none = not any(row.figures for row in of_table)
         return none or (alike > _OFTEN * (len(near) - alike) and alike >= _MANY)
 
-    def _series(self, fit: Match, case: str, metric: str, board: str) -> steady.Series:
+    def _series(self, fit: Match, case: str, metric: str, board: str) -> scatter.Series:
         return self._history(board).get(Key(fit.table.benchmark, case, metric), {})
 
     def spread(

@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-QUICK_MARK = "(quick profile"
-"""In the caption of a table that was not measured with the published parameters."""
+from evmperf.judge.published.declared import QUICK_MARK
+
 TITLE = re.compile(
     r"(?P<os>[\w -]*?)\s*(?P<release>\d+(?:[._]\d+)+)?\s*(?:Kernel )?Performance Guide(?: for .*)?",
     re.IGNORECASE,

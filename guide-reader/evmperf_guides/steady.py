@@ -3,23 +3,18 @@ history. They are shown, and nothing builds on them.
 """
 
 import functools
-import itertools
 import statistics
 from collections.abc import Mapping
 
-from evmperf.judge.published import identity, record, source
+from evmperf.judge.published import identity, record, scatter
+from evmperf.judge.published.scatter import History, Series
 from evmperf.measure.state import buses
 from evmperf.model.figures import Figure, Key
 from evmperf.model.run import Run
 from evmperf_guides import artefacts
 
-Series = Mapping[tuple[int, ...], tuple[str, str, float]]
-"""Release, unit and mean by a release's numbers."""
-History = Mapping[Key, Series]
 _ENOUGH = 3
 """Other releases that make a history."""
-_MANY = 10
-"""Changes between releases that make a scatter."""
 _STEADY = 1.3
 """How far the others may be from their middle, as a factor, in at least this share of them:"""
 _MOST_OF_THEM = 0.8
@@ -31,22 +26,27 @@ _POINT = 0.12
 """How near to 10 or 100 the factor of a lost decimal point is."""
 
 
-def doubts(run: Run, figures: Mapping[Key, Figure]) -> dict[Key, str]:
-    """Why figures of a run are not judged, by key: by figures beside them or the board's other releases."""
-    reasons = artefacts.doubts(figures)
-    is_guide = run.kind == source.KIND
-    if not is_guide and not any(figure.published for figure in figures.values()):
-        return reasons
-    by_figure = history(identity.board(run.board), run.os)
+def doubts(run: Run, figures: Mapping[Key, Figure], others: History | None = None) -> dict[Key, str]:
+    """Why published figures of a run are not judged, by key: by figures beside them or the board's other
+    releases (default: the record's). What the guide's own arithmetic proves, no other release disproves.
+    """
+    reasons, proven = artefacts.doubts(figures), artefacts.proven(figures)
+    others = beside(identity.board(run.board), run.os) if others is None else others
     for key, figure in figures.items():
-        if key in reasons or not (is_guide or figure.published):
+        if key in reasons or key in proven or not figure.published:
             continue
         # What no bus carries: a cache was measured, or a digit is wrong.
         why = buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=run.board)
-        if not why and (series := by_figure.get(key)):
+        if not why and (series := others.get(key)):
             why = out_of_line(figure.mean, figure.unit, series, record.same_time(run.release))
         reasons |= {key: why} if why else {}
     return reasons
+
+
+@functools.cache
+def beside(board: str, os: str) -> History:
+    """What the record has of a board and does not doubt."""
+    return scatter.of_entries(record.of_board(board, os), doubtful=False)
 
 
 def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]) -> str:
@@ -69,32 +69,3 @@ def out_of_line(mean: float, unit: str, series: Series, release: tuple[int, ...]
         if factor > 0 and abs(max(factor, 1 / factor) / lost - 1) < _POINT:
             return f"a decimal point may be lost: {mean:g}, and {others}"
     return f"{mean:g}, and {others}"
-
-
-@functools.cache
-def scatter(board: str, os: str, benchmark: str, metric: str) -> float | None:
-    """How much a metric of a board differs from release to release: the relative change that nine in ten are
-    below, over all rows of its table. None for fewer than ten changes: the record tells nothing.
-    """
-    changes = []
-    for key, series in history(identity.board(board), os).items():
-        if (key.benchmark, key.metric) == (benchmark, metric):
-            points = [series[time] for time in sorted(series)]
-            for (_, unit, before), (_, same, after) in itertools.pairwise(points):
-                if unit == same and before > 0 and after > 0:
-                    changes.append(abs(after / before - 1))
-    return statistics.quantiles(changes, n=10)[-1] if len(changes) >= _MANY else None
-
-
-@functools.cache
-def history(board: str, os: str, without: str = "") -> History:
-    """What the record has of a board, by figure; nothing of the guide (a file's name) `without`."""
-    by_figure: dict[Key, dict[tuple[int, ...], tuple[str, str, float]]] = {}
-    for entry in record.of_board(board, os):
-        if entry.guide == without:
-            continue
-        time = record.same_time(entry.release)
-        for case, value in record.values(entry):
-            key = Key(case.benchmark, case.name, value.metric)
-            by_figure.setdefault(key, {})[time] = (entry.release, value.unit, value.mean)
-    return by_figure

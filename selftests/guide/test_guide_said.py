@@ -1,10 +1,11 @@
 """What a guide is of: operating system, release and boards, by what it says and not by habit."""
 
 import pytest
-from evmperf_guides import importer, steady
+from evmperf_guides import importer, printed
 
 from evmperf.benchmarks import catalogue
 from evmperf.commands.cli import main as cli
+from evmperf.judge.published import scatter
 from evmperf.measure.runs.spool import read_run
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
@@ -193,7 +194,7 @@ SK, LP = "am62xx_sk-fs", "am62xx_lp_sk-fs"
     [({SK}, 100.0, [SK]), ({LP}, 100.0, [LP]), ({SK, LP}, 100.0, []), ((), 100.0, []), ({SK}, 300.0, [])],
 )
 def test_a_table_of_no_board_is_that_of_the_only_one_with_such_figures(monkeypatch, boards, mean, whose):
-    monkeypatch.setattr(steady, "history", history_of(boards, mean))
+    monkeypatch.setattr(scatter, "history", history_of(boards, mean))
     imported = importer.interpret(nameless(*FIGURES))
     assert list(imported.results) == whose
     said = imported.remarks if whose else imported.unknown
@@ -201,21 +202,21 @@ def test_a_table_of_no_board_is_that_of_the_only_one_with_such_figures(monkeypat
 
 
 def test_a_few_figures_that_are_alike_do_not_tell_a_board(monkeypatch):
-    monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
+    monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
     assert importer.interpret(nameless(*FIGURES[:7])).results == {}
 
 
 def test_a_board_that_is_not_known_may_be_the_one(monkeypatch):
-    monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
+    monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
     text = nameless(*FIGURES).replace("AM62x LP SK", "AM62x XY SK")
     assert importer.interpret(text).results == {}
 
 
 def test_a_layout_of_such_a_table_has_a_place_for_its_figures(monkeypatch):
-    monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
+    monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
     read, empty = importer.interpret(nameless(*FIGURES)), importer.interpret(nameless(*[""] * len(ROWS)))
     known = {board: by_key(results) for board, results in read.results.items()}
     known["am64xx-hsevm"] = {}
-    (slot,) = (slot for _, slot in layout.like(empty, known).slots())
+    (slot,) = (slot for _, slot in layout.like(printed.of_guide(empty), known).slots())
     assert [column.board for column in slot.columns] == [SK]
     assert [column.printed for column in slot.columns] == ["perf"]

@@ -1,4 +1,4 @@
-"""`evmperf import-guide` and `evmperf guide`."""
+"""`evmperf guide`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evmperf_guides import importer, steady
-from evmperf_guides.importer import ImportedGuide
-
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import argument, comma_separated, command, tell
-from evmperf.commands.cli.terminal import note
 from evmperf.judge.published import releases
 from evmperf.judge.published import source as published
 from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
+from evmperf.model.plugins import guide_reader
 from evmperf.model.units import counted
 from evmperf.publish.guide import conditions, layout, writer
 from evmperf.publish.guide.layout import Figures, Layout
@@ -28,46 +25,6 @@ from evmperf.publish.guide.writer import Extras, Head
 
 _EXTRAS = ("counts", "delta", "outliers")
 """What may stand beside the figures of a guide."""
-
-
-@command(
-    "import-guide",
-    argument("files", nargs="+", type=Path, metavar="FILE"),
-    argument("--into", type=Path, help="write the runs below this folder"),
-    argument("--release", default="", help="if the title does not name it"),
-    argument(
-        "--os",
-        default="",
-        choices=["Linux", "RT-linux"],
-        help="if title, headings and file name do not name it",
-    ),
-    argument("--board", default="", help="for tables that name no board"),
-    argument("--strict", action="store_true", help="exit with status 1 if anything is unknown"),
-)
-def _import(options: argparse.Namespace) -> int:
-    """Read performance guides in reStructuredText; every csv-table becomes results of the catalogue's
-    benchmarks, one run per board. Unknown tables are not read: each is reported with its line, and kept
-    as it is.
-    """
-    unknown = False
-    from_options = (options.release, options.os, options.board)
-    read = ((name, guide) for name in options.files for guide in importer.load_all(name, *from_options))
-    for file, imported in read:
-        _report(file, imported)
-        unknown |= bool(imported.unknown)
-        boards = ", ".join(imported.results) or "no board"
-        print(f"{file}: {imported.os} {imported.release}, {boards}: {imported.summary()}")
-        if options.into:
-            for folder in importer.store(imported, options.into):
-                print(f"  {folder}")
-    return ExitStatus.FAILED if unknown and options.strict else ExitStatus.OK
-
-
-def _report(file: Path, imported: ImportedGuide) -> None:
-    """Say what was not read, and what was and is doubtful, by line."""
-    for problem in imported.problems:
-        what = "remark" if problem.kept else "table not known" if problem.table else "not read"
-        note(f"{file} line {problem.line}: {what}: {problem.reason}")
 
 
 @command(
@@ -123,7 +80,7 @@ def _written(options: argparse.Namespace) -> tuple[Head, Layout]:
         release = next((entry.run.release for entry in reversed(chosen) if entry.run.release), "")
         os = next((entry.run.os for entry in reversed(chosen) if entry.run.os), "Linux")
         if options.like:
-            plan = layout.like(importer.load(options.like, release), figures)
+            plan = layout.like(guide_reader("layout", "--like")(options.like, release), figures)
         else:
             plan = layout.own(figures)
         extras = _extras(options, chosen, stored, figures)
@@ -170,7 +127,7 @@ def _extras(
             (entry.run.board, key)
             for entries, guides in sides
             for entry in entries
-            for key in steady.doubts(entry.run, guides.get(entry.run.board, {}))
+            for key in published.doubts(entry.run, guides.get(entry.run.board, {}))
         )
         last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
     return Extras(
