@@ -42,6 +42,8 @@ class SourceTable:
     rows: list[GuideRow]
     text: str
     rubric: str = ""
+    below: str = ""
+    """Words between it and the next table or heading: notes say which board a table is of."""
     error: str = ""
     """Why the rows could not be read; "" if they could."""
 

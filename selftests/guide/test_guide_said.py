@@ -220,3 +220,35 @@ def test_a_layout_of_such_a_table_has_a_place_for_its_figures(monkeypatch):
     (slot,) = (slot for _, slot in layout.like(printed.of_guide(empty), known).slots())
     assert [column.board for column in slot.columns] == [SK]
     assert [column.printed for column in slot.columns] == ["perf"]
+
+
+NAMED = table(['"add (MB/s)","1.00","2.00"'], f'"Benchmarks","{SK}: perf","{LP}: perf"')
+RESUME = """
+Power
+-----
+
+.. csv-table:: LPM Resume Latency Performance
+    :header: "Low Power Mode","Total Resume Latency (ms)"
+
+    "Deep Sleep","146.45"
+"""
+
+
+@pytest.mark.parametrize(
+    ("title", "note", "whose"),
+    [
+        ("Linux 12.00.00", "\n.. note::\n\n    Measured on the AM62x LP SK only.\n", LP),
+        ("Linux 12.00.00", "\nAll figures are of the AM62x SK.\n", SK),
+        ("AM62x LP SK Linux 12.00.00", "", LP),
+        ("AM62x LP SK Linux 12.00.00", "\nMeasured on the AM62x SK.\n", SK),
+        ("Linux 12.00.00", "\nMeasured on AM62x SK and AM62x LP SK.\n", ""),
+        ("Linux 12.00.00", "\nMeasured on the AM64x EVM.\n", ""),
+        ("Linux 12.00.00", "", ""),
+    ],
+)
+def test_a_note_below_a_table_or_the_title_says_whose_it_is(title, note, whose):
+    text = f"{BAR}\n {title} Performance Guide\n{BAR}\n\n" + NAMED + RESUME + note
+    imported = importer.interpret(text)
+    read = [b for b, results in imported.results.items() for r in results if r.case == "Deep Sleep"]
+    assert read == ([whose] if whose else [])
+    assert whose or any("names no board" in problem.reason for problem in imported.unknown)

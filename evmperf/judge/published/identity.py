@@ -32,12 +32,14 @@ def same(one: str, other: str) -> bool:
 @functools.lru_cache(maxsize=4096)
 def of_module(text: str) -> str:
     """The board that a list of evaluation modules or a heading means; "" for none."""
-    words = plain(text)
-    if not words:
-        return ""
+    return called().get(plain(text), "")
+
+
+@functools.cache
+def called() -> Mapping[str, str]:
+    """The boards by the words for them: their names, and those of their modules."""
     by_name = {plain(name): board(name) for name in names()}
-    by_module = {plain(module): name for module, name in _boards("modules").items()}
-    return by_module.get(words) or by_name.get(words, "")
+    return by_name | {plain(module): name for module, name in _boards("modules").items()}
 
 
 @functools.cache
