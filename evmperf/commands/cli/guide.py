@@ -48,10 +48,14 @@ _EXTRAS = ("counts", "delta", "outliers")
         metavar="WHAT,...",
         help="beside the figures: counts, delta, outliers",
     ),
+    argument(
+        "--review", action="store_true", help="ask first what a reviewer would ask (needs guide-reader)"
+    ),
     argument("-o", "--output", type=Path, help="default: standard output"),
     argument("--html", type=Path, metavar="DIR", help="build web pages there, by Sphinx"),
     argument("--pdf", type=Path, metavar="DIR", help="print the page into a PDF there"),
-    epilog="""Exit status: 1 if the guide of --like has unknown tables.""",
+    epilog="""Exit status: 1 if the guide of --like has unknown tables, or --review asks.
+    `evmperf guide review NEW.rst [OLD.rst ...]` reviews a written guide: see its --help.""",
 )
 def _guide(options: argparse.Namespace) -> int:
     """Render results as a performance guide in reStructuredText."""
@@ -62,13 +66,14 @@ def _guide(options: argparse.Namespace) -> int:
         for folder in (options.html, options.pdf):
             if folder and folder.resolve() == options.output.parent.resolve():
                 raise UsageError(f"{folder}/ holds the guide's source: build in another folder")
-    head, plan = _written(options)
+    head, plan, text = _written(options)
     if built:
         _build(options, head)
-    return _left_out(options, plan)
+    asked = options.review and guide_reader("review", "--review")(text, "the guide")
+    return max(_left_out(options, plan), ExitStatus.FAILED if asked else ExitStatus.OK)
 
 
-def _written(options: argparse.Namespace) -> tuple[Head, Layout]:
+def _written(options: argparse.Namespace) -> tuple[Head, Layout, str]:
     """Write a guide, with an output file its figures' conditions beside it; its cover and its layout."""
     if wrong := sorted(set(options.extras) - set(_EXTRAS)):
         raise UsageError(f"{wrong[0]!r} is not one of {', '.join(_EXTRAS)}")
@@ -92,7 +97,7 @@ def _written(options: argparse.Namespace) -> tuple[Head, Layout]:
             conditions.write(options.output, figures, [entry.run for entry in chosen])
         else:
             sys.stdout.write(text)
-    return head, plan
+    return head, plan, text
 
 
 def _facts(figures: Figures, chosen: list[StoredRun], extras: Extras) -> Iterator[str]:

@@ -45,7 +45,7 @@ _EXTRAS = {
 """Modules that not every host needs, and the extra of pyproject.toml that brings them."""
 
 
-_OF_GUIDES = {"import-guide"}
+_OF_GUIDES = {"import-guide", "guide-review"}
 """Commands of the package guide-reader."""
 
 
@@ -78,6 +78,8 @@ def _run(words: Sequence[str]) -> int:
         if renamed := _RENAMED.get(words[0]):
             print(f"evmperf: `evmperf {words[0]}` is `evmperf {renamed}` now", file=sys.stderr)
             words = [*renamed.split(), *words[1:]]
+        if words[:2] == ["guide", "review"]:
+            words = ["guide-review", *words[2:]]
         options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
         with Signals().watching():
             status = options.func(options) or ExitStatus.OK
