@@ -10,6 +10,7 @@ from evmperf.commands.cli.terminal import note
 from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.units import counted
 from evmperf_guides import importer, present, review
 from evmperf_guides.importer import ImportedGuide
 
@@ -54,6 +55,8 @@ def _report(file: Path, imported: ImportedGuide) -> None:
         note(f"{file} line {problem.line}: {what}: {problem.reason}")
 
 
+_MOST = 4 * limits.MIB
+"""No guide has a tenth of that."""
 _PATCH, _CONFLICT = re.compile(r"diff --git |--- |Index: |From [0-9a-f]{40} "), re.compile(r"[<>]{7} ")
 
 
@@ -94,9 +97,11 @@ def _review(options: argparse.Namespace) -> int:
 
 def of_text(
     text: str, name: str, release: str = "", olds: list[ImportedGuide] | None = None
-) -> review.Reviewed:
+) -> review.GuideReview:
     """Review a guide's text; raises UsageError for one that is none, or of which nothing can be read."""
     imported = importer.interpret(text, name, release)
+    if others := imported.following:
+        note(f"{name}: holds {counted(len(others), 'further guide')}: only the first is reviewed")
     if not imported.results:
         raise UsageError(f"{name}: no table of it can be read: `evmperf import-guide {name}` says why")
     return review.review(imported, text, olds or ())
@@ -111,7 +116,7 @@ def told(text: str, name: str) -> bool:
 
 def _text(file: Path) -> str:
     """The text of a guide; raises UsageError, with the line, for a patch or a merge that is not done."""
-    text = inputs.text(file, limits.GUIDE_BYTES)
+    text = inputs.text(file, _MOST)
     lines = text.splitlines()
     if lines and _PATCH.match(lines[0]):
         raise UsageError(f"{file} line 1: is a patch, not a guide: apply it, and review the guide")

@@ -10,11 +10,11 @@ from evmperf.judge.published import declared
 from evmperf.model.figures import Key
 from evmperf.model.outlets import line as one_line
 from evmperf.model.outlets import markdown
-from evmperf.model.stats import figure_text, percent
+from evmperf.model.stats import figure_text, percent, rounded
 from evmperf.model.units import counted
 from evmperf.publish.pages import look
 from evmperf.publish.report.columns import sparkline
-from evmperf_guides.review import LEAST, Remark, Reviewed, Side
+from evmperf_guides.review import LEAST, Remark, GuideReview, Side
 
 QUESTIONS = 5
 """Questions that page and Markdown show at once."""
@@ -24,7 +24,7 @@ _ROWS = 60
 
 
 @dataclass(frozen=True)
-class Change:
+class FigureMove:
     """A figure that moved: its last releases (the guide's own is the last), and by how much."""
 
     section: str
@@ -35,7 +35,7 @@ class Change:
     change: float
 
 
-def head(reviewed: Reviewed) -> str:
+def head(reviewed: GuideReview) -> str:
     """What was reviewed, and what came of it, in one line."""
     guide, shown = reviewed.guide, reviewed.shown
     folded = len(reviewed.remarks) - len(shown)
@@ -44,7 +44,7 @@ def head(reviewed: Reviewed) -> str:
     return f"{guide.os} {guide.release}, {boards}: {counted(len(shown), 'question')}{more}"
 
 
-def lines(reviewed: Reviewed, cases: bool = False) -> Iterator[str]:
+def lines(reviewed: GuideReview, cases: bool = False) -> Iterator[str]:
     """The questions, each in a line; with `cases` what to type to measure each again."""
     yield head(reviewed)
     for one in reviewed.shown:
@@ -58,7 +58,7 @@ def again(remark: Remark) -> str:
     return f"'{remark.table} and {remark.row}'" if remark.row.replace("_", "").isalnum() else remark.table
 
 
-def as_json(reviewed: Reviewed) -> str:
+def as_json(reviewed: GuideReview) -> str:
     """Every remark, folded ones too."""
     names = ("kind", "board", "table", "row", "column", "figure", "against", "line", "folded")
     remarks = [
@@ -69,7 +69,7 @@ def as_json(reviewed: Reviewed) -> str:
     return msgspec.json.format(msgspec.json.encode(about | {"remarks": remarks}), indent=1).decode() + "\n"
 
 
-def changes(sides: Sequence[Side]) -> list[Change]:
+def changes(sides: Sequence[Side]) -> list[FigureMove]:
     """The figures that moved most since the last release, by section."""
     found = []
     for side in sides:
@@ -79,19 +79,14 @@ def changes(sides: Sequence[Side]) -> list[Change]:
                 continue
             table = declared.tables().get(key.benchmark)
             section = " / ".join(table.section) if table else ""
-            texts = (*map(figure_text_of, earlier), figure_text(figure.mean, figure.low, figure.high))
+            texts = (*map(rounded, earlier), figure_text(figure.mean, figure.low, figure.high))
             change = figure.mean / earlier[-1] - 1
-            found.append(Change(section, side.board, key, texts, (*earlier, figure.mean), change))
+            found.append(FigureMove(section, side.board, key, texts, (*earlier, figure.mean), change))
     most = sorted(found, key=lambda one: -abs(one.change))[:_ROWS]
     return sorted(most, key=lambda one: (one.section, one.key.benchmark, -abs(one.change)))
 
 
-def figure_text_of(mean: float) -> str:
-    """An earlier figure, as guides print it."""
-    return figure_text(mean, None, None)
-
-
-def as_markdown(reviewed: Reviewed) -> str:
+def as_markdown(reviewed: GuideReview) -> str:
     """For a merge request: the first questions, then the changes."""
     shown = reviewed.shown
     parts = [f"**{markdown(head(reviewed))}**", ""]
@@ -116,7 +111,7 @@ def as_markdown(reviewed: Reviewed) -> str:
     return "\n".join(parts) + "\n"
 
 
-def as_html(reviewed: Reviewed) -> str:
+def as_html(reviewed: GuideReview) -> str:
     """The same as a page in one file."""
     shown, style = reviewed.shown, look.inline(plots=False).style
     title = escape(f"Review of {reviewed.guide.os} {reviewed.guide.release}")

@@ -113,7 +113,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class GuideReview:
     """A guide, its boards with what is known of them, and the remarks, the most improbable first."""
 
     guide: ImportedGuide
@@ -128,7 +128,7 @@ class Reviewed:
 
 def review(
     imported: ImportedGuide, text: str, olds: Sequence[ImportedGuide] = (), before: str = ""
-) -> Reviewed:
+) -> GuideReview:
     """Review a guide, held against older guides or else the record's earlier
     releases; the record's habits may be limited to what was published `before` a date. Raises UsageError for
     guides of other boards, or that are not older.
@@ -154,7 +154,7 @@ def review(
             found += fresh
         found += [o for o in _noise(side, habits) if Key(o.table, o.row, o.column) not in told]
         found += [*_copied(side), *_order(side), *_missing(side, rows)]
-    return Reviewed(imported, sides, ordered(found))
+    return GuideReview(imported, sides, ordered(found))
 
 
 def ordered(found: Iterable[Remark]) -> list[Remark]:
@@ -288,7 +288,7 @@ def _noise(side: Side, habits: moves.Habits) -> Iterator[Remark]:
         if width < _WIDE or key in side.doubted:
             continue
         odds, count = habits.spread(key, figure.unit, width)
-        if width >= _VERY_WIDE and better(key) is Direction.HIGHER:
+        if width >= _VERY_WIDE and _should_be_high(key):
             odds = min(odds, ODDS / 2 / width)
         if odds <= ODDS:
             yield side.remark(
@@ -344,7 +344,7 @@ def _evidence(side: Side, text: str) -> Iterator[Remark]:
         if mine and abs(side.figures[key].mean / mhz - 1) > _ALIKE:
             reasons.setdefault(key, f"the list of modules says {mhz:g} MHz")
     for key, figure in side.figures.items():
-        if figure.mean == 0 and better(key) is Direction.HIGHER:
+        if figure.mean == 0 and _should_be_high(key):
             reasons[key] = "nothing was moved"
     for key, why in reasons.items():
         if key not in side.doubted or not side.figures[key].mean:
@@ -411,7 +411,6 @@ def _form(imported: ImportedGuide, text: str) -> Iterator[Remark]:
             yield Remark("form", "", title.strip()[:60], "", "", "a title", reason, number, ODDS)
 
 
-def better(key: Key) -> Direction:
-    """Which way a metric gets better."""
+def _should_be_high(key: Key) -> bool:
     metric = declared.metric(key)
-    return metric.better if metric else Direction.NONE
+    return metric is not None and metric.better is Direction.HIGHER

@@ -237,11 +237,11 @@ Power
 @pytest.mark.parametrize(
     ("title", "note", "whose"),
     [
-        ("Linux 12.00.00", "\n.. note::\n\n    Measured on the AM62x LP SK only.\n", LP),
-        ("Linux 12.00.00", "\nAll figures are of the AM62x SK.\n", SK),
+        ("Linux 12.00.00", "\n.. note::\n\n    Of the AM62x LP SK only.\n", LP),
+        ("Linux 12.00.00", "\nFigures of the AM62x SK.\n", SK),
         ("AM62x LP SK Linux 12.00.00", "", LP),
         ("AM62x LP SK Linux 12.00.00", "\nMeasured on the AM62x SK.\n", SK),
-        ("Linux 12.00.00", "\nMeasured on AM62x SK and AM62x LP SK.\n", ""),
+        ("Linux 12.00.00", "\nMeasured: AM62x SK, AM62x LP SK.\n", ""),
         ("Linux 12.00.00", "\nMeasured on the AM64x EVM.\n", ""),
         ("Linux 12.00.00", "", ""),
     ],
