@@ -14,7 +14,7 @@ from evmperf.model.stats import figure_text, percent, rounded
 from evmperf.model.units import counted
 from evmperf.publish.pages import look
 from evmperf.publish.report.columns import sparkline
-from evmperf_guides.review import LEAST, Remark, GuideReview, Side
+from evmperf_guides.review import LEAST, GuideReview, Remark, Side
 
 QUESTIONS = 5
 """Questions that page and Markdown show at once."""
