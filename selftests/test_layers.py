@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("evmperf", "virtual-evm/evmperf_virtual", "pytest_evmperf", "strategies", "tests", "selftests")
+PLUGINS = ("virtual-evm/evmperf_virtual", "guide-reader/evmperf_guides")
+PACKAGES = ("evmperf", *PLUGINS, "pytest_evmperf", "strategies", "tests", "selftests")
 
 DISTRICTS = {
     # district: what it is | which districts it may import
@@ -23,10 +24,9 @@ DISTRICTS = {
         "published figures (the record), regressions and goals, A/B",
         "measure benchmarks boards model",
     ),
-    "guides": ("the reading of published guides", "judge measure benchmarks boards model"),
     "publish": (
         "report, site, the next guide, dashboards, databases, exports",
-        "judge guides measure benchmarks boards model",
+        "judge measure benchmarks boards model",
     ),
     "lab": (
         "Labgrid's side: drivers, holding a board, images, the desk, the doctor",
@@ -110,25 +110,18 @@ DOORS = {
         judge
         nights
         past
+        payload
         published.declared
         published.identity
-        published.meaning
         published.record
         published.releases
-        published.sheets
+        published.scatter
         published.source
-        published.steady
         rounds
         trends
     """,
-    "guides": """
-        reading.conditions
-        reading.importer
-        reading.match
-        reading.rows
-        reading.source
-    """,
     "publish": """
+        guide.conditions
         guide.layout
         guide.page
         guide.writer
@@ -250,7 +243,9 @@ def module_graph():
     """Module to the modules of evmperf that it imports."""
     names = {
         ".".join(file.relative_to(above).with_suffix("").parts).removesuffix(".__init__"): file
-        for above, name in ((ROOT, "evmperf"), (ROOT / "virtual-evm", "evmperf_virtual"))
+        for above, name in (
+            ((ROOT / package).parent, Path(package).name) for package in ("evmperf", *PLUGINS)
+        )
         for file in modules(above / name)
     }
     graph = {}
@@ -400,8 +395,8 @@ def test_modules_are_loaded_by_name_in_one_place_only():
     assert found == ["evmperf/benchmarks/catalogue.py", "evmperf/commands/cli/main.py"]
 
 
-def test_nothing_in_the_package_knows_its_selftests_and_virtual_boards():
-    assert offenders("evmperf", {"selftests", "tests", "evmperf_virtual"}) == []
+def test_nothing_in_the_package_knows_its_selftests_and_plugins():
+    assert offenders("evmperf", {"selftests", "tests", "evmperf_virtual", "evmperf_guides"}) == []
     assert offenders("pytest_evmperf", {"selftests", "tests"}) == []
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.guides.reading import importer
 from evmperf.judge import accepted, beside, judge, shift
 from evmperf.judge.causes import causes
 from evmperf.judge.nights import EarlierNight, nights
@@ -16,6 +15,7 @@ from evmperf.judge.published import source as record
 from evmperf.measure.runs import history
 from evmperf.measure.runs.history import RunSource, SpoolFolder, StoredRun, WithHistory
 from evmperf.measure.runs.spool import append_verdicts, read_records, read_results, read_run
+from evmperf.model import plugins
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.records import VerdictRecord
@@ -190,7 +190,7 @@ def _figures(run: Run, against: WantedBaseline, source: RunSource) -> Sourced:
     if against.kind == "run":
         mine = [_named(against.value, source)]
     elif against.kind == "guide":
-        mine = [importer.stored(Path(against.value), run.board)]
+        mine = [plugins.guide_reader("figures", str(against))(Path(against.value), run.board)]
     else:
         by_id = {entry.run.id: entry for entry in _all(source)}
         others = [entry for entry in by_id.values() if entry.run.id != run.id]

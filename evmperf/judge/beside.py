@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from evmperf.judge.nights import EarlierNight
-from evmperf.judge.published import artefacts
 from evmperf.judge.published.declared import tables
 from evmperf.model import distributions as special
 from evmperf.model.figures import Figure, Key
@@ -150,13 +149,12 @@ def _step(figure: Figure) -> float:
 
 def usual(runs: Iterable[Mapping[Key, Figure]]) -> dict[tuple[str, ...], float]:
     """The usual relative spread of each metric over the figures of some runs: the median over
-    published bounds, artefacts left out.
+    published bounds, figures that are not judged left out.
     """
     by_name: dict[tuple[str, ...], list[float]] = {}
     for figures_of_run in runs:
-        doubts = artefacts.doubts(figures_of_run)
         for key, figure in figures_of_run.items():
-            if not figure.mean or figure.low is None or key in doubts:
+            if not figure.mean or figure.low is None or figure.doubt:
                 continue
             relative = max(_spread(figure) / abs(figure.mean), _least(figure))
             for name in (key, (key.benchmark, key.metric)):

@@ -22,7 +22,8 @@ from evmperf.judge.accepted import Accepted
 from evmperf.judge.causes import differences
 from evmperf.judge.nights import EarlierNight, Track, pasts, unlike
 from evmperf.judge.past import FEWEST
-from evmperf.judge.published import artefacts, declared, steady
+from evmperf.judge.payload import payload
+from evmperf.judge.published import declared, source
 from evmperf.judge.published.declared import tables
 from evmperf.model import comparable as facets
 from evmperf.model.alarm import AlarmState, MetricAlarm
@@ -344,7 +345,7 @@ def _incomparable(subject: Subject, figure: Figure, run: Run, theirs: Mapping[Ke
     ours, its = facets.of_result(subject.run, figure.result), facets.of_result(run, other.result)
     if why := unlike(ours, figure.unit, its, other.unit):
         return why
-    payloads = [artefacts.payload(side, figure.key) for side in (subject.figures, theirs)]
+    payloads = [payload(side, figure.key) for side in (subject.figures, theirs)]
     differs = all(payloads) and payloads[0] != payloads[1]
     return f"payload differs ({payloads[0]} bytes, not {payloads[1]})" if differs else ""
 
@@ -353,7 +354,7 @@ def _shown_only(*sides: tuple[Run, Mapping[Key, Figure]]) -> dict[Key, str]:
     """Why figures of either side are shown only: what others beside them show them to be."""
     reasons: dict[Key, str] = {}
     for run, side in sides:
-        for key, why in steady.doubts(run, side).items():
+        for key, why in source.doubts(run, side).items():
             reasons.setdefault(key, f"known artefact: {why}")
     return reasons
 

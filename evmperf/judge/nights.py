@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from evmperf.judge import accepted
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.past import FEWEST
-from evmperf.judge.published import source, steady
+from evmperf.judge.published import source
 from evmperf.measure.runs.history import StoredRun, Taken
 from evmperf.measure.runs.spool import RECORDS, VERDICTS, leave_out
 from evmperf.model import comparable as facets
@@ -171,7 +171,7 @@ def _of_results(run: Run, results: Iterable[Result], shared: _Shared) -> dict[Ke
         for key, figure in figure_of.items()
     )
     past_of = _of_brief(run, taken, shared)
-    for key, why in (steady.doubts(run, figure_of) if run.kind == source.KIND else {}).items():
+    for key, why in (source.doubts(run, figure_of) if run.kind == source.KIND else {}).items():
         past_of[key] = past_of[key]._replace(doubt=why)
     return past_of
 

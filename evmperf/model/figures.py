@@ -47,6 +47,11 @@ class Figure:
         return self.count == 0
 
     @property
+    def doubt(self) -> str:
+        """Why a published figure is not judged; "" for nothing."""
+        return next((cell.doubt for cell in self.result.published if cell.metric == self.key.metric), "")
+
+    @property
     def conditions(self) -> Mapping[str, object]:
         """Its conditions beyond the run's facts."""
         return self.result.conditions

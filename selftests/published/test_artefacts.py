@@ -3,8 +3,8 @@
 import itertools
 
 import pytest
+from evmperf_guides import artefacts
 
-from evmperf.judge.published import artefacts
 from evmperf.model.figures import Figure, Key
 from evmperf.model.results import Result, Status
 

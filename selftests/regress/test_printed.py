@@ -5,9 +5,9 @@ import re
 from collections import Counter
 
 import pytest
+from evmperf_guides import importer
 
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import importer
 from evmperf.judge import against, beside, judge
 from evmperf.judge.published import record, releases
 from evmperf.model.errors import UsageError

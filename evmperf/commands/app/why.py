@@ -10,14 +10,13 @@ from pathlib import Path
 from msgspec import structs
 
 from evmperf.benchmarks import catalogue, control
-from evmperf.guides.reading import importer
-from evmperf.judge.published import releases, sheets, source
-from evmperf.measure.runs.history import in_folder
+from evmperf.judge.published import releases, source
+from evmperf.measure.runs.history import StoredRun, in_folder
 from evmperf.measure.runs.spool import results_in
 from evmperf.measure.state import buses, causes, contrast, machine, rules
 from evmperf.measure.state.answers import Answer, weigh
 from evmperf.measure.state.finding import Finding
-from evmperf.model import comparable
+from evmperf.model import comparable, plugins
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.results import Direction, Result
@@ -113,7 +112,7 @@ def explain(folder: Path, case: str = "", against: str = "") -> Explained:
     if against:
         guide = against.removeprefix(GUIDE_FILE)
         named = guide != against
-        good_run = importer.stored(Path(guide), run.board) if named else in_folder(Path(guide))
+        good_run = _of_guide(guide, run.board) if named else in_folder(Path(guide))
         well = Baseline(run, good_run.run, figures(good_run.results()))
         loops = {run.id: _loop(results_in(folder)), good_run.run.id: _loop(good_run.results())}
         other = _Other(well, other.history, _states(good_run.results()), loops=loops)
@@ -234,12 +233,18 @@ def _causes(
     return weigh(findings, max(times, 1 / times), figure.key.metric if figure else "", names)
 
 
+def _of_guide(file: str, board: str) -> StoredRun:
+    stored: StoredRun = plugins.guide_reader("figures", f"{GUIDE_FILE}{file}")(Path(file), board)
+    return stored
+
+
 def _priced(finding: Finding, board: str, result: Result, figure: Figure | None) -> Finding:
     """A mode below TI's expectation, with what that mode costs by TI's data sheet of the board."""
     lesser, side = buses.lesser_mode(result, board), figure.key.metric.partition("_")[0] if figure else ""
     if finding.rule != "mode" or lesser is None:
         return finding
-    price = sheets.price(board, result.driver, side, lesser.mode, lesser.expected.mode)
+    of_sheets = plugins.of_guides("price")
+    price = of_sheets and of_sheets(board, result.driver, side, lesser.mode, lesser.expected.mode)
     return replace(finding, reason=f"{finding.reason}; {price}") if price else finding
 
 

@@ -9,28 +9,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from evmperf.guides.reading import conditions, match, rows, settle
-from evmperf.guides.reading.source import (
-    UNKNOWN_OS,
-    GuideRow,
-    Problem,
-    Source,
-    SourceTable,
-    guides,
-    system_of,
-)
-from evmperf.judge.published import record, steady
+from msgspec import structs
+
+from evmperf.judge.published import record
 from evmperf.judge.published.declared import AGAIN
 from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.measure.runs.spool import Spool, new_folder, read_run
 from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
-from evmperf.model.figures import figures
+from evmperf.model.figures import Key, figures
 from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published, Result, SpoolRecord, Status
 from evmperf.model.run import Run
 from evmperf.model.units import counted
+from evmperf.publish.guide import conditions
+from evmperf_guides import match, rows, settle, steady
+from evmperf_guides.source import UNKNOWN_OS, GuideRow, Problem, Source, SourceTable, guides, system_of
 
 PROFILE = "full"
 NO_BOARD = "unknown-board"
@@ -114,7 +109,7 @@ def interpret(
 
 
 def _interpret(text: str, name: str, release: str, os: str, board: str) -> ImportedGuide:
-    from evmperf.guides.reading import rst  # noqa: PLC0415  # docutils comes with the extra `guide`
+    from evmperf_guides import rst  # noqa: PLC0415  # docutils comes with the extra `guide`
 
     source = rst.read(text, name)
     file, by_name = Path(name).name, system_of(Path(name).stem)
@@ -243,17 +238,29 @@ def _value(figure: Published) -> tuple[float | None, ...]:
 
 
 def _doubts(imported: ImportedGuide) -> None:
-    """Remark on figures that others of the guide show to be wrong, by table and reason."""
+    """Note and remark on figures that others show to be wrong, by table and reason."""
     for board, results in imported.results.items():
-        lines: dict[tuple[str, str], list[int]] = {}
         of_board, run = figures(results), run_of(imported, board)
-        for key, why in steady.doubts(run, of_board).items():
+        reasons = steady.doubts(run, of_board)
+        lines: dict[tuple[str, str], list[int]] = {}
+        for key, why in reasons.items():
             (cell,) = (c for c in of_board[key].result.published if c.metric == key.metric)
             lines.setdefault((key.benchmark, why), []).append(cell.line)
         for (benchmark, why), at in lines.items():
             many = counted(len(at), "figure")
             where = f"{many} of {board} (line{'s' * (len(set(at)) > 1)} {_lines(at)})"
             imported.remark(min(at), f"{benchmark}: {where}: {why}; kept and not judged")
+        imported.results[board] = [doubted(result, reasons) for result in results]
+
+
+def doubted(result: Result, reasons: Mapping[Key, str]) -> Result:
+    """A result with the reasons for not judging its figures."""
+    keys = (Key(result.benchmark, result.case, cell.metric) for cell in result.published)
+    cells = (
+        structs.replace(cell, doubt=reasons.get(k, ""))
+        for cell, k in zip(result.published, keys, strict=True)
+    )
+    return structs.replace(result, published=tuple(cells))
 
 
 def _lines(numbers: Sequence[int]) -> str:

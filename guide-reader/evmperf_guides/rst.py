@@ -12,17 +12,8 @@ from docutils import frontend, nodes, utils
 from docutils.parsers.rst import Directive, Parser, directives
 from docutils.parsers.rst.directives.tables import CSVTable
 
-from evmperf.guides.reading.source import (
-    RT_LINUX,
-    TITLE,
-    GuideRow,
-    Problem,
-    Source,
-    SourceTable,
-    caption,
-    system_of,
-)
 from evmperf.model.errors import UsageError, one_line
+from evmperf_guides.source import RT_LINUX, TITLE, GuideRow, Problem, Source, SourceTable, caption, system_of
 
 _ERROR = 3
 """docutils' level of messages that matter."""
@@ -177,6 +168,10 @@ def _collect(
             match = _CAPTION.fullmatch(node.astext())
             if match and not (here and here[-1] == ""):  # that is of the list of modules
                 here.append(match["text"])
+            elif not match:
+                _note(here, node)
+        elif isinstance(node, nodes.note | nodes.block_quote) and not node.next_node(_Placeholder):
+            _note(here, node)
         elif isinstance(node, nodes.table):
             here.append("")
             rows = [[e.astext().strip() for e in row.findall(nodes.entry)] for row in node.findall(nodes.row)]
@@ -193,6 +188,12 @@ def _collect(
         elif isinstance(node, nodes.Element) and not isinstance(node, nodes.TextElement):
             _collect(node, path, source, sections)
     sections.append(here)
+
+
+def _note(here: Sequence[SourceTable | str], node: nodes.Element) -> None:
+    """Keep the words below a table with it."""
+    if here and isinstance(here[-1], SourceTable):
+        here[-1].below = f"{here[-1].below} {node.astext()}".strip()
 
 
 def _captions(sections: Sequence[list[SourceTable | str]]) -> list[list[SourceTable | str]]:

@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.guides.reading.match import Match, MatchedColumn, row_key, split_label, unit_fits
-from evmperf.guides.reading.source import GuideRow, Problem, SourceTable
-from evmperf.judge.published.declared import Table
+from evmperf.judge.published.declared import MatchedColumn, Table
 from evmperf.model.results import Published
-from evmperf.model.stats import rounded
+from evmperf.model.stats import figure_text
 from evmperf.model.units import Unit
+from evmperf_guides.match import Match, row_key, split_label, unit_fits
+from evmperf_guides.source import GuideRow, Problem, SourceTable
 
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
 _CELL = re.compile(
@@ -30,15 +30,6 @@ _UNIT_BYTES = {Unit.KILOBYTE_PER_SECOND: 1e3, Unit.MEGABYTE_PER_SECOND: 1e6}
 
 class CellError(ValueError):
     """A cell that is not a figure; its text says why."""
-
-
-def figure_text(mean: float, low: float | None, high: float | None, decimals: int = 2) -> str:
-    """A figure as guides print it: bounds only where they differ after rounding."""
-    text = rounded(mean, decimals)
-    if low is None or high is None:
-        return text
-    least, most = rounded(low, decimals), rounded(high, decimals)
-    return text if least == most else f"{text} (min {least}, max {most})"
 
 
 def figure(text: str, metric: str, unit: Unit, decimals: int = 2, line: int = 0) -> Published:

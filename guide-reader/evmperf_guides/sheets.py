@@ -6,14 +6,14 @@ import functools
 import re
 import statistics
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
 from evmperf.judge.published import identity, record
 from evmperf.judge.published.record import PublishedCase
-from evmperf.model.places import project
 
-FILE = project("baselines") / "datasheets.zst"
+FILE = Path(__file__).with_name("datasheets.zst")
 """The record of the sheets, in the form of the guides' record."""
 
 _SAME = {"SDR50": "eMMC high-speed", "DDR50": "DDR52"}

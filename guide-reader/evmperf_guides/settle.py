@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from evmperf.guides.reading import match, rows
-from evmperf.guides.reading.match import Match, split_header
-from evmperf.guides.reading.source import Problem, Source, SourceTable, caption
-from evmperf.judge.published import declared, identity, record, steady
+from evmperf.judge.published import declared, identity, record, scatter
 from evmperf.model.figures import Key
 from evmperf.model.results import Published
+from evmperf_guides import match, rows
+from evmperf_guides.match import Match, split_header
+from evmperf_guides.source import Problem, Source, SourceTable, caption
 
 _ALIKE = 0.85
 """difflib's ratio of names that a slip of the hand may have made of each other."""
@@ -99,8 +99,8 @@ class Witness:
     def __init__(self, os: str, guide: str, release: str) -> None:
         self.os, self.guide, self.release = os, guide, record.same_time(release)
 
-    def _history(self, board: str) -> steady.History:
-        return steady.history(identity.board(board), self.os, self.guide)
+    def _history(self, board: str) -> scatter.History:
+        return scatter.history(identity.board(board), self.os, self.guide)
 
     def board(self, source: SourceTable, fit: Match, boards: "Boards") -> str:
         """The only one of a guide's boards that the record has this table of, in the release with it that is
@@ -155,7 +155,7 @@ class Witness:
         none = not any(row.figures for row in of_table)
         return none or (alike > _OFTEN * (len(near) - alike) and alike >= _MANY)
 
-    def _series(self, fit: Match, case: str, metric: str, board: str) -> steady.Series:
+    def _series(self, fit: Match, case: str, metric: str, board: str) -> scatter.Series:
         return self._history(board).get(Key(fit.table.benchmark, case, metric), {})
 
     def spread(
@@ -221,6 +221,11 @@ class Boards:
     misspelt: tuple[str, ...]
     problems: tuple[Problem, ...]
     modules: frozenset[str]
+    title: str = ""
+
+    def called(self, board: str) -> str:
+        """A board by its name in this guide."""
+        return next((name for name in self.names if identity.same(name, board)), board)
 
 
 def boards(source: Source, given: str = "") -> Boards:
@@ -250,19 +255,39 @@ def boards(source: Source, given: str = "") -> Boards:
     lone = names[0] if len(names) == 1 else ""
     if not names and len(modules) == 1:
         (lone,) = modules
-    return Boards(names, given or lone, tuple(misspelt), tuple(problems), modules)
+    return Boards(names, given or lone, tuple(misspelt), tuple(problems), modules, source.title)
 
 
 def headed(source: SourceTable, named_boards: Boards) -> str:
-    """The board of a table whose header names none: the guide's only one, or a heading's; "" for neither."""
+    """The board of a table whose header names none: the guide's only one, or that of a heading, of
+    a note below it, or of the guide's title; "" for none.
+    """
     for words in (*source.section, source.rubric, source.name):
         text = _squeezed(words)
         named = [board for board in named_boards.names if _squeezed(board).startswith(text)]
         if len(text) >= _HEADING and len(named) == 1:
             return named[0]
         if board := identity.of_module(words):
-            return next((name for name in named_boards.names if identity.same(name, board)), board)
-    return named_boards.lone
+            return named_boards.called(board)
+    if named_boards.lone:
+        return named_boards.lone
+    own = {identity.board(name) for name in (*named_boards.names, *named_boards.modules)}
+    for words in (source.below, named_boards.title):
+        said = mentioned(words)
+        if len(mine := said & own if own else said) == 1:
+            return named_boards.called(mine.pop())
+    return ""
+
+
+def mentioned(text: str) -> set[str]:
+    """The boards that a sentence names, or whose modules; of a name within another, the longer."""
+    words = f" {identity.plain(text)} "
+    found = {}
+    for name in sorted(identity.called(), key=len, reverse=True):
+        if f" {name} " in words:
+            found[name] = identity.called()[name]
+            words = words.replace(f" {name} ", " | ")
+    return set(found.values())
 
 
 def remarks(source: SourceTable, fit: Match, named_boards: Boards, lone: str) -> Iterator[str]:

@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-QUICK_MARK = "(quick profile"
-"""In the caption of a table that was not measured with the published parameters."""
+from evmperf.judge.published.declared import QUICK_MARK
+
 TITLE = re.compile(
     r"(?P<os>[\w -]*?)\s*(?P<release>\d+(?:[._]\d+)+)?\s*(?:Kernel )?Performance Guide(?: for .*)?",
     re.IGNORECASE,
@@ -42,6 +42,8 @@ class SourceTable:
     rows: list[GuideRow]
     text: str
     rubric: str = ""
+    below: str = ""
+    """Words between it and the next table or heading: notes say which board a table is of."""
     error: str = ""
     """Why the rows could not be read; "" if they could."""
 

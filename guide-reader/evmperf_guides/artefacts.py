@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 
+from evmperf.judge.payload import payload
 from evmperf.judge.published.declared import AGAIN, tables
 from evmperf.model.figures import Figure, Key
 from evmperf.model.units import Unit
@@ -25,10 +26,8 @@ _ENOUGH = 6
 _DMIPS_PER_MHZ = 7.0
 """More than any core of these boards does (Cortex-A72: under 6)."""
 _DHRYSTONES_PER_DMIPS = 1757.0
-_UDP_HEADERS = 46
-"""Ethernet, IPv4, UDP and frame check sequence, in bytes."""
-_PACKETS_OFF = 0.6
-"""Thousands of packets a second, which are printed whole."""
+_ROUNDED = 0.51
+"""Of DMIPS per MHz, which most guides print whole."""
 _LITTLE_MBIT = 1.0
 _LOAD = 105.0
 """Percent; published loads are a little over 100 where a tool counted longer than it ran."""
@@ -121,6 +120,19 @@ def _spoilt_latencies(figures: Figures) -> Iterator[Doubt]:
             yield key, "rounded to one or two hundredths"
 
 
+def proven(figures: Figures) -> set[Key]:
+    """The clock and what a MHz does, where they fit the Dhrystones and a core of these boards."""
+    rows = {key.case: (key, figure.mean) for key, figure in figures.items() if key.benchmark == "dhrystone"}
+    if (
+        not {"cpu_clock", "dhrystone_per_second", "dhrystone_per_mhz"} <= set(rows)
+        or not rows["cpu_clock"][1]
+    ):
+        return set()
+    per_mhz = rows["dhrystone_per_second"][1] / _DHRYSTONES_PER_DMIPS / rows["cpu_clock"][1]
+    fits = abs(per_mhz - rows["dhrystone_per_mhz"][1]) <= _ROUNDED and per_mhz <= _DMIPS_PER_MHZ
+    return {rows[case][0] for case in ("cpu_clock", "dhrystone_per_mhz")} if fits else set()
+
+
 def _clock(figures: Figures) -> Iterator[Doubt]:
     """A clock that the Dhrystones rule out: DMIPS per MHz beyond what any core does."""
     rows = {key.case: (key, figure) for key, figure in figures.items() if key.metric == "perf"}
@@ -152,20 +164,6 @@ def _payloads(figures: Figures) -> Iterator[Doubt]:
         if key.metric == "throughput" and figure.published and payload(figures, key) == 0:
             for metric in ("throughput", "kpps"):
                 yield key._replace(metric=metric), "throughput is not packets times one payload"
-
-
-def payload(figures: Figures, key: Key) -> int | None:
-    """The payload of a row of UDP datagrams, in bytes, as throughput and packets show it: guides
-    head rows with the frame, and send that much less the headers or, in some releases, that much.
-    0 for neither, None where it cannot be told.
-    """
-    throughput, packets = (figures.get(key._replace(metric=metric)) for metric in ("throughput", "kpps"))
-    if "_udp_" not in key.benchmark or not key.case.isdigit() or not throughput or not packets:
-        return None
-    sizes = (int(key.case) - _UDP_HEADERS, int(key.case))
-    off = [abs(packets.mean * size - throughput.mean * 1e3 / 8) for size in sizes]
-    fitting = [size for size, by in zip(sizes, off, strict=True) if by <= _PACKETS_OFF * size]
-    return fitting[0] if len(fitting) == 1 else None if fitting else 0
 
 
 def _total(figures: Figures) -> Iterator[Doubt]:

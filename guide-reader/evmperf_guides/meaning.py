@@ -4,10 +4,14 @@ A text says nothing of a quantity for which it has two values ("Boot from SATA o
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from evmperf.boards import yamlfile
+from evmperf.judge.published import identity
+from evmperf.judge.published.declared import Table
+from evmperf.model.errors import UsageError
 
 Meaning = Mapping[str, str]
 """Values by quantity: {"device": "emmc", "system": "ext4"}."""
@@ -17,15 +21,9 @@ _WITHIN = {("device", "msata"): "sata", ("device", "usbdev"): "usbhost"}
 
 
 @functools.lru_cache(maxsize=4096)
-def plain(text: str) -> str:
-    """A text's words, for comparing: without case, underscores, punctuation and runs of blanks."""
-    return " ".join(re.sub(r"[^a-z0-9]+", " ", text.lower()).split())
-
-
-@functools.lru_cache(maxsize=4096)
 def quantities(text: str) -> Meaning:
     """What a text says."""
-    words, patterns = plain(text), _patterns().items()
+    words, patterns = identity.plain(text), _patterns().items()
     values = {
         quantity: [v for v, pattern in of.items() if pattern.search(words)] for quantity, of in patterns
     }
@@ -34,7 +32,7 @@ def quantities(text: str) -> Meaning:
 
 def unsaid(text: str) -> str:
     """The words of a text that no pattern of meaning.yaml knows."""
-    words = plain(text)
+    words = identity.plain(text)
     for patterns in _patterns().values():
         for pattern in patterns.values():
             words = pattern.sub(" ", words)
@@ -53,10 +51,17 @@ def along(headings: Sequence[str]) -> tuple[dict[str, tuple[str, str]], str]:
     return agreed, ""
 
 
-def unknown_words(about: Meaning) -> Iterable[str]:
-    """What a declaration says that meaning.yaml does not know, as `quantity: value`."""
+def about(table: Table) -> Meaning:
+    """What a table is about, by quantity: as its file says it, else as its headings do. Raises UsageError for
+    a word of the file that meaning.yaml does not know.
+    """
+    if not table.about:
+        return {quantity: value for quantity, (value, _) in along([*table.section, table.title])[0].items()}
     patterns = _patterns()
-    return (f"{q}: {v}" for q, v in about.items() if v not in patterns.get(q, {}))
+    for quantity, value in table.about.items():
+        if value not in patterns.get(quantity, {}):
+            raise UsageError(f"{table.benchmark}.yaml: about: meaning.yaml has no {quantity}: {value}")
+    return table.about
 
 
 @functools.cache
@@ -67,7 +72,7 @@ def common() -> frozenset[str]:
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    data: dict[str, object] = yamlfile.own("judge/published/meaning.yaml")
+    data: dict[str, object] = yamlfile.read(Path(__file__).with_name("meaning.yaml"))
     return data
 
 

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.guides.reading.source import SourceTable
-from evmperf.judge.published import identity, meaning
-from evmperf.judge.published.declared import ROW_UNITS, Table, numbered, tables
+from evmperf.judge.published import identity
+from evmperf.judge.published.declared import ROW_UNITS, MatchedColumn, Table, numbered, tables
+from evmperf_guides import meaning
+from evmperf_guides.source import SourceTable
 
 _BOARD_HEADER = re.compile(r"(?P<board>[A-Za-z0-9][\w.-]*):\s*(?P<title>\S.*)")
 _NO_UNIT = re.compile(r"\(local_\w+\)|\(?%\)?")
@@ -23,20 +24,6 @@ class Unknown(Exception):
     def __init__(self, why: str, candidates: Sequence["Match"] = ()) -> None:
         super().__init__(why)
         self.candidates = tuple(candidates)
-
-
-@dataclass(frozen=True)
-class MatchedColumn:
-    """One column: whose, and what. `board` is "" where the header names none; `words` is for
-    columns of text, `listed` for those with one number for each `{n}` of their metric in a cell.
-    """
-
-    board: str
-    title: str
-    metric: str
-    printed: str = ""
-    words: bool = False
-    listed: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,11 +53,13 @@ class _Evidence:
     def against(self, table: Table, *, agree: bool = False) -> list[str]:
         """The texts that say something else than the table is about; those that `agree` instead."""
         quantities = self.quantities.items()
-        return list({text: 0 for q, (value, text) in quantities if (table.about.get(q) == value) is agree})
+        return list(
+            {text: 0 for q, (value, text) in quantities if (meaning.about(table).get(q) == value) is agree}
+        )
 
     def missing(self, table: Table) -> list[str]:
         """The quantities of a table of which nothing is said."""
-        return [quantity for quantity in table.about if quantity not in self.quantities]
+        return [quantity for quantity in meaning.about(table) if quantity not in self.quantities]
 
 
 def identify(source: SourceTable) -> Match:
@@ -134,7 +123,7 @@ def columns_of(table: Table, header: Sequence[str]) -> tuple[MatchedColumn, ...]
     """The columns of a header, if it is one of the table's."""
     count = len(table.keys)
     keys = zip(header, table.keys, strict=False)
-    alike = (meaning.plain(one) == meaning.plain(key) or _alike(key, one) is not None for one, key in keys)
+    alike = (identity.plain(one) == identity.plain(key) or _alike(key, one) is not None for one, key in keys)
     if len(header) <= count or not all(alike):
         return None
     whole = [column for text in header[count:] if (column := column_of(table, text))]
@@ -185,7 +174,7 @@ def remarks(source: SourceTable, table: Table) -> Iterator[str]:
     if heading := _evidence(source).overruled:
         yield f"read as caption and header say, below {heading!r}"
     texts = (table.title, *table.captions, *table.section)
-    vocabulary = {*meaning.common(), *(word for text in texts for word in meaning.plain(text).split())}
+    vocabulary = {*meaning.common(), *(word for text in texts for word in identity.plain(text).split())}
     words = meaning.unsaid(source.name).split()
     if strange := [word for word in words if word not in vocabulary and not word.isdigit()]:
         yield f"read as this table, but its caption also says {', '.join(strange)}"
@@ -195,7 +184,7 @@ def _evidence(source: SourceTable) -> _Evidence:
     along, contradiction = meaning.along(source.section)
     evidence = _Evidence(dict(along), contradiction=contradiction)
     inner = source.section[-1:]
-    if source.name and inner and meaning.plain(inner[0]) == meaning.plain(source.name):
+    if source.name and inner and identity.plain(inner[0]) == identity.plain(source.name):
         # A heading that is a level too deep stands below its neighbour's: caption and heading say
         # together what it is, where they are of one device.
         own = meaning.quantities(inner[0])
@@ -247,10 +236,10 @@ def fits_caption(source: SourceTable) -> bool:
 
 def _names(text: str) -> Iterable[str]:
     """Benchmarks whose title or caption a text is, where it says all that they are about."""
-    words, says = meaning.plain(text), dict(meaning.quantities(text))
+    words, says = identity.plain(text), dict(meaning.quantities(text))
     for name, table in tables().items():
         titles = (table.title, *table.captions)
-        if words and says == dict(table.about) and words in map(meaning.plain, titles):
+        if words and says == dict(meaning.about(table)) and words in map(identity.plain, titles):
             yield name
 
 
@@ -267,7 +256,7 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> M
         # Without a word of a second variant, a table is the plain one.
         fewest = min(len(evidence.missing(match.table)) for match in best)
         best = [match for match in best if len(evidence.missing(match.table)) == fewest]
-    titled = [m for m in best if meaning.plain(source.name) in map(meaning.plain, m.table.captions)]
+    titled = [m for m in best if identity.plain(source.name) in map(identity.plain, m.table.captions)]
     if len(best) > 1 and len(titled) == 1:
         best = titled
     if len(best) > 1:
