@@ -23,10 +23,14 @@ DISTRICTS = {
         "published figures (the record), regressions and goals, A/B",
         "measure benchmarks boards model",
     ),
+    "explain": (
+        "what differs between runs, boots part by part, causes and their proof",
+        "judge measure benchmarks boards model",
+    ),
     "guides": ("the reading of published guides", "judge measure benchmarks boards model"),
     "publish": (
         "report, site, the next guide, dashboards, databases, store, exports",
-        "judge guides measure benchmarks boards model",
+        "judge guides explain measure benchmarks boards model",
     ),
     "lab": (
         "Labgrid's side: drivers, holding a board, images, the desk, the doctor",

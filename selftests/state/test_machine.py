@@ -4,8 +4,9 @@ import os
 
 import pytest
 
+from evmperf.explain import answers, causes, contrast
 from evmperf.measure.hostload import counters, slowness
-from evmperf.measure.state import answers, causes, contrast, machine, rules
+from evmperf.measure.state import machine, rules
 from evmperf.measure.state.finding import Finding
 from evmperf.model.state import State
 from selftests.support import seeds

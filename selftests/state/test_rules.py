@@ -2,7 +2,8 @@
 
 import pytest
 
-from evmperf.measure.state import buses, contrast, rules
+from evmperf.explain import contrast
+from evmperf.measure.state import buses, rules
 from evmperf.model.results import Sample
 from evmperf.model.state import State
 from selftests.support.spools import a_case

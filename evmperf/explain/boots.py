@@ -11,9 +11,9 @@ from evmperf.benchmarks.tools import systemd_analyze
 from evmperf.boards.console import record, review, tree
 from evmperf.boards.console.marks import Phase
 from evmperf.boards.console.record import ConsoleRecord
+from evmperf.explain.answers import Answer
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.spool import CONSOLE_LOG
-from evmperf.measure.state.answers import Answer
 from evmperf.measure.state.finding import Finding
 from evmperf.model.errors import LabError, RefusedOutput
 from evmperf.model.records import BootMark, BootRecord
