@@ -10,12 +10,12 @@ from pathlib import Path
 from msgspec import structs
 
 from evmperf.benchmarks import catalogue, control
-from evmperf.explain import boots, causes, contrast
+from evmperf.explain import boots, compared, facts
 from evmperf.explain.answers import Answer, weigh
 from evmperf.judge.published import releases, sheets, source
 from evmperf.measure.runs.history import StoredRun, in_folder
 from evmperf.measure.runs.spool import results_in
-from evmperf.measure.state import buses, machine, rules
+from evmperf.measure.state import buses, rules
 from evmperf.measure.state.finding import Finding
 from evmperf.model import comparable
 from evmperf.model.errors import UsageError
@@ -149,7 +149,8 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
     looked = bool(state and state.shown)
     answer = Answer(benchmark=result.benchmark, case=result.case, looked=looked, causes=())
     if asked and not result.samples:
-        yield structs.replace(answer, causes=tuple(_causes(run, result, state, held)))
+        said = tuple(dict.fromkeys(failure.message for failure in result.failures))
+        yield structs.replace(answer, failed=said, causes=tuple(_causes(run, result, state, held)))
     for key, figure in figures([result]).items():
         other = published.figures.get(key) if published else None
         other = other if other and other.unit == figure.unit else None
@@ -208,14 +209,18 @@ def _causes(
             findings += _above(state, figure, other) if figure and other else []
             findings += _slower_clock(state, held.module) if other else []
     if held.baseline and held.states:
-        findings += contrast.arguments(run, held.baseline.published)
+        findings += compared.arguments(run, held.baseline.published)
     other_state = _state(held.states, result) if state else None
+    is_busy = any(one.rule == "host" for one in findings)
     if state and other_state:
-        findings = contrast.beyond(findings, _judged(other_state, result, run.board))
-        findings += contrast.between(state, other_state, held.name)
-        findings += contrast.slower(state, other_state, held.name)
-        findings += machine.slower(state, other_state, held.name, held.control(run))
-    findings += machine.ports(state, other_state) if state else []
+        findings = compared.beyond(findings, _judged(other_state, result, run.board))
+        findings += facts.between(state, other_state, held.name, result.driver, result.benchmark)
+        # What a busy host of both runs leaves to a disk is no doing of the disk.
+        findings += [] if is_busy else compared.disk(state, other_state, held.name)
+        findings += compared.machine(state, other_state, held.name, held.control(run))
+        usual = [one.rule for one in compared.other_disks(other_state)]
+        findings += [one for one in compared.other_disks(state) if one.rule not in usual]
+    findings += compared.ports(state, other_state) if state else []
     findings = [replace(one, proof=one.proof or _PROOFS.get(one.rule, "")) for one in findings]
     times = figure.mean / other.mean if figure and other and figure.mean and other.mean else 1.0
     names = {"benchmark": result.benchmark, "run": run.id}
@@ -252,7 +257,11 @@ def _slower_clock(state: State, module: str) -> Iterator[Finding]:
 
 def _judged(state: State, result: Result, board: str) -> list[Finding]:
     ours_too = tuple(name.removeprefix("tester ") for name in result.tools)
-    return [*rules.judge(state, ours_too), *causes.findings(state, result.driver, board), *_read(state)]
+    return [
+        *rules.judge(state, ours_too),
+        *facts.findings(state, result.driver, board, result.benchmark),
+        *_read(state),
+    ]
 
 
 def _read(state: State) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evmperf.explain import contrast
+from evmperf.explain import compared, facts
 from evmperf.measure.state import buses, rules
 from evmperf.model.results import Sample
 from evmperf.model.state import State
@@ -85,7 +85,7 @@ def test_a_fault_is_found_by_its_rule_alone(state, rule, refuses):
 
 def differs(here, there, setting="x"):
     states = (State(shown={} if value is None else {setting: value}) for value in (here, there))
-    return [(finding.rule, finding.size) for finding in contrast.between(*states, "r1")]
+    return [(finding.rule, finding.size) for finding in facts.between(*states, "r1")]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_what_nobody_set_or_nothing_uses_is_no_cause(setting, here, there):
 def test_a_disk_that_answers_later(wait_ms, slower):
     there = State(counted={"disk.read_count": 100, "disk.read_ms": 1000})
     here = State(counted={"disk.read_count": 100, "disk.read_ms": wait_ms})
-    assert [finding.size for finding in contrast.slower(here, there, "r1")] == ([4.0] if slower else [])
+    assert [finding.size for finding in compared.disk(here, there, "r1")] == ([4.0] if slower else [])
 
 
 @pytest.mark.parametrize(
