@@ -55,13 +55,14 @@ class _Other:
     states: States = field(default_factory=dict)
     module: str = ""
     """What TI's list of evaluation modules says of the board."""
+    is_run: bool = False
     loops: Mapping[str, float] = field(default_factory=dict)
     """By run: the mean time of its control loop (ms)."""
 
     def conditions(self, other: Figure) -> str:
         """All that is known of the other figure's conditions; "" for a run's, whose facts are known."""
         tools = f"measured with {', '.join(other.result.tools)}" if other.result.tools else ""
-        return "" if self.states else "; ".join(filter(None, (self.module, tools)))
+        return "" if self.is_run else "; ".join(filter(None, (self.module, tools)))
 
     def control(self, run: Run) -> float:
         """How many times longer the control loop of a run took than the other run's; 0 where unknown."""
@@ -72,7 +73,7 @@ class _Other:
     def name(self) -> str:
         """The release of a guide, or the run."""
         run = self.baseline.published if self.baseline else None
-        return "" if run is None else run.id if self.states else run.release
+        return "" if run is None else run.id if self.is_run else run.release
 
 
 @dataclass(frozen=True)
@@ -110,17 +111,30 @@ def explain(folder: Path, case: str = "", good: StoredRun | None = None, against
     if good:
         well = Baseline(run, good.run, figures(good.results()))
         loops = {run.id: _loop(results_in(folder)), good.run.id: _loop(good.results())}
-        other = _Other(well, other.history, _states(good.results()), loops=loops)
+        other = _Other(
+            well, other.history, _states(good.results()), is_run=good.folder is not None, loops=loops
+        )
     answers: list[Answer] = []
     for result in results:
         figure_answers = _answers(run, result, _state(states, result), other, asked=bool(case))
         answers += (
-            boots.answers_of(folder, result, list(figure_answers), run.facts.command_line)
+            boots.answers_of(
+                folder, result, list(figure_answers), run.facts.command_line, _same(good, result)
+            )
             if result.driver == "boot"
             else figure_answers
         )
     than = against or (f"the published figures of {run.board}" if published else "")
     return Explained(run.id, run.board, tuple(answers), than, run.facts.busy)
+
+
+def _same(good: StoredRun | None, result: Result) -> tuple[Path, Result] | None:
+    """The folder of a good run and its result of the same case; None where there is none."""
+    if good is None or good.folder is None:
+        return None
+    row = (result.benchmark, result.case)
+    same = next((one for one in good.results() if (one.benchmark, one.case) == row), None)
+    return (good.folder, same) if same else None
 
 
 def _keys(result: Result) -> list[tuple[str, ...]]:

@@ -284,11 +284,12 @@ def test_a_setting_has_the_command_that_puts_it_back():
     )
 
 
-def test_the_time_that_qemu_waits_for_its_host(tmp_path):
-    for pid, (name, *threads) in enumerate(
+def test_the_time_that_a_boards_own_qemu_waits_for_its_host(tmp_path):
+    for pid, (parent, name, *threads) in enumerate(
         [
-            ("/lib/ld.so /parts/bin/qemu-system-aarch64 -M virt", "5000000 7000000 9", "1000000 2000000 3"),
-            ("bash", "9000000 0 1"),
+            (1, "python lab", "8000000 0 1"),
+            (10, "/lib/ld.so /bin/qemu-system-aarch64 -M virt", "5000000 7000000 9", "1000000 2000000 3"),
+            (1, "/bin/qemu-system-aarch64 of another board", "9000000 9000000 1"),
         ],
         10,
     ):
@@ -297,8 +298,15 @@ def test_the_time_that_qemu_waits_for_its_host(tmp_path):
         for number, text in enumerate(threads):
             (tmp_path / f"{pid}/task/{number}").mkdir()
             (tmp_path / f"{pid}/task/{number}/schedstat").write_text(text)
-    assert counters(tmp_path) == {"host.run_ms": 6, "host.wait_ms": 9}
-    assert counters(tmp_path / "none") == {}
+        (tmp_path / f"{pid}/stat").write_text(f"{pid} (a name) S {parent} 1")
+    (tmp_path / "10/fd").mkdir()
+    (tmp_path / "10/fd/3").symlink_to("socket:[4711]")
+    (tmp_path / "net").mkdir()
+    row = "0: 0100007F:3039 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1"
+    (tmp_path / "net/tcp").write_text(f"  sl  local_address\n   {row}\n")
+    assert counters(0x3039, tmp_path) == {"host.run_ms": 6, "host.wait_ms": 9}
+    assert counters(0x3040, tmp_path) == {}
+    assert counters(0x3039, tmp_path / "none") == {}
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,8 @@ def test_a_healthy_board_has_no_findings():
         ({"counted": {"mmc.err_stats.Data_CRC_Errors_Occurred": 1}}, "errors", True),
         ({"counted": {f"{PCI}aer_dev_correctable.TOTAL_ERR_COR": 1}}, "errors", True),
         ({"counted": {"net.rx_crc_errors": 1}}, "errors", True),
+        ({"counted": {"net.carrier_down_count": 4}}, "link lost", True),
+        ({"shown": {**HEALTHY, "wall_s": 1000}, "changed": {"wall_s": 1006}}, "stepped", True),
         ({"counted": {"ethtool-S.Rx_CRC_Errors": 1}}, "errors", True),  # the old driver of CPSW
         ({"beside": {"hog (3)": 9.8}, "seconds": 10.0}, "beside", False),
         ({"shown": {"cpu.online": "0,2-3", "cpu.present": "0-3"}}, "offline", False),

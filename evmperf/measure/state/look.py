@@ -26,6 +26,8 @@ SECONDS = 20.0
 _TICKS = 100
 """Of the kernel's USER_HZ in a second, in /proc/stat, /proc/PID/stat and time_in_state."""
 
+_GRAIN = 20
+"""Ticks by which two files that are read one after the other may differ."""
 _MOST_BESIDE = 5
 """Processes that are kept by name."""
 
@@ -122,12 +124,14 @@ def _read(files: str, kernel: str = "", logged: str = "") -> str:
     `logged` knows.
     """
     # LAVA's test shell runs each step in a process of its own, and says its number.
-    awk = 'awk -v "ours=(2|$$|$PPID|$S)" -v shell=$S'
+    awk = 'awk -v "ours=(2|$$|$PPID|$S|$B)" -v shell=$S'
     if kernel:
         # -S: one system call instead of one a line; busybox does that anyway, and knows no -S.
         awk = f'{{ dmesg -S -r || dmesg -r; }} 2>/dev/null | {awk} -v "kernel={kernel}" -v "logged={logged}"'
         files = f"{files} /proc/self/fd/0"
-    return f'S=${{EVM_SHELL:-$PPID}}; {awk} {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
+    # What looks is a child of the subshell that a step is.
+    who = "S=${EVM_SHELL:-$PPID}; read -r B x </proc/self/stat"
+    return f'{who}; {awk} {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
 
 
 MOUNTED = (
@@ -232,6 +236,9 @@ def between(before: BoardLook, after: BoardLook, clock: tuple[float, float] | No
     counted = {name: count - before.counters.get(name, 0) for name, count in after.counters.items()}
     ran = {key: ticks - before.ticks.get(key, 0) for key, ticks in after.ticks.items()}
     then, now = before.uptime_s, after.uptime_s
+    # A process gets the whole life of a child that ends: more than the CPUs worked is none of this case.
+    worked = sum(max(counted.get(f"cpu_{what}", 0), 0) for what in ("user", "nice", "system"))
+    ran = {key: ticks for key, ticks in ran.items() if ticks <= worked + _GRAIN or not worked}
     return State(
         shown=before.shown,
         changed={n: after.shown.get(n) for n in names if after.shown.get(n) != before.shown.get(n)},
