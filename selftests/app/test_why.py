@@ -324,7 +324,8 @@ def test_each_outlier_that_the_table_marks_is_explained(tmp_path):
 def test_boots_of_two_runs_are_compared_part_by_part(tmp_path):
     good = boots_of(tmp_path / "good", (2.0, 2.0, 2.0), "good")
     first, *_ = boot_causes(boots_of(tmp_path / "bad", (2.5, 2.5, 2.5), "bad"), str(good))[1:]
-    assert first.startswith("0.500 s more than in good in init_started: after 'Run /sbin/init")
+    assert first.startswith("0.500 s more")
+    assert "init_started" in first
     assert (
         len([c for c in boot_causes(boots_of(tmp_path / "same", (2.0,) * 3, "s"), str(good)) if "more" in c])
         == 0

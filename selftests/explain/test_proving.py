@@ -56,14 +56,10 @@ def proving(tmp_path, board, *, causes=FIVE, budget_s=600.0, drivers=None):
 @pytest.mark.parametrize(
     ("board", "found", "sentence"),
     [
-        (lambda good: 912 if "a" in good else 155, ("a",), "a as in good: 9.* instead of 15.*this is it"),
-        (lambda good: 912 if "d" in good else 155, ("d",), "d as in good: .* 4 of 4 blocks: this is it"),
-        (
-            lambda good: 912 if {"b", "e"} <= good else 155,
-            ("a", "b", "c", "d", "e"),
-            "a, b, c, d, e as in good",
-        ),
-        (lambda good: 161 if good else 155, (), "none of the 5 .* all of them together: 15.* to 16"),
+        (lambda good: 912 if "a" in good else 155, ("a",), "a as in good: 9.* of 15.*is it"),
+        (lambda good: 912 if "d" in good else 155, ("d",), "d as in good: .* 4 of 4 .* is it"),
+        (lambda good: 912 if {"b", "e"} <= good else 155, ("a", "b", "c", "d", "e"), "d, e as in good"),
+        (lambda good: 161 if good else 155, (), "none of the 5 .* together: 15.* to 16"),
         (lambda good: 905, (), "the loss is gone"),
     ],
 )
@@ -78,19 +74,19 @@ def test_a_setting_that_the_board_refuses_is_left_as_it_is(tmp_path):
         tmp_path, lambda good: 912 if "b" in good else 155, causes=(setting("refused"), *FIVE)
     ).prove()
     assert proved.found == ("b",)
-    assert proved.unset[1].startswith("refused (run:refused=bad: ended with exit status 1")
+    assert proved.unset[1].startswith("refused (run:refused=")
 
 
 def test_what_the_time_does_not_decide_is_undecided(tmp_path):
     proved = proving(tmp_path, lambda good: 500 if "a" in good else 155, budget_s=0.0).prove()
     assert proved.found == ()
-    assert proved.sentence.startswith("undecided after 0 min (a as in good: 155.00 to 500.00 MB/s in 1 block")
+    assert "155.00 to 500.00 MB/s in 1 block" in proved.sentence
 
 
 def test_where_nothing_would_put_it_back_nothing_is_set(tmp_path):
     with pytest.raises(UsageError, match="no power switch"):
         proving(tmp_path, lambda good: 1, drivers={"ManualPowerDriver": {}})
-    with pytest.raises(UsageError, match="no difference was read that a command sets back"):
+    with pytest.raises(UsageError, match="no difference was read"):
         proving(tmp_path, lambda good: 1, causes=())
 
 

@@ -241,7 +241,8 @@ def test_another_disk_at_work_is_said_and_the_cases_own_is_not():
     assert list(compared.other_disks(State(counted=counted, seconds=10.0))) == []
     resync = {"disks.nvme0n1.read_sectors": 1173504, "disks.sda.write_sectors": 1173504}
     (one,) = compared.other_disks(State(counted={**counted, **resync}, seconds=10.0))
-    assert "nvme0n1 573 MiB, sda 573 MiB, and threads of the kernel worked for 8.7 s" in one.reason
+    assert "nvme0n1 573 MiB, sda 573 MiB" in one.reason
+    assert "8.7 s" in one.reason
 
 
 def test_the_wait_of_writes_explains_no_reads():
