@@ -421,6 +421,12 @@ def test_between_two_looks_is_what_changed_and_how_much_was_counted():
     assert (state.after("b"), state.after("a"), state.after("gone")) == ("y", 1, None)
 
 
+def test_the_whole_life_of_a_child_that_ended_is_no_load_of_the_case():
+    before = look.BoardLook({"cpu.online": "0-1"}, {}, {("7", "make"): 0, ("8", "sh"): 0}, 10.0)
+    after = look.BoardLook({"cpu.online": "0-1"}, {}, {("7", "make"): 3805, ("8", "sh"): 400}, 15.0)
+    assert look.between(before, after).beside == {"sh (8)": 4.0}  # two CPUs have 10 s in five
+
+
 def test_the_registers_of_an_emmc_are_not_said_of_a_card(said):
     card = CARD.replace("mmc0", "mmc1").replace("fa10000", "fa00000")
     cards = {f"{card}/type": "SD\n", "sys/kernel/debug/mmc1/ios": "clock:\t\t50000000 Hz\n"}

@@ -4,6 +4,7 @@ One awk reads all files: each program started costs a slow board milliseconds. W
 passed over, so the same text serves all boards.
 """
 
+import math
 import re
 import shlex
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import msgspec
 from evmperf.benchmarks.families.scratch import MOUNT_POINT
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED
+from evmperf.measure.state.finding import cpus
 from evmperf.model import limits
 from evmperf.model.state import State, Value
 
@@ -236,9 +238,10 @@ def between(before: BoardLook, after: BoardLook, clock: tuple[float, float] | No
     counted = {name: count - before.counters.get(name, 0) for name, count in after.counters.items()}
     ran = {key: ticks - before.ticks.get(key, 0) for key, ticks in after.ticks.items()}
     then, now = before.uptime_s, after.uptime_s
-    # A process gets the whole life of a child that ends: more than the CPUs worked is none of this case.
-    worked = sum(max(counted.get(f"cpu_{what}", 0), 0) for what in ("user", "nice", "system"))
-    ran = {key: ticks for key, ticks in ran.items() if ticks <= worked + _GRAIN or not worked}
+    # A process gets the whole life of a child that ends: more than all CPUs can do is none of this case's.
+    online = cpus(after.shown.get("cpu.online"))
+    most = _TICKS * online * (now - then) + _GRAIN if online and now and then else math.inf
+    ran = {key: ticks for key, ticks in ran.items() if ticks <= most}
     return State(
         shown=before.shown,
         changed={n: after.shown.get(n) for n in names if after.shown.get(n) != before.shown.get(n)},
