@@ -24,9 +24,13 @@ DISTRICTS = {
         "published figures (the record), regressions and goals, A/B",
         "measure benchmarks boards model",
     ),
+    "explain": (
+        "what differs between runs, boots part by part, causes and their proof",
+        "judge measure benchmarks boards model",
+    ),
     "publish": (
         "report, site, the next guide, dashboards, databases, exports",
-        "judge measure benchmarks boards model",
+        "judge explain measure benchmarks boards model",
     ),
     "lab": (
         "Labgrid's side: drivers, holding a board, images, the desk, the doctor",
@@ -90,10 +94,7 @@ DOORS = {
         runs.spool
         shellstep
         signals
-        state.answers
         state.buses
-        state.causes
-        state.contrast
         state.finding
         state.look
         state.machine
@@ -109,6 +110,7 @@ DOORS = {
         goals
         judge
         nights
+        paired
         past
         payload
         published.declared
@@ -119,6 +121,11 @@ DOORS = {
         published.source
         rounds
         trends
+    """,
+    "explain": """
+        answers
+        proving
+        why
     """,
     "publish": """
         guide.conditions
@@ -131,7 +138,6 @@ DOORS = {
         influx.reader
         pages.look
         report.ab
-        report.boots
         report.columns
         report.differences
         report.exports

@@ -101,5 +101,10 @@ def _change(
     return Change(key, quantity, a, b, middle, low, high, strength, allowed)
 
 
+def differ(pairs: Iterable[tuple[float, ...]]) -> float:
+    """The evidence that the second of each pair is another than the first (both above 0)."""
+    return anytime.evidence([math.log(after / before) for before, after in pairs], 0.0, _FLOOR)
+
+
 def _relative(logarithm: float) -> float:
     return math.expm1(logarithm) if logarithm < _LARGEST else math.inf

@@ -10,9 +10,11 @@ import msgspec
 from evmperf.measure.state.finding import Finding
 from evmperf.model.stats import percent, rounded
 
-_SYMPTOMS = frozenset(("bus", "processor", "device", "loss", "queue.nr_requests", "machine"))
+_SYMPTOMS = frozenset(
+    ("bus", "processor", "device", "loss", "queue.nr_requests", "queue.wbt_lat_usec", "machine")
+)
 """What a cause leads to as well: they come after it."""
-_MACHINE = frozenset(("machine", "host", "quota", "pinned", "tracer", "beside"))
+_MACHINE = frozenset(("machine", "host", "quota", "pinned", "tracer", "beside", "other disk"))
 """What slows a device's requests and a cable's answers, too."""
 _LEAST_PART = 0.15
 """Part of a difference below which a bound makes a bystander of a cause."""
@@ -23,11 +25,11 @@ _WHOLE = 0.8
 def weigh(findings: Iterable[Finding], times: float, metric: str, names: Mapping[str, str]) -> list[Finding]:
     """The causes that can carry a difference of so many `times` (1: not known) in a metric.
 
-    What may be all of it comes before what is a part of it, the whole machine before a device, and symptoms
-    last; what is too small for a tenth of it or concerns other metrics is left out. `names` are the fields
-    of commands.
+    What spoils the machine comes first, then a device's faults, then what is set otherwise, bounded before
+    unbounded, and symptoms last; of each, what may be all of it before what is a part of it. What is too
+    small for a tenth of it or concerns other metrics is left out. `names` are the fields of commands.
     """
-    order: list[tuple[tuple[bool, bool, bool, float], Finding]] = []
+    order: list[tuple[tuple[int, bool, float], Finding]] = []
     for one in findings:
         if one.metrics and metric and not re.fullmatch(one.metrics, metric):
             continue
@@ -36,11 +38,22 @@ def weigh(findings: Iterable[Finding], times: float, metric: str, names: Mapping
             continue
         partial = part < _WHOLE
         cause = replace(one, proof=one.proof.format_map(names), part=round(part, 3) if partial else None)
-        order.append(((one.rule in _SYMPTOMS, partial, not one.whole, -one.size), cause))
+        # Without a bound it may be any amount: of a process that starves another, not of a setting.
+        amount = -one.size or (0.0 if one.otherwise else -math.inf)
+        order.append(((_tier(one), partial, amount), cause))
     # A machine that is slower as a whole is no device's doing.
     if any(cause.rule in _MACHINE and cause.part is None for _, cause in order):
         order = [(key, cause) for key, cause in order if cause.rule not in ("device", "loss")]
     return [cause for _, cause in sorted(order, key=lambda pair: pair[0])]
+
+
+def _tier(one: Finding) -> int:
+    """Where its kind stands in an answer."""
+    if one.symptom or one.rule in _SYMPTOMS:
+        return 5
+    if one.otherwise:
+        return 2 if one.size else 3
+    return 0 if one.whole else 1
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +76,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     share: float | None = None
     bus: str = ""
     looked: bool
+    failed: tuple[str, ...] = ()
+    """What the case says itself of why it failed."""
     conditions: str = ""
     notes: tuple[str, ...] = ()
     causes: tuple[Finding, ...]

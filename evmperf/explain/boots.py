@@ -1,5 +1,6 @@
 """What took longest in a boot, for who asks why its time is what it is."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +12,14 @@ from evmperf.benchmarks.tools import systemd_analyze
 from evmperf.boards.console import record, review, tree
 from evmperf.boards.console.marks import Phase
 from evmperf.boards.console.record import ConsoleRecord
+from evmperf.explain.answers import Answer
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.spool import CONSOLE_LOG
-from evmperf.measure.state.answers import Answer
 from evmperf.measure.state.finding import Finding
 from evmperf.model.errors import LabError, RefusedOutput
 from evmperf.model.records import BootMark, BootRecord
 from evmperf.model.results import Result
+from evmperf.model.stats import outliers
 
 _INITCALL = "initcall "
 _PROOFS = (
@@ -28,7 +30,11 @@ _PROOFS = (
 """What tells more of a part before a phase."""
 _LEAST_S = 0.001
 _SLOW = 1.3
-"""How many times longer than the mean a boot takes that needs an explanation."""
+"""How many times longer than the mean a boot takes that needs an explanation, where no table marks it."""
+_SHOWN = 5
+"""Parts, and slow boots, that are named."""
+_ALIKE_S = 0.03
+"""By how much two clocks may differ on one part."""
 _STARTS = (Phase.STARTING_KERNEL, Phase.EFI_STUB, Phase.FIRST_KERNEL_LINE, Phase.TF_A)
 _CONSOLE = re.compile(r"console=tty[A-Z]\w*,(\d{4,7})")
 _QUIET = re.compile(r"(?:^| )(?:quiet|loglevel=[0-4])(?: |$)")
@@ -36,16 +42,24 @@ _STAMP = re.compile(rb"\[ *\d+\.\d{6}\]")
 _BITS = 10
 """Of a byte on the line, with start and stop."""
 
+_Cycle = tuple[float, int, dict[Phase, BootMark]]
+"""Seconds of a boot, its number in the case (from 1), and its marks."""
+
 
 def answers_of(
-    folder: Path, result: Result, answers: list[Answer], command_line: str = ""
+    folder: Path,
+    result: Result,
+    answers: list[Answer],
+    command_line: str = "",
+    good: tuple[Path, Result] | None = None,
 ) -> Iterator[Answer]:
-    """Answers about a boot time, with its median boot's five longest parts as causes, what the slowest boot
-    waited for beside that one, and notes.
+    """Answers about a boot time, with notes, and as causes what slow boots waited for beside the median one,
+    and its parts: of a run that is held against a `good` one (its folder and result) those that took longer
+    than there, by how much, else the longest.
     """
-    cycles = _cycles(folder, result)
+    cycles, grown = _median(folder, result)
+    usual = _median(*good)[1] if good else None
     median = cycles[len(cycles) // 2] if cycles else None
-    grown = _tree(folder, median) if median else None
     slowest = list(_slowest(folder, cycles, grown)) if grown and median else []
     slowest += _spoken(folder, median, command_line)
     for answer in answers:
@@ -53,15 +67,45 @@ def answers_of(
         whole = spans == [SPANS[0][1:3]]
         if median and spans and spans[0][0] is Phase.STARTING_KERNEL:
             spans[0] = (next((p for p in _STARTS if p in median[2]), spans[0][0]), spans[0][1])
-        parts = grown.longest(*spans[0]) if grown and spans else []
-        causes = (
-            Finding("boot", str(part), proof=_proof(part)) for part in parts if part.seconds >= _LEAST_S
-        )
+        if good and not answer.is_worse:
+            yield answer
+            continue
+        causes = list(_parts(grown, usual, spans[0], answer.release)) if grown and spans else []
         notes = grown.notes if grown and whole else ()
         first = slowest if whole else ()
         yield msgspec.structs.replace(
             answer, causes=(*answer.causes, *first, *causes), notes=notes, looked=bool(grown)
         )
+
+
+def _parts(
+    grown: tree.Tree, usual: tree.Tree | None, span: tuple[Phase, Phase], name: str
+) -> Iterator[Finding]:
+    """The longest parts between two marks, or those that took longer than in the run `name`."""
+    if usual is None:
+        for part in grown.longest(*span, _SHOWN):
+            if part.seconds >= _LEAST_S:
+                yield Finding("boot", str(part), proof=_proof(part))
+        return
+    inside = [*itertools.dropwhile(lambda phase: phase != span[0], grown.phases)]
+    inside = [*itertools.takewhile(lambda phase: phase != span[1], inside)]
+    seen: list[tree.Part] = []
+    for part in grown.beyond(usual):
+        # What systemd and the console both time is one part.
+        again = any(
+            one.phase == part.phase and abs(one.seconds - part.seconds) < _ALIKE_S and one.clock != part.clock
+            for one in seen
+        )
+        if part.phase in inside and not again and len(seen) < _SHOWN:
+            seen.append(part)
+            more = f"{part.seconds:.3f} s more than in {name} in {part.phase}: {part.what} ({part.clock})"
+            yield Finding("boot", more, proof=_proof(part))
+
+
+def _median(folder: Path, result: Result) -> tuple[list[_Cycle], tree.Tree | None]:
+    """The boots of a case, the fastest first, and the tree of the one in the middle."""
+    cycles = _cycles(folder, result)
+    return cycles, _tree(folder, cycles[len(cycles) // 2]) if cycles else None
 
 
 def _units(text: str) -> list[tuple[str, float]]:
@@ -79,10 +123,6 @@ def _proof(part: tree.Part) -> str:
     return next(how for end, how in _PROOFS if order.index(part.phase) < order.index(end))
 
 
-_Cycle = tuple[float, int, dict[Phase, BootMark]]
-"""Seconds of a boot, its number in the case (from 1), and its marks."""
-
-
 def _cycles(folder: Path, result: Result) -> list[_Cycle]:
     """The boots of a case that reached their prompt, the fastest first."""
     ended_ns = result.started_ns + result.duration_s * 1e9
@@ -98,23 +138,32 @@ def _cycles(folder: Path, result: Result) -> list[_Cycle]:
 
 
 def _slowest(folder: Path, cycles: list[_Cycle], usual: tree.Tree) -> Iterator[Finding]:
-    """Why the slowest boot of a series took longer than the one in the middle."""
-    mean = sum(seconds for seconds, _, _ in cycles) / len(cycles)
-    seconds, number, _ = cycles[-1]
-    if seconds < _SLOW * mean:
-        return
-    grown = _tree(folder, cycles[-1], units=False)
-    more = grown.beyond(usual)[:1] if grown else []
-    waited = (
-        f"{more[0].seconds:.1f} s more in {more[0].phase}: {more[0].name}" if more else "no part tells why"
-    )
-    evidence = (
-        f"the max is {seconds / mean:.1f} times the mean: cycle {number} took {seconds:.1f} s, {waited}"
-    )
-    others = [
-        f"{note} in cycle {number}" for note in (grown.notes[:1] if grown else ()) if note not in usual.notes
+    """Why the slowest boot of a series, and each other outlier, took longer than the one in the middle."""
+    times = [seconds for seconds, _, _ in cycles]
+    mean, middle = sum(times) / len(times), times[len(times) // 2]
+    marked = outliers(times)
+    slow = [
+        cycle
+        for cycle, is_marked in zip(cycles, marked, strict=True)
+        if (is_marked and cycle[0] > middle) or (cycle is cycles[-1] and cycle[0] >= _SLOW * mean)
     ]
-    yield Finding("slowest boot", "; ".join([evidence, *others]))
+    for cycle in slow[: -_SHOWN - 1 : -1]:
+        seconds, number, _ = cycle
+        grown = _tree(folder, cycle, units=False)
+        more = grown.beyond(usual)[:1] if grown else []
+        waited = (
+            f"{more[0].seconds:.1f} s more in {more[0].phase}: {more[0].what}"
+            if more
+            else "no part tells why"
+        )
+        which = f"the max is {seconds / mean:.1f} times the mean" if cycle is cycles[-1] else "an outlier"
+        evidence = f"{which}: cycle {number} took {seconds:.1f} s, {waited}"
+        others = [
+            f"{note} in cycle {number}"
+            for note in (grown.notes[:1] if grown else ())
+            if note not in usual.notes
+        ]
+        yield Finding("slowest boot", "; ".join([evidence, *others]))
 
 
 def _spoken(folder: Path, cycle: _Cycle | None, command_line: str) -> Iterator[Finding]:
