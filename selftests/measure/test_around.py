@@ -126,7 +126,7 @@ def test_what_changes_during_a_case_refuses_it_once(looking):
     ("acts", "status", "says"),
     [
         (
-            [adding(f"/proc/4711/stat {ticks} a hog") for ticks in (100, 9000)],
+            [adding(f"/proc/4711/stat {ticks} a hog") for ticks in (100, 250)],
             Status.MEASURED,
             "a hog (4711)",
         ),

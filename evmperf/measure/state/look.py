@@ -30,6 +30,8 @@ _TICKS = 100
 
 _GRAIN = 20
 """Ticks by which two files that are read one after the other may differ."""
+_TELLING_S = 1.0
+"""Seconds between two looks below which the grain of their counters tells nothing of shares."""
 _MOST_BESIDE = 5
 """Processes that are kept by name."""
 
@@ -240,7 +242,8 @@ def between(before: BoardLook, after: BoardLook, clock: tuple[float, float] | No
     then, now = before.uptime_s, after.uptime_s
     # A process gets the whole life of a child that ends: more than all CPUs can do is none of this case's.
     online = cpus(after.shown.get("cpu.online"))
-    most = _TICKS * online * (now - then) + _GRAIN if online and now and then else math.inf
+    spent_s = now - then if now is not None and then is not None else 0.0
+    most = _TICKS * online * spent_s + _GRAIN if online and spent_s > _TELLING_S else math.inf
     ran = {key: ticks for key, ticks in ran.items() if ticks <= most}
     return State(
         shown=before.shown,
