@@ -76,10 +76,10 @@ def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> ToldBeside:
     """Compare two figures of one metric, measured or published."""
     if figure.published or baseline.published:
         return _printed(figure, baseline, spreads)
-    centre = abs(baseline.centre)
+    centre = abs(baseline.mean)
     least = [_FLOOR * centre, usual_of(figure, spreads) * centre]
     spread = math.sqrt(2) * max(*least, _spread(baseline), _spread(figure))
-    moved = abs(figure.centre - baseline.centre)
+    moved = abs(figure.mean - baseline.mean)
     if not spread:
         return _measured(float(not moved), spread)
     return _measured(float(2 * special.ndtr(-moved / spread)), spread)

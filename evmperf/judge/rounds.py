@@ -105,7 +105,7 @@ class Sessions:
         if session.run and (results := spool.read_results(self.folder / session.run)):
             entry.run = session.run
             measured = figures(results).items()
-            entry.value = next((f.centre for key, f in measured if matches(key, experiment.metrics)), None)
+            entry.value = next((f.mean for key, f in measured if matches(key, experiment.metrics)), None)
         entry.left_out = "" if experiment.counts(entry) else f"{NOTHING}: {session.sentence}"
 
     def wait_for_others(self) -> None:

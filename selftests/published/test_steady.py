@@ -55,7 +55,7 @@ def test_a_release_is_no_witness_for_itself():
 def one(mean, count=0, doubt=""):
     cells = () if count else (Published(KEY.metric, "MB/s", mean, doubt=doubt),)
     result = Result(KEY.benchmark, 0, "emmc", KEY.case, {}, "full", Status.MEASURED, (), published=cells)
-    return {KEY: Figure(KEY, "MB/s", mean, mean, None, None, None, count, 0, "", result)}
+    return {KEY: Figure(KEY, "MB/s", mean, None, None, None, count, 0, "", result)}
 
 
 RUN = Run("a", "x1-evm", "full", os="Linux", release="9.00")

@@ -25,7 +25,7 @@ USUAL = 0.02
 
 
 def figure(mean, low=None, high=None, key=KEY, unit="s"):
-    return Figure(key, unit, mean, mean, low, high, None, 0, 0, "", RESULT)
+    return Figure(key, unit, mean, low, high, None, 0, 0, "", RESULT)
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def _checked(
         around = against.sides(folder, what, source, judgement)
     by_key = figures(spool.read_results(folder)) if lab_goals else {}
     reached = [
-        goal.reached(by_key[goal.key].centre, by_key[goal.key].unit)
+        goal.reached(by_key[goal.key].mean, by_key[goal.key].unit)
         if goal.key in by_key
         else goal.reached(None, "")
         for goal in lab_goals
