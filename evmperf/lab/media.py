@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +107,20 @@ class CardSwitch:
     def prefix(self) -> Sequence[str]:
         """The command that runs its last arguments where the card is; empty for here."""
         return tuple(self._storage.storage.command_prefix) if self._storage else ()
+
+    @property
+    def copy(self) -> Callable[[str, str], None] | None:
+        """Writes a file to the card by Labgrid's own driver; None where the board file has none."""
+        return self._written_by_labgrid if self._storage else None
+
+    def _written_by_labgrid(self, content: str, path: str) -> None:
+        try:
+            self._storage.write_image(content)
+        except (ExecutionError, subprocess.SubprocessError, OSError) as error:
+            said = getattr(error, "output", None) or b""
+            lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.startswith("dd:")]
+            raise LabError(
+                f"{path} was not written by Labgrid's {type(self._storage).__name__} "
+                f"({one_line((lines or [error])[0], 200)}): check the card and the exporter, and write it "
+                f"again"
+            ) from None

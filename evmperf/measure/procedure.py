@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from evmperf.benchmarks import energy
 from evmperf.benchmarks.step import (
     CleanUp,
     Command,
@@ -43,7 +42,7 @@ class Execution:
 
     outputs: Outputs
     ended_ns: int
-    worked: tuple[int, int, float] | None = None
+    worked: tuple[int, int] | None = None
     raw: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     """What was found about the board around it, which holds for all rows that share it."""
@@ -125,9 +124,7 @@ class Procedure:
         if isinstance(step, MeasurePower):
             self.progress.conditions["meter"] = self.bench.meter().identity()
         self.progress.add(readings, step.repetition, done.ended_ns)
-        metrics = self.progress.benchmark.metrics_of(self.progress.case)
-        rate = energy.per(metrics, [reading.metric for reading in readings])
-        self.progress.add_window(done.worked, step.repetition, rate, shared=bool(step.shared))
+        self.progress.add_window(done.worked, step.repetition, shared=bool(step.shared))
         self.progress.shared.append(done.findings)
         self._keep_raw(step, done)
 

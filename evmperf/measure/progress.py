@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark
+from evmperf.benchmarks.energy import PowerWindow
 from evmperf.benchmarks.step import Plan, Trial
 from evmperf.boards.board import Board
 from evmperf.measure.state.finding import Finding
@@ -22,7 +23,6 @@ from evmperf.model.results import (
     Result,
     Sample,
     Status,
-    ToolWindow,
 )
 from evmperf.model.state import State
 from evmperf.model.units import counted
@@ -41,9 +41,9 @@ class StepProgress:
     tools: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)
     tool_s: float = 0.0
-    worked: tuple[int, int, float] | None = None
-    """When the last command worked: begin and end in ns since the epoch, and their maximum error in s."""
-    windows: list[ToolWindow] = field(default_factory=list)
+    worked: tuple[int, int] | None = None
+    """When the last command worked: begin and end in ns since the epoch."""
+    windows: list[PowerWindow] = field(default_factory=list)
     rounds: int = 0
     """Number of completed rounds."""
     performed: int = 0
@@ -70,13 +70,11 @@ class StepProgress:
             self.note(VARIANT, reading.variant)
             self.note(MARKS, reading.mark)
 
-    def add_window(
-        self, worked: tuple[int, int, float] | None, repetition: int, per: str, *, shared: bool = False
-    ) -> None:
+    def add_window(self, worked: tuple[int, int] | None, repetition: int, *, shared: bool = False) -> None:
         """Add when a tool worked, if that is known."""
         if worked:
             number = self.rounds * self.plan.repeats + repetition
-            self.windows.append(ToolWindow(number, *worked, per, shared))
+            self.windows.append(PowerWindow(number, *worked, shared))
 
     def note(self, condition: str, words: str) -> None:
         """Add words to a condition, once."""
@@ -165,5 +163,4 @@ class StepProgress:
             duration_s=duration_s,
             tool_s=self.tool_s,
             state=self.state,
-            windows=tuple(self.windows),
         )

@@ -7,9 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from msgspec import structs
-
-from evmperf.benchmarks import energy
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.benchmarks.step import (
@@ -38,7 +35,7 @@ from evmperf.measure.supply import BoardClock, Recording
 from evmperf.model.errors import BoardError, BoardLost, EvmperfError, Kind, LabError, Stopped, ToolError
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.repeats import Repeats
-from evmperf.model.results import BOOT, MARKS, Case, Failure, Result
+from evmperf.model.results import MARKS, Case, Failure, Result
 from evmperf.model.state import State
 
 _PORTS = range(20000, 30000)
@@ -141,8 +138,7 @@ class Runner:
             self._record_boots()
         result = progress.result(self.profile, started_ns, self._clock.monotonic() - began)
         if supply:
-            name = self.spool.keep_raw(progress.file_name("supply.csv"), energy.write(supply.series))
-            result = supply.joined(structs.replace(result, raw=(*result.raw, name)))
+            result = supply.joined(result, progress.windows)
         self.spool.append(result)
         if self._around and not self._late_s:
             # The highest share of processes that run or wait, a minute's mean, per processor.
@@ -315,8 +311,7 @@ class Runner:
                 progress.add(readings, cycle, self._clock.time_ns())
                 on, up = boot.marks.get(Phase.POWER_ON), boot.marks.get(Phase.PROMPT)
                 if on and up:
-                    error_s = max(on.error_s, up.error_s)
-                    progress.add_window((on.wall_ns, up.wall_ns, error_s), cycle, BOOT)
+                    progress.add_window((on.wall_ns, up.wall_ns), cycle)
                 return True
 
     def linux(self) -> Shell:
@@ -416,7 +411,7 @@ class Runner:
     def _perform_in_uboot(self, shell: Shell, step: Command, progress: StepProgress) -> Outputs:
         began, began_ns = self._clock.monotonic(), self._clock.time_ns()
         reply = shell.run(step.command, step.timeout_s)
-        progress.worked = began_ns, self._clock.time_ns(), 0.0
+        progress.worked = began_ns, self._clock.time_ns()
         progress.tool_s += self._clock.monotonic() - began
         _check_exit(step, reply.status, reply.text)
         return {CONSOLE: reply.text}

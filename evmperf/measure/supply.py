@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from msgspec import structs
@@ -27,8 +28,8 @@ class BoardClock:
     low_s: float = float("-inf")
     high_s: float = float("inf")
 
-    def learn(self, typed_ns: int, output: StepOutput, answered_ns: int) -> tuple[int, int, float] | None:
-        """Begin and end of a step in ns since the epoch, their maximum error in s; None without an uptime."""
+    def learn(self, typed_ns: int, output: StepOutput, answered_ns: int) -> tuple[int, int] | None:
+        """Begin and end of a step in ns since the epoch; None without an uptime."""
         if output.uptime_s is None:
             return None
         low = typed_ns / 1e9 - output.uptime_s - _TICK_S
@@ -37,8 +38,7 @@ class BoardClock:
         if self.low_s > self.high_s:  # the clocks have drifted
             self.low_s, self.high_s = low, high
         began_s = output.uptime_s + (self.low_s + self.high_s) / 2
-        error_s = (self.high_s - self.low_s) / 2
-        return round(began_s * 1e9), round((began_s + output.busy_s) * 1e9), round(error_s, 4)
+        return round(began_s * 1e9), round((began_s + output.busy_s) * 1e9)
 
 
 @dataclass
@@ -79,17 +79,10 @@ class Recording:
         self._stopped.set()
         self._thread.join()
 
-    def joined(self, result: Result) -> Result:
+    def joined(self, result: Result, windows: Sequence[energy.PowerWindow]) -> Result:
         """The result with its power and energy, or with the reason why it has none."""
-        return joined(result, self.series, self.meter.identity(), self.failed)
-
-
-def joined(result: Result, series: energy.Series, meter: str, failed: str = "") -> Result:
-    """A result with the power and energy of its windows by a meter."""
-    samples, missing = energy.samples(result, series)
-    reasons = [failed] if failed else missing
-    conditions = {name: reasons for name, reasons in result.conditions.items() if name != "no_energy"}
-    conditions["supply_meter"] = meter
-    conditions |= {"no_energy": "; ".join(reasons)} if reasons else {}
-    others = (sample for sample in result.samples if energy.metric(sample.metric) is None)
-    return structs.replace(result, samples=(*others, *samples), conditions=conditions)
+        samples, missing = energy.samples(windows, self.series)
+        reasons = [self.failed] if self.failed else missing
+        conditions = {**result.conditions, "supply_meter": self.meter.identity()}
+        conditions |= {"no_energy": "; ".join(reasons)} if reasons else {}
+        return structs.replace(result, samples=(*result.samples, *samples), conditions=conditions)

@@ -176,24 +176,6 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why it is not judged: what others of its guide, or its board's other releases, show; "" for nothing."""
 
 
-class ToolWindow(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """When a tool worked for one repetition, in nanoseconds since the epoch by the tester's clock, and the
-    maximum error of both times in seconds. `per` is the metric that its energy is divided by: a rate, BOOT,
-    or "". Rows that are `shared` are measured in one execution.
-    """
-
-    repetition: limits.Ordinal
-    began_ns: limits.Count
-    ended_ns: limits.Count
-    error_s: limits.Real = 0.0
-    per: str = ""
-    shared: bool = False
-
-
-BOOT = "boot"
-"""What the energy of a boot is counted by."""
-
-
 class Result(SpoolRecord, frozen=True, tag="result"):
     """All samples of one case in one run, with its status, the names of its raw outputs, and its programs.
     `duration_s` is the wall time of the case, `tool_s` that of its commands on the board, both in seconds.
@@ -219,7 +201,6 @@ class Result(SpoolRecord, frozen=True, tag="result"):
     """Figures of an imported guide, without samples."""
     state: State | None = None
     """The state of the board around the case; None if it was not read."""
-    windows: tuple[ToolWindow, ...] = ()
 
     def flaws(self) -> list[str]:
         """What went wrong, counted: `2 refused`, `1 failed`."""

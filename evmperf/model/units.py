@@ -38,7 +38,6 @@ class Unit(enum.StrEnum):
     MILLIWATT = "mW"
     WATT = "W"
     JOULE = "J"
-    JOULE_PER_MEGABYTE = "J/MB"
     CELSIUS = "°C"
 
 

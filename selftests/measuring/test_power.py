@@ -91,10 +91,8 @@ def test_one_sleep_gives_every_rail_and_their_sum(
     assert max(pauses) > SLEEP_S + suspend.LEAD_S, "something was typed at a sleeping board"
 
 
-def test_each_case_has_the_energy_of_its_tool_and_by_an_external_meter(
-    env_file: Path, tmp_path: Path
-) -> None:
-    """The virtual meter follows QEMU's processor time; its log by a clock 3 s ahead plays another meter."""
+def test_each_case_has_the_mean_power_and_the_energy_of_its_tool(env_file: Path, tmp_path: Path) -> None:
+    """The virtual meter follows QEMU's processor time."""
     data = yaml.safe_load(env_file.read_text())
     data["targets"]["main"]["options"]["power"]["supply"] = list(RAILS)
     path = tmp_path / "supplied.yaml"
@@ -106,13 +104,11 @@ def test_each_case_has_the_energy_of_its_tool_and_by_an_external_meter(
     boot, disk = results["boot_time_mmcsd"], results["emmc_ext4"]
     for result in (boot, disk):
         assert result.conditions["supply_meter"].startswith("evmperf,Virtual Meter")
-        assert result.windows
     rest_w = sum(MILLIWATTS.values()) / 1000
-    joules, watts = boot.values("energy_per_boot"), boot.values("mean_power")
-    spans = [(window.ended_ns - window.began_ns) / 1e9 for window in boot.windows]
-    assert joules == pytest.approx([w * s for w, s in zip(watts, spans, strict=True)])
+    joules, watts = boot.values("energy"), boot.values("mean_power")
     assert min(watts) > 2 * rest_w
+    spans = [energy / power for energy, power in zip(joules, watts, strict=True)]
     assert all(span > value for span, value in zip(spans, boot.values("boot_time"), strict=True))
-    for name in ("write", "read"):
-        (per_mb,), (mean,) = disk.values(f"{name}_energy_per_mb"), disk.values(f"{name}_mean_power")
-        assert per_mb == pytest.approx(mean / disk.values(f"{name}_throughput")[0])
+    (energy,), (power,) = disk.values("energy"), disk.values("mean_power")
+    assert power > rest_w
+    assert 0 < energy / power < disk.duration_s

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from evmperf.lab.provision import writer
-from evmperf.lab.provision.ways import Host
-from evmperf.lab.provision.writer import Content, Progress
+from evmperf.lab.provision.content import Hashes
+from evmperf.lab.provision.writer import Progress
 from selftests.provision.imagelab import MIB
 
 USED = 0xA5
@@ -36,17 +37,21 @@ def used_card(file: Path, size: int) -> Path:
     return file
 
 
-def content_of(image: Path) -> Content:
-    data = image.read_bytes()
-    return Content(len(data), hashlib.sha256(data).hexdigest(), image.name)
+class Image:
+    """What a way needs of an image."""
+
+    def __init__(self, file: Path) -> None:
+        self.content = self.file = file
+        self.name = file.name
+        data = file.read_bytes()
+        self.hashes = Hashes("", hashlib.sha256(data).hexdigest(), len(data))
 
 
 def put(
-    image: Path, card: Path, host: Host | None = None, progress: Progress = lambda *_: None
-) -> dict[str, Any]:
-    content = content_of(image)
-    source = writer.chunks_of(str(image), content.size)
-    return (host or Host()).put(str(card), source, content, progress)
+    image: Path, card: Path, progress: Progress = lambda *_: None, prefix: Sequence[str] = ()
+) -> dict[str, object]:
+    there: Any = Image(image)
+    return writer.write(str(card), there, progress, prefix=prefix)
 
 
 def assert_equal(card: Path, image: Path) -> None:
@@ -64,11 +69,7 @@ def flip(card: Path, at: int) -> None:
         file.write(bytes([byte[0] ^ 0x10]))
 
 
-def mark(card: str) -> dict[str, Any] | None:
-    """What the mark on a medium says of the write that was interrupted; None without a mark."""
-    with Path(card).open("rb") as file:
-        text = file.read(4096)
-    if not text.startswith(writer.MARK):
-        return None
-    said: dict[str, Any] = json.loads(text.removeprefix(writer.MARK).split(b"\0")[0])
-    return said
+def has_table(disk: Path) -> bool:
+    """Whether a board could start from it."""
+    done = subprocess.run(["/usr/sbin/sfdisk", "--dump", str(disk)], capture_output=True, check=False)
+    return done.returncode == 0

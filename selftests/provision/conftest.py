@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from evmperf.lab.provision import download
-from evmperf.lab.provision.ways import Host
 from selftests.provision import cards, imagelab
 from selftests.provision.imagelab import MIB
 from selftests.provision.imageserver import Server
@@ -113,11 +112,6 @@ def dying(tmp_path, loop):
         subprocess.run(["/usr/sbin/losetup", "--detach", device], check=True)
     finally:
         subprocess.run(["umount", "--lazy", full], check=True)
-
-
-@pytest.fixture(params=["here", "behind a connection"])
-def host(request):
-    return Host() if request.param == "here" else Host(cards.SHELL, "the other host")
 
 
 @pytest.fixture

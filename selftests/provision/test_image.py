@@ -86,7 +86,6 @@ def test_compressed_images_are_the_same_image(plain, cache, tmp_path, kind):
     assert image.content.read_bytes() == plain.read_bytes()
     assert image.hashes.content == content.unpack(plain, None).content
     assert image.identity == identity.read(plain)
-    assert image.content.stat().st_blocks * 512 < plain.stat().st_size, "zeros are not holes"
 
 
 @pytest.mark.parametrize("kind", ["xz", "zst", "gz", "bz2"])
@@ -96,7 +95,7 @@ def test_a_compressed_image_that_is_cut_short_is_refused(plain, cache, tmp_path,
     given.write_bytes(plain.read_bytes())
     packed = imagelab.pack(given, kind)
     os.truncate(packed, int(packed.stat().st_size * share))
-    with pytest.raises(UsageError, match=r"is cut short|is damaged"):
+    with pytest.raises(UsageError, match="is damaged or cut short"):
         cache.get(str(packed))
     assert not list((tmp_path / "cache/content").iterdir())
 

@@ -15,8 +15,7 @@ from evmperf.lab import media
 from evmperf.lab.media import CardSwitch
 from evmperf.lab.provision.ways import CardWay
 from evmperf.model.errors import LabError
-from selftests.provision import cards
-from selftests.provision.cards import assert_equal, content_of, used_card
+from selftests.provision.cards import Image, assert_equal, used_card
 from selftests.provision.imagelab import MIB
 from selftests.support.sshd import Sshd
 
@@ -28,16 +27,6 @@ case $2 in
      [ -e "$1.stuck" ] || echo "$2" >"$1" ;;
 esac
 """
-
-
-class Image:
-    """What a way needs of an image."""
-
-    def __init__(self, file):
-        self.content = self.file = file
-        self.name = file.name
-        about = content_of(file)
-        self.hashes = type("Hashes", (), {"size": about.size, "content": about.sha256})
 
 
 @pytest.fixture
@@ -113,19 +102,23 @@ def test_an_image_goes_to_the_card_at_the_exporter(target, image, card, tmp_path
     assert mode(tmp_path) == "dut"
 
 
-def test_a_link_that_is_cut_in_mid_write_leaves_a_card_that_nobody_boots(target, exporter, card, tmp_path):
-    _, sshd = exporter
+def test_a_card_that_labgrid_cannot_write_is_said_so(target, tmp_path, dying):
+    target.get_resource(NetworkUSBSDMuxDevice).path = str(dying)
     file = tmp_path / "long.wic"
-    file.write_bytes(os.urandom(4 * MIB))
+    file.write_bytes(os.urandom(6 * MIB))
+    with pytest.raises(LabError, match=r"not written by Labgrid's USBStorageDriver \(dd: .*check the card"):
+        CardWay(CardSwitch.of(target)).put(Image(file), lambda *_: None)
+    assert mode(tmp_path) == "dut"
 
-    def cut(what, done, whole):
-        if what == "write" and done >= whole // 2 and sshd.process.poll() is None:
-            sshd.stop()
 
-    with pytest.raises(LabError, match=r"marked as incomplete|cut"):
-        CardWay(CardSwitch.of(target)).put(Image(file), cut)
-    subprocess.run(["sync"], check=True)
-    assert cards.mark(str(card))["image"] == "long.wic"
+@pytest.mark.parametrize("at", ["write", "verify"])
+def test_a_link_that_is_cut_is_the_labs_failure(target, image, exporter, at):
+    def cut(what, *_):
+        if what == at and exporter[1].process.poll() is None:
+            exporter[1].stop()
+
+    with pytest.raises(LabError, match=r"not written by|read back|card switch does not go"):
+        CardWay(CardSwitch.of(target)).put(image, cut)
 
 
 def test_a_switch_that_is_stuck_at_the_board_is_said_so(target, image, card, tmp_path):

@@ -17,10 +17,9 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.lab.doctor import target as targets
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import placement
-from evmperf.lab.provision import identity, ways
+from evmperf.lab.provision import identity, writer
 from evmperf.lab.provision.cache import open_image
 from evmperf.lab.provision.installation import Installation, Installed
-from evmperf.lab.provision.ways import Host
 from evmperf.measure import boardfile
 from evmperf.measure.signals import listening
 from evmperf.model.errors import EvmperfError
@@ -49,7 +48,7 @@ def _image(options: argparse.Namespace) -> None:
     with contextlib.closing(ProgressBar()) as bar:
         image = open_image(options.image, board, bar.progress)
         if options.write:
-            done = ways.write(Host(), options.write, image, bar.progress)
+            done = writer.write(options.write, image, bar.progress)
             bar.tell(f"{options.write}: {done['written'] >> 10} KiB written, all of it read back")
     size = image.hashes.size
     if options.json:

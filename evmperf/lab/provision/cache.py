@@ -1,6 +1,6 @@
 """The images of a lab host: each is fetched, unpacked and identified once.
 
-`downloads/URL/` holds fetched files, `content/SHA256/` the raw content of a compressed image (sparse),
+`downloads/URL/` holds fetched files, `content/SHA256/` the raw content of a compressed image,
 `files/` what is known of each file. Sessions that need the same image at the same time share it. When the
 folder grows too large, the images that were used longest ago are removed.
 
@@ -171,7 +171,7 @@ class Cache:
 
 
 def _bytes(folder: Path) -> int:
-    """What a folder takes on the disk: an image's holes take nothing."""
+    """What a folder takes on the disk."""
     with contextlib.suppress(OSError):
         return sum(path.stat().st_blocks * 512 for path in folder.iterdir())
     return 0

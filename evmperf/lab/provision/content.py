@@ -1,38 +1,49 @@
-"""The content of an image file: unpacked, whatever it is compressed with, sparse, with its hashes."""
+"""The content of an image file, decompressed by the programs of this host, with its hashes."""
 
-import bz2
 import contextlib
 import errno
 import hashlib
-import lzma
 import os
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
-from backports import zstd
 
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError, one_line
 
-_READ = 1 << 20
-_PIECE = 1 << 24
-"""Bytes that a step unpacks at most: a packed megabyte may say gigabytes."""
+_PIECE = 1 << 20
 
-# The limit of memory is that of `zstd --ultra --long=31`; the window of usual files is 8 MiB.
-_LONG: Mapping[int, int] = {zstd.DecompressionParameter.window_log_max: 31}
 
-_FORMATS: dict[str, tuple[bytes, Callable[[], Any]]] = {
-    "xz": (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
-    "zst": (b"\x28\xb5\x2f\xfd", lambda: zstd.ZstdDecompressor(options=_LONG)),
-    "gz": (b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31)),
-    "bz2": (b"BZh", bz2.BZ2Decompressor),
+class Compression(NamedTuple):
+    """What compressed files begin with, and the command that decompresses its input."""
+
+    magic: bytes
+    command: tuple[str, ...]
+
+
+_FORMATS = {
+    "xz": Compression(b"\xfd7zXZ\x00", ("xz", "-dc")),
+    "zst": Compression(b"\x28\xb5\x2f\xfd", ("zstd", "-dc", "--long=31")),
+    "gz": Compression(b"\x1f\x8b", ("gzip", "-dc")),
+    "bz2": Compression(b"BZh", ("bzip2", "-dc")),
 }
-"""Of each compression what its files begin with, and what reads them."""
 SUFFIXES = tuple(_FORMATS)
 """What compressed images are called: their last suffix."""
+
+Progress = Callable[[int, int], None]
+"""Told how many bytes of how many are done."""
+
+
+class Hashes(msgspec.Struct, frozen=True):
+    """SHA-256 of an image file, SHA-256 of its content, and size of the content in bytes."""
+
+    file: str
+    content: str
+    size: int
 
 
 def kind(file: Path) -> str:
@@ -54,62 +65,39 @@ def kind(file: Path) -> str:
 
 def of_bytes(head: bytes) -> str:
     """How data that begins like this is compressed: one of SUFFIXES, "" for not at all."""
-    return next((name for name, (magic, _) in _FORMATS.items() if head.startswith(magic)), "")
+    return next((name for name, one in _FORMATS.items() if head.startswith(one.magic)), "")
 
 
-def stream(
-    file: BinaryIO, compression: str, name: str, seen: Callable[[bytes], None] = lambda _piece: None
-) -> Iterator[bytes]:
-    """The decompressed content of an open file, consecutive streams as one; `seen` receives each compressed
-    piece. Raises UsageError, with the image's `name`, for a damaged or truncated file.
+def program(name: str, package: str, what: str) -> str:
+    """The path of a program of this host, also one in sbin; raises LabError that names its package."""
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if not found:
+        raise LabError(f"this host lacks {name}, which {what} images: install the package {package}")
+    return found
+
+
+def stream(file: BinaryIO, compression: str, name: str) -> Iterator[bytes]:
+    """The decompressed content of an open file from its position on; raises UsageError, with the image's
+    `name`, for a damaged or truncated file.
     """
     if not compression:
-        while data := file.read(_READ):
-            seen(data)
+        while data := file.read(_PIECE):
             yield data
         return
-    _, new = _FORMATS[compression]
-    decoder, fresh = new(), True
-    while data := file.read(_READ):
-        seen(data)
-        more = False
-        while data or (more and not decoder.eof):
-            if decoder.eof:
-                decoder, fresh = new(), True
-            if fresh and not (data := bytes(data).lstrip(b"\0")):
-                break  # xz pads between streams, and tapes and block devices behind the last one
-            try:
-                piece, data, more = _step(decoder, data)
-            except (lzma.LZMAError, zlib.error, zstd.ZstdError, OSError) as error:
-                raise UsageError(f"{name} is damaged: {one_line(error)}; fetch it again") from None
-            fresh = False
-            if piece:
-                yield piece
-    if not decoder.eof:
-        raise UsageError(f"{name} is cut short: its {compression} stream does not end; fetch it again")
-
-
-def _step(decoder: Any, data: Any) -> tuple[bytes, Any, bool]:
-    """The decoded piece, the bytes that are left, and whether the decoder has more."""
-    piece = decoder.decompress(data, _PIECE)
-    left = decoder.unused_data if decoder.eof else getattr(decoder, "unconsumed_tail", b"")
-    return piece, left, len(piece) == _PIECE
-
-
-BLOCK = 1 << 16
-"""Size in bytes of the pieces that become holes if they are all zeros."""
-_ZEROS = bytes(BLOCK)
-
-Progress = Callable[[int, int], None]
-"""Told how many bytes of how many are done."""
-
-
-class Hashes(msgspec.Struct, frozen=True):
-    """SHA-256 of an image file, SHA-256 of its content, and size of the content in bytes."""
-
-    file: str
-    content: str
-    size: int
+    command = _FORMATS[compression].command
+    words = [program(command[0], command[0].replace("xz", "xz-utils"), "decompresses"), *command[1:]]
+    with subprocess.Popen(words, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        try:
+            while data := process.stdout.read(_PIECE):
+                yield data
+            said = process.stderr.read().decode("utf-8", "replace").strip().splitlines()
+            if process.wait():
+                reason = one_line(said[-1], 160) if said else f"{command[0]} ended with {process.returncode}"
+                raise UsageError(f"{name} is damaged or cut short: {reason}; fetch it again")
+        finally:
+            process.kill()
 
 
 def check_room(error: OSError, folder: Path, what: str) -> None:
@@ -122,48 +110,26 @@ def check_room(error: OSError, folder: Path, what: str) -> None:
 
 
 def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _whole: None) -> Hashes:
-    """Hash a file and its content, written to `target` with holes; raises UsageError or LabError."""
-    packed = kind(file)
-    whole = file.stat().st_size
-    of_file, of_content = hashlib.sha256(), hashlib.sha256()
-    done = 0
-
-    def seen(piece: bytes) -> None:
-        nonlocal done
-        done += len(piece)
-        if packed:
-            of_file.update(piece)
-        progress(done, whole)
-
+    """Hash a file and its content, which is written to `target`; raises UsageError or LabError."""
+    packed, whole = kind(file), file.stat().st_size
+    content, size = hashlib.sha256(), 0
     try:
-        with file.open("rb") as source, target.open("wb") if target else contextlib.nullcontext() as sink:
-            size, rest = 0, b""
-            for piece in stream(source, packed, str(file), seen):
-                of_content.update(piece)
-                size += len(piece)
-                if size > limits.IMAGE_BYTES:
-                    much = f"{limits.IMAGE_BYTES >> 30} GiB"
-                    raise UsageError(f"{file} unpacks to more than {much}, the limit of an image")
-                if sink:
-                    rest = _write(sink.fileno(), rest + piece)
-            if sink:
-                os.write(sink.fileno(), rest)
-                os.ftruncate(sink.fileno(), size)
+        with file.open("rb", buffering=0) as source:
+            of_file = hashlib.file_digest(source, "sha256").hexdigest() if packed else ""
+            source.seek(0)
+            with target.open("wb") if target else contextlib.nullcontext() as sink:
+                for piece in stream(source, packed, str(file)):
+                    content.update(piece)
+                    size += len(piece)
+                    if size > limits.IMAGE_BYTES:
+                        much = f"{limits.IMAGE_BYTES >> 30} GiB"
+                        raise UsageError(f"{file} unpacks to more than {much}, the limit of an image")
+                    if sink:
+                        sink.write(piece)
+                    # The program reads through our descriptor, whose position is its progress.
+                    progress(os.lseek(source.fileno(), 0, os.SEEK_CUR), whole)
     except OSError as error:
         if target:
             check_room(error, target.parent, f"the content of {file}")
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    content = of_content.hexdigest()
-    return Hashes(file=of_file.hexdigest() if packed else content, content=content, size=size)
-
-
-def _write(sink: int, data: bytes) -> bytes:
-    """Write whole blocks, skipping zeros; returns what is left over."""
-    end = len(data) - len(data) % BLOCK
-    for start in range(0, end, BLOCK):
-        block = data[start : start + BLOCK]
-        if block == _ZEROS:
-            os.lseek(sink, BLOCK, os.SEEK_CUR)
-        else:
-            os.write(sink, block)
-    return data[end:]
+    return Hashes(of_file or content.hexdigest(), content.hexdigest(), size)

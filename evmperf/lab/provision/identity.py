@@ -6,12 +6,11 @@ Programs of Debian read it, without root: sfdisk, mtools, debugfs of e2fsprogs.
 
 import contextlib
 import hashlib
-import io
 import itertools
 import json
 import re
-import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ import msgspec
 
 from evmperf.lab.provision import content as contents
 from evmperf.measure import provenance
-from evmperf.model.errors import LabError, UsageError
+from evmperf.model.errors import UsageError
 
 _TIMEOUT_S = 120.0
 _LINKS = 8
@@ -141,12 +140,9 @@ def file_system(image: Path, partition: Partition) -> Fat | Ext | None:
 
 
 def _run(name: str, package: str, *words: str) -> subprocess.CompletedProcess[bytes]:
-    """Run a program of the host, also one in sbin; raises LabError that names its package."""
-    program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
-    if not program:
-        raise LabError(f"this host lacks {name}, which reads images: install the package {package}")
+    """Run a program of the host; raises LabError that names its package."""
     return subprocess.run(
-        [program, *words],
+        [contents.program(name, package, "reads"), *words],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=_TIMEOUT_S,
@@ -302,18 +298,20 @@ def kernel(data: bytes) -> tuple[str, str] | None:
     """What `uname -r` and `uname -v` say of the first kernel in an Image, an EFI zboot kernel or a fitImage;
     None for none. As Linux's scripts/extract-vmlinux does, whatever looks compressed is unpacked.
     """
-    packed = itertools.islice(_PACKED.finditer(data), _MOST_PACKED)
-    for plain in itertools.chain([data], (_unpacked(data[match.start() :]) for match in packed)):
+    packed = [match.start() for match in itertools.islice(_PACKED.finditer(data), _MOST_PACKED)]
+    for plain in itertools.chain([data], (_unpacked(data, start) for start in packed)):
         if release := _LINUX.search(plain):
             return release[1].decode("ascii", "replace"), release[2].decode("ascii", "replace").strip()
     return None
 
 
-def _unpacked(data: bytes) -> bytes:
-    """The content of compressed data, as far as it can be read."""
+def _unpacked(data: bytes, start: int = 0) -> bytes:
+    """The content of compressed data from its byte `start` on, as far as it can be read."""
     plain = bytearray()
-    with contextlib.suppress(UsageError):
-        for piece in contents.stream(io.BytesIO(data), contents.of_bytes(data), "kernel"):
+    with contextlib.suppress(UsageError), tempfile.TemporaryFile(buffering=0) as file:
+        file.write(data[start:])
+        file.seek(0)
+        for piece in contents.stream(file, contents.of_bytes(data[start : start + 8]), "kernel"):
             plain += piece
             if len(plain) >= _KERNEL_LIMIT:
                 break

@@ -167,11 +167,8 @@ class Installation:
 
         self._done = self._way.put(image, progress)
         self.book.written()
-        if self._done.get("already"):
-            self._tell("the medium already holds every byte of it: nothing was written")
-        elif "written" in self._done:
-            share = self._done["written"] / max(1, image.hashes.size)
-            self._tell(f"wrote {self._done['written'] >> 10} KiB ({share:.1%}), and read it all back")
+        if "written" in self._done:
+            self._tell(f"wrote {self._done['written'] >> 10} KiB, and read it all back")
         if self._done.get("repeated"):
             self._tell(f"note: {self._done['repeated']} bytes read back wrong and were written again")
 

@@ -6,7 +6,6 @@ The system in memory needs a shell, wget, dd, head and sha256sum, as in busybox.
 
 import contextlib
 import hashlib
-import json
 import re
 import shlex
 import subprocess
@@ -23,7 +22,7 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.lab.provision import identity
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.ways import Way
-from evmperf.lab.provision.writer import MARK, Progress
+from evmperf.lab.provision.writer import Progress
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, LabError, ToolError, UsageError, one_line
 
@@ -121,8 +120,8 @@ class NetworkWay(Way):
                 return self._install(shell, image, url, progress)
             except BoardError as error:
                 raise LabError(
-                    f"the board was lost while it wrote {self._device}: {error}; the disk is "
-                    f"marked as incomplete: write the image again"
+                    f"the board was lost while it wrote {self._device}: {error}; the disk has no "
+                    f"partition table: write the image again"
                 ) from error
 
     def _install(self, shell: Shell, image: DiskImage, url: str, progress: Progress) -> dict[str, object]:
@@ -173,9 +172,7 @@ class NetworkWay(Way):
             raise LabError(f"{self._device} is mounted on the board: media.network must not use it")
 
     def _write(self, shell: Shell, image: DiskImage, url: str) -> None:
-        about = json.dumps({"image": image.name, "sha256": image.hashes.content})
-        marks = {"mark": MARK.decode().rstrip(), "about": about}
-        output = self._ask(shell, "write_disk", image.hashes.size, url=url, silence=SILENCE_S, **marks)
+        output = self._ask(shell, "write_disk", image.hashes.size, url=url, silence=SILENCE_S)
         if failed := re.search(r"^cannot write: *(.*)", output, re.MULTILINE):
             raise LabError(
                 f"{self._device} cannot be written on the board ({failed[1][:160]}): is it "

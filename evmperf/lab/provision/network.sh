@@ -1,5 +1,4 @@
-# Functions for the system in memory, a busybox. Set before: device; for write_disk also mark, about, url and
-# silence (s); for read_back and finish whole and rest: mebibytes and bytes behind the first mebibyte; head: its bytes.
+# Functions for the system in memory, a busybox. Set before: device; for write_disk also url and silence (s); for read_back and finish whole and rest: mebibytes and bytes behind the first mebibyte; head: its bytes.
 look() {
   cat /sys/class/block/${device#/dev/}/size /proc/mounts
   echo type $(cat /sys/class/block/${device#/dev/}/device/type)
@@ -24,9 +23,8 @@ watch_over() { # PID: ends it when nothing comes any more
 write_disk() {
   set -o pipefail
   cd /tmp
-  printf '%s\n%s' "$mark" "$about" >mark
   : >silence
-  if dd if=mark of=$device bs=4096 count=1 conv=sync,fsync 2>said; then
+  if dd if=/dev/zero of=$device bs=4096 count=1 conv=fsync 2>said; then
     (
       # Not wget's own -T: a busybox that is built without it crashes of that (CVE-2026-76014).
       wget -q -t 1 -O - "$url" &

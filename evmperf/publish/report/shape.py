@@ -90,8 +90,6 @@ def _table(
     form = declared.tables().get(benchmark)
     order = [metric.name for metric in form.metrics] if form else []
     metrics = {key.metric for key in by_key}
-    # The energy of a whole step says little beside that of a megabyte.
-    metrics -= {f"{name.partition('energy_per_')[0]}energy" for name in metrics if "energy_per_" in name}
     names = sorted(metrics, key=lambda n: (order.index(n) if n in order else len(order), n))
     scales = {name: _scale([f for key, f in by_key.items() if key.metric == name]) for name in names}
     heads = [head(benchmark, name, unit) for name, (unit, _) in scales.items()]
