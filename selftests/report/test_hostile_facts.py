@@ -347,9 +347,8 @@ def test_line_protocol_has_a_line_a_point():
         tools={HOSTILE: HOSTILE},
         failures=(Failure(Kind.TOOL, HOSTILE),),
     )
-    made = [lines.Lines(run).run(lines.Totals())]
-    made += lines.Lines(run).of(result)
-    made += lines.Lines(run).of(spools.FAILED_BOOT)
+    maker = lines.RunLines(run)
+    made = [maker.run(), *maker.of(result), *maker.of(spools.FAILED_BOOT)]
     assert len(made) == 5
     tag = r"(?:[^,= \\\n]|\\.)+=(?:[^,= \\\n]|\\[,= ]|\\(?![,= ]))+"
     field = r'\w+=(?:"(?:[^"\\]|\\.)*"|[\w.+-]+)'
