@@ -143,7 +143,8 @@ def test_a_panel_of_what_was_not_measured_has_no_data_and_no_error(influxd, dash
     values = {}
     for variable in dashboards[name]["templating"]["list"][1:]:
         known = flux(little, interpolated(variable["query"], little, values, *SPAN))
-        values[variable["name"]] = [row["_value"] for row in known] or [""]
+        chosen = re.compile(variable.get("regex", "/.*/").strip("/"))
+        values[variable["name"]] = [row["_value"] for row in known if chosen.search(row["_value"])] or [""]
     for panel in panels(dashboards[name]):
         for target in panel["targets"]:
             flux(little, interpolated(target["query"], little, values, *SPAN))  # fails with the error

@@ -1,15 +1,18 @@
 """Line protocol from the records of a run (docs/results.md has the schema and the reason of each field)."""
 
 import functools
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from evmperf.judge.published import declared
 from evmperf.judge.published.record import release_key
+from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import ADDRESSES, GUIDE, UNKNOWN
 from evmperf.model import anytime
 from evmperf.model.alarm import AlarmState, MetricAlarm
@@ -60,14 +63,11 @@ def _value(value: object) -> str:
     return f"{value}i" if isinstance(value, int) else repr(value)
 
 
-_encode = msgspec.json.Encoder(order="sorted").encode
-
-
-def _json(value: object) -> str | None:
-    """A structure as text; None for an empty one, and for one that would have to be cut."""
+def _record(*forms: bytes) -> str | None:
+    """JSON as text, the first form that need not be cut; None where there is none."""
     # DEL is what JSON may hold as it is, and line protocol not.
-    text = _encode(value).decode().replace("\x7f", "\\u007f") if value else ""
-    return text if 0 < len(text) <= TEXT_LIMIT else None
+    texts = (form.decode().rstrip().replace("\x7f", "\\u007f") for form in forms)
+    return next((text for text in texts if len(text.encode()) <= TEXT_LIMIT), None)
 
 
 class RunLines:
@@ -146,9 +146,8 @@ class RunLines:
             measured_s=self._seconds[0],
             tool_s=self._seconds[1],
             **{f"{name}_url": addresses.get(name) or "" for name in ADDRESSES},
-            results_url=run.addresses.get("results"),
             release_mark=html(self._release),  # Grafana shows marks as HTML
-            facts=_json(facts.to_dict()),
+            record=_record(_encoded(run.to_dict()), _encoded(run.to_dict() | {"facts": {}})),
         )
         return f"{RUNS}{_tags(**self._subject)} {fields} {self.time_ns}"
 
@@ -164,27 +163,17 @@ class RunLines:
         if REPEAT in record.conditions:
             known = {s.metric: anytime.half_width(record.values(s.metric)) for s in record.samples}
             figures |= {f"known_{metric}": width for metric, width in sorted(known.items())}
-        for cell in record.published:
-            name = f"{cell.metric}:{cell.unit}"
-            more = {f"{name}:{what}": getattr(cell, what) for what in ("low", "high")}
-            figures |= {name: cell.mean, **more, f"{name}:text": cell.text or None}
+        figures |= {f"{cell.metric}:{cell.unit}": cell.mean for cell in record.published}
         trouble: dict[str, Any] = {
             "trouble": str(record.status),
             "refused": refused,
             "failed": len(record.failures) - refused,
             "cause": record.failures[-1].message if record.failures else "",
         }
+        whole = replace(record, samples=(), state=None, raw=(), windows=())
         fields = _fields(
             **self._of_run,
-            status=record.status,
-            version=record.version,
-            duration_s=record.duration_s,
-            tool_s=record.tool_s,
-            params=_json(record.params),
-            tools=_json(record.tools),
-            conditions=_json(record.conditions),
-            failures=_json(record.failures),
-            repeat=record.conditions.get(REPEAT),
+            record=_record(spool.line(whole), spool.line(replace(whole, failures=(), conditions={}))),
             **(trouble if record.failures or record.status != Status.MEASURED else {}),
             **figures,
         )
@@ -256,6 +245,11 @@ class RunLines:
 
 
 _ENDS: Sequence[AlarmState] = (AlarmState.ACCEPTED, AlarmState.RECOVERED)
+
+
+def _encoded(value: object) -> bytes:
+    # Half a character, as a tool's JSON may have it, stays ASCII.
+    return json.dumps(msgspec.to_builtins(value)).encode()
 
 
 def _refused(result: Result) -> int:
