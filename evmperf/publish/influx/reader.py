@@ -82,7 +82,8 @@ class InfluxRuns:
                 leave_out(f"{self}: {run.id}: {row['benchmark']} {_text(row, 'case')}: is damaged: {error}")
                 continue
             in_order = sorted(samples, key=lambda sample: (sample.time_ns, sample.metric))
-            found.append(replace(result, samples=tuple(in_order)))
+            began = 0 if run.kind == GUIDE else row["time_ns"]
+            found.append(replace(result, samples=tuple(in_order), started_ns=began))
         return sorted(found, key=lambda result: result.started_ns)
 
     def _whole(self, run: Run, which: str = "", **values: str) -> Iterator[tuple[_Row, list[Sample]]]:

@@ -90,7 +90,7 @@ def push() -> list[Row]:
                     list(pushing.push(store, [run], again=True))
                     ours.append(time.perf_counter() - began)
                 assert points(config, "samples") == 200_000
-    return [ratio(f"push of {len(text)} points vs a raw client", ours, bare, 1.25)]
+    return [ratio(f"push of {len(text)} points vs a raw client", ours, bare, 1.15)]
 
 
 def _post(server: Influxd, config: Config, batches: Sequence[bytes]) -> float:
