@@ -121,7 +121,7 @@ def test_push_sends_what_waits_and_says_so(configured, tmp_path, capsys):
     assert cli.main(push) == 0
     assert capsys.readouterr().out == ""
     assert cli.main([*push, "made-up-0000"]) == 0
-    assert points(configured, "sample") == 4
+    assert points(configured, "samples") == 4
 
 
 def test_push_names_the_points_that_were_refused(configured, tmp_path, capsys):
@@ -129,7 +129,7 @@ def test_push_names_the_points_that_were_refused(configured, tmp_path, capsys):
     spools.write(tmp_path, run, [spools.with_a_bad_point(run)])
     assert cli.main(["push", f"--results={tmp_path}"]) == 0
     shown = capsys.readouterr()
-    assert "influx-refused.txt: 1 points were refused" in shown.err
+    assert "point refused: cannot be parsed: samples," in shown.err
 
 
 def history(*arguments):

@@ -10,7 +10,7 @@ from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
 from evmperf.publish.influx import config as configs
 from evmperf.publish.influx.client import Store
-from evmperf.publish.influx.push import RunPush, waiting
+from evmperf.publish.influx.push import push, told, waiting
 from evmperf.publish.report import exports, samples
 
 _FORMATS = (*samples.WRITERS, *exports.FORMATS)
@@ -58,12 +58,13 @@ def _push(options: argparse.Namespace) -> None:
     runs = [run_folder(run, options.results) for run in options.run]
     config = configs.required()
     with Store(config) as store:
-        for folder in runs or waiting(options.results, config.key, begun=False):
-            pushed = RunPush.of(store, folder, again=bool(runs)).send()
-            more = "" if pushed.complete else "; it is still being measured"
-            print(f"{folder.name}: {counted(pushed.points, 'point')}{more}")
-            if pushed.problem:
-                tell(pushed.problem)
+        sent = []
+        for pushed in push(store, runs or waiting(options.results, config), again=bool(runs)):
+            sent.append(pushed)
+            if pushed.points:
+                print(f"{pushed.folder.name}: {counted(pushed.points, 'point')}")
+    for problem in told(sent):
+        tell(problem)
 
 
 @command(

@@ -19,8 +19,6 @@ from evmperf.model.units import counted
 
 GUIDE = "guide"
 """Kind of the runs that are figures of a published guide."""
-SAMPLE, RESULT, BOOT_MARK, RUN, VERDICT = "sample", "result", "boot_mark", "run", "verdict"
-"""The measurements that runs are stored as in a database (docs/results.md)."""
 ADDRESSES = ("report", "job", "pipeline")
 """What the point of a run leads to, as the fields `report_url` and so on."""
 UNKNOWN = "unknown"
