@@ -98,6 +98,8 @@ class Storage(Section, frozen=True):
     """The whole device under Linux, e.g. /dev/mmcblk0."""
     scratch: Text = ""
     """The partition that benchmarks may overwrite, e.g. /dev/mmcblk0p1."""
+    whole_disk: bool = False
+    """`scratch` is a whole disk without partitions, all of which benchmarks may overwrite."""
     uboot_device: Number = 0
     """The number of the device for U-Boot's mmc (on UFS: scsi) command."""
     uboot_partition: Text = ""
@@ -142,6 +144,8 @@ class Usb(Section, frozen=True):
 
     scratch: Text = ""
     """The partition of a USB disk that benchmarks may overwrite."""
+    whole_disk: bool = False
+    """`scratch` is a whole disk without partitions, all of which benchmarks may overwrite."""
     gadget_host: Literal["", "board", "tester"] = ""
     """The USB host of the board's gadget, a disk with the serial number evmperf- and the board's name."""
     gadget_controller: Text = ""
@@ -244,6 +248,8 @@ class Pcie(Section, frozen=True):
 
     scratch: Text = ""
     """The SSD's partition that benchmarks may overwrite."""
+    whole_disk: bool = False
+    """`scratch` is a whole disk without partitions, all of which benchmarks may overwrite."""
     eth_interface: Text = ""
     """The card's network interface under Linux, e.g. enp1s0."""
     eth_board_address: Text = ""

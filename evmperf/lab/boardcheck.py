@@ -8,6 +8,7 @@ import contextlib
 import difflib
 import inspect
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from evmperf.lab.strategy import BootStrategy
 from evmperf.model.errors import UsageError, one_line
 
 _FILE = ("imports", "targets", "options", "features", "images", "tools", "paths")
+_WHOLE_DISK = re.compile(r"/dev/(mmcblk\d+(boot\d+)?|nvme\d+n\d+|[hsv]d[a-z]+)")
 _TARGET = ("features", "options", "resources", "drivers", KEY)
 _OURS = tuple(module.__name__ for module in (console, media, meter, probe, shell))
 
@@ -63,7 +65,7 @@ def check(board: Board) -> Checked:
     except (YAMLError, UserWarning) as error:
         raise UsageError(f"{file}: Labgrid cannot read it: {one_line(error)}") from error
     found.remarks += _words(board, data)
-    found.mistakes += [*_unfilled(file), *_templates(file, data)]
+    found.mistakes += [*_unfilled(file), *_templates(file, data), *_whole_disks(board)]
     if found.mistakes:
         return found
     imports = [str(name) for name in data.get("imports") or ()]
@@ -95,6 +97,17 @@ def check(board: Board) -> Checked:
     if not found.mistakes:
         _judge_strategy(board, drivers, found)
     return found
+
+
+def _whole_disks(board: Board) -> Iterator[str]:
+    """A disk's name as `scratch`, without the word for it."""
+    for section, options in board.sections.items():
+        name = str(options.get("scratch", ""))
+        if _WHOLE_DISK.fullmatch(name) and not options.get("whole_disk"):
+            yield (
+                f"{board.file}: {section}.scratch is {name}, a whole disk: name a partition, or set "
+                f"{section}.whole_disk: true if all of it may be overwritten"
+            )
 
 
 def _words(board: Board, data: Mapping[str, Any]) -> Iterator[str]:

@@ -154,8 +154,8 @@ class CommandTester:
         try:
             if group:
                 ending.append(self._start(f"kill -9 -{group}"))
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    ending[1].communicate(timeout=_KILL_S)
+                with contextlib.suppress(subprocess.TimeoutExpired, _Flood):
+                    _output(ending[1], _KILL_S)
         finally:
             for each in ending:
                 with contextlib.suppress(ProcessLookupError):
@@ -183,7 +183,8 @@ class SshTester(CommandTester):
         """End the shared connection."""
         command = [*self._ssh, "-O", "exit", "--", self._host]
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run(command, capture_output=True, timeout=_KILL_S, check=False)
+            nothing = subprocess.DEVNULL
+            subprocess.run(command, stdout=nothing, stderr=nothing, timeout=_KILL_S, check=False)
         self._folder.cleanup()
 
 

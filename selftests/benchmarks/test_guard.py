@@ -1,6 +1,7 @@
 """The guard before everything destructive, by a real shell on block devices of this machine."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from selftests.support.deskboard import this_machine
 MARK = "the guard let it pass"
 
 
-def run_guard(partition, driver="none of the storage drivers", shell="sh"):
-    return programs.run(*shell.split(), "-c", f"{guard(partition, driver)}; echo {MARK}")
+def run_guard(partition, driver="none of the storage drivers", shell="sh", *, whole_disk=True):
+    text = guard(str(partition), driver, whole_disk=whole_disk)
+    return programs.run(*shell.split(), "-c", f"{text}; echo {MARK}")
 
 
 def root_device():
@@ -113,6 +115,92 @@ def test_a_mount_in_another_name_space_is_seen(loop, tmp_path):
     assert (done.returncode, MARK in done.stdout) == (3, False)
 
 
+def test_a_name_with_a_command_in_it_is_a_name(tmp_path):
+    done = run_guard(f"/dev/none; touch {tmp_path}/it's")
+    assert done.returncode == 3
+    assert done.stdout.startswith(f"/dev/none; touch {tmp_path}/it's does not exist: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
+def test_a_whole_disk_needs_its_word_and_has_no_partitions(loop, disk, shell):
+    done = run_guard(loop, shell=shell, whole_disk=False)
+    assert done.returncode == 3
+    assert f"{loop} is a whole disk: set whole_disk: true beside it" in done.stdout
+    assert run_guard(loop, shell=shell).stdout.strip() == MARK
+    parted = disk(TABLES[0])
+    for whole_disk in (True, False):
+        done = run_guard(parted, shell=shell, whole_disk=whole_disk)
+        assert (done.returncode, "is a whole disk with partitions" in done.stdout) == (3, True)
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
+def test_a_node_of_another_name_is_the_device_of_its_number(loop, tmp_path, shell):
+    number = Path(loop).stat().st_rdev
+    node, other = tmp_path / "scratch", tmp_path / "none"
+    os.mknod(node, 0o60600, number)
+    os.mknod(other, 0o60600, os.makedev(os.major(number), 1 << 18))
+    assert run_guard(node, shell=shell).stdout.strip() == MARK
+    (tmp_path / "mnt").mkdir()
+    must("mount", loop, str(tmp_path / "mnt"))
+    assert f"{node} is mounted at {tmp_path}/mnt" in run_guard(node, shell=shell).stdout
+    done = run_guard(other, shell=shell)
+    assert (done.returncode, "that the kernel does not have" in done.stdout) == (3, True)
+
+
+@pytest.mark.parametrize("over", ["p2", ""])
+def test_a_loop_device_over_the_partition_or_its_disk_is_seen(disk, over):
+    device = disk(TABLES[0])
+    upper = must("losetup", "-f", "--show", f"{device}{over}")
+    try:
+        done = run_guard(f"{device}p2")
+        assert done.returncode == 3
+        assert f"{device}p2 is in use by /sys/block/{upper.rpartition('/')[2]}: detach it" in done.stdout
+    finally:
+        must("losetup", "-d", upper)
+    assert run_guard(f"{device}p2").stdout.strip() == MARK
+
+
+@pytest.mark.skipif(not shutil.which("mkfs.btrfs"), reason="no mkfs.btrfs: apt-get install btrfs-progs")
+def test_the_second_device_of_a_btrfs_is_seen(disk, tmp_path):
+    device = disk(f"{GPT}size=40M\nsize=40M\n")
+    must("mkfs.btrfs", "-q", "-f", "-M", "-d", "single", "-m", "single", f"{device}p1", f"{device}p2")
+    must("mount", f"{device}p1", str(tmp_path))
+    try:
+        done = run_guard(f"{device}p2")
+        assert (done.returncode, "is in use by btrfs" in done.stdout) == (3, True), done
+    finally:
+        must("umount", str(tmp_path))
+
+
+@pytest.mark.parametrize("asked", ["python3", "mke2fs", "wipefs"])
+@pytest.mark.parametrize("shell", ["dash", "busybox sh"])
+def test_a_journal_of_another_file_system_is_seen_by_what_is_on_the_board(loop, tmp_path, asked, shell):
+    """Nothing in /proc or /sys names it: the kernel alone knows who has it."""
+    must("mke2fs", "-q", "-F", "-O", "journal_dev", "-b", "1024", loop)
+    file = tmp_path / "other"
+    file.touch()
+    os.truncate(file, 8 << 20)
+    must("mke2fs", "-q", "-F", "-t", "ext4", "-b", "1024", "-J", f"device={loop}", str(file))
+    (tmp_path / "mnt").mkdir()
+    there = tmp_path / "bin"
+    there.mkdir()
+    for name in {asked, "mountpoint", "readlink", "cat", "ls", "cut", "grep", "head", "od", "umount", "stat"}:
+        (there / name).symlink_to(shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin"))
+    upper = must("losetup", "-f", "--show", str(file))
+    try:
+        must("mount", upper, str(tmp_path / "mnt"))
+        words = [shutil.which(shell.split()[0]), *shell.split()[1:], "-c"]
+        text = f"PATH={there}; {guard(loop, '', whole_disk=True)}; echo {MARK}"
+        done = programs.run(*words, text)
+        must("umount", str(tmp_path / "mnt"))
+        assert (done.returncode, "which gives it to nobody else" in done.stdout) == (3, True), done
+        assert programs.run(*words, text).stdout.strip() == MARK
+    finally:
+        subprocess.run(["umount", tmp_path / "mnt"], check=False, capture_output=True)
+        must("losetup", "-d", upper)
+
+
 def test_swap_space_in_use_is_refused(loop):
     must("mkswap", loop)
     must("swapon", loop)
@@ -124,11 +212,11 @@ def test_swap_space_in_use_is_refused(loop):
 
 def test_what_a_killed_session_of_ours_left_is_unmounted_and_the_end_leaves_no_file_system(loop):
     with this_machine():
-        must("sh", "-c", on_block_device("ext2", "").fresh(loop))
+        must("sh", "-c", on_block_device("ext2", "").fresh(loop, whole_disk=True))
         assert loop in mounted()
         assert run_guard(loop).returncode == 0
         assert loop not in mounted()
-        must("sh", "-c", on_block_device("ext2", "").fresh(loop))
+        must("sh", "-c", on_block_device("ext2", "").fresh(loop, whole_disk=True))
         assert must("blkid", "-p", "-o", "value", "-s", "TYPE", loop) == "ext2"
         must("sh", "-c", clean_up().command)
     assert loop not in mounted()

@@ -153,6 +153,28 @@ def test_classes_may_be_a_list_as_labgrid_has_it(tmp_path, capsys):
     assert "did you mean K3BootStrategy" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "word", "status"),
+    [
+        ("/dev/mmcblk0", False, ExitStatus.USAGE),
+        ("/dev/nvme0n1", False, ExitStatus.USAGE),
+        ("/dev/sda", False, ExitStatus.USAGE),
+        ("/dev/mmcblk0", True, 0),
+        ("/dev/mmcblk0p2", False, 0),
+        ("/dev/disk/by-partlabel/evmperf", False, 0),
+    ],
+)
+def test_a_whole_disk_is_scratch_by_a_word_of_its_own_only(tmp_path, capsys, name, word, status):
+    text = PLACE.read_text().replace("scratch: /dev/disk/by-partlabel/evmperf", f"scratch: {name}", 1)
+    if word:
+        text = text.replace(f"scratch: {name}", f"scratch: {name}\n        whole_disk: true")
+    file = tmp_path / "a.yaml"
+    file.write_text(text)
+    assert main(["board", "check", str(file)]) == status
+    said = capsys.readouterr().err
+    assert (f"emmc.scratch is {name}, a whole disk: name a partition, or set" in said) == bool(status)
+
+
 def test_a_new_board_is_a_copy_with_its_own_name(tmp_path, capsys):
     words = ["board", "new", "am69-sk", "--like", "am64x", "--into", str(tmp_path)]
     assert main([*words, "--title", "AM69: SK"]) == 0

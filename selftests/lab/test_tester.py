@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import socket
 import subprocess
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import pytest
 from evmperf.lab import tester as testers
 from evmperf.lab.tester import CommandTester, SshTester
 from evmperf.measure import shellstep
+from evmperf.model import limits
 from evmperf.model.errors import LabError, ToolError
 from selftests.support import web
 from selftests.support.placelab import until
@@ -85,6 +87,17 @@ def test_a_command_that_hangs_is_killed_with_all_that_it_started(tester, tmp_pat
     assert len(started) == 2
     until(lambda: not any(map(alive, started)), 10)  # a killed process ends when it is next scheduled
     assert tester.run("echo usable", 20).text == "usable\n"
+
+
+def test_a_host_that_floods_takes_no_memory_without_end(monkeypatch):
+    """It floods the command that is to end the flood, too."""
+    monkeypatch.setattr(testers, "_KILL_S", 3.0)
+    tester = CommandTester(["sh", "-c", "echo 99999999; exec yes"], "the tester")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ToolError, match="printed more than 32 MiB on the tester"):
+        tester.run("true", 60)
+    much_kib = 8 * limits.REPLY_BYTES >> 10
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < much_kib
 
 
 def test_a_command_that_floods_is_killed(tester):

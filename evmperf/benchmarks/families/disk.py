@@ -1,6 +1,7 @@
 """Tables of disks and cards under Linux: file systems through TI's program or dd, and fio."""
 
 import math
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -68,7 +69,7 @@ def file_system_benchmark(
     system = scratch.on_block_device(kind, driver) if isinstance(kind, str) else kind
 
     def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        partition = board.text(driver, "scratch")
+        partition, whole = board.text(driver, "scratch"), scratch.is_whole_disk(board, driver)
         size, buffer = int(case.params["file_bytes"]), int(case.params["buffer_size"])
         slow = 60 + size / 100_000  # 0.1 MB/s and worse counts as hung
 
@@ -91,7 +92,7 @@ def file_system_benchmark(
         release = f" && {system.release(partition)}" if system.release else ""
         to_file = f"if={SOURCE} of={_FILE} conv=fsync,notrunc"
         return [
-            scratch.prepare(f"{source} && {{ {system.fresh(partition)}; }}"),
+            scratch.prepare(f"{source} && {{ {system.fresh(partition, whole_disk=whole)}; }}"),
             *(measure("write", "", to_file, 2 + size / 50e6, number) for number in range(plan.repeats)),
             measure("read", cold, f"if={_FILE} of=/dev/null", 2),
             scratch.clean_up(f" && rm -f {SOURCE}{release}"),
@@ -113,10 +114,11 @@ def file_system_benchmark(
     def ti_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
         """TI's program in TI's order: one execution for all rows, on a file system that is made once."""
         partition, size = board.text(driver, "scratch"), int(case.params["file_bytes"])
+        whole = scratch.is_whole_disk(board, driver)
         source_bytes, buffer = math.gcd(size, _TI_SOURCE_BYTES), int(case.params["buffer_size"])
         text = _SHELL(
             "files",
-            prepare=f"{{ {system.fresh(partition)}; }}",
+            prepare=f"{{ {system.fresh(partition, whole_disk=whole)}; }}",
             mount=system.mount(partition),
             mount_point=scratch.MOUNT_POINT,
             sizes=_words(buffer_sizes),
@@ -175,10 +177,11 @@ def fio_benchmark(kind: str, *, driver: str, size: str = "1g", **guide: Any) -> 
     place = "partition" if kind == "raw" else "file"
 
     def steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
-        partition = board.text(driver, "scratch")
+        partition, whole = board.text(driver, "scratch"), scratch.is_whole_disk(board, driver)
         if kind == "raw":
-            return _fio_steps(driver, scratch.guard(partition, driver), f"--filename={partition}", case)
-        fresh = scratch.on_block_device(kind, driver).fresh(partition)
+            guard = scratch.guard(partition, driver, whole_disk=whole)
+            return _fio_steps(driver, guard, f"--filename={shlex.quote(partition)}", case)
+        fresh = scratch.on_block_device(kind, driver).fresh(partition, whole_disk=whole)
         on_files = _fio_steps(driver, fresh, f"--directory={scratch.MOUNT_POINT}", case)
         return [*on_files, scratch.clean_up()]
 

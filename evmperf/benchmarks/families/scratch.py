@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evmperf.benchmarks.step import CleanUp, Prepare
+from evmperf.boards.board import Board
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.shelltext import ShellTexts
 
@@ -36,33 +37,40 @@ _KIND = {
 }
 
 
-def fits(partition: str, driver: str, text: str = "fits") -> str:
+def is_whole_disk(board: Board, driver: str) -> bool:
+    """Whether the board file says that the driver's scratch may be a whole disk."""
+    return board.sections.get(driver, {}).get("whole_disk") is True
+
+
+def fits(partition: str, driver: str, *, whole_disk: bool = False, text: str = "fits") -> str:
     """Shell text that fails unless `partition` may be overwritten and is the driver's kind of disk."""
     what, holds = _KIND.get(driver, ("", ""))
-    kind = f"{_SHELL('kind', partition=partition, what=what, holds=holds)};" if what else ""
-    return _SHELL(text, partition=partition, kind=kind, mount_point=MOUNT_POINT)
+    kind = f"{_SHELL('kind', what=what, holds=holds)};" if what else ""
+    quoted, whole = shlex.quote(partition), int(whole_disk)
+    return _SHELL(text, quoted=quoted, kind=kind, whole=whole, mount_point=MOUNT_POINT)
 
 
-def guard(partition: str, driver: str) -> str:
+def guard(partition: str, driver: str, *, whole_disk: bool = False) -> str:
     """Shell text that fails like `fits`; it unmounts what is at MOUNT_POINT, and nothing else."""
-    return fits(partition, driver, "guard")
+    return fits(partition, driver, whole_disk=whole_disk, text="guard")
 
 
 @dataclass(frozen=True)
 class FileSystem:
-    """A file system made anew: `make` guards and formats what the board file calls scratch, `mount` mounts it
-    at MOUNT_POINT, `release` undoes the rest; `make` needs `tools`.
+    """A file system made anew: `make` guards and formats what the board file calls scratch (a whole disk, if
+    its second argument is true), `mount` mounts it at MOUNT_POINT, `release` undoes the rest; `make` needs
+    `tools`.
     """
 
     name: str
     tools: tuple[str, ...]
-    make: Callable[[str], str]
+    make: Callable[[str, bool], str]
     mount: Callable[[str], str]
     release: Callable[[str], str] | None = None
 
-    def fresh(self, scratch: str) -> str:
+    def fresh(self, scratch: str, *, whole_disk: bool = False) -> str:
         """Shell text that makes a new file system and mounts it."""
-        return f"{self.make(scratch)} && mkdir -p {MOUNT_POINT} && {self.mount(scratch)}"
+        return f"{self.make(scratch, whole_disk)} && mkdir -p {MOUNT_POINT} && {self.mount(scratch)}"
 
 
 def on_block_device(name: str, driver: str) -> FileSystem:
@@ -71,8 +79,10 @@ def on_block_device(name: str, driver: str) -> FileSystem:
     return FileSystem(
         name=name,
         tools=(_MAKE[name].split()[0],),
-        make=lambda partition: f"{guard(partition, driver)}; {_MAKE[name]} {partition}",
-        mount=lambda partition: f"mount -t {name} -o {options} {partition} {MOUNT_POINT}",
+        make=lambda partition, whole_disk: (
+            f"{guard(partition, driver, whole_disk=whole_disk)}; {_MAKE[name]} {shlex.quote(partition)}"
+        ),
+        mount=lambda partition: f"mount -t {name} -o {options} {shlex.quote(partition)} {MOUNT_POINT}",
     )
 
 
@@ -110,7 +120,7 @@ def ubifs(driver: str) -> FileSystem:
         name="ubifs",
         tools=("ubiformat", "ubiattach", "ubimkvol"),
         # Room for UBI's and UBIFS's own blocks and for the largest file of the table.
-        make=lambda scratch: _flash_text("ubifs", scratch, 16 << 20, where),
+        make=lambda scratch, _: _flash_text("ubifs", scratch, 16 << 20, where),
         mount=lambda scratch: f"mount -t ubifs -o async ubi{_UBI}:evmperf {MOUNT_POINT}",
         release=lambda scratch: _flash_text("release", scratch, 0, where),
     )

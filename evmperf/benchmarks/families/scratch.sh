@@ -1,7 +1,7 @@
 #: kind
 # Fails unless the partition (`$s` in sysfs) is on `what`, which the condition `holds` tells of its disk `$k`.
 k=$s; [ ! -e $k/partition ] || k=${k%/*};
-{ @holds; } 2>/dev/null || no "@partition (${k##*/}) is not on @what";
+{ @holds; } 2>/dev/null || no "$w (${k##*/}) is not on @what";
 
 #: extent
 # Fails unless the table on the disk has the partition `$s` where the kernel has it: after a change of a table in
@@ -26,28 +26,49 @@ else
   set -- $(u $((e*b+454)) 4 2); [ -z "$x" ] || set -- $((e+$1)) $2;
 fi 2>/dev/null;
 [ "$((${1:-0}*b/512)) $((${2:-0}*b/512))" = "$(cat $s/start) $(cat $s/size)" ] ||
-  no "the table of $t has @partition elsewhere, or not, than the kernel uses (sectors $(cat $s/start)+$(cat $s/size))"
+  no "the table of $t has $w elsewhere, or not, than the kernel uses (sectors $(cat $s/start)+$(cat $s/size))"
     "put the table right and reboot the board";
+
+#: alone
+# Fails unless the kernel gives `$d` to us alone, asked by the first program that is there: who mounts it, keeps a
+# journal on it or swaps there has it. Opening it so changes nothing.
+case "$({ python3 -c 'import os, sys; os.open(sys.argv[1], os.O_EXCL)' "$d" || mke2fs -n -F "$d" ||
+  wipefs -n -a "$d"; } 2>&1 </dev/null | LC_ALL=C grep -E "[Bb]usy|in use")" in
+  ?*) no "$w is in use by the kernel, which gives it to nobody else";;
+esac
 
 #: fits
 # Fails unless a partition may be overwritten; `kind` is the text above, or nothing. A mount is looked for in all
-# name spaces, by device number; ours is no hindrance.
+# name spaces, by device number; ours is no hindrance. The node's number tells the device, not its name.
 no() { echo "$1: ${2:+$2, or }name another scratch partition in the board file"; exit 3; };
-d=$(readlink -f @partition); [ -b "$d" ] || no "@partition does not exist";
-s=$(readlink -f /sys/class/block/${d##*/}); @{kind}
+w=@quoted; d=$(readlink -f "$w"); [ -b "$d" ] || no "$w does not exist";
+s=$(readlink -f /sys/dev/block/$(mountpoint -x "$d"));
+[ -e "$s/size" ] || no "$w is a device that the kernel does not have";
+@{kind}
 r=$(readlink -f /sys/dev/block/$(mountpoint -d /));
-case "$r/" in "$s"/*) no "@partition holds the mounted root";; esac;
-p="${d##*/} $(cd "$s" && ls -d */partition 2>/dev/null | cut -d/ -f1)";
-# A device that others are built on (LVM, RAID, encryption) may hold the root indirectly.
+case "$r/" in "$s"/*) no "$w holds the mounted root";; esac;
+p="${s##*/} $(cd "$s" && ls -d */partition 2>/dev/null | cut -d/ -f1)";
+a=" $(cat $s/dev) $([ ! -e $s/partition ] || cat ${s%/*}/dev) ";
+# A device that others are built on (LVM, RAID, encryption, btrfs, loops) may hold the root indirectly.
 for n in $p; do
-  [ -z "$(ls /sys/class/block/$n/holders)" ] || no "@partition is in use by another";
-  v=$(cat /sys/class/block/$n/dev);
+  [ -z "$(ls /sys/class/block/$n/holders)" ] || no "$w is in use by another";
+  for f in /sys/fs/btrfs/*/devices/$n; do [ ! -e $f ] || no "$w is in use by btrfs"; done;
+  v=$(cat /sys/class/block/$n/dev); a="$a$v ";
   m=$(cat /proc/[0-9]*/mountinfo 2>/dev/null | grep -E "^[0-9]+ [0-9]+ $v | - [^ ]+ /dev/$n " |
     cut -d" " -f5 | grep -vxF @mount_point | head -n 1);
-  [ -z "$m" ] || no "@partition is mounted at $m, not by evmperf" "unmount it";
-  ! grep -q "^/dev/$n[[:blank:]]" /proc/swaps || no "@partition is swap space in use";
+  [ -z "$m" ] || no "$w is mounted at $m, not by evmperf" "unmount it";
+  ! grep -q "^/dev/$n[[:blank:]]" /proc/swaps || no "$w is swap space in use";
 done;
-[ ! -e $s/partition ] || { @extent; }
+for f in /sys/block/loop*/loop/backing_file; do
+  v=$([ ! -e $f ] || mountpoint -x "$(cat $f)" 2>/dev/null);
+  case "$a" in *" ${v:-none} "*) no "$w is in use by ${f%/loop/*}" "detach it (losetup -d)";; esac;
+done;
+if [ -e $s/partition ]; then @extent;
+elif [ "$p" != "${s##*/} " ]; then no "$w is a whole disk with partitions";
+elif [ @whole = 0 ]; then
+  no "$w is a whole disk" "set whole_disk: true beside it if all of it may be overwritten";
+fi;
+[ "$(mountpoint -d @mount_point 2>/dev/null)" = "$(cat $s/dev)" ] || @alone
 
 #: guard
 # Like `fits`, after unmounting what a killed session of ours left.

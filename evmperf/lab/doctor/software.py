@@ -91,7 +91,9 @@ def scratch_checks(board: Board) -> dict[str, str]:
         if driver == "ospi":
             commands[driver] = scratch.find_flash(partition, 0, "scratch")
         else:
-            commands[driver] = scratch.fits(partition, driver)
+            commands[driver] = scratch.fits(
+                partition, driver, whole_disk=scratch.is_whole_disk(board, driver)
+            )
     return commands
 
 

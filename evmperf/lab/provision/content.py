@@ -92,7 +92,7 @@ def stream(file: BinaryIO, compression: str, name: str) -> Iterator[bytes]:
         try:
             while data := process.stdout.read(_PIECE):
                 yield data
-            said = process.stderr.read().decode("utf-8", "replace").strip().splitlines()
+            said = process.stderr.read(4096).decode("utf-8", "replace").strip().splitlines()
             if process.wait():
                 reason = one_line(said[-1], 160) if said else f"{command[0]} ended with {process.returncode}"
                 raise UsageError(f"{name} is damaged or cut short: {reason}; fetch it again")

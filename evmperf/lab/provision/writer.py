@@ -93,9 +93,9 @@ def _held(path: str, prefix: Sequence[str]) -> Iterator[int]:
         assert holder.stdout
         assert holder.stderr
         try:
-            word, _, number = holder.stdout.readline().strip().partition(" ")
+            word, _, number = holder.stdout.readline(200).strip().partition(" ")
             if word not in ("size", "error") or not number.isdigit():
-                lines = holder.stderr.read().strip().splitlines() or ["it says nothing of it"]
+                lines = holder.stderr.read(4096).strip().splitlines() or ["it says nothing of it"]
                 raise LabError(f"the host of {path} cannot look at it: {one_line(lines[-1], 160)}")
             if word == "error":
                 reason = _NOT_OPENED.get(int(number), f"cannot be opened: {errno.errorcode.get(int(number))}")
