@@ -6,6 +6,9 @@ from pathlib import Path
 import yaml
 
 from evmperf.boards import board as boards
+from evmperf.boards import reference
+from evmperf.boards.board import Board
+from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import LabError, UsageError
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
@@ -60,3 +63,26 @@ def written(file: Path, text: str, mode: str, *, private: bool = False) -> Path:
 def scalar(text: str) -> str:
     """A text as YAML has it behind a key."""
     return yaml.safe_dump(text, width=1000).removesuffix("\n").removesuffix("\n...")
+
+
+def beside(board: Board, folder: Path, name: str, title: str = "") -> Path:
+    """Write evmperf's options for a lab's own env file, to be filled in, as `folder`/`name`.yaml: the drivers
+    that the lab's file does not name are comments. Raises UsageError and LabError as `write`.
+    """
+    if not re.fullmatch(NAME, name):
+        raise UsageError(WRONG_NAME.format(name))
+    general = {"name": name, "title": title or name, "description": f"{FILL_IN}: revision, clock, memory"}
+    lines = [
+        f"# evmperf's options for {board.file_name}, for pytest --lg-env {board.file_name} --board FILE."
+    ]
+    lines += ["evmperf:", "  board:", *(f"    {key}: {scalar(value)}" for key, value in general.items())]
+    lines += ["  # Take the sections that the board has; benchmarks overwrite `scratch`, and nothing else."]
+    for section, kind in reference.sections().items():
+        keys = [key for key in reference.known_options(kind) if key in _FIRST]
+        if section in FEATURES and section not in board.features and keys:
+            lines.append(f"  # {section}: {{{', '.join(f'{key}: {FILL_IN}' for key in keys)}}}")
+    return written(folder / f"{name}.yaml", "\n".join(lines) + "\n", "x")
+
+
+_FIRST = ("scratch", "interface", "board_address", "tester_address", "playback", "capture", "device")
+"""Options without which a section has no rows."""

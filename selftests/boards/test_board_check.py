@@ -244,3 +244,19 @@ def test_the_page_has_the_options_as_they_are(capsys):
     assert main(["board", "options"]) == 0
     assert table == capsys.readouterr().out, "this command prints the table for it"
     assert all(f"`{name}`" in text for name in sections())
+
+
+@pytest.mark.skipif(not ENVS.is_dir(), reason="no env files of labs beside this checkout")
+def test_options_beside_a_labs_file_are_begun_filled_in_and_taken(tmp_path, capsys):
+    lab = str(ENVS / "uboot-strategy.yaml")
+    assert main(["board", "new", "rack-1", "--from-labgrid", lab, "--into", str(tmp_path)]) == 0
+    file = tmp_path / "rack-1.yaml"
+    assert "# emmc: {device: FILL IN, scratch: FILL IN}" in file.read_text()
+    text = file.read_text().replace("# emmc: {device: FILL IN, scratch: FILL IN}", "emmc: {scratch: /dev/x9}")
+    file.write_text(text)
+    capsys.readouterr()
+    assert main(["board", "check", lab, "--board", str(file)]) == 0
+    assert "board rack-1\n" in capsys.readouterr().out
+    board = boards.load(Path(lab), options=file)
+    assert board.options.emmc.scratch == "/dev/x9"
+    assert "emmc" in board.features

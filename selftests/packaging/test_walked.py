@@ -32,6 +32,13 @@ COMMANDS = [
 CONSOLE = ROOT / "selftests/data/consoles/ok-sysvinit.txt"
 CHECKOUT = Path(sys.executable).parent
 """The programs of the checkout, with the virtual boards that the wheel has not."""
+LAB = """
+targets:
+  main:
+    resources: {RawSerialPort: {port: /dev/ttyUSB0}}
+    drivers: {ManualPowerDriver: {name: board}, SerialDriver: {}, ShellDriver: {prompt: "# ", login_prompt: x, username: y}}
+"""
+"""An env file of a lab's own."""
 WRONG = re.compile(r"Traceback|mistake in evmperf|^usage: ", re.MULTILINE)
 
 PAGES = ("README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")))
@@ -98,6 +105,7 @@ def measured(tmp_path_factory):
     page = (ROOT / "docs/lab-at-scale.md").read_text()
     (folder / "night.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0])
     (folder / "baselines").mkdir()
+    (folder / "lab.yaml").write_text(LAB)
     return folder
 
 

@@ -23,6 +23,7 @@ group(
 
   evmperf board new mine                      an empty file, to be filled in
   evmperf board new am69-sk --like am64x      a copy, to be edited
+  evmperf board new mine --from-labgrid FILE  options beside a lab's own file
   evmperf board new mine --from desk          the board that `evmperf desk` found
   evmperf board check lab.yaml                what any env file of Labgrid's is good for
   evmperf board schema > board.schema.json    for an editor's completion
@@ -98,6 +99,13 @@ def _options(_: argparse.Namespace) -> None:
             metavar="desk|FILE",
             help="the board that `evmperf desk` found last, or the file that it wrote",
         ),
+        argument(
+            "--from-labgrid",
+            type=Path,
+            dest="labgrid",
+            metavar="FILE",
+            help="evmperf's options for this env file, as a file for --board",
+        ),
     ),
     argument("--title", default="", help="as in the guides' table of modules"),
     argument("-o", "--into", type=Path, metavar="FOLDER", help="default: env/, or here without one"),
@@ -105,6 +113,11 @@ def _options(_: argparse.Namespace) -> None:
 def _new(options: argparse.Namespace) -> None:
     """begin a board file"""
     folder = options.into or (Path("env") if Path("env").is_dir() else Path())
+    if options.labgrid:
+        file = copying.beside(boardfile.named(str(options.labgrid)), folder, options.name, options.title)
+        command = f"evmperf board check {options.labgrid} --board {file}"
+        print(f"{file}: take the sections that the board has, fill in their values, then run {command}")
+        return
     if options.origin:
         newest = options.origin == "desk"
         desk_file = foundfile.newest(Path("results") / "desk") if newest else Path(options.origin)
