@@ -36,7 +36,10 @@ LAB = """
 targets:
   main:
     resources: {RawSerialPort: {port: /dev/ttyUSB0}}
-    drivers: {ManualPowerDriver: {name: board}, SerialDriver: {}, ShellDriver: {prompt: "# ", login_prompt: x, username: y}}
+    drivers:
+      ManualPowerDriver: {name: board}
+      SerialDriver: {}
+      ShellDriver: {prompt: "# ", login_prompt: x, username: y}
 """
 """An env file of a lab's own."""
 WRONG = re.compile(r"Traceback|mistake in evmperf|^usage: ", re.MULTILINE)
