@@ -31,7 +31,7 @@ $(VENV)/.bare: scripts/venv
 	@scripts/venv $(PYTHON) $(VENV) bare
 	@touch $@
 
-$(VENV)/.base: requirements.txt pyproject.toml virtual-evm/pyproject.toml $(VENV)/.bare
+$(VENV)/.base: requirements.txt pyproject.toml virtual-evm/pyproject.toml guide-reader/pyproject.toml $(VENV)/.bare
 	@scripts/venv $(PYTHON) $(VENV)
 	@touch $@
 

@@ -21,6 +21,7 @@ from evmperf.model.results import Result, Sample, Status
 from evmperf.model.units import Unit
 
 if TYPE_CHECKING:
+    from evmperf.lab.shell import CommandShell
     from evmperf.measure.bench import Shell
 
 Record = Callable[..., Result]
@@ -45,9 +46,11 @@ def board(measuring: MeasuringSession) -> Board:
 
 
 @pytest.fixture
-def shell(measuring: MeasuringSession) -> Shell:
-    """A root shell in Linux: `shell.run(command, timeout_s)`; boots the board if necessary."""
-    return measuring.shell()
+def shell(measuring: MeasuringSession) -> CommandShell:
+    """A root shell in Linux: `shell.run(COMMAND)`, `shell.run_check(COMMAND)`; boots if necessary."""
+    from evmperf.lab.shell import CommandShell  # noqa: PLC0415  # Labgrid is slow to import
+
+    return CommandShell(measuring.shell())
 
 
 @pytest.fixture

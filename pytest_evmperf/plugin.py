@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -22,7 +22,7 @@ from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.commands.cli import arguments
 from evmperf.measure import boardfile
 from evmperf.model.ended import Ending, cause
-from evmperf.model.errors import EvmperfError, LabError, UsageError, one_line
+from evmperf.model.errors import BoardError, EvmperfError, LabError, UsageError, one_line
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import plain
 from evmperf.model.places import project
@@ -31,6 +31,9 @@ from evmperf.model.results import Case, Status
 from evmperf.publish.influx.config import variable
 from pytest_evmperf import options
 from pytest_evmperf.ticker import aside, teller
+
+if TYPE_CHECKING:
+    from evmperf.lab.bench import LabgridBench
 
 TESTS = project("tests")
 """What is measured when no path is given."""
@@ -160,7 +163,9 @@ def begin(config: pytest.Config) -> MeasuringSession | None:
     config.stash[_SIGNALS].enter_context(session.signals.watching())
     gc.freeze()  # what is loaded stays: pytest's full collections need not walk it
     for name in ("session", "terminal", "report", "lava"):
-        config.pluginmanager.register(importlib.import_module(f"pytest_evmperf.{name}"))
+        module = importlib.import_module(f"pytest_evmperf.{name}")
+        if not config.pluginmanager.is_registered(module):
+            config.pluginmanager.register(module)
     if not config.option.collectonly:  # of a session that begins later pytest has decided that already
         config.option.xmlpath = config.option.xmlpath or str(session.folder / "junit.xml")
     return session
@@ -256,10 +261,20 @@ def measuring(request: pytest.FixtureRequest) -> Iterator[MeasuringSession]:
         with _ending(request.session, session):
             session.open(_target(request, session.board.target), teller(request.config))
             if (state := request.config.option.lg_initial_state) and session.bench:
-                session.bench.force(state)
+                _force(session.bench, state)
         yield session
     finally:
         session.close()
+
+
+def _force(bench: "LabgridBench", state: str) -> None:
+    """Take the board to be at the state that `--lg-initial-state` names; raises what names the option."""
+    try:
+        bench.force(state)
+    except BoardError as error:
+        raise LabError(
+            f"{error}; --lg-initial-state {state} says that the board is there: leave it out otherwise"
+        ) from error
 
 
 def _target(request: pytest.FixtureRequest, name: str) -> Any:

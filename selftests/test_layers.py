@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("evmperf", "virtual-evm/evmperf_virtual", "pytest_evmperf", "strategies", "tests", "selftests")
+PLUGINS = ("virtual-evm/evmperf_virtual", "guide-reader/evmperf_guides")
+PACKAGES = ("evmperf", *PLUGINS, "pytest_evmperf", "strategies", "tests", "selftests")
 
 DISTRICTS = {
     # district: what it is | which districts it may import
@@ -23,10 +24,13 @@ DISTRICTS = {
         "published figures (the record), regressions and goals, A/B",
         "measure benchmarks boards model",
     ),
-    "guides": ("the reading of published guides", "judge measure benchmarks boards model"),
+    "explain": (
+        "what differs between runs, boots part by part, causes and their proof",
+        "judge measure benchmarks boards model",
+    ),
     "publish": (
-        "report, site, the next guide, dashboards, databases, store, exports",
-        "judge guides measure benchmarks boards model",
+        "report, site, the next guide, dashboards, databases, exports",
+        "judge explain measure benchmarks boards model",
     ),
     "lab": (
         "Labgrid's side: drivers, holding a board, images, the desk, the doctor",
@@ -82,22 +86,19 @@ DOORS = {
         hostload
         provenance
         runner
-        runs.casefile
         runs.differences
         runs.folders
+        runs.hiding
         runs.history
+        runs.kept
         runs.spool
         shellstep
         signals
-        state.answers
         state.buses
-        state.causes
-        state.contrast
         state.finding
         state.look
         state.machine
         state.rules
-        supply
     """,
     "judge": """
         ab
@@ -106,31 +107,28 @@ DOORS = {
         causes
         confirm
         experiment
-        gitrange
         goals
         judge
         nights
+        paired
         past
+        payload
         published.declared
         published.identity
-        published.meaning
         published.record
         published.releases
-        published.sheets
+        published.scatter
         published.source
-        published.steady
         rounds
-        search
         trends
     """,
-    "guides": """
-        reading.conditions
-        reading.importer
-        reading.match
-        reading.rows
-        reading.source
+    "explain": """
+        answers
+        proving
+        why
     """,
     "publish": """
+        guide.conditions
         guide.layout
         guide.page
         guide.writer
@@ -140,19 +138,15 @@ DOORS = {
         influx.reader
         pages.look
         report.ab
-        report.boots
         report.columns
         report.differences
         report.exports
         report.page
+        report.samples
         report.shape
         report.summary
         report.verdicts
         site
-        store.files
-        store.limited
-        store.source
-        store.tables
     """,
     "lab": """
         bench
@@ -255,7 +249,9 @@ def module_graph():
     """Module to the modules of evmperf that it imports."""
     names = {
         ".".join(file.relative_to(above).with_suffix("").parts).removesuffix(".__init__"): file
-        for above, name in ((ROOT, "evmperf"), (ROOT / "virtual-evm", "evmperf_virtual"))
+        for above, name in (
+            ((ROOT / package).parent, Path(package).name) for package in ("evmperf", *PLUGINS)
+        )
         for file in modules(above / name)
     }
     graph = {}
@@ -405,8 +401,8 @@ def test_modules_are_loaded_by_name_in_one_place_only():
     assert found == ["evmperf/benchmarks/catalogue.py", "evmperf/commands/cli/main.py"]
 
 
-def test_nothing_in_the_package_knows_its_selftests_and_virtual_boards():
-    assert offenders("evmperf", {"selftests", "tests", "evmperf_virtual"}) == []
+def test_nothing_in_the_package_knows_its_selftests_and_plugins():
+    assert offenders("evmperf", {"selftests", "tests", "evmperf_virtual", "evmperf_guides"}) == []
     assert offenders("pytest_evmperf", {"selftests", "tests"}) == []
 
 

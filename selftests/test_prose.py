@@ -5,12 +5,12 @@ import re
 import re._parser as parser
 from pathlib import Path
 
-from selftests.test_layers import nodes
+from selftests.test_layers import PLUGINS, nodes
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = [
     file
-    for package in ("evmperf", "virtual-evm/evmperf_virtual", "pytest_evmperf", "strategies")
+    for package in ("evmperf", *PLUGINS, "pytest_evmperf", "strategies")
     for file in (ROOT / package).rglob("*.py")
 ]
 _REGEX = {"compile", "search", "match", "fullmatch", "findall", "finditer", "sub", "split"}

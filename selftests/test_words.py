@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from evmperf.commands.cli import main as cli
+from selftests.test_layers import PLUGINS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -64,7 +65,7 @@ def test_the_glossary_has_the_docstrings():
 def test_no_class_has_the_name_of_another():
     found = collections.Counter(
         node.name
-        for folder in ("evmperf", "virtual-evm/evmperf_virtual")
+        for folder in ("evmperf", *PLUGINS)
         for file in (ROOT / folder).rglob("*.py")
         for node in ast.parse(file.read_text()).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")

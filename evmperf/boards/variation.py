@@ -1,4 +1,4 @@
-"""One variation of a board: what an A/B or a bisection changes, declared in words.
+"""One variation of a board: what an A/B changes, declared in words.
 
 `image:FILE`, `kernel:FILE` and `dtb:FILE` are put on the board, `args:TEXT` joins the kernel's command line,
 `uboot:NAME=VALUE` is set before each boot and never saved, `run:COMMAND` is run in Linux after each boot,

@@ -1,4 +1,4 @@
-"""Judging runs: same, better, worse, cannot tell or not comparable, and why; A/B and bisection."""
+"""Judging runs: same, better, worse, cannot tell or not comparable, and why; A/B."""
 
 import os
 

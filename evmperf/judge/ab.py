@@ -46,7 +46,7 @@ def compared(folder: Path, experiment: Experiment) -> Comparison:
         sides = [figures(spool.read_results(folder / entry.run)) for entry in pair]
         for key, figure in (*sides[0].items(), *sides[1].items()):
             quantities.setdefault(key, Quantity(figure.unit, judge.better(key)))
-        a, b = ({key: figure.centre for key, figure in side.items()} for side in sides)
+        a, b = ({key: figure.mean for key, figure in side.items()} for side in sides)
         blocks.append((a, b))
     names = [str(variation.parse(experiment.sides[side])) for side in experiment.compared]
     return Comparison(

@@ -1,12 +1,12 @@
 """What a run is compared with: `release:11.00`, `run:ID`, `guide:FILE`, `last:N`."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.guides.reading import importer
 from evmperf.judge import accepted, beside, judge, shift
 from evmperf.judge.causes import causes
 from evmperf.judge.nights import EarlierNight, nights
@@ -16,6 +16,7 @@ from evmperf.judge.published import source as record
 from evmperf.measure.runs import history
 from evmperf.measure.runs.history import RunSource, SpoolFolder, StoredRun, WithHistory
 from evmperf.measure.runs.spool import append_verdicts, read_records, read_results, read_run
+from evmperf.model import plugins
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.records import VerdictRecord
@@ -54,9 +55,16 @@ def run_folder(given: str, results: Path) -> Path:
     return history.run_folder(given, results, gather.BASELINES)
 
 
-def judged(folder: Path, against: WantedBaseline, source: RunSource, level: float | None = None) -> Judgement:
+def judged(
+    folder: Path,
+    against: WantedBaseline,
+    source: RunSource,
+    level: float | None = None,
+    *,
+    one_night: bool = True,
+) -> Judgement:
     """Judge the run in a folder by what a source has, or a guide; raises UsageError when there is
-    nothing of that name.
+    nothing of that name. `one_night`: see `judge.against_nights`.
     """
     (subject,) = _subjects([folder])
     run = subject.run
@@ -70,7 +78,7 @@ def judged(folder: Path, against: WantedBaseline, source: RunSource, level: floa
                 before = night.figures
                 yield night
 
-        verdicts = judge.against_nights(subject, past(), level or shift.LEVEL)
+        verdicts = judge.against_nights(subject, past(), level or shift.LEVEL, one_night)
         runs = [*(entry.run for entry in earlier), run]
         gone = judge.gone(subject, before)
         common_causes = causes(verdicts, runs)
@@ -190,7 +198,7 @@ def _figures(run: Run, against: WantedBaseline, source: RunSource) -> Sourced:
     if against.kind == "run":
         mine = [_named(against.value, source)]
     elif against.kind == "guide":
-        mine = [importer.stored(Path(against.value), run.board)]
+        mine = [plugins.guide_reader("figures", str(against))(Path(against.value), run.board)]
     else:
         by_id = {entry.run.id: entry for entry in _all(source)}
         others = [entry for entry in by_id.values() if entry.run.id != run.id]
@@ -234,7 +242,7 @@ def keep(folder: Path, judgement: Judgement) -> int:
     new = []
     goals = {goal.key: goal for goal in judgement.goals}
     for verdict in judgement.verdicts:
-        row = _record(verdict, drivers[verdict.key.benchmark], judgement.against)
+        row = _record(verdict, drivers.get(verdict.key.benchmark, ""), judgement)
         if goal := goals.get(verdict.key):
             row = structs.replace(row, goal=goal.goal, reached=str(goal.word), owner=goal.owner)
         if row != kept.get(verdict.key):
@@ -244,17 +252,22 @@ def keep(folder: Path, judgement: Judgement) -> int:
     return len(new)
 
 
-def _record(verdict: Verdict, driver: str, against: str) -> VerdictRecord:
+def _record(verdict: Verdict, driver: str, judgement: Judgement) -> VerdictRecord:
+    """A verdict as it is kept: a number that is not finite is none."""
+    numbers = (verdict.change, verdict.baseline, verdict.tolerance)
+    change, was, tolerance = (one if one is not None and math.isfinite(one) else None for one in numbers)
+    cause = next((one for one in judgement.causes if verdict.key in one.members), None)
     return VerdictRecord(
         **verdict.key._asdict(),
         driver=driver,
         verdict=str(verdict.outcome),
         reason=explained(verdict),
-        baseline=against,
-        change=verdict.change,
-        was=verdict.baseline,
-        tolerance=verdict.tolerance,
+        baseline=judgement.against,
+        change=change,
+        was=was,
+        tolerance=tolerance,
         why=verdict.why,
         code=str(verdict.reason),
-        alarm=verdict.alarm,
+        alarm=verdict.alarm if verdict.alarm and verdict.alarm.is_finite else None,
+        cause="; ".join(cause.suspects) if cause else "",
     )

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from evmperf.judge.nights import EarlierNight
-from evmperf.judge.published import artefacts
 from evmperf.judge.published.declared import tables
 from evmperf.model import distributions as special
 from evmperf.model.figures import Figure, Key
@@ -77,10 +76,10 @@ def compare(figure: Figure, baseline: Figure, spreads: Spreads) -> ToldBeside:
     """Compare two figures of one metric, measured or published."""
     if figure.published or baseline.published:
         return _printed(figure, baseline, spreads)
-    centre = abs(baseline.centre)
+    centre = abs(baseline.mean)
     least = [_FLOOR * centre, usual_of(figure, spreads) * centre]
     spread = math.sqrt(2) * max(*least, _spread(baseline), _spread(figure))
-    moved = abs(figure.centre - baseline.centre)
+    moved = abs(figure.mean - baseline.mean)
     if not spread:
         return _measured(float(not moved), spread)
     return _measured(float(2 * special.ndtr(-moved / spread)), spread)
@@ -150,13 +149,12 @@ def _step(figure: Figure) -> float:
 
 def usual(runs: Iterable[Mapping[Key, Figure]]) -> dict[tuple[str, ...], float]:
     """The usual relative spread of each metric over the figures of some runs: the median over
-    published bounds, artefacts left out.
+    published bounds, figures that are not judged left out.
     """
     by_name: dict[tuple[str, ...], list[float]] = {}
     for figures_of_run in runs:
-        doubts = artefacts.doubts(figures_of_run)
         for key, figure in figures_of_run.items():
-            if not figure.mean or figure.low is None or key in doubts:
+            if not figure.mean or figure.low is None or figure.doubt:
                 continue
             relative = max(_spread(figure) / abs(figure.mean), _least(figure))
             for name in (key, (key.benchmark, key.metric)):

@@ -102,9 +102,8 @@ def settled(judgement: Judgement, comparison: Comparison, since: str, board: str
     )
     if by[_CONFIRMED]:
         again += (
-            f"; next: evmperf bisect {board or comparison.board} --of FILE --what image:{{}} --metric "
-            f"{'/'.join(by_severity(by[_CONFIRMED])[0].key)}, with the images from the good to the bad one "
-            f"in FILE"
+            f"; next: git bisect run evmperf ab {board or comparison.board} --git-bisect --a image:GOOD "
+            f"--b image:BUILT --metric {'/'.join(by_severity(by[_CONFIRMED])[0].key)} (docs/ab.md)"
         )
     dismissed = {verdict.key for verdict in by[_DISMISSED]}
     causes = [

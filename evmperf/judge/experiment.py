@@ -1,7 +1,6 @@
 """Sides measured in turn, on disk: what was asked for, and every round, after each of them.
 
     results/<id>/experiment.json   an A/B
-    results/<id>/search.json       a bisection: an A/B of good and bad with a candidate
     results/<id>/<run>/            one ordinary run a round
     results/<id>/rounds.log        what the measuring sessions said
 

@@ -1,8 +1,7 @@
-"""An open alarm, night after night: is the loss still there, how large is it, and since when.
+"""An open alarm, night after night: is the loss still there, how large is it, and has it changed again.
 
-Tonight is held against the level before the alarm and that since. The evidence that the loss is over is the
-sum of the log-likelihood ratios of the nights since it was last borne out (E. S. Page, Biometrika 41, 1954;
-A. Wald, Sequential Analysis, 1947). A date moves only where another one explains the nights better by far.
+Some newest nights show together that a figure is elsewhere: the fewer they are, the further away. Back at the
+old level they end the alarm; between the levels the loss is half mended and stays open.
 """
 
 import math
@@ -14,35 +13,28 @@ from msgspec.structs import replace
 from evmperf.judge.shift import Shift
 from evmperf.model.alarm import AlarmState, MetricAlarm
 
-_OVER = 200
-"""Times its nights, the likelihood ratio that ends an alarm: of so many lasting losses one is called over by
-chance, on whichever night.
-"""
-_MOST_OF_A_NIGHT = 8.0
-"""Evidence of one night at most, as any night may be odd; or what Student's t of three degrees has."""
-_AT_LEVEL = 3.0
-"""Spreads from the old level within which a night is back."""
-_SOME = 0.1
-"""Evidence that makes a doubt, of a night that does not bear the change out."""
+_TOGETHER = {1: 12.0, 2: 6.0, 3: 4.0, 5: 2.5, 10: 1.6}
+"""Nights, and the spreads that their median must be away from where it was."""
+_ALL, _MOST = 3, 0.6
+"""Of so many nights and fewer all must have most of that, of more tonight's figure."""
+_OLD = 15
+"""Nights of an alarm from which on one night does not end it."""
 _BORNE_OUT = 0.6
 """The share of a change that a night has which bears it out."""
-_DATED_AGAIN = math.log(1000)
-_BEFORE = 5
-"""Nights before its date in which an alarm may have begun."""
+_BACK = 1 / 3
+"""The share of a change that is left where it is over."""
 _NEWEST = 10
 """Nights that the size is taken from; of something better, those after which it is the level."""
-_UNDECIDED = 5
-"""Nights in a row that do not bear an alarm out; they end it where most have less than half of the change."""
-_LEAST = 3
-"""Nights of a window that have a level of their own."""
-_ODD = 4.0
-"""Spreads at which a night counts as no further away."""
 _MEDIAN_ERROR = 1.25 * 1.96
 """Of a median of normal values at 95 %, in standard errors of the mean."""
 
 
-def opened(shift: Shift, runs: Sequence[str], state: AlarmState = AlarmState.OPEN) -> MetricAlarm:
-    """The alarm of a shift; `runs` are those of the series, tonight's last."""
+def opened(
+    shift: Shift, runs: Sequence[str], state: AlarmState = AlarmState.OPEN, under: MetricAlarm | None = None
+) -> MetricAlarm:
+    """The alarm of a shift, on top of another if one is `under` it; `runs` are those of the series, tonight's
+    last.
+    """
     place = max(len(runs) - shift.nights, 0)
     error = 1.96 * shift.spread / math.sqrt(min(shift.nights, _NEWEST))
     return MetricAlarm(
@@ -58,6 +50,7 @@ def opened(shift: Shift, runs: Sequence[str], state: AlarmState = AlarmState.OPE
         max(shift.spread, 1e-3),
         slow=shift.slow,
         at_once=shift.at_once,
+        under=under,
     )
 
 
@@ -73,71 +66,77 @@ def followed(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], b
     return alarm
 
 
+def again(ended: MetricAlarm, values: Sequence[float], runs: Sequence[str]) -> MetricAlarm | None:
+    """The alarm of a loss that is there again as it was before it ended, None if it is not."""
+    away, size = [_away(ended, value) for value in values], _sized(ended)
+    count = _elsewhere(away, 0.0, ended.spread)
+    there = statistics.median(away[-count:]) / size if count and size else 0.0
+    if not _BORNE_OUT <= there <= 1 / _BORNE_OUT or count >= len(runs):
+        return None
+    fresh = replace(
+        ended, state=AlarmState.OPEN, since=runs[-count], opened=runs[-1], good=runs[-count - 1], nights=count
+    )
+    return replace(fresh, undecided=0, eased="", under=None, earlier=(*ended.earlier, ended.since))
+
+
 def _after(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], better: bool) -> MetricAlarm:
     """The alarm after the last night."""
     # Where the history begins later, all of it is since then.
-    is_dated = alarm.since in runs
-    begin = runs.index(alarm.since) if is_dated else 0
-    away = [_away(value, alarm.level) for value in values[max(begin - _BEFORE, 0) :]]
-    first = min(begin, _BEFORE)
-    since, tonight = away[first:-1][-_NEWEST:], away[-1]
-    last, spread = _plain(alarm.size), alarm.spread
-    side = math.copysign(1, last)
-    half = abs(last) / 2
-    # Nights that are back say nothing of how large it was.
-    lasting = max(side * statistics.median(since), half) if len(since) >= _LEAST else abs(last)
-    # Beyond the old level is as far back as one can be.
-    left = max(side * tonight, 0.0)
-    evidence = ((left - lasting) ** 2 - left**2) / (2 * spread**2)
-    most = max(_MOST_OF_A_NIGHT, 2 * math.log1p((lasting / spread) ** 2 / 3))
-    doubt = max(alarm.doubt + max(min(evidence, most), -most), 0.0)
-    newest = [*since, tonight][-_NEWEST:]
-    most_back = len(since) >= _LEAST and side * statistics.median(newest[-_UNDECIDED:]) < half
-    if most_back or left < _BORNE_OUT * lasting:
-        doubt = max(doubt, _SOME)
-    nights = len(values) - begin if is_dated else alarm.nights + 1
-    undecided = alarm.undecided + 1 if doubt else 0
-    back = -lasting <= side * tonight <= max(_AT_LEVEL * spread, lasting / 3)
-    if (doubt >= math.log(_OVER * nights) and back) or (undecided >= _UNDECIDED and most_back):
-        return replace(alarm, state=AlarmState.RECOVERED, nights=nights - undecided, doubt=doubt)
-    alarm = replace(alarm, nights=nights, doubt=doubt, undecided=undecided)
-    if doubt:
+    begin = runs.index(alarm.since) if alarm.since in runs else 0
+    nights = len(values) - begin if alarm.since in runs else alarm.nights + 1
+    first = runs.index(alarm.eased) if alarm.eased in runs else begin
+    away, size = [_away(alarm, value) for value in values[first:]], _sized(alarm)
+    left = away[-1] / size if size else 0.0
+    # After several nights that do not bear it out, one that does is not enough.
+    undecided = alarm.undecided + 1 if left < _BORNE_OUT else max(alarm.undecided - 2, 0)
+    alarm = replace(alarm, nights=nights, undecided=undecided)
+    count = _elsewhere(away, size, alarm.spread, fewest=1 + (nights > _OLD))
+    there = statistics.median(away[-count:]) / size if count and size else 1.0
+    if (count and there <= _BACK) or undecided >= _NEWEST:
+        alarm = replace(alarm, state=AlarmState.RECOVERED, nights=nights - max(count, 1), undecided=0)
+        return _after(alarm.under, values, runs, better) if alarm.under else alarm
+    # What is left of it is neither all nor nothing.
+    if count and there < 1 and not alarm.slow and _elsewhere(away, 0.0, alarm.spread):
+        alarm, away = replace(alarm, eased=runs[-count], undecided=0), away[-count:]
+    if alarm.undecided:
         return alarm
-    size, error = statistics.median(newest), _MEDIAN_ERROR * spread / math.sqrt(len(newest))
-    alarm = replace(
-        alarm,
-        state=AlarmState.LEVEL if better and nights >= _NEWEST else alarm.state,
-        size=math.expm1(size),
-        low=math.expm1(size - error),
-        high=math.expm1(size + error),
-    )
-    return _dated(alarm, runs, away, first, size) if is_dated and not alarm.slow else alarm
+    alarm = _measured(alarm, away[-_NEWEST:])
+    return replace(alarm, state=AlarmState.LEVEL) if better and nights >= _NEWEST else alarm
 
 
-def _dated(
-    alarm: MetricAlarm, runs: Sequence[str], away: Sequence[float], first: int, size: float
-) -> MetricAlarm:
-    """The alarm with another date, where that explains the nights much better."""
-    limit = (_ODD * alarm.spread) ** 2
-    before = [min(one**2, limit) for one in away]
-    after = [min((one - size) ** 2, limit) for one in away]
-    # What a date costs against the present one, in squares.
-    costs = {place: sum(before[:place]) + sum(after[place:]) for place in range(len(away) - _LEAST + 1)}
-    costs.setdefault(first, sum(before[:first]) + sum(after[first:]))
-    best = min(costs, key=lambda place: costs[place])
-    if costs[first] - costs[best] < 2 * _DATED_AGAIN * alarm.spread**2:
-        return alarm
-    place = len(runs) - len(away) + best
-    since, good = runs[place], runs[max(place - 1, 0)]
-    return replace(alarm, since=since, good=good, dated_before=alarm.since, nights=len(away) - best)
+def _elsewhere(away: Sequence[float], usual: float, spread: float, fewest: int = 1) -> int:
+    """Of how many newest nights, at least the `fewest`, the figures are together elsewhere; 0 for none."""
+    for count, spreads in _TOGETHER.items():
+        newest = [one - usual for one in away[-count:]]
+        if not fewest <= count <= len(newest):
+            continue
+        off = statistics.median(newest)
+        judging = newest if count <= _ALL else newest[-1:]
+        if off and abs(off) >= spreads * spread and all(one / off > _MOST for one in judging):
+            return count
+    return 0
 
 
-def _away(value: float, level: float) -> float:
-    """How far a figure is from a level: a logarithm, or a share where there is none."""
-    if value > 0 and level > 0:
-        return math.log(value / level)
-    return _plain((value - level) / abs(level)) if level else 0.0
+def _measured(alarm: MetricAlarm, away: Sequence[float]) -> MetricAlarm:
+    """The alarm with the size that some nights show."""
+    size, error = statistics.median(away), _MEDIAN_ERROR * alarm.spread / math.sqrt(len(away))
+    sizes = [size, size - error, size + error]
+    size, low, high = sizes if alarm.unit else map(math.expm1, sizes)
+    return replace(alarm, size=size, low=low, high=high)
 
 
-def _plain(share: float) -> float:
+def _away(alarm: MetricAlarm, value: float) -> float:
+    """How far a figure is from an alarm's level: a logarithm, or in its unit from a level of 0."""
+    if alarm.unit:
+        return value - alarm.level
+    if value > 0 and alarm.level > 0:
+        return math.log(value / alarm.level)
+    return _logarithm((value - alarm.level) / abs(alarm.level)) if alarm.level else 0.0
+
+
+def _sized(alarm: MetricAlarm) -> float:
+    return alarm.size if alarm.unit else _logarithm(alarm.size)
+
+
+def _logarithm(share: float) -> float:
     return math.log1p(max(share, -0.999))

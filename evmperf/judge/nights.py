@@ -1,4 +1,4 @@
-"""A board's earlier runs as one number a metric and run, the median of its samples; and of them the
+"""A board's earlier runs as one number a metric and run, the mean of its samples; and of them the
 comparable history of each metric of a run.
 
 A year of nights is a quarter of a gigabyte of samples, so only what is needed is decoded.
@@ -7,10 +7,12 @@ A year of nights is a quarter of a gigabyte of samples, so only what is needed i
 from __future__ import annotations
 
 import bisect
+import math
 import statistics
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,7 +21,7 @@ from msgspec.structs import replace
 from evmperf.judge import accepted
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.past import FEWEST
-from evmperf.judge.published import source, steady
+from evmperf.judge.published import source
 from evmperf.measure.runs.history import StoredRun, Taken
 from evmperf.measure.runs.spool import RECORDS, VERDICTS, leave_out
 from evmperf.model import comparable as facets
@@ -32,7 +34,7 @@ from evmperf.model.run import Run
 
 
 class Past(NamedTuple):
-    """One metric in one earlier run: its median in `unit`, what it was measured under, and its samples.
+    """One metric in one earlier run: its mean in `unit`, what it was measured under, and its samples.
 
     Figures measured alike share their `facets`, the very same object, those of other nights, too.
     """
@@ -93,18 +95,34 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
         if entry.folder is None:
             yield EarlierNight(entry.run, _of_results(entry.run, entry.results(), shared))
             continue
-        files = [entry.folder / name for name in (RECORDS, VERDICTS)]
         try:
             # A run that measured nothing has no file; a last line cut by a crash is left out.
-            wholes = [file.read_bytes().rpartition(b"\n")[0] for file in files if file.exists()]
-            lines = [line for whole in wholes for line in decoder.decode_lines(whole)]
-            alarms = {Key(line.benchmark, line.case, line.metric): line.alarm for line in lines if line.alarm}
-            judged = any(line.record == "verdict" for line in lines)
-            night = EarlierNight(entry.run, _of_brief(entry.run, _taken(lines), shared), alarms, judged)
+            measured = decoder.decode_lines(_whole_lines(entry.folder / RECORDS))
+            # Versions before 0.3 kept verdicts among the results.
+            told = [line for line in measured if line.record == "verdict"]
+            told += _verdicts(entry.folder / VERDICTS, decoder, left_out)
+            alarms = {Key(line.benchmark, line.case, line.metric): line.alarm for line in told if line.alarm}
+            taken = _of_brief(entry.run, _taken(measured), shared)
+            night = EarlierNight(entry.run, taken, alarms, bool(told))
         except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             left_out(f"{entry.folder}: its results are damaged ({error})")
         else:
             yield night
+
+
+def _whole_lines(file: Path) -> bytes:
+    return file.read_bytes().rpartition(b"\n")[0] if file.exists() else b""
+
+
+def _verdicts(
+    file: Path, decoder: msgspec.json.Decoder[_Line], left_out: Callable[[str], None]
+) -> Iterator[_Line]:
+    """The verdicts of a run: a bad one is left out alone."""
+    for number, line in enumerate(_whole_lines(file).splitlines(), 1):
+        try:
+            yield decoder.decode(line)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            left_out(f"{file}, line {number}: the verdict is damaged ({error}): run evmperf check again")
 
 
 def _taken(lines: Iterable[_Line]) -> Iterator[Taken]:
@@ -157,21 +175,18 @@ def _of_brief(run: Run, figures: Iterable[Taken], shared: _Shared) -> dict[Key, 
         if under is None:
             mine = facets.of_run(run) | facets.of_case(run, case)
             under = cases[id(case)] = shared.setdefault(tuple(mine.items()), mine)
-        # A site takes the median of millions of figures: statistics.median is slow.
-        odd, half = len(samples) % 2, len(samples) // 2
-        middle = sorted(samples)[half] if odd else statistics.median(samples)
-        past_of[key] = Past(middle, unit, under, samples)
+        past_of[key] = Past(math.fsum(samples) / len(samples), unit, under, samples)
     return past_of
 
 
 def _of_results(run: Run, results: Iterable[Result], shared: _Shared) -> dict[Key, Past]:
     figure_of = figures(results)
     taken = (
-        Taken(key, figure.unit, tuple(figure.result.values(key.metric)) or (figure.centre,), figure.result)
+        Taken(key, figure.unit, tuple(figure.result.values(key.metric)) or (figure.mean,), figure.result)
         for key, figure in figure_of.items()
     )
     past_of = _of_brief(run, taken, shared)
-    for key, why in (steady.doubts(run, figure_of) if run.kind == source.KIND else {}).items():
+    for key, why in (source.doubts(run, figure_of) if run.kind == source.KIND else {}).items():
         past_of[key] = past_of[key]._replace(doubt=why)
     return past_of
 
@@ -183,16 +198,18 @@ _AROUND = 3
 @dataclass
 class Track:
     """Figures of one metric, oldest first, with the ids of their runs; `alarm` is that of the newest judged
-    night, if it is open or ended by somebody's word.
+    night, if it is open or ended by somebody's word, `ended` the last one that recovered.
     """
 
     values: array[float] = field(default_factory=lambda: array("d"))
     runs: list[str] = field(default_factory=list)
     alarm: MetricAlarm | None = None
+    ended: MetricAlarm | None = None
 
     def take(self, value: float, run: str, alarm: MetricAlarm | None) -> None:
         """One more night, and its alarm as judging left it. Nights of a loss that is over are no history, but
-        a few odd nights are the metric's own.
+        a few odd nights are the metric's own. What is accepted is the level, at which the nights before tell
+        how much the figure scatters.
         """
         self.values.append(value)
         self.runs.append(run)
@@ -200,10 +217,23 @@ class Track:
             return
         self.alarm = alarm if alarm.is_open else None
         first = self.runs.index(alarm.since) if alarm.since in self.runs else 0
-        if alarm.state is AlarmState.RECOVERED and alarm.nights >= FEWEST:
-            self.keep([*range(first), len(self.runs) - 1])
+        if alarm.state is AlarmState.RECOVERED:
+            self.ended = alarm if alarm.nights > 1 else self.ended
+            if alarm.nights >= FEWEST:
+                self.keep([*range(first), len(self.runs) - 1])
         elif alarm.state is AlarmState.LEVEL:
             self.keep(range(first, len(self.runs)))
+        elif alarm.state is AlarmState.ACCEPTED:
+            self.accept(alarm)
+
+    def accept(self, alarm: MetricAlarm) -> None:
+        """Take a change for the level: nights before it tell, moved to it, how much the figure scatters."""
+        if alarm.under:
+            self.accept(alarm.under)
+        for place in range(self.runs.index(alarm.since) if alarm.since in self.runs else 0):
+            old = self.values[place]
+            self.values[place] = old + alarm.size if alarm.unit else old * (1 + alarm.size)
+        self.ended = None
 
     def keep(self, places: Sequence[int]) -> None:
         """Forget all other nights."""
@@ -262,6 +292,19 @@ def twin_ratios(values: Sequence[float], twins: Sequence[str]) -> dict[str, floa
     return differences
 
 
+def meant(alarm: MetricAlarm | None, mark: Accepted | None, began: Mapping[str, int]) -> bool:
+    """Whether an alarm is of a change that somebody accepted; `began` is when each run did, oldest first. The
+    date of an alarm may be some nights late.
+    """
+    if mark is None or alarm is None or not alarm.is_open or alarm.since not in began:
+        return False
+    return sum(mark.since_ns < one <= began[alarm.since] for one in began.values()) <= NEAR
+
+
+NEAR = 3
+"""Nights by which the dates of one change in several figures may differ."""
+
+
 def pasts(
     run: Run, figures: Mapping[Key, Figure], marks: Sequence[Accepted], history: Iterable[EarlierNight]
 ) -> dict[Key, Earlier]:
@@ -280,15 +323,7 @@ def pasts(
         began[run.id] = run.started_ns
         for key, past in earlier.items():
             past_figure, alarm = night.figures.get(key), night.alarms.get(key)
-            if past.mark and alarm and began.get(alarm.since, 0) <= past.mark.since_ns:
-                # What somebody accepts is over, and said once.
-                is_said = alarm.state is AlarmState.ACCEPTED
-                past.alarm = None if is_said else replace(alarm, state=AlarmState.ACCEPTED)
-                alarm = None
             if past_figure is None:
-                continue
-            if past.mark and run.started_ns < past.mark.since_ns:
-                past.why = f"accepted since {past.mark.since}: {past.mark.why}"
                 continue
             why, twin = likeness(told_of, past.facets, past.unit, past_figure)
             if past_figure.doubt or why:
@@ -297,5 +332,9 @@ def pasts(
             past.twins.append(twin)
             past.take(past_figure.value, run.id, alarm)
     for past in earlier.values():
+        if past.alarm and meant(past.alarm, past.mark, began):
+            # What somebody accepts is over, and said once.
+            past.accept(past.alarm)
+            past.alarm = replace(past.alarm, state=AlarmState.ACCEPTED)
         past.level_twins()
     return earlier

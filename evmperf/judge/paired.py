@@ -9,7 +9,7 @@ import math
 import operator
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from evmperf.model import anytime
 from evmperf.model.change import Change, Quantity
@@ -101,40 +101,9 @@ def _change(
     return Change(key, quantity, a, b, middle, low, high, strength, allowed)
 
 
-ERROR = 0.005
-"""Chance that a step calls a good version bad, or the other way round: a bisection of 256 versions
-has eight steps.
-"""
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """What is known of a candidate: `bad` is how sure it is like the bad version, half when nothing
-    is known; it is wrong with a probability of at most 1 - `bad`.
-    """
-
-    bad: float
-    blocks: int
-
-    @property
-    def decided(self) -> bool:
-        """Whether it is known well enough."""
-        return self.blocks >= anytime.FEWEST and not ERROR < self.bad < 1 - ERROR
-
-
 def differ(pairs: Iterable[tuple[float, ...]]) -> float:
     """The evidence that the second of each pair is another than the first (both above 0)."""
     return anytime.evidence([math.log(after / before) for before, after in pairs], 0.0, _FLOOR)
-
-
-def likeness(triples: Sequence[tuple[float, ...]]) -> Likeness:
-    """Where a candidate belongs: the evidence that it is not like good, and that it is not like bad.
-    Evidence e against something leaves it at most 1/e of a chance. A triple has the values of good, bad
-    and candidate in one block.
-    """
-    good = 1 / max(1.0, differ((good, candidate) for good, _, candidate in triples))
-    bad = 1 / max(1.0, differ((bad, candidate) for _, bad, candidate in triples))
-    return Likeness(bad / (good + bad), len(triples))
 
 
 def _relative(logarithm: float) -> float:

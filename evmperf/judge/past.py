@@ -59,8 +59,7 @@ class PastNights:
         padded = np.concatenate([np.full((len(rows), REFERENCE), np.nan), rows], axis=1)
         parts = [levels(padded[:, end : end + REFERENCE]) for end in range(self.first, rows.shape[1])]
         self.level, variance, self.count = (np.stack(part, axis=1) for part in zip(*parts, strict=True))
-        squeezed, self.degrees = _squeezed(variance, np.maximum(self.count - 1.0, 1.0))
-        self.spread = np.sqrt(squeezed)
+        self.spread, self.degrees = np.sqrt(variance), np.maximum(self.count - 1.0, 1.0)
 
     def window(self, size: int) -> Window:
         """The last nights of that number against those before them."""
@@ -164,23 +163,6 @@ def levels(nights: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
     mean = np.nansum(kept, axis=-1) / nights_kept
     variance = np.nansum((kept - mean[..., None]) ** 2, axis=-1) / (nights_kept - 1)
     return mean, np.maximum(variance, RESOLUTION**2), count
-
-
-def _squeezed(variance: Floats, degrees: Floats) -> tuple[Floats, Floats]:
-    """Variances of metrics, a column a night, and their degrees of freedom, drawn towards that of the lab as
-    far as the metrics agree (G. K. Smyth, Statistical Applications in Genetics 3, 2004).
-    """
-    half = np.where(np.isfinite(variance), degrees, np.nan) / 2
-    with np.errstate(invalid="ignore"):
-        logarithms = np.log(variance) - special.digamma(half) + np.log(half)
-    few = np.isfinite(logarithms).sum(axis=0) < 2 * FEWEST
-    logarithms[:, few] = 0.0
-    half[:, few] = 1.0
-    between = np.maximum(np.nanvar(logarithms, axis=0) - np.nanmean(special.trigamma(half), axis=0), 2e-3)
-    prior = (1 + np.sqrt(1 + 2 * between)) / between  # trigamma(x) is about 1/x + 1/(2 x^2)
-    centre = np.exp(np.nanmean(logarithms, axis=0) + special.digamma(prior / 2) - np.log(prior / 2))
-    prior[few] = 0.0
-    return (prior * centre + degrees * variance) / (prior + degrees), degrees + prior
 
 
 def _normal(off: Floats, degrees: Floats) -> Floats:

@@ -1,5 +1,5 @@
 """Measuring rounds, each a pytest session of its own, as a person at a desk would start it; in blocks
-of one round of each side in random order, for A/B, confirmation and bisection.
+of one round of each side in random order, for A/B and confirmation.
 """
 
 import fnmatch
@@ -105,7 +105,7 @@ class Sessions:
         if session.run and (results := spool.read_results(self.folder / session.run)):
             entry.run = session.run
             measured = figures(results).items()
-            entry.value = next((f.centre for key, f in measured if matches(key, experiment.metrics)), None)
+            entry.value = next((f.mean for key, f in measured if matches(key, experiment.metrics)), None)
         entry.left_out = "" if experiment.counts(entry) else f"{NOTHING}: {session.sentence}"
 
     def wait_for_others(self) -> None:

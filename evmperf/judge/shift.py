@@ -38,14 +38,14 @@ _BORNE_OUT = 0.5
 """The share of a window's difference that tonight must have: it is nearer to the new level."""
 _AT_ONCE = 6.0
 """Spreads that, beyond the whole range of the history, one night suffices for."""
-_RANGE_FROM = 7
-"""Nights of history that have a range."""
 _FEW = 10
 """Nights before three or ten others from which these can be told apart."""
 _AT_ONCE_FROM = 20
 """Nights that show how odd those of a lab are."""
 _YOUNG = 5.0
 """How odd a night must be until then, in ranges of the history."""
+_YOUNG_RANGES = 1.5
+"""Ranges of fewer than _FEW nights that three nights in a row must each be away; of more, one."""
 _ONE_OF = 50
 """Nights of which one may be called worse at once by chance."""
 _TIMES, _MORE = 2, 5
@@ -67,6 +67,8 @@ _SLOW_SPREADS = 2.0
 _SLOW_SHARE = 0.3
 """Share of the metrics, and of at least _COMMON, that are then slow."""
 _COMMON = 20
+_SURE = 1000.0
+"""By how much more than needed three nights beyond all range are taken to be sure."""
 SETTLED = 3
 """Such nights in a row that are no accident of board or lab."""
 
@@ -100,37 +102,34 @@ def judge(
     level: float = LEVEL,
     worse: Sequence[int] | None = None,
     alike: int = 0,
+    *,
+    one_night: bool = True,
 ) -> list[Shift]:
     """Judge each series, whose last value is the run in question; all must have FEWEST nights of
     history before it. `level` is the share of false alarms that `seen` is about, `worse` is 1 for
     each metric of which higher figures are worse, -1 for lower ones, 0 for neither. Nothing known differs
     between the `alike` newest nights and the night before each: if they are slow as a whole, the board is.
+    `one_night` is whether a single night may decide.
     """
     rows, units = stacked(series, LONGEST)
     begins = steps.begins(rows, _UNSETTLED)
     rows[np.arange(rows.shape[1]) < begins[:, None]] = np.nan
     lengths = rows.shape[1] - begins
-    count, sides = len(rows), np.zeros(len(rows)) if worse is None else np.array(worse)
-    slowed, all_nights = _slowed(rows, sides), rows
-    if not slowed[-min(_WINDOWS) :].any():
-        rows = _without(rows, slowed)
+    count, all_nights = len(rows), rows
+    sides = np.zeros(count) if worse is None else np.array(worse)
+    slowed = _slowed(rows, sides)
+    if slowed.any() and not slowed[-min(_WINDOWS) :].any():
+        rows, slowed = _without(rows, slowed), np.zeros_like(slowed)
     past = PastNights(rows)
     windows = [past.window(size) for size in _WINDOWS if rows.shape[1] >= size + FEWEST]
     tonight = past.window(1)
-    p, nights = np.ones(count), np.ones(count, dtype=np.int64)
-    off, lasting = tonight.off[:, -1].copy(), np.full(count, np.inf)
-    for window in windows:
-        far, allowed = window.far[:, -1], _WINDOWS[window.size] * _sided(window.off[:, -1], sides)
-        p_here = np.nan_to_num(2 * special.ndtr(-np.abs(far)) / allowed, nan=1.0)
-        p_here[tonight.off[:, -1] * np.sign(window.off[:, -1]) < _BORNE_OUT * np.abs(window.off[:, -1])] = 1.0
-        p_here[past.count[:, window.far.shape[1] - 1] < _FEW] = 1.0
-        off = np.where(p_here < p, window.off[:, -1], off)
-        p = np.minimum(p, p_here)
-        deviations = -float(special.ndtri(level / count * _WINDOWS[window.size] / 2))
-        lasting = np.fmin(lasting, window.error[:, -1] * deviations)
+    p, off, lasting = _tested(past, [tonight, *windows], sides, level)
+    before, scatter, clear_off = _clear(rows)
+    clear = np.isfinite(clear_off)
+    p[clear], off[clear] = level / count / _SURE, clear_off[clear]
     odd = _odd(past, tonight, sides, slowed)
     seen = odd.limit * odd.least[:, -1]
-    at_once, suspects = odd.decided, odd.metrics & odd.unusual
+    at_once, suspects = odd.decided & one_night, odd.metrics & (odd.unusual | (not one_night))
     metrics = np.isfinite(tonight.off).sum(axis=0)
     slow = (tonight.off * sides[:, None] > _SLOW_SPREADS * past.spread).sum(axis=0) / np.maximum(
         metrics, _COMMON
@@ -138,31 +137,45 @@ def judge(
     if _unsettled(odd.slowed, alike):
         at_once = np.zeros(count, dtype=bool)
     if _unsettled(_newest_of(slow > _SLOW_SHARE), alike):
-        at_once, p = np.zeros(count, dtype=bool), np.ones(count)
+        at_once, p, clear = np.zeros(count, dtype=bool), np.ones(count), np.zeros(count, dtype=bool)
         suspects = odd.metrics & (slow[-1] > slow[:-1].max(initial=0.0))
     off = np.where((at_once | suspects) & (p > level / count), tonight.off[:, -1], off)
     p[at_once] = np.minimum(p, level / count)[at_once]
-    oldest, slow_off, slow_far = _slow(rows, lengths, windows[-1].wider if windows else tonight.wider)
+    known = np.isfinite(rows).sum(axis=1)
+    oldest, slow_off, slow_far = _slow(rows, known, windows[-1].wider if windows else tonight.wider)
     slow_p = np.nan_to_num(2 * special.ndtr(-np.abs(slow_far)) / _SLOW / _sided(slow_off, sides), nan=1.0)
-    before, plain_off = _plain(rows)
-    # A loss beyond all range is decided in its first night, a gain by the median of three.
-    plain = np.isfinite(plain_off) & (plain_off * sides <= 0)
-    p[plain] = np.minimum(p, level / count)[plain]
     is_slow = (slow_p < p) & (p > level / count)
     off, p = np.where(is_slow, slow_off, off), np.minimum(np.where(is_slow, slow_p, p), 1.0)
-    off = np.where(plain, plain_off, off)
-    centre = np.where(is_slow, oldest, np.where(plain, before, past.level[:, -1]))
+    centre = np.where(is_slow, oldest, np.where(clear, before, past.level[:, -1]))
+    spread = np.where(clear, scatter, past.spread[:, -1])
     nights = np.where(is_slow, lengths - REFERENCE, _dated(all_nights, centre, off))
     proven = _proven([tonight, *windows])
     side = np.where(sides < 0, -1, 1)
-    shares = [
-        _share(value, centre, units)
-        for value in (off, past.spread[:, -1], proven, seen * side, lasting * side)
-    ]
+    shares = [_share(value, centre, units) for value in (off, spread, proven, seen * side, lasting * side)]
     level_of = np.where(units > 0, centre * units, np.exp(centre))
-    seen, lasting = np.abs(shares[3]), np.abs(shares[4])
-    columns = (p, nights, level_of, *shares[:2], is_slow, at_once, suspects, shares[2], seen, lasting)
+    sizes = (shares[2], np.abs(shares[3]), np.abs(shares[4]))
+    columns = (p, nights, level_of, *shares[:2], is_slow, at_once, suspects, *sizes)
     return [Shift(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _tested(
+    past: PastNights, windows: Sequence[Window], sides: Floats, level: float
+) -> tuple[Floats, Floats, Floats]:
+    """By three and ten nights: `p` for "nothing changed", the difference that is least likely, and what ten
+    nights would show. The first window is tonight, which must bear a difference out.
+    """
+    tonight, count = windows[0].off[:, -1], len(sides)
+    p, off, lasting = np.ones(count), tonight.copy(), np.full(count, np.inf)
+    for window in windows[1:]:
+        here, share = window.off[:, -1], _WINDOWS[window.size]
+        p_here = 2 * special.ndtr(-np.abs(window.far[:, -1])) / share / _sided(here, sides)
+        p_here = np.nan_to_num(p_here, nan=1.0)
+        p_here[tonight * np.sign(here) < _BORNE_OUT * np.abs(here)] = 1.0
+        p_here[past.count[:, window.far.shape[1] - 1] < _FEW] = 1.0
+        off, p = np.where(p_here < p, here, off), np.minimum(p, p_here)
+        deviations = -float(special.ndtri(level / count * share / 2))
+        lasting = np.fmin(lasting, window.error[:, -1] * deviations)
+    return p, off, lasting
 
 
 def _newest_of(nights: Flags) -> int:
@@ -264,7 +277,7 @@ def _odd(past: PastNights, single: Window, sides: Floats, slowed: Flags) -> _Odd
     least = np.fmax(span, _AT_ONCE * past.spread) * np.where(count < _FEW, 2.0, 1.0)
     least = np.maximum(least, _LEAST)
     worse = np.where((sides == 0)[:, None], np.abs(single.off), sides[:, None] * single.off)
-    by = np.where(count >= _RANGE_FROM, np.nan_to_num(worse / least), 0.0)
+    by = np.where(count >= FEWEST, np.nan_to_num(worse / least), 0.0)
     young = bool((by[:, :-1].max(axis=0, initial=0.0) > 0).sum() < _AT_ONCE_FROM)
     return _Odd(by[:, counting[past.first :]], least, young, _newest_of(slowed))
 
@@ -284,27 +297,27 @@ def _slowed(rows: Floats, sides: Floats) -> Flags:
 
 
 def _without(rows: Floats, slowed: Flags) -> Floats:
-    """The rows without nights of a slow board, where enough others are left."""
+    """The rows without nights of a slow board where enough others are left, each moved to its newest night:
+    a night that does not count is no hole among those that do.
+    """
     others = np.where(slowed, np.nan, rows)
     enough = np.isfinite(others[:, -1 - REFERENCE : -1]).sum(axis=1) >= _FEW
-    return np.where(enough[:, None], others, rows)
+    kept = np.where(enough[:, None], others, rows)
+    return np.asarray(np.take_along_axis(kept, np.argsort(np.isfinite(kept), axis=1, kind="stable"), axis=1))
 
 
-def _plain(rows: Floats) -> tuple[Floats, Floats]:
-    """The level before the newest nights, and how far the last three are from it where that is further than
-    anything before; NaN where it is not.
+def _clear(rows: Floats) -> tuple[Floats, Floats, Floats]:
+    """Level and spread before the three newest nights, and how far these are from it where each is further
+    than the whole range of the nights before (of few nights _YOUNG_RANGES times that) and _LEAST; else NaN.
     """
-    old = rows[:, max(rows.shape[1] - NEWEST - REFERENCE, 0) : -NEWEST]
-    if old.shape[1] < _RANGE_FROM:
-        return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    old, new = rows[:, -REFERENCE - SETTLED : -SETTLED], rows[:, -SETTLED:]
     level, variance, count = levels(old)
-    last = rows[:, -3:] - level[:, None]
-    off = np.median(last, axis=1)
-    span = np.fmax.reduce(old, axis=1) - np.fmin.reduce(old, axis=1)
-    least = np.where(count < _AT_ONCE_FROM, _YOUNG, 1.0) * np.maximum(span, _AT_ONCE * np.sqrt(variance))
-    sure = (np.abs(off) > least) & (count >= _RANGE_FROM)
-    sure &= last[:, -1] * np.sign(off) > _BORNE_OUT * np.abs(off)
-    return level, np.asarray(np.where(sure, off, np.nan))
+    off = new - level[:, None]
+    middle = np.median(off, axis=1)
+    nearest = (off * np.sign(middle)[:, None]).min(axis=1)
+    span = np.fmax.reduce(old, axis=1, initial=-np.inf) - np.fmin.reduce(old, axis=1, initial=np.inf)
+    far = nearest > np.maximum(np.where(count < _FEW, _YOUNG_RANGES, 1.0) * span, _LEAST)
+    return level, np.sqrt(variance), np.where(far & (count >= FEWEST), middle, np.nan)
 
 
 def _dated(rows: Floats, level: Floats, change: Floats) -> NDArray[np.int64]:

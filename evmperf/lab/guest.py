@@ -8,7 +8,6 @@ import contextlib
 import enum
 import time
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
 from typing import Any
 
 from labgrid import target_factory
@@ -34,7 +33,6 @@ OURS: Mapping[str, str] = {
     "UBootDriver": "EvmUBootDriver",
 }
 """Labgrid's drivers, and those of evmperf that do the same faster or with time stamps."""
-_MODULES = ("evmperf.lab.console", "evmperf.lab.shell", "evmperf.lab.strategy")
 _STATES: Mapping[BoardState, tuple[str, ...]] = {
     BoardState.off: ("off", "poweroff", "power_off"),
     BoardState.uboot: ("uboot", "u_boot", "bootloader", "barebox"),
@@ -49,8 +47,6 @@ def adapt(config: Any, board: Board) -> list[str]:
     """Change what Labgrid's configuration says of a board's target; returns a sentence for each class that is
     not installed here and is left out. The drivers beside a strategy of evmperf's stay as they are.
     """
-    for module in _MODULES:
-        import_module(module)
     main = config.data["targets"][board.target]
     left_out: list[str] = []
     resources = list(_known(main.get("resources"), target_factory.resources, left_out))

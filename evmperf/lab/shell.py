@@ -2,15 +2,17 @@
 evmperf's Shell over it and over U-Boot's.
 """
 
+import base64
 import re
 import shlex
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import attr
 from attr.validators import instance_of, optional
-from labgrid.driver import ShellDriver, UBootDriver
+from labgrid.driver import ExecutionError, ShellDriver, UBootDriver
 from labgrid.factory import target_factory
 from labgrid.util import gen_marker, re_vt100
 from pexpect import TIMEOUT
@@ -19,12 +21,15 @@ from evmperf.boards import prompts
 from evmperf.lab.console import ConsoleLost
 from evmperf.lab.login import LoginStopped, Prompt, log_in
 from evmperf.lab.sshlink import SshFiles
-from evmperf.measure.bench import ShellReply
+from evmperf.measure.bench import Files, Shell, ShellReply
 from evmperf.model import limits
 from evmperf.model.errors import BoardError, Interrupted, RefusedOutput, ToolError
 
 _PASSWORD = r"[\r\n][^\r\n]{0,40}[Pp]assword[^\r\n:]{0,40}: ?(?=\Z)"
 _UBOOT_INTERRUPT_S = 5
+_CHUNK = 700
+"""Characters of a file in one command: busybox's shell takes a line of 1 KiB."""
+_GET_S = 600
 _PROMPT_S = 5.0
 """Seconds within which a prompt must follow the end of a command or a login."""
 
@@ -39,7 +44,7 @@ class CommandHung(BoardError):
     """A command did not end in its time and could not be interrupted."""
 
 
-class CommandTimeout(TimeoutError):
+class CommandTimeout(TIMEOUT):  # pexpect's, as Labgrid's drivers raise it
     """A command that hung or printed too much and was interrupted; the shell is usable."""
 
 
@@ -86,6 +91,30 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
     ) -> tuple[list[str], list[str], int]:
         status, output = self.execute(cmd, timeout)
         return output.splitlines(), [], status
+
+    def put(self, localfile: str, remotefile: str) -> None:
+        """Copy a file to the board, as base64 over the console (8 kB/s at 115200 baud); raises Labgrid's
+        ExecutionError where the board cannot write it.
+        """
+        self.put_bytes(Path(localfile).read_bytes(), remotefile)
+
+    def put_bytes(self, buf: bytes, remotefile: str) -> None:
+        """The same with the file's content."""
+        text, part = base64.b64encode(buf).decode(), f"{remotefile}.evmperf-part"
+        self.run_check(f": >{shlex.quote(part)}")
+        for at in range(0, len(text), _CHUNK):
+            self.run_check(f"printf %s {text[at : at + _CHUNK]} >>{shlex.quote(part)}")
+        whole = f"base64 -d <{shlex.quote(part)} >{shlex.quote(remotefile)}"
+        self.run_check(f"{whole} && rm {shlex.quote(part)}")
+
+    def get(self, remotefile: str, localfile: str) -> None:
+        """Copy a file of the board to this machine; raises ExecutionError where the board cannot read it."""
+        Path(localfile).write_bytes(self.get_bytes(remotefile))
+
+    def get_bytes(self, remotefile: str) -> bytes:
+        """A file's content."""
+        lines = self.run_check(f"base64 {shlex.quote(remotefile)}", timeout=_GET_S)
+        return base64.b64decode("".join(lines))
 
     def _collect(self, marker: bytes, deadline: float) -> tuple[int, str]:
         data = bytearray()
@@ -283,3 +312,27 @@ class UbootShell:
             console.expect(prompt, timeout=_UBOOT_INTERRUPT_S)
         except TIMEOUT:
             raise BoardError("U-Boot does not return after Ctrl-C: it must be reset") from None
+
+
+class CommandShell:
+    """A board's shell for a lab's own tests: evmperf's `run`, and Labgrid's `run_check`."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+
+    @property
+    def files(self) -> Files | None:
+        """As the shell itself has it."""
+        return self._shell.files
+
+    def run(self, command: str, timeout_s: float = 30.0) -> ShellReply:
+        """Run a command; its output and exit status, also as Labgrid's lines, error lines and status."""
+        return self._shell.run(command, timeout_s)
+
+    def run_check(self, command: str, timeout: float = 30.0) -> list[str]:
+        """The lines that a command prints; raises Labgrid's ExecutionError unless it ends with 0."""
+        reply = self.run(command, timeout)
+        lines = reply.text.splitlines()
+        if reply.status:
+            raise ExecutionError(f"`{command[:80]}` ended with {reply.status}", lines, [])
+        return lines

@@ -88,7 +88,10 @@ class Around:
         seen = look.parse(done.files.get(look.FILE, ""))
         self._log[self._driver] = (*self._log.get(self._driver, ()), *seen.log)
         # What this host left to a virtual EVM that it runs.
-        host = hostload.counters() if self._board.is_virtual and not self._late_s else {}
+        port = (
+            self._board.resources.get("NetworkSerialPort", {}).get("port") if self._board.is_virtual else None
+        )
+        host = hostload.counters(port) if isinstance(port, int) and not self._late_s else {}
         took_s = done.busy_s
         if seen.read_s is not None and done.uptime_s is not None:
             took_s = seen.read_s - done.uptime_s

@@ -3,7 +3,7 @@
 These are protocols: Labgrid's side is in `evmperf.lab`; tests and other transports bring their own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,10 +25,16 @@ class StepOutput:
 
 @dataclass(frozen=True)
 class ShellReply:
-    """What a command printed (stdout and stderr together) and its exit status."""
+    """What a command printed (stdout and stderr together) and its exit status. It unpacks as Labgrid's reply
+    does: lines, no lines of stderr, status.
+    """
 
     status: int
     text: str
+
+    def __iter__(self) -> Iterator[object]:
+        """The three parts of Labgrid's CommandProtocol."""
+        return iter((self.text.splitlines(), [], self.status))
 
 
 class Files(Protocol):

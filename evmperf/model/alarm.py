@@ -1,6 +1,7 @@
 """The life of an alarm, kept with each night's verdict from its first night to its end."""
 
 import enum
+import math
 
 import msgspec
 
@@ -27,8 +28,8 @@ class AlarmState(enum.StrEnum):
 class MetricAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
     """One metric that is different `since` a run; `opened` is the run whose judging said so first, `good` the
     last run before. `level` is the figure before (in its unit), `size` the relative change over the newest of
-    its `nights`, between `low` and `high` at 95 %, `spread` that of a night as a share, and `doubt` the
-    evidence that it is over (logarithm of a likelihood ratio) of the last nights, `undecided` of them.
+    its `nights`, between `low` and `high` at 95 %, `spread` that of a night as a share, and `undecided` the
+    number of newest nights that do not bear it out. From a level of 0 there is no share: these are in `unit`.
     """
 
     state: AlarmState
@@ -41,33 +42,56 @@ class MetricAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
     low: limits.Real = 0.0
     high: limits.Real = 0.0
     spread: limits.Real = 0.0
-    doubt: limits.Real = 0.0
     undecided: int = 0
     slow: bool = False
     at_once: bool = False
-    dated_before: str = ""
-    """The run that `since` was until evidence said otherwise."""
+    unit: str = ""
+    eased: str = ""
+    """The run since which it is half mended."""
+    earlier: tuple[str, ...] = ()
+    """The runs since which it was there before: it comes and goes."""
+    under: "MetricAlarm | None" = None
+    """The loss that was there before this second one."""
 
     @property
     def is_open(self) -> bool:
         """Whether later nights are held against it."""
         return self.state in (AlarmState.OPEN, AlarmState.CONFIRMED)
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether all its numbers are numbers."""
+        numbers = (self.level, self.size, self.low, self.high, self.spread)
+        return all(map(math.isfinite, numbers)) and (self.under is None or self.under.is_finite)
+
     def story(self) -> str:
         """What there is to tell of it, in words."""
-        bounds = f" ({percent(self.low).removesuffix(' %')} to {percent(self.high)})"
-        again = f", dated again (was {self.dated_before})" if self.dated_before else ""
+        if self.unit:
+            bounds = f" ({self.low:+.3g} to {self._amount(self.high)})"
+        else:
+            bounds = f" ({percent(self.low).removesuffix(' %')} to {percent(self.high)})"
         if self.is_open:
-            return self.brief("", bounds) + again
-        size = f"{percent(self.size)}{bounds}"
-        return f"{self.state}: {size} since {self.since}, for {self._nights}{again}"
+            return self.brief("", bounds)
+        return f"{self.state}: {self._amount(self.size)}{bounds} since {self.since}, for {self._nights}"
 
     def brief(self, shown_since: str, bounds: str = "") -> str:
         """The same of an open one for a row of a table; `shown_since` is the run that the table has."""
         how = ", slowly" * self.slow + ", one night" * (self.at_once and self.nights == 1)
         since = "" if shown_since == self.since else f", since {self.since}"
-        return f"{self.state} for {self._nights}{how}, {percent(self.size)}{bounds}{since}"
+        more = f"; half mended since {self.eased}" if self.eased else ""
+        if self.earlier:
+            more += f"; intermittent: also since {', '.join(self.earlier[-_SHOWN:])}"
+        if self.under:
+            more += f"; on top of {self._amount(self.under.size)} since {self.under.since}"
+        return f"{self.state} for {self._nights}{how}, {self._amount(self.size)}{bounds}{since}{more}"
+
+    def _amount(self, size: float) -> str:
+        return f"{size:+.3g} {self.unit}" if self.unit else percent(size)
 
     @property
     def _nights(self) -> str:
         return f"{self.nights} night{'s' * (self.nights != 1)}"
+
+
+_SHOWN = 3
+"""Earlier times of an intermittent loss that are told."""

@@ -31,7 +31,6 @@ def of_run(run: Run) -> dict[str, str]:
         "kind of board": "virtual" if facts.virtual else "real",
         "operating system": run.os,
         "board revision": facts.board_revision,
-        "governor": facts.governor,
         "place": "" if facts.virtual else run.place,
         "serial number": facts.serial_number,
     }

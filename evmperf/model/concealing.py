@@ -46,7 +46,7 @@ _FORMS = tuple(
         r"(?<![\w.@:-])[\w.-]{1,100}:(?!\d{1,5}\b)(?P<secret>[^\s:@/'\"]{6,200})@(?=[A-Za-z\[]|\d{1,3}\.\d)",
         # Tokens that are known by their form: GitLab, GitHub, Slack, AWS, Stripe, PyPI, npm, JWT, InfluxDB,
         # Google, SendGrid, Docker, Vault.
-        _START + r"(?P<secret>(?:gl[a-z]{2,5}-|gh[a-z]_|[a-z]{3,10}_pat_|xox[a-z]-|sk[-_](?=\S*\d)"
+        _START + r"(?P<secret>(?:gl[a-z]{2,5}-|gh[a-z]_|[a-z]{3,10}_pat_|xox[a-z]-|sk[-_](?=[\w.=-]*\d)"
         r"(?=\S*[A-Z]|\w{20})|whsec_|AIza|SG\.|hv[sbr]\.|pypi-|npm_|hf_)[\w.=-]{10,})",
         r"hooks\.slack\.com/services/(?P<secret>[\w/]+)",
         _START + r"(?P<secret>(?:AKIA|ASIA)[0-9A-Z]{16})\b",
@@ -67,7 +67,7 @@ _FORMS = tuple(
         _START + r"(?:sshpass|mysql\w*)\s[^\n]{0,200}?(?<=\s)-p\s{0,4}(?!\d{1,5}\b)" + _VALUE,
         _START + r"(?:ipmitool|snmp\w+|openssl)\s[^\n]{0,200}?(?<=\s)-[PkAX]\s+" + _VALUE,
         _START + r"pass:(?P<secret>\S+)",
-        rf"{_START}(?:nmcli|login|connect)\s[^\n]{{0,200}}?\spassword\s+{_VALUE}",
+        rf"{_START}(?:nmcli|login|connect)\s[^\n]{{0,200}}?\spassword\s+(?!(?:will|is|was|for)\b){_VALUE}",
         rf"{_START}psk\s+(?=\\?[\"']){_VALUE}",
         rf"{_START}connect\s[^\n]{{0,200}}?\skey\s+\d:{_VALUE}",
         _START + r"echo\s+[\"']?[\w-]{1,50}:(?P<secret>[^\n\"']{1,200}?)[\"']?\s*\|\s*(?:sudo\s+)?chpasswd",

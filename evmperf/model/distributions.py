@@ -1,12 +1,11 @@
-"""Tails and quantiles of the normal distribution, Student's tails, digamma and trigamma functions.
+"""Tails and quantiles of the normal distribution, and Student's tails.
 
 Ratios (probabilities, deviations in standard errors) without units. SciPy's `special` judges these
 (selftests/model/test_distributions.py), but takes 143 MB.
 
 Sources: the normal quantile is AS 241 (M. J. Wichura, Applied Statistics 37, 1988);
 Student's tails are finite sums for whole degrees of freedom (M. Abramowitz, I. Stegun, Handbook of
-Mathematical Functions, 26.7.3 and 26.7.4); polygamma functions are their asymptotic series (NIST DLMF 5.11.2,
-5.15.8) after recurrences.
+Mathematical Functions, 26.7.3 and 26.7.4).
 """
 
 import math
@@ -15,9 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 _Floats = NDArray[np.float64]
-
-_SHIFT = 12.0
-"""From this argument on, the series of polygamma functions are exact to ten digits."""
 
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
@@ -73,23 +69,3 @@ def student(degrees: int, deviation: float) -> float:
         term *= squared * (n - 1) / n
     within = math.sin(angle) * total
     return 1 - (2 / math.pi * (angle + within) if odd else within)
-
-
-def digamma(x: ArrayLike) -> _Floats:
-    """The derivative of the logarithm of the gamma function, for x above 0."""
-    y, below = _beyond(x, 1)
-    series = (1 / 12 - y**-2 * (1 / 120 - y**-2 * (1 / 252 - y**-2 / 240))) * y**-2
-    return np.asarray(np.log(y) - 1 / (2 * y) - series - below)
-
-
-def trigamma(x: ArrayLike) -> _Floats:
-    """The derivative of the digamma function, for x above 0."""
-    y, below = _beyond(x, 2)
-    series = (1 / 6 - y**-2 * (1 / 30 - y**-2 * (1 / 42 - y**-2 / 30))) * y**-3
-    return np.asarray(1 / y + 1 / (2 * y**2) + series + below)
-
-
-def _beyond(x: ArrayLike, power: int) -> tuple[_Floats, _Floats]:
-    """The argument moved to where series hold, and the sum of powers that it passes."""
-    steps = np.asarray(x, float)[..., None] + np.arange(_SHIFT)
-    return steps[..., -1] + 1, (steps**-power).sum(axis=-1)

@@ -23,14 +23,13 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure, in `unit`. `centre` is the median of the samples, for a published figure the mean.
-    A published figure has the count 0, and no bounds (None) where none were printed.
+    """One figure, in `unit`. The mean is the number of a figure: guides print it, and
+    verdicts judge it. A published figure has the count 0, and no bounds (None) where none were printed.
     """
 
     key: Key
     unit: str
     mean: float
-    centre: float
     low: float | None
     high: float | None
     spread: float | None
@@ -45,6 +44,11 @@ class Figure:
     def published(self) -> bool:
         """Whether a guide is where it comes from."""
         return self.count == 0
+
+    @property
+    def doubt(self) -> str:
+        """Why a published figure is not judged; "" for nothing."""
+        return next((cell.doubt for cell in self.result.published if cell.metric == self.key.metric), "")
 
     @property
     def conditions(self) -> Mapping[str, object]:
@@ -73,10 +77,10 @@ def figures(results: Iterable[Result]) -> dict[Key, Figure]:
             values = result.values(metric)
             of, key = summarise(values), Key(result.benchmark, result.case, metric)
             bounds = of.low, of.high, statistics.stdev(values) if len(values) > 1 else None
-            by_key[key] = Figure(key, unit, of.mean, of.median, *bounds, of.count, of.outliers, "", result)
+            by_key[key] = Figure(key, unit, of.mean, *bounds, of.count, of.outliers, "", result)
         for cell in result.published:
             key, ends = Key(result.benchmark, result.case, cell.metric), (cell.low, cell.high, None)
-            by_key[key] = Figure(key, cell.unit, cell.mean, cell.mean, *ends, 0, 0, cell.text, result)
+            by_key[key] = Figure(key, cell.unit, cell.mean, *ends, 0, 0, cell.text, result)
     return by_key
 
 

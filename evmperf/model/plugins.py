@@ -2,13 +2,38 @@
 
 `evmperf.commands`: a module that declares commands (its docstring is the line in the list). `evmperf.labs`: a
 function that starts the lab of a board file, for boards that are no hardware. `evmperf.lava`: a function that
-returns the address and the token of a LAVA server on this machine.
+returns the address and the token of a LAVA server on this machine. `evmperf.guides`: what the package
+guide-reader answers: `figures` of a guide's board, a guide's `layout`, the `sheets` and what they say a mode
+costs (`price`).
 """
 
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from evmperf.model.errors import UsageError
 
 
 def plugins(group: str) -> Mapping[str, EntryPoint]:
     """The entry points of a group by name, not loaded yet."""
     return {point.name: point for point in entry_points(group=f"evmperf.{group}")}
+
+
+def of_guides(name: str) -> Any:
+    """What guide-reader has of that name, loaded; None where it is not installed."""
+    point = plugins("guides").get(name)
+    return point and point.load()
+
+
+def guide_reader(name: str, what: str) -> Any:
+    """The same for somebody who needs it; raises UsageError with how to install it."""
+    if loaded := of_guides(name):
+        return loaded
+    raise no_guide_reader(what)
+
+
+def no_guide_reader(what: str) -> UsageError:
+    """What is said where `what` needs guide-reader, which the wheel does not bring."""
+    return UsageError(
+        f"{what}: needs the package guide-reader: `make setup` in a clone of evmperf installs it"
+    )

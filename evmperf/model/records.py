@@ -53,7 +53,7 @@ class VerdictRecord(SpoolRecord, frozen=True, tag="verdict"):
     `baseline` is as given; `change` is relative, None if unknown. `was` is the baseline's figure and
     `tolerance` the margin of what is the same, both in the figure's unit; `why` its words,
     `code` that for programs (a Reason); `alarm` its life until then. `owner` answers for the
-    limit `goal`, of which the figure says `reached` (a GoalWord).
+    limit `goal`, of which the figure says `reached` (a GoalWord). `cause` is what changed with it, in words.
     """
 
     benchmark: str
@@ -72,6 +72,7 @@ class VerdictRecord(SpoolRecord, frozen=True, tag="verdict"):
     goal: str = ""
     reached: str = ""
     owner: str = ""
+    cause: str = ""
 
     @property
     def key(self) -> Key:

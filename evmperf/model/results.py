@@ -172,6 +172,8 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
     high: limits.Real | None = None
     text: str = ""
     line: limits.Ordinal = 0
+    doubt: str = ""
+    """Why it is not judged: what others of its guide, or its board's other releases, show; "" for nothing."""
 
 
 class Result(SpoolRecord, frozen=True, tag="result"):

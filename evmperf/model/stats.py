@@ -65,6 +65,15 @@ def rounded(value: float, decimals: int = 2) -> str:
     return str(Decimal(repr(value)).quantize(step, rounding=ROUND_HALF_UP))
 
 
+def figure_text(mean: float, low: float | None, high: float | None, decimals: int = 2) -> str:
+    """A figure as guides print it: bounds only where they differ after rounding."""
+    text = rounded(mean, decimals)
+    if low is None or high is None:
+        return text
+    least, most = rounded(low, decimals), rounded(high, decimals)
+    return text if least == most else f"{text} (min {least}, max {most})"
+
+
 _DIGITS, _MOST_DIGITS = 3, 6
 
 

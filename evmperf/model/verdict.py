@@ -66,9 +66,13 @@ class Reason(enum.StrEnum):
     SUSPECTED = "suspected"
     RECOVERING = "recovering"
     """An open alarm that tonight does not bear out, and that is not shown to be over."""
+    NOT_MEASURED = "not measured"
+    """The run does not have a figure with an open alarm."""
     ALARM = "alarm"
     """What `alarm` says: opened, open, or ended tonight."""
 
+
+_LATER = (Reason.SUSPECTED, Reason.RECOVERING, Reason.NOT_MEASURED)
 
 HISTORY = 15
 """Earlier values that a verdict shows."""
@@ -236,8 +240,10 @@ class Judgement:
 
     @property
     def suspects(self) -> list[Verdict]:
-        """What later nights decide: suspected, or an open alarm that tonight does not bear out."""
-        return [v for v in self.verdicts if v.reason in (Reason.SUSPECTED, Reason.RECOVERING)]
+        """What later nights decide: suspected, or an open alarm that tonight does not bear out or measure."""
+        return [
+            v for v in self.verdicts if v.reason in (Reason.SUSPECTED, Reason.RECOVERING, Reason.NOT_MEASURED)
+        ]
 
     @property
     def board_changes(self) -> list[Verdict]:

@@ -13,9 +13,9 @@ from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord
 from evmperf.commands.app import why
 from evmperf.commands.cli.main import main
 from evmperf.measure.runs.spool import Spool, append_records
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import Kind, UsageError
 from evmperf.model.exits import ExitStatus
-from evmperf.model.results import Sample
+from evmperf.model.results import Failure, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.state import State
 from selftests.support import spools
@@ -135,6 +135,12 @@ def test_what_holds_in_a_run_that_was_well_is_no_cause(asked, tmp_path):
     asked(State(shown=slow))
     other = tmp_path / "results/r1"
     assert [answer.causes for answer in why.explain(other, "1m", str(other)).answers] == [(), ()]
+
+
+def test_a_failed_case_says_itself_what_failed_before_anything_else(asked, tmp_path, capsys):
+    failure = Failure(Kind.BOARD, "does not answer over eth1: check its address and cable", "ping")
+    (answer,) = asked(State(shown=HEALTHY), samples=(), failures=(failure,), status=Status.FAILED)
+    assert answer.failed == (failure.message,)
 
 
 def test_a_refused_case_has_its_causes(asked):
@@ -276,10 +282,10 @@ def a_boot(at_s, waits_s):
     return [ConsoleRecord(ns, ns, kind, text) for ns, kind, text in times]
 
 
-def test_the_slowest_boot_of_a_series_is_explained(tmp_path):
-    run = spools.a_run(board="j7200-evm", profile="full")
+def boots_of(folder, waits, name="r1"):
+    """A run's folder with a series of boots that wait so long."""
+    run = spools.a_run(board="j7200-evm", profile="full", id=name)
     run.facts.command_line = "console=ttyS2,115200n8 root=/dev/mmcblk1p2"
-    waits = (2.0, 2.1, 18.1, 1.9, 2.0)
     consoles = [a_boot(100 * number, waits_s) for number, waits_s in enumerate(waits)]
     boots = [
         ObservedBoot("shell", "", run.started_ns + number, 4.0, find(records, "login: "))
@@ -290,13 +296,37 @@ def test_the_slowest_boot_of_a_series_is_explained(tmp_path):
     result = spools.a_result(
         run, samples=samples, started_ns=run.started_ns, params={"kernel_arguments": ""}, **case
     )
-    folder = spools.write(tmp_path, run, [result])
-    append_records(folder, [record(boot) for boot in boots])
+    made = spools.write(folder, run, [result])
+    append_records(made, [record(boot) for boot in boots])
     lines = (one.line() for records in consoles for one in records)
-    (folder / "console.log").write_bytes(HEADER + b"".join(lines))
-    (answer,) = (a for a in why.explain(folder, "boot_time").answers if a.metric == "boot_time")
-    slowest, quiet, *_ = answer.causes
-    assert "cycle 3 took 19.7 s" in slowest.reason
-    assert "running for /dev/mmcblk1p3" in slowest.reason
-    assert quiet.rule == "quiet"
-    assert "of the serial line" in quiet.reason
+    (made / "console.log").write_bytes(HEADER + b"".join(lines))
+    return made
+
+
+def boot_causes(folder, against=""):
+    (answer,) = (a for a in why.explain(folder, "boot_time", against).answers if a.metric == "boot_time")
+    return [cause.reason for cause in answer.causes]
+
+
+def test_the_slowest_boot_of_a_series_is_explained(tmp_path):
+    slowest, quiet, *_ = boot_causes(boots_of(tmp_path, (2.0, 2.1, 18.1, 1.9, 2.0)))
+    assert "cycle 3 took 19.7 s" in slowest
+    assert "running for /dev/mmcblk1p3" in slowest
+    assert "of the serial line" in quiet
+
+
+def test_each_outlier_that_the_table_marks_is_explained(tmp_path):
+    waits = [2.0, 2.01] * 4 + [2.45, 2.0, 2.4, 2.01]
+    told = [cause for cause in boot_causes(boots_of(tmp_path, waits)) if "cycle" in cause]
+    assert ["cycle 9 took" in told[0], "cycle 11 took" in told[1], len(told)] == [True, True, 2]
+
+
+def test_boots_of_two_runs_are_compared_part_by_part(tmp_path):
+    good = boots_of(tmp_path / "good", (2.0, 2.0, 2.0), "good")
+    first, *_ = boot_causes(boots_of(tmp_path / "bad", (2.5, 2.5, 2.5), "bad"), str(good))[1:]
+    assert first.startswith("0.500 s more")
+    assert "init_started" in first
+    assert (
+        len([c for c in boot_causes(boots_of(tmp_path / "same", (2.0,) * 3, "s"), str(good)) if "more" in c])
+        == 0
+    )

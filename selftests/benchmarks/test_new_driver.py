@@ -37,8 +37,7 @@ from pathlib import Path
 import numpy as np
 from evmperf.benchmarks import catalogue
 from evmperf.commands.cli.main import main
-from evmperf.publish.grafana.write import files
-from evmperf.publish.influx.lines import Lines
+from evmperf.publish.influx.lines import RunLines
 from evmperf.measure.runs.spool import read_records, read_run
 from selftests.support import runs
 
@@ -51,24 +50,21 @@ def said(*arguments):
 names = [name for name, found in catalogue.benchmarks().items() if found.driver in ("can", "emmc")]
 with tempfile.TemporaryDirectory() as folder:
     run = runs.write(Path(folder), runs.results(np.random.default_rng(1), names))
-    lines = Lines(read_run(run))
+    lines = RunLines(read_run(run))
     json.dump({
         "list": said("list"),
         "job": said("lava", "render", "virtual", "--kind", "native", "-k", "can or emmc_raw_fio"),
         "guide": said("guide", "--release", "12.00", "--from", folder),
         "report": said("report", str(run)) and (run / "report.html").read_text(),
         "influx": [line for record in read_records(run) for line in lines.of(record)],
-        "dashboards": sorted(files()),
     }, sys.stdout)
 """
 
 
 @pytest.fixture
 def copy(tmp_path):
-    """A copy of the checkout, without the driver's dashboard, which a command writes."""
-    folder = copied.copy(tmp_path / "evmperf")
-    (folder / "dashboards/grafana/driver-can.json").unlink()
-    return folder
+    """A copy of the checkout."""
+    return copied.copy(tmp_path / "evmperf")
 
 
 def appearances(folder):
@@ -84,10 +80,9 @@ def appearances(folder):
                 {
                     m
                     for line in found["influx"]
-                    for m in re.findall(rf"benchmark=({driver}_\w+),.*metric=", line)
+                    for m in re.findall(rf"^samples,benchmark=({driver}_\w+),", line)
                 }
             ),
-            "dashboards": [name for name in found["dashboards"] if driver in name],
         }
         for driver in ("can", "emmc")
     }

@@ -3,9 +3,9 @@
 import os
 
 import pytest
+from evmperf_guides import importer
 
 from evmperf.boards import yamlfile
-from evmperf.guides.reading import importer
 from evmperf.model.errors import UsageError
 
 

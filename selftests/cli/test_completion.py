@@ -44,9 +44,9 @@ def folder(tmp_path):
         ("evmperf history my-am64x emmc_e", "emmc_ext4"),
         ("evmperf history my-am64x emmc_ext4 write_t", "write_throughput"),
         ("evmperf check --accept emmc_ext", "emmc_ext4/"),
-        ("evmperf bisect virtual --metric emmc_raw_fio_1g/4", "emmc_raw_fio_1g/4m/"),
-        ("evmperf bisect virtual --metric emmc_raw_fio_1g/4m/w", "emmc_raw_fio_1g/4m/write_throughput"),
-        ("evmperf bisect virtual --metric nothing/", ""),
+        ("evmperf ab virtual --metric emmc_raw_fio_1g/4", "emmc_raw_fio_1g/4m/"),
+        ("evmperf ab virtual --metric emmc_raw_fio_1g/4m/w", "emmc_raw_fio_1g/4m/write_throughput"),
+        ("evmperf ab virtual --metric nothing/", ""),
     ],
 )
 def test_names_are_completed(folder, line, word):

@@ -13,10 +13,6 @@ from evmperf.model.exits import ExitStatus
 LINES = (
     "ab --resume FILE",
     "ab FILE -k emmc --a image:FILE --b image:FILE",
-    "bisect FILE --of FILE --what image:{} --metric a/b/c",
-    "bisect virtual.yaml --of FILE --what image:{} --metric a/b/c",
-    "bisect --resume FILE",
-    "bisect --step FILE",
     "board check FILE",
     "doctor --replay FILE",
     "check FILE",

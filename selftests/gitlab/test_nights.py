@@ -12,12 +12,9 @@ from evmperf.commands.gitlab.pipeline import render
 from evmperf.commands.night import plan
 from evmperf.judge.nights import nights
 from evmperf.judge.past import FEWEST
-from evmperf.measure.runs import spool
+from evmperf.measure.runs import kept, spool
 from evmperf.measure.runs.history import SpoolFolder, WithHistory, measured
 from evmperf.model.exits import ExitStatus
-from evmperf.publish.store import files
-from evmperf.publish.store.places import StoreFolder
-from evmperf.publish.store.source import StoredRuns
 from selftests.support import runs
 
 BOARD = "am64xx-hsevm"
@@ -61,7 +58,7 @@ def test_nights_are_judged_by_those_before_without_a_database(tmp_path, judged):
         early = number < FEWEST
         assert (skipped == len(kinds)) == early, number
         assert status == (ExitStatus.NOTHING if early else ExitStatus.OK), number
-    history = StoredRuns(StoreFolder(tmp_path / "history")).runs(BOARD)
+    history = SpoolFolder(tmp_path / "history").runs(BOARD)
     assert [entry.run.id for entry in history] == [f"{BOARD}-{n:04}" for n in range(NIGHTS - 1)]
     worse = runs.results(generator, BENCHMARKS, changed={WORSE: 0.7})
     status, kinds = judged(NIGHTS - 1, worse)
@@ -72,8 +69,8 @@ def test_nights_are_judged_by_those_before_without_a_database(tmp_path, judged):
 
 def test_what_is_kept_judges_as_the_run_itself(tmp_path):
     folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=1)
-    files.add(StoreFolder(tmp_path / "history"), folder)
-    (there,) = StoredRuns(StoreFolder(tmp_path / "history")).runs(BOARD)
+    kept.keep(tmp_path / "history", folder)
+    (there,) = SpoolFolder(tmp_path / "history").runs(BOARD)
     (beside,) = SpoolFolder(tmp_path / "results").runs(BOARD)
     assert there.run == spool.read_run(folder)
     (ours,), (theirs,) = nights([there]), nights([beside])
@@ -82,14 +79,14 @@ def test_what_is_kept_judges_as_the_run_itself(tmp_path):
 
 
 def test_a_run_in_both_places_counts_once(tmp_path):
-    results, history = tmp_path / "results", StoreFolder(tmp_path / "history")
+    results, history = tmp_path / "results", tmp_path / "history"
     generator = np.random.default_rng(1)
     for number in range(4):
         folder = runs.write(
             results if number % 2 else tmp_path / "gone", runs.results(generator, BENCHMARKS), number=number
         )
-        files.add(history, folder)
-    both = WithHistory(SpoolFolder(results), StoredRuns(history))
+        kept.keep(history, folder)
+    both = WithHistory(SpoolFolder(results), SpoolFolder(history))
     ids = [f"{BOARD}-{number:04}" for number in range(4)]
     assert [entry.run.id for entry in both.runs(BOARD)] == ids
     assert [entry.run.id for entry in both.runs(BOARD)[-2:]] == ids[2:]
@@ -102,6 +99,6 @@ def test_a_run_in_both_places_counts_once(tmp_path):
 def test_the_history_is_a_source_like_others(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
     folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=7)
-    files.add(StoreFolder(tmp_path / "history"), folder)
+    kept.keep(tmp_path / "history", folder)
     assert cli.main(["runs", "--from", "history"]) == 0
     assert f"{BOARD}-0007" in capsys.readouterr().out

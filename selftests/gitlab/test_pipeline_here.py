@@ -50,7 +50,13 @@ def checkout(tmp_path: Path) -> Path:
     subprocess.run(command, input=files, check=True)
     (copy / ".venv").symlink_to(Path(os.environ.get("VIRTUAL_ENV", ROOT / ".venv")))
     # Newer than our environment, make would install the copy into it.
-    for name in ("requirements.txt", "pyproject.toml", "virtual-evm/pyproject.toml", "scripts/venv"):
+    for name in (
+        "requirements.txt",
+        "pyproject.toml",
+        "virtual-evm/pyproject.toml",
+        "guide-reader/pyproject.toml",
+        "scripts/venv",
+    ):
         os.utime(copy / name, (0, 0))
     for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "copy"]):
         name = ["-c", "user.name=evmperf", "-c", "user.email=evmperf@localhost"]

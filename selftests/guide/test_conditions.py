@@ -1,13 +1,14 @@
 """A guide and what its figures were measured under: written, shown, and read again."""
 
 import pytest
+from evmperf_guides import importer
 
 from evmperf.commands.app import why
 from evmperf.commands.cli.main import main
-from evmperf.guides.reading import conditions, importer
 from evmperf.measure.runs.spool import read_results, read_run
 from evmperf.model.results import Sample
 from evmperf.model.state import State
+from evmperf.publish.guide import conditions
 from selftests.support import spools
 
 BOARD, RELEASE = "j7200-evm", "12.34"

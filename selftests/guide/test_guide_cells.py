@@ -2,9 +2,9 @@
 
 import hypothesis
 import pytest
+from evmperf_guides import rows
 from hypothesis import strategies as st
 
-from evmperf.guides.reading import rows
 from evmperf.model.units import Unit
 
 CENTS = st.integers(-(10**9), 10**9).map(lambda cents: cents / 100)

@@ -5,10 +5,10 @@ import re
 
 import hypothesis
 import pytest
+from evmperf_guides import importer
 from hypothesis import strategies as st
 
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import importer
 from evmperf.measure.runs.spool import read_records, read_results, read_run
 from evmperf.model.errors import UsageError
 from evmperf.model.records import UnknownRecord

@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from evmperf_guides import rst
 
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import rst
 from evmperf.model.exits import ExitStatus
 from evmperf.publish.guide import page as guide_page
 from evmperf.publish.guide import writer

@@ -4,8 +4,8 @@ import io
 
 import docutils.core
 import pytest
+from evmperf_guides import importer, printed
 
-from evmperf.guides.reading import importer
 from evmperf.judge.published.releases import published
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.figures import figures
@@ -34,7 +34,7 @@ def shape(source):
 def rendered(imported):
     known = {board: figures(results) for board, results in imported.results.items()}
     head = writer.Head(imported.release, imported.os)
-    return writer.render(layout.like(imported, known), known, head)
+    return writer.render(layout.like(printed.of_guide(imported), known), known, head)
 
 
 def warnings(text):
@@ -71,7 +71,7 @@ def test_figures_fill_a_layout_that_has_none(file):
     empty = importer.interpret(blanked(imported, file.read_text()))
     assert not any(empty.results.values())
     known = {board: figures(results) for board, results in imported.results.items()}
-    plan = layout.like(empty, known)
+    plan = layout.like(printed.of_guide(empty), known)
     assert plan.unread == []
     text = writer.render(plan, known, writer.Head(imported.release, imported.os))
     assert shape(importer.interpret(text).source) == shape(imported.source)

@@ -1,11 +1,11 @@
 """What a guide is of: operating system, release and boards, by what it says and not by habit."""
 
 import pytest
+from evmperf_guides import importer, printed
 
 from evmperf.benchmarks import catalogue
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import importer
-from evmperf.judge.published import steady
+from evmperf.judge.published import scatter
 from evmperf.measure.runs.spool import read_run
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
@@ -194,7 +194,7 @@ SK, LP = "am62xx_sk-fs", "am62xx_lp_sk-fs"
     [({SK}, 100.0, [SK]), ({LP}, 100.0, [LP]), ({SK, LP}, 100.0, []), ((), 100.0, []), ({SK}, 300.0, [])],
 )
 def test_a_table_of_no_board_is_that_of_the_only_one_with_such_figures(monkeypatch, boards, mean, whose):
-    monkeypatch.setattr(steady, "history", history_of(boards, mean))
+    monkeypatch.setattr(scatter, "history", history_of(boards, mean))
     imported = importer.interpret(nameless(*FIGURES))
     assert list(imported.results) == whose
     said = imported.remarks if whose else imported.unknown
@@ -202,21 +202,53 @@ def test_a_table_of_no_board_is_that_of_the_only_one_with_such_figures(monkeypat
 
 
 def test_a_few_figures_that_are_alike_do_not_tell_a_board(monkeypatch):
-    monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
+    monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
     assert importer.interpret(nameless(*FIGURES[:7])).results == {}
 
 
 def test_a_board_that_is_not_known_may_be_the_one(monkeypatch):
-    monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
+    monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
     text = nameless(*FIGURES).replace("AM62x LP SK", "AM62x XY SK")
     assert importer.interpret(text).results == {}
 
 
 def test_a_layout_of_such_a_table_has_a_place_for_its_figures(monkeypatch):
-    monkeypatch.setattr(steady, "history", history_of({SK}, 100.0))
+    monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
     read, empty = importer.interpret(nameless(*FIGURES)), importer.interpret(nameless(*[""] * len(ROWS)))
     known = {board: by_key(results) for board, results in read.results.items()}
     known["am64xx-hsevm"] = {}
-    (slot,) = (slot for _, slot in layout.like(empty, known).slots())
+    (slot,) = (slot for _, slot in layout.like(printed.of_guide(empty), known).slots())
     assert [column.board for column in slot.columns] == [SK]
     assert [column.printed for column in slot.columns] == ["perf"]
+
+
+NAMED = table(['"add (MB/s)","1.00","2.00"'], f'"Benchmarks","{SK}: perf","{LP}: perf"')
+RESUME = """
+Power
+-----
+
+.. csv-table:: LPM Resume Latency Performance
+    :header: "Low Power Mode","Total Resume Latency (ms)"
+
+    "Deep Sleep","146.45"
+"""
+
+
+@pytest.mark.parametrize(
+    ("title", "note", "whose"),
+    [
+        ("Linux 12.00.00", "\n.. note::\n\n    Of the AM62x LP SK only.\n", LP),
+        ("Linux 12.00.00", "\nFigures of the AM62x SK.\n", SK),
+        ("AM62x LP SK Linux 12.00.00", "", LP),
+        ("AM62x LP SK Linux 12.00.00", "\nMeasured on the AM62x SK.\n", SK),
+        ("Linux 12.00.00", "\nMeasured: AM62x SK, AM62x LP SK.\n", ""),
+        ("Linux 12.00.00", "\nMeasured on the AM64x EVM.\n", ""),
+        ("Linux 12.00.00", "", ""),
+    ],
+)
+def test_a_note_below_a_table_or_the_title_says_whose_it_is(title, note, whose):
+    text = f"{BAR}\n {title} Performance Guide\n{BAR}\n\n" + NAMED + RESUME + note
+    imported = importer.interpret(text)
+    read = [b for b, results in imported.results.items() for r in results if r.case == "Deep Sleep"]
+    assert read == ([whose] if whose else [])
+    assert whose or any("names no board" in problem.reason for problem in imported.unknown)

@@ -4,10 +4,11 @@ import re
 
 import numpy as np
 import pytest
+from evmperf_guides import importer, meaning
+from msgspec import structs
 
 from evmperf.benchmarks import catalogue
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import importer
 from evmperf.judge.published.declared import FOLDER, load, outline, tables
 from evmperf.judge.published.releases import published
 from evmperf.model.errors import UsageError
@@ -62,7 +63,7 @@ def test_every_declaration_knows_its_metrics():
 def test_no_two_tables_are_told_apart_by_nothing():
     seen = {}
     for name, table in tables().items():
-        marks = (table.keys, tuple(sorted(table.columns)), tuple(sorted(table.about.items())))
+        marks = (table.keys, tuple(sorted(table.columns)), tuple(sorted(meaning.about(table).items())))
         rows = (table.cases, table.more_rows)
         assert seen.setdefault((*marks, rows), name) == name
 
@@ -71,7 +72,6 @@ def test_no_two_tables_are_told_apart_by_nothing():
     ("text", "said"),
     [
         ("title: Twice\nabout: {device: emmc}\nkeys: [K]\ncolumns: {x: [X]}\n", "section"),
-        ("about: {device: floppy}\ntitle: T\nsection: [S]\nkeys: [K]\ncolumns: {}\n", "floppy"),
         ("like: nothing\ntitle: T\n", "no table 'nothing'"),
         (
             "title: T\nsection: [S]\nabout: {}\nkeys: [K]\ncolumns: {x: [X]}\n"
@@ -90,6 +90,12 @@ def test_a_table_file_with_a_mistake_is_named_with_it(text, said, tmp_path):
     with pytest.raises(UsageError, match=re.escape(said)) as caught:
         load(file)
     assert str(file) in str(caught.value)
+
+
+def test_a_word_that_nobody_knows_is_named_with_its_table():
+    table = structs.replace(tables()["emmc_ext4"], about={"device": "floppy"})
+    with pytest.raises(UsageError, match=r"emmc_ext4\.yaml: about: .* device: floppy"):
+        meaning.about(table)
 
 
 def test_what_the_benchmark_says_is_not_said_again(tmp_path):

@@ -1,8 +1,8 @@
 """What a table is: by all that says so together, and not where two of it contradict each other."""
 
 import pytest
+from evmperf_guides import importer
 
-from evmperf.guides.reading import importer
 from evmperf.judge.published.declared import AGAIN
 from selftests.guide.test_guide_import import HEAD, cells, guide
 

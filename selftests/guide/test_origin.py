@@ -1,10 +1,10 @@
 """What a guide says of its figures comes from the runs; nothing in it is another release's."""
 
 import numpy as np
+from evmperf_guides import importer
 from msgspec.structs import replace
 
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import importer
 from evmperf.model.anytime import half_width
 from selftests.guide.test_guide_import import HEAD, table
 from selftests.support import runs

@@ -4,9 +4,10 @@ import json
 import re
 
 import pytest
+from evmperf_guides import sheets
 
 from evmperf.commands.cli import main as cli
-from evmperf.judge.published import record, sheets
+from evmperf.judge.published import record
 from evmperf.model.errors import UsageError
 from selftests.instruments import sheet
 from selftests.support import seeds

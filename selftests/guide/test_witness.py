@@ -2,7 +2,7 @@
 
 import pytest
 
-from evmperf.judge.published import record, steady
+from evmperf.judge.published import record, scatter
 from evmperf.model.figures import Key
 from selftests.guide.test_guide_import import guide, table
 
@@ -39,7 +39,7 @@ def short(monkeypatch, row, **loads):
             figures["throughput"][RELEASE] = ("", "Mbit/s", 51.25)
         return {Key("eth_udp_egress", "64", metric): series for metric, series in figures.items()}
 
-    monkeypatch.setattr(steady, "history", history)
+    monkeypatch.setattr(scatter, "history", history)
     titles = ("Throughput (Mbits/sec)", "CPU Load %")
     header = ",".join([KEY, *(f'"{board}: {title}"' for board in (ONE, OTHER) for title in titles)])
     rows = ['"128","90.00","80.00","90.00","20.00"', row]

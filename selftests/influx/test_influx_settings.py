@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from evmperf.commands.cli import main as cli
+from evmperf.measure.runs import kept
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.places import project
@@ -120,7 +121,7 @@ def test_push_sends_what_waits_and_says_so(configured, tmp_path, capsys):
     assert cli.main(push) == 0
     assert capsys.readouterr().out == ""
     assert cli.main([*push, "made-up-0000"]) == 0
-    assert points(configured, "sample") == 4
+    assert points(configured, "samples") == 4
 
 
 def test_push_names_the_points_that_were_refused(configured, tmp_path, capsys):
@@ -128,7 +129,7 @@ def test_push_names_the_points_that_were_refused(configured, tmp_path, capsys):
     spools.write(tmp_path, run, [spools.with_a_bad_point(run)])
     assert cli.main(["push", f"--results={tmp_path}"]) == 0
     shown = capsys.readouterr()
-    assert "influx-refused.txt: 1 points were refused" in shown.err
+    assert "point refused: cannot be parsed: samples," in shown.err
 
 
 def history(*arguments):
@@ -144,7 +145,7 @@ def three_runs(tmp_path):
     return tmp_path
 
 
-def test_history_is_the_same_from_database_store_and_folder(
+def test_figures_are_the_same_from_database_history_and_folder(
     configured, three_runs, tmp_path, capsys, monkeypatch
 ):
     assert cli.main(["push", f"--results={three_runs}"]) == 0
@@ -153,19 +154,20 @@ def test_history_is_the_same_from_database_store_and_folder(
     stored = capsys.readouterr().out
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "store"))
-    assert cli.main(["store", "add", f"--results={three_runs}"]) == 0
+    for folder in three_runs.glob("*/run.json"):
+        kept.keep(tmp_path / "store", folder.parent)
     capsys.readouterr()
     assert history("write_throughput", f"--results={tmp_path / 'elsewhere'}") == 0
     of_store = capsys.readouterr().out
     assert of_store.split("\n", 1)[1] == stored.split("\n", 1)[1]
     assert history("write_throughput", f"--results={three_runs}") == 0
-    kept = capsys.readouterr().out
-    assert stored.split("\n", 1)[1] == kept.split("\n", 1)[1]
+    beside = capsys.readouterr().out
+    assert stored.split("\n", 1)[1] == beside.split("\n", 1)[1]
     assert f"from {configured.url}" in stored
     assert TOKEN not in stored
-    assert "case 0  ▁█▅\n" in kept
-    assert "2026-09-21 13:46  11.00            quick         1.50 MB/s" not in kept
-    assert "11.01            quick         5.50 MB/s  (min 5.00, max 6.00, n 2)" in kept
+    assert "case 0  ▁█▅\n" in beside
+    assert "2026-09-21 13:46  11.00            quick         1.50 MB/s" not in beside
+    assert "11.01            quick         5.50 MB/s  (min 5.00, max 6.00, n 2)" in beside
 
 
 def test_history_of_one_case(three_runs, capsys):

@@ -18,7 +18,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.results import Sample, Status
 from evmperf.model.run import Run
-from evmperf.publish.influx.push import RunPush
+from evmperf.publish.influx.push import push
 from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import runs
 from selftests.support.influxd import points
@@ -125,7 +125,7 @@ def test_nights_are_the_same_from_database_and_folder(store, tmp_path):
         run = Run(f"run-{number}", "evm", "full", os="Linux", started_ns=number * 1000 - 999)
         spool = Spool(tmp_path, run)
         spool.append_all(found)
-        RunPush.of(store, spool.folder).send()
+        list(push(store, [spool.folder]))
     there, here = InfluxRuns(store).runs("evm"), SpoolFolder(tmp_path).runs("evm")
     expected = [(night.run.id, dict(night.figures)) for night in nights_of(here)]
     assert [(night.run.id, dict(night.figures)) for night in nights_of(there)] == expected
@@ -148,8 +148,8 @@ def test_a_check_puts_its_verdicts_into_run_report_and_database(configured, nigh
     report = (nights / "am64xx-hsevm-0015" / "report.html").read_text()
     assert report.index("Worse than the baseline") < report.index("<h3")
     assert f"{wording.figure(Key(*LOST))}, against its earlier runs (at most 15): " in report
-    assert points(configured, "verdict") == count
-    assert points(configured, "verdict", metric="write_throughput", case="102400") == 1
+    assert points(configured, "verdicts") == count
+    assert points(configured, "verdicts", metric="write_throughput", case="102400") == 1
 
 
 def test_the_same_check_again_adds_nothing_and_another_replaces(configured, nights):
@@ -163,7 +163,7 @@ def test_the_same_check_again_adds_nothing_and_another_replaces(configured, nigh
     assert kept[LOST]["verdict"] == "not comparable"
     # A check that decides nothing leaves the page.
     assert "Worse than" in (nights / "am64xx-hsevm-0015" / "report.html").read_text()
-    assert points(configured, "verdict") == before[1]
+    assert points(configured, "verdicts") == before[1]
 
 
 def test_published_figures_and_runs_going_on_are_left_as_they_are(configured, nights, capsys):
@@ -188,5 +188,5 @@ def test_without_the_server_the_verdict_stays_and_waits(configured, nights, monk
     assert "cannot be reached" in shown.err
     assert "worse" in shown.out
     _, count = verdicts(nights)
-    RunPush.of(store, nights / "am64xx-hsevm-0015").send()
-    assert points(configured, "verdict") == count > 50
+    list(push(store, [nights / "am64xx-hsevm-0015"]))
+    assert points(configured, "verdicts") == count > 50

@@ -4,6 +4,8 @@ import contextlib
 import itertools
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -15,7 +17,8 @@ from evmperf.measure.hostload import slowness
 from evmperf.measure.runs.spool import Spool
 from evmperf.publish.influx.client import Store, StoreError
 from evmperf.publish.influx.config import Config
-from evmperf.publish.influx.push import RunPush, begin, end, waiting
+from evmperf.publish.influx.push import begin, end, progress, state_key, waiting
+from evmperf.publish.influx.push import push as push_all
 from selftests.support import spools
 from selftests.support.influxd import ORG, TOKEN, points, running
 
@@ -28,8 +31,10 @@ def a_folder(results, cases=CASES):
 
 
 def push(config, folder, timeout_s=20.0, again=False):
-    with Store(config, timeout_s) as store:
-        return RunPush.of(store, folder, again=again).send()
+    """Whether a run is whole in the bucket."""
+    with Store(config, timeout_s, patience_s=0.1) as store:
+        list(push_all(store, [folder], again=again))
+    return bool((sent := progress(folder).get(state_key(config))) and sent.complete)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +53,8 @@ def test_a_wrong_setting_is_named_and_nothing_is_lost(bucket, tmp_path, wrong, m
         push(replace(bucket, **wrong), folder)
     assert TOKEN not in str(error.value)
     assert "another-token" not in str(error.value)
-    assert push(bucket, folder).complete
-    assert points(bucket, "sample") == 2 * CASES
+    assert push(bucket, folder)
+    assert points(bucket, "samples") == 2 * CASES
 
 
 def test_a_token_that_may_only_read(influxd, bucket, tmp_path):
@@ -75,31 +80,28 @@ def test_a_full_disk_of_the_server_is_named_and_nothing_is_lost(tmp_path):
         filler.unlink()
         # Influxd itself goes on refusing until it is started again.
         server.restart_on_small_disk()
-        assert push(bucket, folder).complete
-        assert points(bucket, "sample") == 2 * CASES
+        assert push(bucket, folder)
+        assert points(bucket, "samples") == 2 * CASES
 
 
-def test_ctrl_c_does_not_wait_for_a_server_that_hangs(bucket, tmp_path, monkeypatch):
-    """Its answer would be awaited for ten minutes."""
-    connections = []
+def test_a_server_that_hangs_is_given_up_and_holds_up_nobody(bucket, tmp_path):
+    """Also at the end of the process: its answer would be awaited for ten minutes."""
+    folder = a_folder(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def interrupted(sending, sent):
-            if sent:
-                connections.append(server.accept()[0])
-                connections[0].recv(1)  # the first batch is under way
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr(RunPush, "_settle", interrupted)
         hanging = replace(bucket, url=f"http://127.0.0.1:{server.getsockname()[1]}")
-        with pytest.raises(KeyboardInterrupt):
-            push(hanging, a_folder(tmp_path), timeout_s=600)
-    connections[0].close()
-
-
-def test_points_beyond_what_the_bucket_keeps_do_not_go_one_by_one(influxd, tmp_path):
-    with pytest.raises(StoreError, match=r"more than 100 points are refused"):
-        push(influxd.bucket(retention_s=3600), a_folder(tmp_path, 500))
+        code = (
+            "import sys, pathlib, _thread, threading\n"
+            "from evmperf.publish.influx.client import Store\n"
+            "from evmperf.publish.influx.config import Config\n"
+            "from evmperf.publish.influx.push import push\n"
+            f"threading.Timer(1, _thread.interrupt_main).start()\n"
+            f"with Store(Config({hanging.url!r}, 'lab', 'b', 't'), 600) as store:\n"
+            f"    list(push(store, [pathlib.Path({str(folder)!r})]))\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        )
+    assert "KeyboardInterrupt" in done.stderr
 
 
 def test_killed_in_the_middle_and_started_again(own_influxd, tmp_path):
@@ -130,11 +132,11 @@ def test_killed_in_the_middle_and_started_again(own_influxd, tmp_path):
     finally:
         stop.set()
         killer.join()
-    for folder in waiting(tmp_path / "results", bucket.key, begun=False):
+    for folder in waiting(tmp_path / "results", bucket):
         push(bucket, folder)
-    assert points(bucket, "sample") == number * 300 * 2
-    assert points(bucket, "result") == number * 300
-    assert points(bucket, "run") == number
+    assert points(bucket, "samples") == number * 300 * 2
+    assert points(bucket, "cases") == number * 300
+    assert points(bucket, "runs") == number
 
 
 def test_a_run_is_sent_when_it_has_ended_and_one_at_work_is_not(bucket, tmp_path):
@@ -143,11 +145,11 @@ def test_a_run_is_sent_when_it_has_ended_and_one_at_work_is_not(bucket, tmp_path
     live.hold()
     begin(bucket, live.folder)
     live.append_all([spools.a_result(run, number) for number in range(5)])
-    assert not push(bucket, live.folder).complete
-    assert points(bucket, "result") == 0
+    assert not push(bucket, live.folder)
+    assert points(bucket, "cases") == 0
     live.release()
     assert end(bucket, live.folder, 20) == f"InfluxDB {bucket.url}: 16 points sent."
-    assert (points(bucket, "result"), points(bucket, "run")) == (5, 1)
+    assert (points(bucket, "cases"), points(bucket, "runs")) == (5, 1)
 
 
 def test_a_frozen_server_holds_up_the_end_for_its_time(own_influxd, tmp_path):
@@ -159,8 +161,8 @@ def test_a_frozen_server_holds_up_the_end_for_its_time(own_influxd, tmp_path):
     assert "Nothing is lost" in end(bucket, folder, 1)
     assert time.monotonic() - began < 10
     own_influxd.signal(signal.SIGCONT)
-    assert push(bucket, folder).complete
-    assert points(bucket, "sample") == 2 * CASES
+    assert push(bucket, folder)
+    assert points(bucket, "samples") == 2 * CASES
 
 
 def test_what_waits_goes_out_with_the_next_run_and_a_damaged_one_is_passed_over(own_influxd, tmp_path):
@@ -176,8 +178,8 @@ def test_what_waits_goes_out_with_the_next_run_and_a_damaged_one_is_passed_over(
     own_influxd.start()
     (damaged / "run.json").write_text("{")
     assert end(bucket, next_one, 20) == f"InfluxDB {bucket.url}: 4 points sent."
-    assert points(bucket, "sample") == 3 * 2 + 2
-    assert points(bucket, "run") == 2
+    assert points(bucket, "samples") == 3 * 2 + 2
+    assert points(bucket, "runs") == 2
 
 
 def test_the_token_is_in_no_text_of_the_settings():

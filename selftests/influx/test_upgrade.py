@@ -3,7 +3,7 @@
 import pytest
 
 from evmperf.publish.influx.client import Store
-from evmperf.publish.influx.push import RunPush
+from evmperf.publish.influx.push import push
 from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import spools
 from selftests.support.influxd import Influxd, built, points
@@ -19,14 +19,14 @@ def test_the_newer_server_reads_what_the_older_one_kept(tmp_path, monkeypatch):
         server.setup()
         config = server.bucket()
         with Store(config) as store:
-            RunPush.of(store, run, again=True).send()
+            list(push(store, [run], again=True))
         sent = points(config)
         server.stop()
         monkeypatch.setenv("INFLUXD", "2.10")
         server.start()
         with Store(config) as store:
             assert [entry.run.id for entry in InfluxRuns(store).runs()] == [run.name]
-            RunPush.of(store, run, again=True).send()
+            list(push(store, [run], again=True))
         assert points(config) == sent > 0
     finally:
         server.stop()

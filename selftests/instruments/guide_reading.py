@@ -13,7 +13,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evmperf.guides.reading import importer, rst, source
+from evmperf_guides import importer, printed, rst, source
+
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
 from evmperf.publish.guide import layout, writer
@@ -103,7 +104,9 @@ def _rendered(imported, text):
     guides = (empty, *empty.following)
     empty = next((g for g in guides if g.source.title == imported.source.title), empty)
     known = {board: figures(results) for board, results in imported.results.items()}
-    written = writer.render(layout.like(empty, known), known, writer.Head(imported.release, imported.os))
+    written = writer.render(
+        layout.like(printed.of_guide(empty), known), known, writer.Head(imported.release, imported.os)
+    )
     found = {}
     for table in rst.read(written).tables:
         cells = {}

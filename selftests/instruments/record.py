@@ -1,7 +1,8 @@
 """Write the figures of published guides (.rst, .txt) or of data sheets of the MCU+ SDK (.md) into one record.
 
-evmperf reads two records: baselines/record.zst of the guides, baselines/datasheets.zst of the sheets. Each is
-written anew of all its files. What was not read is named by line.
+There are two records: baselines/record.zst of the guides, which evmperf reads, and
+guide-reader/evmperf_guides/datasheets.zst of the sheets. Each is written anew of all its files; without a
+file the doubts of the record that is there are found anew. What was not read is named by line.
 """
 
 import sys
@@ -9,11 +10,14 @@ from pathlib import Path
 
 import msgspec
 from backports import zstd
+from evmperf_guides import artefacts, importer, steady
+from msgspec import structs
 from msgspec.structs import astuple
 
-from evmperf.guides.reading import importer
-from evmperf.judge.published import identity
+from evmperf.judge.published import identity, record, scatter, source
 from evmperf.judge.published.record import Entry, PublishedCase, Value, date_in
+from evmperf.model.figures import figures
+from evmperf.model.run import Run
 from selftests.instruments import command, sheet
 
 
@@ -35,9 +39,32 @@ def _case(result):
     return PublishedCase(result.benchmark, result.driver, tool, result.case, values, words)
 
 
+def doubted(entries):
+    """The entries with why figures are not judged: by others of their guide, then by the other releases
+    of the board, among which figures that their own guide doubts do not count.
+    """
+    own = [_noted(entry, lambda run, found: artefacts.doubts(found)) for entry in entries]
+    boards = {}
+    for entry in own:
+        boards.setdefault((entry.board, entry.os), []).append(entry)
+    series = {
+        board: scatter.of_entries(sorted(mine, key=lambda e: e.place), doubtful=False)
+        for board, mine in boards.items()
+    }
+    return [_noted(e, lambda run, found: steady.doubts(run, found, series[run.board, run.os])) for e in own]
+
+
+def _noted(entry, doubts):
+    run = Run(entry.guide, entry.board, "full", release=entry.release, os=entry.os)
+    results = source.results([entry], samples=False)
+    reasons = doubts(run, figures(results))
+    cases = [_case(importer.doubted(result, reasons)) for result in results]
+    return structs.replace(entry, packed=msgspec.Raw(msgspec.msgpack.encode(cases)))
+
+
 def write(file, entries):
     """Write a record; of the same entries always the same file."""
-    ordered = sorted(entries, key=lambda e: (e.board, e.os, e.place, e.guide))
+    ordered = sorted(doubted(entries), key=lambda e: (e.board, e.os, e.place, e.guide))
     file.write_bytes(zstd.compress(msgspec.msgpack.encode(ordered), 19))
 
 
@@ -60,9 +87,9 @@ def main(words=None):
     """Write the record that the user asks for."""
     asked = command.parser(__spec__.name if __spec__ else __name__, __doc__)
     asked.add_argument("record", type=Path, metavar="RECORD", help="the file to write")
-    asked.add_argument("files", type=Path, nargs="+", metavar="FILE", help="guides, or data sheets")
+    asked.add_argument("files", type=Path, nargs="*", metavar="FILE", help="guides, or data sheets")
     given = asked.parse_args(words)
-    found = [entry for file in given.files for entry in entries(file)]
+    found = [entry for file in given.files for entry in entries(file)] or record.entries(given.record)
     write(given.record, found)
     print(f"{given.record}: {sum(entry.count for entry in found)} figures")
 

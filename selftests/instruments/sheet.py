@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
+from evmperf_guides.source import Problem
 
-from evmperf.guides.reading.source import Problem
 from evmperf.judge.published import identity, record
 from evmperf.judge.published.record import Entry, PublishedCase, Value
 from evmperf.model import inputs, limits

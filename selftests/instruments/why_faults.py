@@ -27,11 +27,11 @@ from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import disk
 from evmperf.boards import board as boards
 from evmperf.commands.app import why
+from evmperf.explain.answers import Answer
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.bench import Shell
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool
-from evmperf.measure.state.answers import Answer
 from evmperf.model.facts import Facts
 from evmperf.model.run import Run
 from selftests.instruments import command

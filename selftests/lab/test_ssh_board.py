@@ -215,8 +215,8 @@ def test_a_session_over_ssh_measures_linux_and_leaves_the_board_alone(
         assert main(["push", str(folder)]) == 0
     records = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
     measured = [record for record in records if record["record"] == "result"]
-    samples = sum(len(result.get("samples", ())) for result in measured)
-    counted = [points(config, name) for name in ("run", "result", "sample")]
+    samples = sum(len({s["repetition"] for s in result.get("samples", ())}) for result in measured)
+    counted = [points(config, name) for name in ("runs", "cases", "samples")]
     assert counted == [1, len(measured), samples]
     # The report of pytest-html is there for those who ask, and tells no secret either.
     assert (folder / "report.html").as_uri() in report.read_text()

@@ -24,13 +24,6 @@ def test_student(degrees):
     assert found == pytest.approx(expected, rel=1e-7, abs=1e-11)
 
 
-def test_polygamma():
-    at = np.array([0.01, 0.5, 1.0, 2.5, 11.9, 12.0, 400.0, np.nan])
-    expected = [special.digamma(at), special.polygamma(1, at)]
-    assert distributions.digamma(at) == pytest.approx(expected[0], rel=1e-9, nan_ok=True)
-    assert distributions.trigamma(at) == pytest.approx(expected[1], rel=1e-9, nan_ok=True)
-
-
 def test_ends():
     assert list(distributions.ndtri([0, 1])) == [-np.inf, np.inf]
     assert np.isnan(distributions.ndtri(np.nan))

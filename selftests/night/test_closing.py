@@ -12,11 +12,10 @@ from evmperf.commands.night.conductor import NightConductor, Progress
 from evmperf.commands.night.journal import Journal
 from evmperf.commands.night.plan import Job, read
 from evmperf.commands.night.status import render
+from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import append_verdicts
 from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
-from evmperf.publish.store.places import StoreFolder
-from evmperf.publish.store.source import StoredRuns
 from selftests.support import runs
 
 
@@ -78,7 +77,7 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path, monkey
     night = conducted(tmp_path, "confirm: 1m\n", [20], [21, 22])
     night.progress[1].runs.append("killed-early")
     closing = close(night, time.time())
-    kept = StoredRuns(StoreFolder(tmp_path / "store")).runs()
+    kept = SpoolFolder(tmp_path / "store").runs()
     assert [entry.run.id[-4:] for entry in kept] == ["0020", "0021", "0022"]
     (worse,) = closing.worse
     assert worse.key == lost

@@ -126,11 +126,10 @@ def walked(lines, installed, folder):
             continue
         in_checkout = "virtual" in text or text.startswith("make ")
         done = bash(exports + text, CHECKOUT if in_checkout else installed, folder)
-        if extra := entry.get("extra"):
-            if f"pip install 'evmperf[{extra}]'" not in done.stderr or done.returncode != ExitStatus.USAGE:
-                wrong.append(
-                    f"{one.where}:{one.line}: {text}: does not say that it needs {extra}: {done.stderr}"
-                )
+        needs = f"pip install 'evmperf[{entry['extra']}]'" if "extra" in entry else ""
+        if needs := needs or ("needs the package guide-reader" if entry.get("reader") else ""):
+            if needs not in done.stderr or done.returncode != ExitStatus.USAGE:
+                wrong.append(f"{one.where}:{one.line}: {text}: does not say {needs!r}: {done.stderr}")
             done = bash(exports + text, CHECKOUT, folder)
         said = done.stdout + done.stderr
         fine = done.returncode == entry["status"] and re.search(entry.get("says", ""), said)

@@ -3,8 +3,8 @@
 import itertools
 
 import pytest
+from evmperf_guides import artefacts
 
-from evmperf.judge.published import artefacts
 from evmperf.model.figures import Figure, Key
 from evmperf.model.results import Result, Status
 
@@ -17,7 +17,7 @@ def figures(benchmark, **rows):
         key = Key(benchmark, case, metric)
         mean, low, high = value if isinstance(value, tuple) else (value, None, None)
         result = Result(benchmark, 0, "x", key.case, {}, "full", Status.MEASURED, ())
-        found[key] = Figure(key, "", mean, mean, low, high, None, 0, 0, "", result)
+        found[key] = Figure(key, "", mean, low, high, None, 0, 0, "", result)
     return found
 
 

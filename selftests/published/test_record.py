@@ -7,10 +7,10 @@ import re
 import sys
 
 import pytest
+from evmperf_guides import importer
 
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import importer
-from evmperf.judge.published import identity, record, releases, source, steady
+from evmperf.judge.published import identity, record, releases, scatter, source
 from evmperf.model.errors import UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
@@ -43,7 +43,7 @@ def written(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "FILE", file)
     known = record.entries(file)
     monkeypatch.setattr(record, "entries", lambda _file=file: known)
-    caches = (steady.history, source.places, source._figures)
+    caches = (scatter.history, source.places, source._figures, source._noted)
     for cache in caches:
         cache.cache_clear()
     yield file

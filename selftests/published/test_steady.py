@@ -1,13 +1,14 @@
 """Published figures that their board's other releases show to be wrong."""
 
 import pytest
+from evmperf_guides import steady
 
 from evmperf.judge import judge, nights, trends
-from evmperf.judge.published import record, source, steady
+from evmperf.judge.published import record, scatter, source
 from evmperf.judge.published.declared import AGAIN
 from evmperf.measure.runs.history import StoredRun
 from evmperf.model.figures import Figure, Key
-from evmperf.model.results import Result, Status
+from evmperf.model.results import Published, Result, Status
 from evmperf.model.run import Run
 from selftests.published.test_artefacts import figures
 
@@ -51,28 +52,41 @@ def test_a_release_is_no_witness_for_itself():
     assert steady.out_of_line(1.0, "MB/s", series, (1,)) == ""
 
 
-def one(mean, count=0):
-    result = Result(KEY.benchmark, 0, "emmc", KEY.case, {}, "full", Status.MEASURED, ())
-    return {KEY: Figure(KEY, "MB/s", mean, mean, None, None, None, count, 0, "", result)}
-
-
-@pytest.fixture
-def history(monkeypatch):
-    monkeypatch.setattr(steady, "history", lambda board, os: {KEY: STEADY})
+def one(mean, count=0, doubt=""):
+    cells = () if count else (Published(KEY.metric, "MB/s", mean, doubt=doubt),)
+    result = Result(KEY.benchmark, 0, "emmc", KEY.case, {}, "full", Status.MEASURED, (), published=cells)
+    return {KEY: Figure(KEY, "MB/s", mean, None, None, None, count, 0, "", result)}
 
 
 RUN = Run("a", "x1-evm", "full", os="Linux", release="9.00")
 
 
-def test_only_published_figures_are_doubted_for_their_history(history):
-    assert set(steady.doubts(RUN, one(5.3))) == {KEY}
-    assert steady.doubts(RUN, one(5.3, count=3)) == {}
+def test_only_published_figures_are_doubted_for_their_history():
+    assert set(steady.doubts(RUN, one(5.3), {KEY: STEADY})) == {KEY}
+    assert steady.doubts(RUN, one(5.3, count=3), {KEY: STEADY}) == {}
 
 
-def test_no_verdict_builds_on_a_doubtful_figure(history):
+@pytest.mark.parametrize(
+    ("clock", "per_mhz", "doubted"),
+    [(1250.0, 2.76, set()), (400.0, 9.0, {"cpu_clock", "dhrystone_per_mhz"}), (1250.0, 9.0, {"cpu_clock"})],
+)
+def test_what_a_guide_s_own_arithmetic_proves_no_other_release_disproves(clock, per_mhz, doubted):
+    rows = {"cpu_clock": clock, "dhrystone_per_second": 6060606.0, "dhrystone_per_mhz": per_mhz}
+    known = figures("dhrystone", **{f"_{case}__perf": value for case, value in rows.items()})
+    others = {
+        Key("dhrystone", case, "perf"): {(n,): (str(n), "", value) for n in range(4)}
+        for case, value in (("cpu_clock", 400.0), ("dhrystone_per_mhz", 9.0))
+    }
+    found = steady.doubts(Run("r", "x1-evm", "full", os="Linux", release="12.01"), known, others)
+    assert {key.case for key in found} == doubted
+
+
+def test_no_verdict_builds_on_a_doubtful_figure():
     other = Run("b", "x1-evm", "full", os="Linux", release="10.00")
     baseline = {KEY: (other, one(53.0)[KEY])}
-    (verdict,) = judge.against_figures(judge.Subject(RUN, one(5.3)), baseline)
+    (verdict,) = judge.against_figures(
+        judge.Subject(RUN, one(5.3, doubt="a decimal point may be lost")), baseline
+    )
     assert verdict.outcome is judge.Outcome.NOT_JUDGED
     assert "decimal point" in verdict.why
 
@@ -98,7 +112,7 @@ def test_what_a_bus_a_load_or_a_second_print_show(benchmark, rows, doubted):
 
 def test_the_record_is_read_once_for_a_board():
     board = record.entries()[0].board
-    assert steady.history(board, "Linux") is steady.history(board, "Linux")
+    assert scatter.history(board, "Linux") is scatter.history(board, "Linux")
 
 
 def test_no_trend_builds_on_a_doubtful_figure():

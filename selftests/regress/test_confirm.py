@@ -90,7 +90,7 @@ def test_an_ab_confirms_an_alarm_or_takes_it_back(judged, budget_s, expected):
     assert "the image of run-0" in settled.sentence()
     note = report.as_markdown(settled).replace("\\", "")
     assert expected["102400"][1] in note
-    named = "evmperf bisect here/evm.yaml --of FILE --what image:{} --metric emmc_ext4/102400/"
+    named = "evmperf ab here/evm.yaml --git-bisect --a image:GOOD --b image:BUILT --metric emmc_ext4/102400/"
     assert (named in note) == expected["102400"][1].startswith("confirmed")
 
 

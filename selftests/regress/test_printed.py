@@ -5,9 +5,9 @@ import re
 from collections import Counter
 
 import pytest
+from evmperf_guides import importer
 
 from evmperf.commands.cli import main as cli
-from evmperf.guides.reading import importer
 from evmperf.judge import against, beside, judge
 from evmperf.judge.published import record, releases
 from evmperf.model.errors import UsageError
@@ -25,7 +25,7 @@ USUAL = 0.02
 
 
 def figure(mean, low=None, high=None, key=KEY, unit="s"):
-    return Figure(key, unit, mean, mean, low, high, None, 0, 0, "", RESULT)
+    return Figure(key, unit, mean, low, high, None, 0, 0, "", RESULT)
 
 
 @pytest.mark.parametrize(

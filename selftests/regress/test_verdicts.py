@@ -117,7 +117,6 @@ def test_direction_comes_from_the_catalogue(tmp_path):
 @pytest.mark.parametrize(
     ("facts", "word"),
     [
-        ({"governor": "ondemand"}, "governor differs (ondemand, not performance)"),
         ({"virtual": True}, "kind of board differs (virtual, not real)"),
         ({"os": "RT-linux"}, "operating system differs"),
         ({"board_revision": "E2"}, "board revision differs (E2, not E1)"),

@@ -347,18 +347,17 @@ def test_line_protocol_has_a_line_a_point():
         tools={HOSTILE: HOSTILE},
         failures=(Failure(Kind.TOOL, HOSTILE),),
     )
-    made = [lines.Lines(run).run(lines.Totals())]
-    made += lines.Lines(run).of(result)
-    made += lines.Lines(run).of(spools.FAILED_BOOT)
+    maker = lines.RunLines(run)
+    made = [maker.run(), *maker.of(result), *maker.of(spools.FAILED_BOOT)]
     assert len(made) == 5
     tag = r"(?:[^,= \\\n]|\\.)+=(?:[^,= \\\n]|\\[,= ]|\\(?![,= ]))+"
-    field = r'\w+=(?:"(?:[^"\\]|\\.)*"|[\w.+-]+)'
+    field = r'[\w:/]+=(?:"(?:[^"\\]|\\.)*"|[\w.+-]+)'
     point = re.compile(rf"\w+(?:,{tag})* {field}(?:,{field})* -?\d+", re.DOTALL)
     for one in made:
         assert point.fullmatch(one), one
         one.encode()
     # Grafana shows the text of an annotation as HTML.
-    text = re.search(r'lab_text="((?:[^"\\]|\\.)*)"', made[0], re.DOTALL)[1]
+    text = re.search(r'release_mark="((?:[^"\\]|\\.)*)"', made[0], re.DOTALL)[1]
     assert "<" not in text
     assert "&lt;script" in text
 

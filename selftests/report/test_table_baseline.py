@@ -5,7 +5,7 @@ import re
 import numpy as np
 from msgspec.structs import replace
 
-from evmperf.judge.published import declared, source, steady
+from evmperf.judge.published import declared, scatter, source
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.results import Sample
@@ -73,16 +73,16 @@ def test_virtual_and_unknown_boards_have_no_baseline():
 
 def test_a_difference_has_a_colour_only_outside_the_scatter_of_releases():
     there = source.baseline(BOARD)
-    scatter = steady.scatter(BOARD.board, BOARD.os, "openssl_throughput", "throughput")
-    assert 0 < scatter < 0.2
-    assert steady.scatter(BOARD.board, BOARD.os, "no_such_table", "throughput") is None
+    usual = scatter.between_releases(BOARD.board, BOARD.os, "openssl_throughput", "throughput")
+    assert 0 < usual < 0.2
+    assert scatter.between_releases(BOARD.board, BOARD.os, "no_such_table", "throughput") is None
     key, figure = next((k, f) for k, f in there.figures.items() if k.benchmark == "openssl_throughput")
     tones = {}
-    for name, change in (("within", -scatter / 2), ("worse", -2 * scatter), ("better", 2 * scatter)):
+    for name, change in (("within", -usual / 2), ("worse", -2 * usual), ("better", 2 * usual)):
         results = list(measured("openssl_throughput", figure.mean * (1 + change)))
         (mine,) = (f for f in figures(results).values() if f.key == key)
         shown = summary.beside(mine, there)
         tones[name] = shown.tone
-        guide = writer._way(declared.tables()[key.benchmark], mine, figure, scatter)
+        guide = writer._way(declared.tables()[key.benchmark], mine, figure, usual)
         assert guide == ("within the scatter of releases" if name == "within" else name)
     assert tones == {"within": "", "worse": "bad", "better": "good"}

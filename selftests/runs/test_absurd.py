@@ -7,7 +7,7 @@ import pytest
 from evmperf.commands.cli.main import main
 from evmperf.measure.runs import spool
 from evmperf.model.exits import ExitStatus
-from selftests.support import runs, spools
+from selftests.support import runs
 
 ABSURD = {
     "when": ("run.json", ["started_ns"], 10**30),
@@ -27,15 +27,13 @@ check am64xx-hsevm-0003 --against last:3 --results {results}
 compare am64xx-hsevm-0001 am64xx-hsevm-0003 --results {results}
 site -o {out}/site --results {results}
 guide --release newest --from {results} -o {out}/guide.rst
-store query --from {results} FROM_runs
-store query --from {results} SELECT_sum(value)_FROM_samples
 export --from {results} --parquet {out}/x
 export --from {results} --openmetrics {out}/x
 export --from {results} --junit {out}/x
-store add --results {results}
+export --from {results} --csv {out}/x
 runs --from history
 """
-READERS = ("guide", "export", "store", "history am64xx-hsevm emmc_ext4")
+READERS = ("guide", "export", "history am64xx-hsevm emmc_ext4")
 """Commands that read the records of every run."""
 
 
@@ -63,39 +61,9 @@ def test_every_command_does_the_rest(absurd, tmp_path, capsys, caplog, monkeypat
             continue  # it is the run that is compared
         spool.leave_out.cache_clear()
         caplog.clear()
-        words = [w.replace("_", " ") if w[0] in "FS" else w for w in line.split()]
-        status = main([word.format(results=tmp_path / "results", out=tmp_path) for word in words])
+        status = main([word.format(results=tmp_path / "results", out=tmp_path) for word in line.split()])
         said = capsys.readouterr()
         whole = file.name == "run.json" or (what == "value" and line.startswith("site"))
-        left_out = ExitStatus.USAGE if whole and line.startswith("store add") else ExitStatus.OK
-        assert status in (left_out, ExitStatus.UNDECIDED, ExitStatus.NOTHING, ExitStatus.FAILED), said
+        assert status in (ExitStatus.OK, ExitStatus.UNDECIDED, ExitStatus.NOTHING, ExitStatus.FAILED), said
         if what != "tiny" and (whole or line.startswith(READERS)) and "--from history" not in line:
             assert str(file.parent) in caplog.text + said.err, line
-
-
-def test_a_night_that_was_kept_before_there_were_limits_is_left_out(tmp_path, monkeypatch, caplog):
-    """The store keeps what an earlier evmperf put there."""
-    monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "store"))
-    runs.history(tmp_path / "results", nights=4)
-    with monkeypatch.context() as patch:
-        patch.setattr(spool, "_DECODERS", {"result": _Unlimited()})
-        folder = tmp_path / "results/am64xx-hsevm-0001"
-        lines = (folder / spool.RECORDS).read_text().splitlines()
-        said = json.loads(lines[0])
-        said["samples"][0]["value"] = 1e308
-        (folder / spool.RECORDS).write_text("\n".join([json.dumps(said), *lines[1:]]) + "\n")
-        assert main(["store", "add", "--results", str(tmp_path / "results")]) == ExitStatus.OK
-    last = tmp_path / "results/am64xx-hsevm-0003"
-    words = ["check", str(last), "--against", "last:3", "--from", "history", "--dry-run"]
-    assert main(words) == ExitStatus.NOTHING  # two sound nights are too few to judge by
-    assert "am64xx-hsevm-0001" in caplog.text
-    assert "beyond 1e+18" in caplog.text
-
-
-class _Unlimited:
-    def decode(self, text):
-        """A record whose first sample may have any value."""
-        value = json.loads(text)["samples"][0]["value"]
-        result = spools.msgspec.json.decode(text.replace("1e+308", "1.0"), type=spools.Result)
-        first = spools.msgspec.structs.replace(result.samples[0], value=value)
-        return spools.msgspec.structs.replace(result, samples=(first, *result.samples[1:]))

@@ -9,14 +9,13 @@ import pytest
 
 from evmperf.commands.cli import main as cli
 from evmperf.judge.trends import Point, Trend
+from evmperf.measure.runs import kept
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.publish import site
 from evmperf.publish.site import board, case
 from evmperf.publish.site.pages import slug
-from evmperf.publish.store import files
-from evmperf.publish.store.places import StoreFolder
 from selftests.support import spools, years
 
 BOARDS = ("am62x-sk", "am64x-hsevm")
@@ -89,14 +88,14 @@ def test_with_the_labs_history_a_run_counts_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
     runs = sorted((tmp_path / "results").iterdir())
     for run in runs:
-        files.add(StoreFolder(tmp_path / "history"), run)
+        kept.keep(tmp_path / "history", run)
     for run in runs[:-1]:
         shutil.rmtree(run)
     where = ["-o", str(tmp_path / "public"), "--results", str(tmp_path / "results")]
     assert cli.main(["site", *where]) == 0
     assert "6 runs of 1 board" in capsys.readouterr().out
     text = (tmp_path / "public/evm/runs.js").read_text()
-    assert text.count("report.html") == 1  # the history has none
+    assert text.count("report.html") == 6  # the history has whole runs
     assert f"{runs[-1].name}/report.html" in text
 
 

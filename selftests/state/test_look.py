@@ -53,7 +53,7 @@ TREE = {
 def _below(folder, script):
     """A look that reads the files of a folder, and the kernel's log from its own input."""
     script = re.sub(r"/(proc|sys)/", rf"{folder}/\1/", script)
-    return script.replace(f"{folder}/proc/self/fd/0", "/proc/self/fd/0")
+    return re.sub(rf"{folder}(/proc/self/(?:fd/0|stat;))", r"\1", script)
 
 
 @pytest.fixture(params=["mawk", "busybox"])
@@ -83,7 +83,9 @@ def said(request, tmp_path):
         for _ in ("finds the device", "knows where it is"):
             done = programs.run(*shell, "-c", script, environment=environment, check=True)
             assert done.stderr == done.stdout == ""
-        return (tmp_path / look.FILE).read_text().replace(str(tmp_path), "")
+        text = (tmp_path / look.FILE).read_text().replace(str(tmp_path), "")
+        # The wall clock is this host's.
+        return re.sub(r"/proc/wall \d+\n", "", text)
 
     return run
 
@@ -146,9 +148,11 @@ def test_an_emmc_says_what_matters_and_no_more(said):
 def test_the_shell_that_looks_is_no_other_work(tmp_path):
     board = fake_board(tmp_path / "fake.yaml", "boot", boot={"medium": "sd"})
     busy = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
-    text = f"{busy}\n{look.script(board, 'system')}\nread -r own rest </proc/$$/stat; echo $rest"
+    text = (
+        f"({busy}\n{look.script(board, 'system')}\nread -r own rest </proc/self/stat; echo $rest; echo $own)"
+    )
     environment = {**os.environ, "OUT": str(tmp_path), "F": str(tmp_path)}
-    done = programs.run("sh", "-c", f"{text}; echo $$", environment=environment, check=True)
+    done = programs.run("sh", "-c", f"{text}; true", environment=environment, check=True)
     fields, own = done.stdout.split("\n")[:2]
     assert int(fields.split()[12]) + int(fields.split()[13]) > 20  # it was busy
     found = look.parse((tmp_path / look.FILE).read_text())
@@ -330,6 +334,7 @@ def test_a_port_says_how_it_paces_interrupts_and_what_holds_it_back(said, tmp_pa
             "filter-*) ;; *) echo 'qdisc tbf 8001: root refcnt 2 rate 100Mbit'; "
             "echo 'qdisc fq 8002: parent :1 maxrate 1Mbit';; esac"
         ),
+        "ip": "echo '3: eth5: <UP> qdisc mq master br0'; echo ' gso_max_segs 1 gro_max_size 9'",
     }.items():
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / "bin" / name).chmod(0o755)
@@ -342,6 +347,9 @@ def test_a_port_says_how_it_paces_interrupts_and_what_holds_it_back(said, tmp_pa
     found = look.parse(text)
     assert found.shown == {
         "net.mtu": 1500,
+        "net.master": "br0",
+        "net.gso_max_segs": 1,
+        "net.gro_max_size": 9,
         "ethtool-k.tcp-segmentation-offload": "on",
         "ethtool-k.generic-segmentation-offload": "off",
         "ethtool-c.Adaptive_RX": "on  TX: off",
@@ -411,6 +419,12 @@ def test_between_two_looks_is_what_changed_and_how_much_was_counted():
         clock=(0.99, 1.0),
     )
     assert (state.after("b"), state.after("a"), state.after("gone")) == ("y", 1, None)
+
+
+def test_the_whole_life_of_a_child_that_ended_is_no_load_of_the_case():
+    before = look.BoardLook({"cpu.online": "0-1"}, {}, {("7", "make"): 0, ("8", "sh"): 0}, 10.0)
+    after = look.BoardLook({"cpu.online": "0-1"}, {}, {("7", "make"): 3805, ("8", "sh"): 400}, 15.0)
+    assert look.between(before, after).beside == {"sh (8)": 4.0}  # two CPUs have 10 s in five
 
 
 def test_the_registers_of_an_emmc_are_not_said_of_a_card(said):

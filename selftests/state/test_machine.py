@@ -4,8 +4,9 @@ import os
 
 import pytest
 
+from evmperf.explain import answers, compared, facts
 from evmperf.measure.hostload import counters, slowness
-from evmperf.measure.state import answers, causes, contrast, machine, rules
+from evmperf.measure.state import machine, rules
 from evmperf.measure.state.finding import Finding
 from evmperf.model.state import State
 from selftests.support import seeds
@@ -100,7 +101,7 @@ def test_a_machine_that_nothing_slows(state):
 )
 def test_one_fact_is_a_cause_of_the_metrics_that_it_concerns(shown, rule, metric, other):
     shown = {"cpu.policy0.cpuinfo_max_freq": 1400000, **shown}
-    found = list(causes.findings(State(shown=shown), "emmc"))
+    found = list(facts.findings(State(shown=shown), "emmc"))
     assert [one.rule for one in found] == [rule]
     assert [cause.rule for cause in answers.weigh(found, 3.0, metric, NAMES)] == [rule]
     assert not other or answers.weigh(found, 3.0, other, NAMES) == []
@@ -119,7 +120,7 @@ def test_one_fact_is_a_cause_of_the_metrics_that_it_concerns(shown, rule, metric
     ],
 )
 def test_a_healthy_fact_is_no_cause(shown):
-    assert list(causes.findings(State(shown=shown), "emmc")) == []
+    assert list(facts.findings(State(shown=shown), "emmc")) == []
 
 
 NAMES = {"benchmark": "b", "run": "r"}
@@ -156,27 +157,106 @@ def test_other_load_that_carries_the_loss_leaves_no_blame_for_the_disk():
     assert weighed(9.0, disk, load) == [("beside", 0.359), ("device", 0.653)]
 
 
+def test_what_spoils_comes_before_what_is_set_otherwise_and_symptoms_come_last():
+    load = Finding("beside", "a hog", whole=True)  # it starves all others: no bound
+    look = Finding("machine", "slow", size=9.0, whole=True, symptom=True)
+    bound, free = (Finding(n, n, size=s, otherwise=True) for n, s in (("net.mtu", 4.0), ("tc", 0.0)))
+    assert [rule for rule, _ in weighed(4.0, look, free, bound, load)] == [
+        "beside",
+        "net.mtu",
+        "tc",
+        "machine",
+    ]
+
+
 def test_two_lost_segments_explain_nothing():
     lost = State(counted={"tcp_sent": 825, "tcp_sent_again": 2}, seconds=12.0)
     assert rules.judge(lost) == []
     more = State(counted={"tcp_sent": 8250, "tcp_sent_again": 12}, seconds=60.0)
     (one,) = rules.judge(more)
-    assert (one.rule, one.size) == ("loss", pytest.approx(60 / 48))
+    assert (one.rule, one.size) == ("loss", pytest.approx(1 + 50 * 12 / 8250))
     assert weighed(9.0, one) == []
+
+
+def test_what_a_file_system_was_mounted_with_is_that_of_the_case():
+    """Its last step says it, so the look before a case has the file system of the case before."""
+    journal, plain = "ext4 rw,data=journal", "vfat rw"
+    after, before = ({"mounted": value} for value in (journal, plain))
+    assert [f.rule for f in facts.findings(State(shown=before, changed=after), "emmc")] == ["journal"]
+    assert list(facts.findings(State(shown=after, changed=before), "emmc")) == []
+    here, there = (State(changed={"mounted": f"ext4 {word}"}) for word in ("nodelalloc", "delalloc"))
+    assert [f.rule for f in facts.between(here, there, "good")] == ["mounted"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "here", "there", "table", "back"),
+    [
+        ("sysctl.vm.swappiness", 10, 60, "emmc_raw_fio_1g", None),  # nothing was paged
+        ("sysctl.net/core.netdev_max_backlog", 5000, 1000, "eth_tcp", None),  # more hurts nothing
+        ("sysctl.vm.dirty_ratio", 5, 20, "emmc_raw_fio_1g", None),  # there is no page cache
+        ("sysctl.vm.dirty_ratio", 5, 20, "emmc_ext4_fio_1g", "echo '20' >/proc/sys/vm/dirty_ratio"),
+        ("queue.scheduler", "[none] bfq", "none [bfq]", "", "echo 'bfq' >$q/queue/scheduler"),
+        ("ethtool-k.generic-segmentation-offload", "off [requested on]", "on", "", ""),
+        ("ethtool-g.RX", 64, 256, "", "ethtool -G INTERFACE rx 256"),
+        (
+            "tc",
+            "qdisc pfifo 8001: root refcnt 2 limit 2p",
+            "qdisc pfifo_fast 0: root refcnt 2 bands 3",
+            "",
+            "tc qdisc del dev INTERFACE root 2>/dev/null; true",
+        ),
+        ("net.duplex", "half", "full", "", ""),
+    ],
+)
+def test_a_difference_can_touch_the_figure_and_says_how_it_is_set_back(setting, here, there, table, back):
+    states = (State(shown={setting: value}) for value in (here, there))
+    found = list(facts.between(*states, "good", "emmc", table))
+    assert [(one.rule, one.otherwise) for one in found] == [(setting, True)] * (back is not None)
+    assert not back or found[0].back[1] == f"run:{back}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "rule"),
+    [
+        ({"tc": "qdisc pfifo 8001: root refcnt 2 limit 2p"}, "short queue"),
+        ({"tester.net.mtu": 600}, "small MTU"),
+        ({"net.duplex": "half"}, "half duplex"),
+        ({"net.master": "br0"}, "bridge"),
+        ({"net.gso_max_segs": 1}, "small segments"),
+        ({"group.io.max": "179:0 rbps=2000000 wbps=max"}, "I/O limit"),
+        ({"env.OPENSSL_armcap": "0"}, "environment"),
+        (
+            {"tc": "qdisc pfifo 8001: root refcnt 2 limit 1000p", "net.mtu": 1500, "net.gso_max_segs": 65535},
+            "",
+        ),
+    ],
+)
+def test_a_setting_that_spoils_by_itself_needs_no_other_run(shown, rule):
+    shown = {"cpu.policy0.cpuinfo_max_freq": 1400000, **shown}
+    assert [one.rule for one in facts.findings(State(shown=shown), "eth")] == [rule] * bool(rule)
+
+
+def test_another_disk_at_work_is_said_and_the_cases_own_is_not():
+    counted = {"disk.read_sectors": 10**6, "disks.mmcblk0.read_sectors": 10**6 + 8, "shell.thread_ticks": 870}
+    assert list(compared.other_disks(State(counted=counted, seconds=10.0))) == []
+    resync = {"disks.nvme0n1.read_sectors": 1173504, "disks.sda.write_sectors": 1173504}
+    (one,) = compared.other_disks(State(counted={**counted, **resync}, seconds=10.0))
+    assert "nvme0n1 573 MiB, sda 573 MiB" in one.reason
+    assert "8.7 s" in one.reason
 
 
 def test_the_wait_of_writes_explains_no_reads():
     there = State(counted={"disk.write_count": 100, "disk.write_ms": 100})
     here = State(counted={"disk.write_count": 100, "disk.write_ms": 5000})
-    found = list(contrast.slower(here, there, "good"))
+    found = list(compared.disk(here, there, "good"))
     assert [cause.rule for cause in answers.weigh(found, 3.0, "write_throughput", NAMES)] == ["device"]
     assert answers.weigh(found, 3.0, "read_throughput", NAMES) == []
 
 
 def test_what_holds_in_both_runs_explains_what_it_is_more():
     both = (Finding("host", "waited for 75%", size=4.0), Finding("host", "waited for 20%", size=1.25))
-    assert contrast.beyond(both[:1], both[1:])[0].size == pytest.approx(3.2)
-    assert contrast.beyond(both[1:], both[:1]) == []
+    assert compared.beyond(both[:1], both[1:])[0].size == pytest.approx(3.2)
+    assert compared.beyond(both[1:], both[:1]) == []
 
 
 @pytest.mark.parametrize(
@@ -193,23 +273,24 @@ def test_what_holds_in_both_runs_explains_what_it_is_more():
 )
 def test_a_limit_that_the_other_run_has_not(setting, here, there, is_cause):
     states = (State(shown={} if value is None else {setting: value}) for value in (here, there))
-    found = list(contrast.between(*states, "good"))
+    found = list(facts.between(*states, "good"))
     assert [one.rule for one in found] == [setting] * is_cause
 
 
 def test_a_setting_has_the_command_that_puts_it_back():
     states = (State(shown={"sysctl.net/core.rmem_max": value}) for value in (4096, 212992))
-    (one,) = contrast.between(*states, "good")
+    (one,) = facts.between(*states, "good")
     assert one.proof.format_map(NAMES) == (
-        "evmperf ab BOARD.yaml -k b --b 'run:sysctl -w net.core.rmem_max=\"212992\"'"
+        "evmperf ab BOARD.yaml -k b --b 'run:echo \"212992\" >/proc/sys/net/core/rmem_max'"
     )
 
 
-def test_the_time_that_qemu_waits_for_its_host(tmp_path):
-    for pid, (name, *threads) in enumerate(
+def test_the_time_that_a_boards_own_qemu_waits_for_its_host(tmp_path):
+    for pid, (parent, name, *threads) in enumerate(
         [
-            ("/lib/ld.so /parts/bin/qemu-system-aarch64 -M virt", "5000000 7000000 9", "1000000 2000000 3"),
-            ("bash", "9000000 0 1"),
+            (1, "python lab", "8000000 0 1"),
+            (10, "/lib/ld.so /bin/qemu-system-aarch64 -M virt", "5000000 7000000 9", "1000000 2000000 3"),
+            (1, "/bin/qemu-system-aarch64 of another board", "9000000 9000000 1"),
         ],
         10,
     ):
@@ -218,8 +299,15 @@ def test_the_time_that_qemu_waits_for_its_host(tmp_path):
         for number, text in enumerate(threads):
             (tmp_path / f"{pid}/task/{number}").mkdir()
             (tmp_path / f"{pid}/task/{number}/schedstat").write_text(text)
-    assert counters(tmp_path) == {"host.run_ms": 6, "host.wait_ms": 9}
-    assert counters(tmp_path / "none") == {}
+        (tmp_path / f"{pid}/stat").write_text(f"{pid} (a name) S {parent} 1")
+    (tmp_path / "10/fd").mkdir()
+    (tmp_path / "10/fd/3").symlink_to("socket:[4711]")
+    (tmp_path / "net").mkdir()
+    row = "0: 0100007F:3039 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1"
+    (tmp_path / "net/tcp").write_text(f"  sl  local_address\n   {row}\n")
+    assert counters(0x3039, tmp_path) == {"host.run_ms": 6, "host.wait_ms": 9}
+    assert counters(0x3040, tmp_path) == {}
+    assert counters(0x3039, tmp_path / "none") == {}
 
 
 @pytest.mark.parametrize(
@@ -285,13 +373,13 @@ FORMS = [
 @pytest.mark.parametrize(("board", "driver", "state", "rule"), FORMS)
 def test_causes_that_people_ended_with(board, driver, state, rule):
     state = {**state, "shown": {**POLICY, **state.get("shown", {})}}
-    assert {one.rule for one in causes.findings(State(**state, seconds=10.0), driver, board)} == {rule}
+    assert {one.rule for one in facts.findings(State(**state, seconds=10.0), driver, board)} == {rule}
 
 
 def test_a_board_without_cpufreq_is_told_so_and_a_virtual_one_not():
     shown = State(shown={"cpu.online": "0-3"})
-    assert [one.rule for one in causes.findings(shown, "system", "am62l-evm")] == ["no cpufreq"]
-    assert list(causes.findings(shown, "system", "virtual-evm")) == []
+    assert [one.rule for one in facts.findings(shown, "system", "am62l-evm")] == ["no cpufreq"]
+    assert list(facts.findings(shown, "system", "virtual-evm")) == []
 
 
 @pytest.mark.parametrize(
@@ -306,7 +394,7 @@ def test_a_board_without_cpufreq_is_told_so_and_a_virtual_one_not():
     ],
 )
 def test_a_board_as_it_should_be_has_no_cause(board, driver, shown):
-    assert list(causes.findings(State(shown={**POLICY, **shown}), driver, board)) == []
+    assert list(facts.findings(State(shown={**POLICY, **shown}), driver, board)) == []
 
 
 DRIVERS = ("emmc", "mmcsd", "ospi", "spi", "usb", "pcie", "cpsw", "rt", "system")
@@ -317,7 +405,7 @@ def test_no_line_of_a_real_boot_is_a_cause():
     """Two say "mmc0: error -110 whilst initialising SD card", which slows no card that was measured."""
     for file in (f for n in ("", "-2", "-3") for f in seeds.real(f"consoles{n}", "*.txt")):
         log = tuple(line for line in file.read_text(errors="replace").splitlines() if "] " in line)
-        told = [one for driver in DRIVERS for one in causes.findings(State(log=log), driver, "am62p5-evm")]
+        told = [one for driver in DRIVERS for one in facts.findings(State(log=log), driver, "am62p5-evm")]
         assert told == [], file.name
 
 
@@ -328,21 +416,21 @@ def test_more_packets_on_the_cases_own_port_are_no_storm():
         counted = {"port.eth1.rx": eth1, "port.eth0.rx": eth0}
         return State(shown={"net.mtu": 256}, counted=counted, seconds=1.0)
 
-    assert list(machine.ports(carried(9000, 10), carried(1500, 10))) == []
-    (storm,) = machine.ports(carried(400, 9000), carried(1500, 10))
+    assert list(compared.ports(carried(9000, 10), carried(1500, 10))) == []
+    (storm,) = compared.ports(carried(400, 9000), carried(1500, 10))
     assert "eth0 carried 9000" in storm.reason
 
 
 def test_a_machine_that_is_slower_on_a_busy_host_has_the_host_as_its_cause():
     well = State(shown={"look_ms": 160})
     ill = State(shown={"look_ms": 300}, counted={"host.run_ms": 1000, "host.wait_ms": 3000})
-    (one,) = machine.slower(ill, well, "good", 0.0)
+    (one,) = compared.machine(ill, well, "good", 0.0)
     assert (one.rule, one.size) == ("host", 300 / 160)
-    (one,) = machine.slower(State(shown={"look_ms": 300}), well, "good", 0.0)
+    (one,) = compared.machine(State(shown={"look_ms": 300}), well, "good", 0.0)
     assert one.rule == "machine"
     # Of the clock that both were taken by.
     near, far = State(shown={"look_ms": 40}), State(shown={"look_ms": 20})
-    assert list(machine.slower(near, far, "good", 1.0)) == []
+    assert list(compared.machine(near, far, "good", 1.0)) == []
     # To read 2000 filters takes long on any machine.
     filtered = State(shown={"look_ms": 300, "tc_filters": 2000})
-    assert list(machine.slower(filtered, well, "good", 1.0)) == []
+    assert list(compared.machine(filtered, well, "good", 1.0)) == []

@@ -2,7 +2,8 @@
 
 import pytest
 
-from evmperf.measure.state import buses, contrast, rules
+from evmperf.explain import compared, facts
+from evmperf.measure.state import buses, rules
 from evmperf.model.results import Sample
 from evmperf.model.state import State
 from selftests.support.spools import a_case
@@ -68,6 +69,8 @@ def test_a_healthy_board_has_no_findings():
         ({"counted": {"mmc.err_stats.Data_CRC_Errors_Occurred": 1}}, "errors", True),
         ({"counted": {f"{PCI}aer_dev_correctable.TOTAL_ERR_COR": 1}}, "errors", True),
         ({"counted": {"net.rx_crc_errors": 1}}, "errors", True),
+        ({"counted": {"net.carrier_down_count": 4}}, "link lost", True),
+        ({"shown": {**HEALTHY, "wall_s": 1000}, "changed": {"wall_s": 1006}}, "stepped", True),
         ({"counted": {"ethtool-S.Rx_CRC_Errors": 1}}, "errors", True),  # the old driver of CPSW
         ({"beside": {"hog (3)": 9.8}, "seconds": 10.0}, "beside", False),
         ({"shown": {"cpu.online": "0,2-3", "cpu.present": "0-3"}}, "offline", False),
@@ -84,7 +87,7 @@ def test_a_fault_is_found_by_its_rule_alone(state, rule, refuses):
 
 def differs(here, there, setting="x"):
     states = (State(shown={} if value is None else {setting: value}) for value in (here, there))
-    return [(finding.rule, finding.size) for finding in contrast.between(*states, "r1")]
+    return [(finding.rule, finding.size) for finding in facts.between(*states, "r1")]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +171,7 @@ def test_what_nobody_set_or_nothing_uses_is_no_cause(setting, here, there):
 def test_a_disk_that_answers_later(wait_ms, slower):
     there = State(counted={"disk.read_count": 100, "disk.read_ms": 1000})
     here = State(counted={"disk.read_count": 100, "disk.read_ms": wait_ms})
-    assert [finding.size for finding in contrast.slower(here, there, "r1")] == ([4.0] if slower else [])
+    assert [finding.size for finding in compared.disk(here, there, "r1")] == ([4.0] if slower else [])
 
 
 @pytest.mark.parametrize(

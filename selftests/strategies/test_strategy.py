@@ -7,11 +7,14 @@ import time
 import traceback
 
 import pytest
+from labgrid.driver import ExecutionError
 from labgrid.driver.powerdriver import NetworkPowerDriver
+from pexpect import TIMEOUT
 
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards.console import record as console
 from evmperf.boards.console.marks import Phase
+from evmperf.lab.shell import CommandShell, CommandTimeout
 from evmperf.lab.stamper import StampedPort
 from evmperf.model.errors import BoardError, UsageError
 
@@ -304,3 +307,21 @@ def test_a_boot_without_uboot_is_refused_where_the_board_file_says_nothing_of_it
     boot = open_bench().cold_boot("")
     assert "falcon mode" in str(boot.error)
     assert "options.boot.flow" in str(boot.error)
+
+
+def test_what_labgrids_users_type_works_with_evmperfs_driver(open_bench, tmp_path):
+    bench = open_bench()
+    bench.shell()
+    driver, sent = bench._strategy.shell, tmp_path / "sent"
+    sent.write_bytes(bytes(range(256)) * 9)
+    driver.put(str(sent), f"{tmp_path}/there")
+    driver.get(f"{tmp_path}/there", str(tmp_path / "back"))
+    assert (tmp_path / "back").read_bytes() == (tmp_path / "there").read_bytes() == sent.read_bytes()
+    assert sorted(path.name for path in tmp_path.glob("there*")) == ["there"]
+    assert issubclass(CommandTimeout, TIMEOUT)  # what a lab's `except TIMEOUT` is for
+    shell = CommandShell(bench.shell())
+    lines, errors, status = shell.run("echo hello; exit 3")
+    assert (lines, errors, status) == (["hello"], [], 3)
+    assert shell.run_check("echo hello") == ["hello"]
+    with pytest.raises(ExecutionError):
+        shell.run_check("exit 3")

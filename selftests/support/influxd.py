@@ -137,12 +137,12 @@ def running(folder: Path, small: int = 0) -> Iterator[Influxd]:
 
 
 def points(config: Config, measurement: str = "", **tags: str) -> int:
-    """How many points the bucket has (each counted once, by a field that all points have)."""
+    """How many points the bucket has (each counted once, by a field that samples or all others have)."""
     which = "".join(f' and r.{name} == "{value}"' for name, value in tags.items())
     named = f'r._measurement == "{measurement}"' if measurement else "true"
     flux = f"""
 from(bucket: params.bucket) |> range(start: 0)
-|> filter(fn: (r) => r._field == "run" and {named}{which})
+|> filter(fn: (r) => (r._field == "run" or r._field == "repetition") and {named}{which})
 |> group() |> count()
 """
     with Store(config) as store:

@@ -25,7 +25,7 @@ _TOGETHER = {
 """Groups of files that go to one worker, and what is in the name and text of each; the first counts."""
 _FIRST = (VIRTUAL_EVM, "many_sessions")
 """Markers of what takes long; it begins first, so that no worker waits for another at the end."""
-_THEN = ("desk", "strategies", "grafana", "report", "replay", "doctor", "guide", "lab", "store")
+_THEN = ("desk", "strategies", "grafana", "report", "replay", "doctor", "guide", "lab")
 """Folders with files of half a minute, by the table at the end of a log."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -38,13 +39,14 @@ def write(
     *,
     samples: int = 3,
     changed: float = 0.02,
+    systems: Sequence[str] = ("Linux",),
 ) -> int:
-    """Write the runs of boards; a share `changed` of the metrics comes to another level once.
-    Returns the bytes of their records.
+    """Write the runs of boards, one of each system a night; a share `changed` of the metrics comes to another
+    level once. Returns the bytes of their records.
     """
     wanted = figures(benchmarks)
     written = 0
-    for number, board in enumerate(boards):
+    for number, (board, hour) in enumerate(itertools.product(boards, range(len(systems)))):
         generator = np.random.default_rng(number)
         levels = {}
         for name, case, metrics in wanted:
@@ -57,7 +59,7 @@ def write(
                 levels[name, case.label, metric.name] = (level, at, factor)
         for night in range(nights):
             release = _RELEASES[night * len(_RELEASES) // nights]
-            run = _run(board, BEGAN + timedelta(days=night), release, night)
+            run = _run(board, BEGAN + timedelta(days=night, hours=hour), release, night, systems[hour])
             found = []
             for name, case, metrics in wanted:
                 values = {
@@ -78,7 +80,7 @@ def put(results: Path, run: Run, found: Iterable[Result]) -> int:
     return (folder / spool.RECORDS).write_bytes(b"".join(map(spool.line, found)))
 
 
-def _run(board: str, start: datetime, release: str, night: int) -> Run:
+def _run(board: str, start: datetime, release: str, night: int, system: str) -> Run:
     began_ns = int(start.timestamp()) * 10**9
     return Run(
         f"{board}-{start:%Y%m%dT%H%M%SZ}",
@@ -90,7 +92,7 @@ def _run(board: str, start: datetime, release: str, night: int) -> Run:
         started_ns=began_ns,
         ended_ns=began_ns + 3600 * 10**9,
         release=release,
-        os="Linux",
+        os=system,
         exit_status=0,
         outcome="All measured.",
         facts=Facts(kernel=f"6.12.{night // 14}-ti", governor="performance"),

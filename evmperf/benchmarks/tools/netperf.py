@@ -33,6 +33,10 @@ _MOST_PERCENT = 100.5
 _COUNTS = ("_SENT", "_RECVD", "_SIZE")
 _SHORTEST = 0.9
 """Minimum part of the requested time that a test must run."""
+_LONGEST = 2.0
+"""How many times the requested time, beside `_SLACK_S`, a test runs at most: it times by the wall clock,
+which may have been set meanwhile."""
+_SLACK_S = 1.0
 _WHOLE = re.compile(r"\d+")
 _DECIMALS = re.compile(r"\d+\.\d\d|-1\.00")
 
@@ -104,6 +108,10 @@ def outcome(text: str, test: str, seconds: int) -> NetperfResult:
     refuse(lost, f"netperf sent {result.sent} bytes and received {result.received}", text)
     early = result.elapsed_s < _SHORTEST * seconds
     refuse(early, f"netperf ran {result.elapsed_s:g} s instead of {seconds} s", text)
+    late = result.elapsed_s > _LONGEST * seconds + _SLACK_S
+    refuse(
+        late, f"netperf says {result.elapsed_s:g} s for {seconds} s: the wall clock was set meanwhile", text
+    )
     return result
 
 

@@ -53,15 +53,21 @@ _LATE_S = 0.1
 
 @dataclass(frozen=True)
 class Part:
-    """Something that took `seconds` of a phase by a clock."""
+    """Something that took `seconds` of a phase by a clock; `until` is the line that ended a pause."""
 
     phase: str
     name: str
     seconds: float
     clock: str
+    until: str = ""
+
+    @property
+    def what(self) -> str:
+        """Its name, and the line that ended it."""
+        return f"{self.name}, until {self.until!r}" if self.until else self.name
 
     def __str__(self) -> str:
-        return f"{self.seconds:.3f} s in {self.phase}: {self.name} ({self.clock})"
+        return f"{self.seconds:.3f} s in {self.phase}: {self.what} ({self.clock})"
 
 
 @dataclass(frozen=True)
@@ -200,6 +206,7 @@ def bootstages(text: str) -> list[tuple[str, float]]:
 def _silences(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
     """The slow part after a line, by the kernel's clock where both lines have it."""
     last, pauses, counts = "", dict[tuple[str, str], float](), Counter[str]()
+    ends: dict[str, str] = {}
     for before, after in itertools.pairwise(lines):
         last = before.text.strip() or last
         both = before.kernel_s is not None and after.kernel_s is not None
@@ -213,8 +220,10 @@ def _silences(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
             key = name, "kernel" if both else "console"
             pauses[key] = pauses.get(key, 0.0) + seconds
             counts[name] += 1
+            ends[name] = "" if job or counts[name] > 1 else after.text.strip()
     for (name, clock), seconds in pauses.items():
-        yield Part(phase, name + (f" ({counts[name]} times)" if counts[name] > 1 else ""), seconds, clock)
+        times = f" ({counts[name]} times)" if counts[name] > 1 else ""
+        yield Part(phase, name + times, seconds, clock, ends[name])
 
 
 def _drift(lines: Sequence[_Line]) -> Iterator[str]:

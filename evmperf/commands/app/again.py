@@ -6,10 +6,13 @@ from pathlib import Path
 from msgspec import structs
 
 from evmperf.benchmarks import catalogue
+from evmperf.explain.answers import Answer
+from evmperf.explain.proving import Proved, Proving
 from evmperf.judge import ab, experiment
 from evmperf.judge.experiment import Experiment
 from evmperf.judge.rounds import LOG, Sessions
 from evmperf.lab.keeping.claim import Holding
+from evmperf.measure import boardfile
 from evmperf.model.change import Comparison
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.replies import WantedSession
@@ -35,6 +38,22 @@ def measure(results: Path, result: Result, session: WantedSession) -> tuple[Path
     if not done.run:
         raise LabError(f"nothing was measured (exit status {done.status}): see {results / LOG}")
     return results / done.run, done.status
+
+
+def prove(
+    folder: Path, board: str, result: Result, answer: Answer, *, budget_s: float, tell: Callable[[str], None]
+) -> Proved:
+    """Set back, on a board that is held meanwhile, what differs from a good run; raises as `Proving` does."""
+    sessions = Sessions(folder)
+    proving = Proving(folder, boardfile.named(board), board, result, answer, budget_s, sessions.round, tell)
+    with experiment.held(folder), Holding(folder.name, 0.0) as holding:
+        holding.have(board)
+        tell(f"measuring into {folder}")
+        try:
+            return proving.prove()
+        except KeyboardInterrupt:
+            tell("interrupted: the board is off, and boots as it did before")
+            raise
 
 
 def in_turn(

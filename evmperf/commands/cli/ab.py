@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -23,7 +23,8 @@ from evmperf.measure.runs import differences
 from evmperf.measure.runs.differences import Difference
 from evmperf.measure.runs.spool import new_run_id
 from evmperf.model.change import Comparison
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import EvmperfError, Kind, UsageError
+from evmperf.model.exits import ExitStatus
 from evmperf.publish.report import ab as report
 
 _BLOCKS = 20
@@ -56,6 +57,11 @@ _BLOCKS = 20
     argument("--resume", type=Path, metavar="FOLDER", help="go on with an A/B, or look at it again"),
     RESULTS,
     argument("--all", action="store_true", help="show every metric"),
+    argument(
+        "--git-bisect",
+        action="store_true",
+        help="end as `git bisect run` wants: 0 B is not worse, 1 it is, 125 not known, 128 stop",
+    ),
     argument("--json", action="store_true", help="print ab.json at the end"),
     argument("--markdown", action="store_true", help="print ab.md at the end"),
     epilog="""A side is the board with these changes (one side may have several):
@@ -76,10 +82,30 @@ _BLOCKS = 20
     broken, 5 nothing comparable, 6 not decided.
     """,
 )
-def _ab(options: argparse.Namespace) -> int:
+def _command(options: argparse.Namespace) -> int:
     """Measure two variations of one board in turn, and judge each metric: B is better, worse or the same.
     The false-alarm rate stays at 5 % although the result is checked after each block (docs/ab.md).
     """
+    if not options.git_bisect:
+        return _ab(options)
+    try:
+        return _OF_GIT.get(_ab(options), _STOP)
+    except EvmperfError as error:
+        tell(str(error))
+        return _SKIP if error.kind is Kind.BOARD else _STOP
+
+
+_SKIP, _STOP = 125, 128
+"""What git bisect run skips, and what ends it."""
+_OF_GIT: Mapping[int, int] = {
+    ExitStatus.OK: 0,
+    ExitStatus.FAILED: 1,
+    ExitStatus.NOTHING: _SKIP,
+    ExitStatus.UNDECIDED: _SKIP,
+}
+
+
+def _ab(options: argparse.Namespace) -> int:
     # A live table moves the cursor; what others said in it is made text by who fills it.
     console = Console(file=own(sys.stderr))
     live = Live(console=console, auto_refresh=False)

@@ -203,7 +203,7 @@ SOURCE = argument(
     default="",
     dest="source",
     metavar="DIR|history|influx|published",
-    help="where earlier runs are (default: the folder of --results, and what EVMPERF_HISTORY names; "
+    help="where earlier runs are (default: the folder of --results, and that of EVMPERF_HISTORY; "
     "`evmperf runs`: the folder alone)",
 )
 WAIT = argument(
@@ -223,11 +223,4 @@ ROUND = (
         help="cold boots of a round of boot times (default: the profile's)",
     ),
     WAIT,
-)
-STORE = argument(
-    "--from",
-    default="history",
-    dest="source",
-    metavar="DIR|history|baselines",
-    help="where the runs are (default: history, the lab's store)",
 )

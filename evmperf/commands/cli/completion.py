@@ -77,6 +77,6 @@ _COMPLETERS: dict[str, _Completer] = {
     **dict.fromkeys(("compare.a", "compare.b", "explain.a", "explain.b", "side_a", "side_b"), _runs),
     "benchmark": lambda **_: catalogue.benchmarks(),
     "history.metric": _metrics,
-    **dict.fromkeys(("check.accept", "ab.metric", "bisect.metric"), _figures),
+    **dict.fromkeys(("check.accept", "ab.metric"), _figures),
 }
 """By the argument's name, or that behind its command's."""

@@ -1,4 +1,4 @@
-"""`evmperf import-guide` and `evmperf guide`."""
+"""`evmperf guide`."""
 
 from __future__ import annotations
 
@@ -11,62 +11,20 @@ from pathlib import Path
 
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import argument, comma_separated, command, tell
-from evmperf.commands.cli.terminal import note
-from evmperf.guides.reading import conditions, importer
-from evmperf.guides.reading.importer import ImportedGuide
-from evmperf.judge.published import releases, steady
+from evmperf.judge.published import releases
 from evmperf.judge.published import source as published
 from evmperf.measure.runs.history import GUIDE, StoredRun
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
+from evmperf.model.plugins import guide_reader
 from evmperf.model.units import counted
-from evmperf.publish.guide import layout, writer
+from evmperf.publish.guide import conditions, layout, writer
 from evmperf.publish.guide.layout import Figures, Layout
 from evmperf.publish.guide.writer import Extras, Head
 
 _EXTRAS = ("counts", "delta", "outliers")
 """What may stand beside the figures of a guide."""
-
-
-@command(
-    "import-guide",
-    argument("files", nargs="+", type=Path, metavar="FILE"),
-    argument("--into", type=Path, help="write the runs below this folder"),
-    argument("--release", default="", help="if the title does not name it"),
-    argument(
-        "--os",
-        default="",
-        choices=["Linux", "RT-linux"],
-        help="if title, headings and file name do not name it",
-    ),
-    argument("--board", default="", help="for tables that name no board"),
-    argument("--strict", action="store_true", help="exit with status 1 if anything is unknown"),
-)
-def _import(options: argparse.Namespace) -> int:
-    """Read performance guides in reStructuredText; every csv-table becomes results of the catalogue's
-    benchmarks, one run per board. Unknown tables are not read: each is reported with its line, and kept
-    as it is.
-    """
-    unknown = False
-    from_options = (options.release, options.os, options.board)
-    read = ((name, guide) for name in options.files for guide in importer.load_all(name, *from_options))
-    for file, imported in read:
-        _report(file, imported)
-        unknown |= bool(imported.unknown)
-        boards = ", ".join(imported.results) or "no board"
-        print(f"{file}: {imported.os} {imported.release}, {boards}: {imported.summary()}")
-        if options.into:
-            for folder in importer.store(imported, options.into):
-                print(f"  {folder}")
-    return ExitStatus.FAILED if unknown and options.strict else ExitStatus.OK
-
-
-def _report(file: Path, imported: ImportedGuide) -> None:
-    """Say what was not read, and what was and is doubtful, by line."""
-    for problem in imported.problems:
-        what = "remark" if problem.kept else "table not known" if problem.table else "not read"
-        note(f"{file} line {problem.line}: {what}: {problem.reason}")
 
 
 @command(
@@ -90,10 +48,14 @@ def _report(file: Path, imported: ImportedGuide) -> None:
         metavar="WHAT,...",
         help="beside the figures: counts, delta, outliers",
     ),
+    argument(
+        "--review", action="store_true", help="ask first what a reviewer would ask (needs guide-reader)"
+    ),
     argument("-o", "--output", type=Path, help="default: standard output"),
     argument("--html", type=Path, metavar="DIR", help="build web pages there, by Sphinx"),
     argument("--pdf", type=Path, metavar="DIR", help="print the page into a PDF there"),
-    epilog="""Exit status: 1 if the guide of --like has unknown tables.""",
+    epilog="""Exit status: 1 if the guide of --like has unknown tables, or --review asks.
+    `evmperf guide review NEW.rst [OLD.rst ...]` reviews a written guide: see its --help.""",
 )
 def _guide(options: argparse.Namespace) -> int:
     """Render results as a performance guide in reStructuredText."""
@@ -104,13 +66,14 @@ def _guide(options: argparse.Namespace) -> int:
         for folder in (options.html, options.pdf):
             if folder and folder.resolve() == options.output.parent.resolve():
                 raise UsageError(f"{folder}/ holds the guide's source: build in another folder")
-    head, plan = _written(options)
+    head, plan, text = _written(options)
     if built:
         _build(options, head)
-    return _left_out(options, plan)
+    asked = options.review and guide_reader("review", "--review")(text, "the guide")
+    return max(_left_out(options, plan), ExitStatus.FAILED if asked else ExitStatus.OK)
 
 
-def _written(options: argparse.Namespace) -> tuple[Head, Layout]:
+def _written(options: argparse.Namespace) -> tuple[Head, Layout, str]:
     """Write a guide, with an output file its figures' conditions beside it; its cover and its layout."""
     if wrong := sorted(set(options.extras) - set(_EXTRAS)):
         raise UsageError(f"{wrong[0]!r} is not one of {', '.join(_EXTRAS)}")
@@ -122,7 +85,7 @@ def _written(options: argparse.Namespace) -> tuple[Head, Layout]:
         release = next((entry.run.release for entry in reversed(chosen) if entry.run.release), "")
         os = next((entry.run.os for entry in reversed(chosen) if entry.run.os), "Linux")
         if options.like:
-            plan = layout.like(importer.load(options.like, release), figures)
+            plan = layout.like(guide_reader("layout", "--like")(options.like, release), figures)
         else:
             plan = layout.own(figures)
         extras = _extras(options, chosen, stored, figures)
@@ -134,7 +97,7 @@ def _written(options: argparse.Namespace) -> tuple[Head, Layout]:
             conditions.write(options.output, figures, [entry.run for entry in chosen])
         else:
             sys.stdout.write(text)
-    return head, plan
+    return head, plan, text
 
 
 def _facts(figures: Figures, chosen: list[StoredRun], extras: Extras) -> Iterator[str]:
@@ -169,7 +132,7 @@ def _extras(
             (entry.run.board, key)
             for entries, guides in sides
             for entry in entries
-            for key in steady.doubts(entry.run, guides.get(entry.run.board, {}))
+            for key in published.doubts(entry.run, guides.get(entry.run.board, {}))
         )
         last = " and ".join(dict.fromkeys(entry.run.release for entry in before))
     return Extras(

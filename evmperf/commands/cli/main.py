@@ -29,11 +29,14 @@ _ROOM = "evmperf.commands.cli"
 
 _EXTRAS = {
     **dict.fromkeys(("docutils", "sphinx", "weasyprint"), "guide"),
-    "duckdb": "store",
+    "duckdb": "parquet",
     "pyvisa": "meter",
-    "fsspec": "objects",
 }
 """Modules that not every host needs, and the extra of pyproject.toml that brings them."""
+
+
+_OF_GUIDES = {"import-guide", "guide-review"}
+"""Commands of the package guide-reader."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -62,6 +65,8 @@ def _run(words: Sequence[str]) -> int:
         if "_ARGCOMPLETE" in os.environ:
             _module("completion").complete(_parser(*os.environ.get("COMP_LINE", "").split()[1:2]))
         words = words or ["--help"]
+        if words[:2] == ["guide", "review"]:
+            words = ["guide-review", *words[2:]]
         options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
         with Signals().watching():
             status = options.func(options) or ExitStatus.OK
@@ -128,8 +133,10 @@ def _parser(command: str = "") -> argparse.ArgumentParser:
     lines = [f"{title}:", *(f"  {name:9} {line}" for name, (_, line) in first.items()), ""]
     groups = {title: list(group) for title, group in others}
     if command not in modules:
-        from evmperf.model.plugins import plugins  # noqa: PLC0415  # slow to import
+        from evmperf.model.plugins import no_guide_reader, plugins  # noqa: PLC0415  # slow to import
 
+        if command in _OF_GUIDES and command not in plugins("commands"):
+            raise no_guide_reader(f"evmperf {command}")
         if added := {name: point.value for name, point in plugins("commands").items()}:
             modules |= added
             groups["Of other packages"] = list(added)

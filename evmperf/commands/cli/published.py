@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from evmperf.commands.cli.arguments import argument, command, either
-from evmperf.judge.published import identity, meaning, record, sheets
+from evmperf.judge.published import identity, record
 from evmperf.judge.published.record import Entry, Found
 from evmperf.measure.state import buses
+from evmperf.model import plugins
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 
@@ -27,9 +28,9 @@ from evmperf.model.places import project
     ),
 )
 def _published(options: argparse.Namespace) -> None:
-    """Figures of TI's performance guides and of the data sheets of its MCU+ SDK (bare metal), from the
-    records that come with evmperf: without a board the list of boards, with one its releases, with --case
-    one figure over all releases.
+    """Figures of TI's performance guides from the record that comes with evmperf, and of the data sheets of
+    its MCU+ SDK (bare metal) where guide-reader is installed: without a board the list of boards, with one
+    its releases, with --case one figure over all releases.
     """
     if not record.entries():
         raise UsageError(f"{record.FILE}: is missing: this evmperf was installed without a record")
@@ -69,8 +70,9 @@ def _named(given: str) -> str:
 
 
 def _of(board: str, os: str = "") -> list[Entry]:
-    """What the guides have of a board, then what the data sheets have."""
-    return [*record.of_board(board, os), *record.of_board(board, os, sheets.FILE)]
+    """What the guides have of a board, then what the data sheets have, where guide-reader brings these."""
+    sheets = plugins.of_guides("sheets")
+    return [*record.of_board(board, os), *(record.of_board(board, os, sheets) if sheets else ())]
 
 
 def _no_board(given: str, os: str) -> UsageError:
@@ -79,7 +81,7 @@ def _no_board(given: str, os: str) -> UsageError:
             f"no published figures of {given} on {os!r}, only on {' and '.join(sorted(systems))}"
         )
     boards = sorted({entry.board for entry in record.entries()})
-    near = [board for board in boards if meaning.plain(board).startswith(meaning.plain(given) or "-")]
+    near = [board for board in boards if identity.plain(board).startswith(identity.plain(given) or "-")]
     if near:
         return UsageError(f"no published figures of {given!r}; is it {' or '.join(near)}?")
     return UsageError(f"no published figures of {given!r}; known boards: {', '.join(boards)}")

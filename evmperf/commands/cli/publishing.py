@@ -4,16 +4,16 @@ import argparse
 from pathlib import Path
 
 from evmperf.commands.app import sources
-from evmperf.commands.cli.arguments import RESULTS, RUNS, SOURCE, STORE, argument, command, either, tell
+from evmperf.commands.cli.arguments import RESULTS, RUNS, SOURCE, argument, command, either, tell
 from evmperf.measure.runs.history import among, run_folder
 from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
 from evmperf.publish.influx import config as configs
 from evmperf.publish.influx.client import Store
-from evmperf.publish.influx.push import RunPush, waiting
-from evmperf.publish.report import exports
+from evmperf.publish.influx.push import push, told, waiting
+from evmperf.publish.report import exports, samples
 
-_FORMATS = ("parquet", "csv", *exports.FORMATS)
+_FORMATS = (*samples.WRITERS, *exports.FORMATS)
 
 
 @command(
@@ -58,18 +58,20 @@ def _push(options: argparse.Namespace) -> None:
     runs = [run_folder(run, options.results) for run in options.run]
     config = configs.required()
     with Store(config) as store:
-        for folder in runs or waiting(options.results, config.key, begun=False):
-            pushed = RunPush.of(store, folder, again=bool(runs)).send()
-            more = "" if pushed.complete else "; it is still being measured"
-            print(f"{folder.name}: {counted(pushed.points, 'point')}{more}")
-            if pushed.problem:
-                tell(pushed.problem)
+        sent = []
+        for pushed in push(store, runs or waiting(options.results, config), again=bool(runs)):
+            sent.append(pushed)
+            if pushed.points:
+                print(f"{pushed.folder.name}: {counted(pushed.points, 'point')}")
+    for problem in told(sent):
+        tell(problem)
 
 
 @command(
     "export",
     argument("run", nargs="*", help="a run's name or its beginning, `last`, or `last~1` (default: all)"),
-    STORE,
+    RESULTS,
+    SOURCE,
     either(
         argument("--parquet", type=Path, metavar="FILE", help="one row per sample"),
         argument("--csv", type=Path, metavar="FILE", help="the same as text"),
@@ -82,7 +84,7 @@ def _export(options: argparse.Namespace) -> None:
     """Write runs in the formats of other programs; all runs, or those named."""
     (name,) = [name for name in _FORMATS if getattr(options, name)]
     file: Path = getattr(options, name)
-    with sources.opened(options.source) as source:
+    with sources.opened(options.source, options.results) as source:
         runs = {entry.run.id: entry for entry in source.runs()}
         chosen = [among(given, runs, source) for given in options.run] or list(runs.values())
         if not chosen:
@@ -91,10 +93,5 @@ def _export(options: argparse.Namespace) -> None:
             whole = [(entry.run, entry.results()) for entry in chosen]
             file.write_text(exports.FORMATS[name](whole), encoding="utf-8")
         else:
-            from evmperf.publish.store import files, tables  # noqa: PLC0415  # DuckDB is slow to import
-
-            with tables.opened(source, tell) as database:
-                ids = ", ".join(files.text(entry.run.id) for entry in chosen)
-                where = f" WHERE run IN ({ids})" if options.run else ""
-                tables.write(database, f"SELECT * FROM samples{where} ORDER BY ALL", file, name)
+            samples.WRITERS[name](chosen, file)
     print(f"{file}: {counted(len(chosen), 'run')}")

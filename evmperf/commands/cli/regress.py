@@ -117,7 +117,7 @@ _OUTPUT = (
 def _check(options: argparse.Namespace) -> int:
     """Judge runs: same, better, worse, or not comparable, metric by metric. The verdicts go into the run
     in place of earlier ones, its report is written again, and they go to InfluxDB if it is configured.
-    The run goes into the lab's store, if one is named [EVMPERF_HISTORY: a folder or a URL]. Published
+    The run goes into the lab's history, if one is named [EVMPERF_HISTORY: a folder of runs]. Published
     figures are left as they are.
     """
     if options.accept:
@@ -151,7 +151,7 @@ def _checked(
         around = against.sides(folder, what, source, judgement)
     by_key = figures(spool.read_results(folder)) if lab_goals else {}
     reached = [
-        goal.reached(by_key[goal.key].centre, by_key[goal.key].unit)
+        goal.reached(by_key[goal.key].mean, by_key[goal.key].unit)
         if goal.key in by_key
         else goal.reached(None, "")
         for goal in lab_goals
@@ -207,7 +207,7 @@ def _keep(folder: Path, judgement: Judgement, changed: str) -> None:
     # A first run has nothing to be judged by: its page stays as it was.
     if decided or judgement.goals or not (folder / page.NAME).is_file():
         why.report(folder)
-    if sources.has_store():
+    if sources.has_history():
         sources.keep([folder], tell)
     if problem := send_if_named(folder):
         tell(problem)

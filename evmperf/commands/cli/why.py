@@ -5,14 +5,16 @@ from pathlib import Path
 
 from evmperf.benchmarks.tools import perf
 from evmperf.commands.app import why
-from evmperf.commands.cli.arguments import RESULTS, RUN, argument, command
+from evmperf.commands.cli.arguments import RESULTS, RUN, argument, command, duration, tell
 from evmperf.commands.cli.terminal import width
+from evmperf.explain.why import Explained
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import run_folder
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import line
 from evmperf.model.replies import WantedSession
 from evmperf.model.results import Result
+from evmperf.model.units import Unit
 from evmperf.publish.pages import look
 from evmperf.publish.report.columns import Column, table
 
@@ -31,6 +33,13 @@ _SYMBOLS = 10
         action="store_true",
         help="measure the case once more with perf on the board, and show the symbols that took the time",
     ),
+    argument(
+        "--prove",
+        type=duration,
+        default=0.0,
+        metavar="TIME",
+        help="set the differences to --against RUN back on the board for at most so long (10m), and measure",
+    ),
     argument("--lg-env", dest="board", default="", metavar="BOARD.yaml", help="(default: the run's)"),
 )
 def _why(options: argparse.Namespace) -> None:
@@ -41,6 +50,10 @@ def _why(options: argparse.Namespace) -> None:
     """
     folder = run_folder(options.run, options.results)
     against = options.against
+    if options.prove and not (options.case and against):
+        raise UsageError(
+            "--prove needs a case and --against RUN: evmperf why RUN CASE --against GOOD --prove 10m"
+        )
     if against and not against.startswith(why.GUIDE_FILE):
         against = str(run_folder(against, options.results))
     if options.profile:
@@ -48,16 +61,41 @@ def _why(options: argparse.Namespace) -> None:
         return
     explained = why.explain(folder, options.case, against)
     print(look.render("commands/cli/why.txt.j2", explained=explained), end="")
+    if options.prove:
+        _prove(options, folder, explained)
+
+
+def _prove(options: argparse.Namespace, folder: Path, explained: Explained) -> None:
+    """Prove the figure that lost most; raises UsageError where none is worse."""
+    worse = [answer for answer in explained.answers if answer.is_worse and answer.theirs]
+    if not worse:
+        raise UsageError(f"no figure of {options.case!r} is worse than in {explained.against}")
+    # A load scatters too much to wait for.
+    answer = max(worse, key=lambda one: (one.unit != Unit.PERCENT, one.times))
+    result = next(
+        r for r in spool.results_in(folder) if (r.benchmark, r.case) == (answer.benchmark, answer.case)
+    )
+    from evmperf.commands.app import again  # noqa: PLC0415  # numpy is slow to import
+
+    trials = options.results / f"prove-{spool.new_run_id(explained.board)}"
+    proved = again.prove(trials, _board(options, folder), result, answer, budget_s=options.prove, tell=tell)
+    print(line(f"{answer.benchmark} {answer.case} {answer.metric}: {proved.sentence}"))
+    if proved.unset:
+        print(line(f"no command sets these back: {', '.join(proved.unset)}"))
+
+
+def _board(options: argparse.Namespace, folder: Path) -> str:
+    """The board file that was named, or the run's; raises UsageError without one."""
+    if board := options.board or spool.read_run(folder).facts.board_file:
+        return str(board)
+    raise UsageError(f"{folder.name} does not say what its board file was: name one with --lg-env")
 
 
 def _profile(options: argparse.Namespace, folder: Path, against: Path | None) -> None:
     """Measure the first case of a run with these words again, with the run's variation and perf on the
     board, beside the profile of a good run. Raises UsageError, LabError where perf did not record.
     """
-    run = spool.read_run(folder)
-    board = options.board or run.facts.board_file
-    if not board:
-        raise UsageError(f"{folder.name} does not say what its board file was: name one with --lg-env")
+    run, board = spool.read_run(folder), _board(options, folder)
     words = options.case
     result = next((r for r in spool.results_in(folder) if words in f"{r.benchmark} {r.case}"), None)
     if not words or result is None:

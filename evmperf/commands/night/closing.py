@@ -250,9 +250,9 @@ def close(night: NightConductor, began: float) -> Closing:
     if plan.confirm:
         _confirm(closing, night, commands, check)
     unmeasured = [r.id for b in closing.boards for r in b.runs if r.id not in measured]
-    if unmeasured and sources.has_store():
+    if unmeasured and sources.has_history():
         # Judging keeps what it judges. The others tell of boots and of the lab.
-        commands.run("store", ["store", "add", results, *unmeasured], fine=_KEPT)
+        sources.keep([night.results / run for run in unmeasured], print)
     if plan.guide and any(board.runs for board in closing.boards):
         words = [f"--release={plan.release or 'newest'}", f"--output={folder / 'guide.rst'}"]
         commands.run("guide", ["guide", f"--from={night.results}", *words])

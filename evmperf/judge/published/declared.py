@@ -6,7 +6,7 @@ both, a benchmark that no guide has needs no file. docs/performance-guide.md des
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from evmperf.benchmarks import catalogue, control, energy
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
-from evmperf.judge.published import meaning
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction, Metric
@@ -26,6 +25,8 @@ FOLDER = Path(__file__).parent / "tables"
 BOARD = "{BOARD}"
 """Stands for a board's own subsection in a section's path."""
 
+QUICK_MARK = "(quick profile"
+"""In the caption of a table that was not measured with the published parameters."""
 AGAIN = " (again)"
 """Behind the case of a figure that stands twice in a guide with two values, where it stands again."""
 _OF_MODULES = {"title", "section", "driver", "metrics", "not_measured"}
@@ -46,7 +47,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     benchmark: str
     title: str
     section: tuple[str, ...]
-    about: meaning.Meaning
+    about: Mapping[str, str] = {}
+    """What the guides' words mean by which the table is found, by quantity (for who reads guides)."""
     keys: tuple[str, ...]
     columns: Mapping[str, tuple[str, ...]]
     captions: tuple[str, ...] = ()
@@ -163,6 +165,20 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return (0, tuple(case.split("|")))
 
 
+@dataclass(frozen=True)
+class MatchedColumn:
+    """One column: whose, and what. `board` is "" where the header names none; `words` is for
+    columns of text, `listed` for those with one number for each `{n}` of their metric in a cell.
+    """
+
+    board: str
+    title: str
+    metric: str
+    printed: str = ""
+    words: bool = False
+    listed: bool = False
+
+
 def numbered(pattern: str, text: str) -> str | None:
     """The number that `{n}` in a pattern stands for, "" for a pattern without; None: no match."""
     if "{n}" not in pattern:
@@ -232,8 +248,6 @@ def _with_base(path: Path) -> tuple[dict[str, object], str]:
 
 
 def _table(path: Path, data: dict[str, Any], module: Benchmark | None) -> Table:
-    if wrong := list(meaning.unknown_words(data["about"])):
-        raise UsageError(f"{path}: about: meaning.yaml has no {wrong[0]}")
     own = data.pop("metrics", {})
     for unit, better in own.values():
         boards.check_word(path, "metrics", unit, [*Unit])
@@ -268,12 +282,10 @@ def _undeclared(module: Benchmark) -> Table:
     first = next(iter(module.cases("full")))
     keys = [name.replace("_", " ").capitalize() for name in first.params]
     units = {module.metrics_of(case)[0].unit for case in module.cases("full")}
-    quantities, _ = meaning.along([*module.section, module.title])
     return Table(
         benchmark=module.name,
         title=module.title,
         section=module.section,
-        about={quantity: value for quantity, (value, _) in quantities.items()},
         keys=tuple(keys[: first.label.count("|") + 1]),
         columns={metric.name: (metric.title,) for metric in module.metrics},
         captions=(module.title,),

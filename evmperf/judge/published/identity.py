@@ -1,11 +1,17 @@
 """One board through the years: guides rename boards, and lists of modules call them otherwise."""
 
 import functools
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from evmperf.boards import yamlfile
-from evmperf.judge.published import meaning
+
+
+@functools.lru_cache(maxsize=4096)
+def plain(text: str) -> str:
+    """A text's words, for comparing: without case, underscores, punctuation and runs of blanks."""
+    return " ".join(re.sub(r"[^a-z0-9]+", " ", text.lower()).split())
 
 
 def names() -> frozenset[str]:
@@ -26,12 +32,14 @@ def same(one: str, other: str) -> bool:
 @functools.lru_cache(maxsize=4096)
 def of_module(text: str) -> str:
     """The board that a list of evaluation modules or a heading means; "" for none."""
-    words = meaning.plain(text)
-    if not words:
-        return ""
-    by_name = {meaning.plain(name): board(name) for name in names()}
-    by_module = {meaning.plain(module): name for module, name in _boards("modules").items()}
-    return by_module.get(words) or by_name.get(words, "")
+    return called().get(plain(text), "")
+
+
+@functools.cache
+def called() -> Mapping[str, str]:
+    """The boards by the words for them: their names, and those of their modules."""
+    by_name = {plain(name): board(name) for name in names()}
+    return by_name | {plain(module): name for module, name in _boards("modules").items()}
 
 
 @functools.cache

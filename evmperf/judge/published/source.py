@@ -71,6 +71,25 @@ def _figures(board: str, os: str) -> list[tuple[Run, dict[Key, Figure]]]:
     return [(entry.run, figures(entry.results())) for entry in guides(board, os)]
 
 
+def doubts(run: Run, figures: Mapping[Key, Figure]) -> dict[Key, str]:
+    """Why published figures of a run are not judged, by key: as guide-reader or the record says it."""
+    if run.kind != KIND:
+        return {key: figure.doubt for key, figure in figures.items() if figure.doubt}
+    noted = _noted(identity.board(run.board), run.os).get(record.same_time(run.release), {})
+    return {key: noted[key] for key in figures if key in noted}
+
+
+@functools.cache
+def _noted(board: str, os: str) -> Mapping[tuple[int, ...], dict[Key, str]]:
+    """The record's doubts of a board by release."""
+    by_release: dict[tuple[int, ...], dict[Key, str]] = {}
+    for entry in record.of_board(board, os):
+        of_release = by_release.setdefault(record.same_time(entry.release), {})
+        for case, value in record.values(entry):
+            of_release[Key(case.benchmark, case.name, value.metric)] = value.doubt
+    return {time: {key: why for key, why in noted.items() if why} for time, noted in by_release.items()}
+
+
 @functools.cache
 def places(board: str) -> Mapping[tuple[str, str], list[str]]:
     """Where each case of a board stands, by benchmark and case: release, system, guide and line."""
@@ -107,11 +126,13 @@ def _run(entries: list[Entry], samples: bool) -> StoredRun:
         facts=Facts(guide=last.guide, guide_sha256=last.sha256, release_from="date" if last.dated else ""),
     )
 
-    def results() -> list[Result]:
-        newest = {(case.benchmark, case.name): (case, entry) for entry in entries for case in entry.cases}
-        return [_result(case, samples, _time(entry)) for case, entry in newest.values()]
+    return StoredRun(run, lambda: results(entries, samples=samples))
 
-    return StoredRun(run, results)
+
+def results(entries: Sequence[Entry], *, samples: bool) -> list[Result]:
+    """The results of a board's guides of one release: of a row in several of them, the newest."""
+    newest = {(case.benchmark, case.name): (case, entry) for entry in entries for case in entry.cases}
+    return [_result(case, samples, _time(entry)) for case, entry in newest.values()]
 
 
 def _time(entry: Entry) -> int:

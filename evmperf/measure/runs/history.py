@@ -19,8 +19,6 @@ from evmperf.model.units import counted
 
 GUIDE = "guide"
 """Kind of the runs that are figures of a published guide."""
-SAMPLE, RESULT, BOOT_MARK, RUN, VERDICT = "sample", "result", "boot_mark", "run", "verdict"
-"""The measurements that runs are stored as in a database (docs/results.md)."""
 ADDRESSES = ("report", "job", "pipeline")
 """What the point of a run leads to, as the fields `report_url` and so on."""
 UNKNOWN = "unknown"
@@ -102,9 +100,10 @@ def _samples(entry: StoredRun) -> Iterator[KeySamples]:
 
 @dataclass(frozen=True)
 class SpoolFolder:
-    """The runs below one folder, as `--results` names it."""
+    """The runs below one folder, as `--results` names it, of one `lab` or of all."""
 
     results: Path
+    lab: str | None = None
 
     def __str__(self) -> str:
         return f"{self.results}/"
@@ -119,6 +118,8 @@ class SpoolFolder:
                 entry = in_folder(path.parent)
             except UsageError as error:
                 left_out(str(error))
+                continue
+            if self.lab not in (None, entry.run.lab):
                 continue
             if board is None or (entry.run.board == board and entry.run.kind != GUIDE):
                 entries.append(entry)

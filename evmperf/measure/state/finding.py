@@ -12,7 +12,9 @@ class Finding:
     worse a figure may be by it at most, 0 where that is not known. `metrics` is a pattern of those that it
     concerns, "" for all; `whole` says that it is about the whole machine; `proof` is the command that takes
     it away, with {benchmark} and {run}, "" where there is none. `part` is what of a figure's difference it
-    explains, by logarithms, None where it may be all.
+    explains, by logarithms, None where it may be all. `otherwise`: it is a difference to another run, of
+    which nobody knows what it costs; `back` are the words of a variation with which a board has it as in this
+    run, and as in the other one, () where no command sets it. `symptom`: a cause leads to it.
     """
 
     rule: str
@@ -23,6 +25,9 @@ class Finding:
     whole: bool = False
     proof: str = ""
     part: float | None = None
+    otherwise: bool = False
+    symptom: bool = False
+    back: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         size = f" (up to {self.size:.2f} times)" if self.size else ""

@@ -4,6 +4,7 @@ One awk reads all files: each program started costs a slow board milliseconds. W
 passed over, so the same text serves all boards.
 """
 
+import math
 import re
 import shlex
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import msgspec
 from evmperf.benchmarks.families.scratch import MOUNT_POINT
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED
+from evmperf.measure.state.finding import cpus
 from evmperf.model import limits
 from evmperf.model.state import State, Value
 
@@ -26,6 +28,10 @@ SECONDS = 20.0
 _TICKS = 100
 """Of the kernel's USER_HZ in a second, in /proc/stat, /proc/PID/stat and time_in_state."""
 
+_GRAIN = 20
+"""Ticks by which two files that are read one after the other may differ."""
+_TELLING_S = 1.0
+"""Seconds between two looks below which the grain of their counters tells nothing of shares."""
 _MOST_BESIDE = 5
 """Processes that are kept by name."""
 
@@ -122,12 +128,14 @@ def _read(files: str, kernel: str = "", logged: str = "") -> str:
     `logged` knows.
     """
     # LAVA's test shell runs each step in a process of its own, and says its number.
-    awk = 'awk -v "ours=(2|$$|$PPID|$S)" -v shell=$S'
+    awk = 'awk -v "ours=(2|$$|$PPID|$S|$B)" -v shell=$S'
     if kernel:
         # -S: one system call instead of one a line; busybox does that anyway, and knows no -S.
         awk = f'{{ dmesg -S -r || dmesg -r; }} 2>/dev/null | {awk} -v "kernel={kernel}" -v "logged={logged}"'
         files = f"{files} /proc/self/fd/0"
-    return f'S=${{EVM_SHELL:-$PPID}}; {awk} {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
+    # What looks is a child of the subshell that a step is.
+    who = "S=${EVM_SHELL:-$PPID}; read -r B x </proc/self/stat"
+    return f'{who}; {awk} {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
 
 
 MOUNTED = (
@@ -232,6 +240,11 @@ def between(before: BoardLook, after: BoardLook, clock: tuple[float, float] | No
     counted = {name: count - before.counters.get(name, 0) for name, count in after.counters.items()}
     ran = {key: ticks - before.ticks.get(key, 0) for key, ticks in after.ticks.items()}
     then, now = before.uptime_s, after.uptime_s
+    # A process gets the whole life of a child that ends: more than all CPUs can do is none of this case's.
+    online = cpus(after.shown.get("cpu.online"))
+    spent_s = now - then if now is not None and then is not None else 0.0
+    most = _TICKS * online * spent_s + _GRAIN if online and spent_s > _TELLING_S else math.inf
+    ran = {key: ticks for key, ticks in ran.items() if ticks <= most}
     return State(
         shown=before.shown,
         changed={n: after.shown.get(n) for n in names if after.shown.get(n) != before.shown.get(n)},

@@ -4,7 +4,7 @@ None of it is a device's doing, so it comes before any device.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 from evmperf.measure.state.finding import Finding, cpus
 from evmperf.model.results import OTHER_LOAD
@@ -28,10 +28,6 @@ _STOLEN = 0.05
 """Part of the CPUs' time that a host may take."""
 _THROTTLED = 0.05
 """Part of the time in which a group may be held back."""
-_SLOWER = 1.5
-"""How many times longer a look takes on a machine that is slower."""
-_RESOLVED_MS = 20
-"""The difference between two looks that the grain of /proc/uptime, 10 ms, can make."""
 _INTERRUPTED = 0.7
 """Part of a CPU's time in interrupts from which on it is full of them."""
 _SECTOR = 512
@@ -43,17 +39,16 @@ _LEAST_IDLE, _MOST_IDLE = 0.15, 0.4
 """Parts of the time that a full CPU, and another one, are idle."""
 _RATE = 1000.0
 """Interrupts a second from which on a device may fill a CPU."""
-_PACKETS = 1500.0
-"""Packets a second on a port that a case does not use."""
 
 
 def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
     """What slowed the machine during a case; `ours` are the programs that belong to it."""
-    rules = (_host, _quota, _pinned, _offline, _interrupts, _shared_disk, _tester)
+    rules = (host, _quota, _pinned, _offline, _interrupts, _shared_disk, _tester)
     return [*(one for rule in rules for one in rule(state)), *_beside(state, ours), *_ended(state, ours)]
 
 
-def _host(state: State) -> Iterator[Finding]:
+def host(state: State) -> Iterator[Finding]:
+    """What the host of a virtual board left to it."""
     ran, waited = (state.counted.get(f"host.{what}_ms", 0) for what in ("run", "wait"))
     if ran and (times := (ran + waited) / ran) > _WAITED:
         part = 1 - 1 / times
@@ -176,50 +171,3 @@ def _ended(state: State, ours: Collection[str]) -> Iterator[Finding]:
         )
         size = 1 / (1 - share) if share < _STARVED else 0.0
         yield Finding("beside", reason, size=size, whole=True)
-
-
-def slower(ours: State, theirs: State, name: str, control: float) -> Iterator[Finding]:
-    """That the whole machine was slower than in the run `name`, by the same work before and after both cases:
-    the looks, and the control loop of both sessions (`control`: how many times longer it took here).
-    """
-    spans = [min(_took_ms(state), default=0.0) for state in (ours, theirs)]
-    # A look that lists thousands of filters takes long for that.
-    alike = all(ours.shown.get(n) == theirs.shown.get(n) for n in ("tc_filters", "tester.tc_filters"))
-    look = spans[0] / spans[1] if alike and all(spans) else 0.0
-    if look and spans[0] - spans[1] <= _RESOLVED_MS:
-        look = 1.0
-    # The loop was measured at the begin of a session, the looks around the case.
-    times = look or control
-    if times > _SLOWER:
-        what = f"evmperf's own reading took {spans[0]:.0f} ms, in {name} {spans[1]:.0f} ms"
-        if not look:
-            what = f"evmperf's control loop took {control:.1f} times as long as in {name}"
-        # A busy host of both runs is none of their differences, but tells why.
-        busy = next(_host(ours), None)
-        rule, why = (busy.rule, f"; {busy.reason}") if busy else ("machine", "")
-        yield Finding(rule, f"the whole machine was slower: {what}{why}", size=times, whole=True)
-
-
-def _took_ms(state: State) -> list[float]:
-    both = (state.shown.get("look_ms"), state.after("look_ms"))
-    return [float(value) for value in both if isinstance(value, int) and value > 0]
-
-
-def ports(ours: State, theirs: State | None) -> Iterator[Finding]:
-    """Packets on a port that a case does not use: the one with the most, in the other run if there is one, is
-    the case's.
-    """
-    rates, before = _packets(ours), _packets(theirs) if theirs else {}
-    usual = before or rates
-    used = max(usual, key=lambda port: usual[port], default="") if "net.mtu" in ours.shown else ""
-    for port, rate in rates.items():
-        if port != used and rate > max(_PACKETS, 3 * before.get(port, 0.0)):
-            yield Finding(
-                "packets", f"{port} carried {rate:.0f} packets a second beside the case", whole=True
-            )
-
-
-def _packets(state: State) -> Mapping[str, float]:
-    """Packets received a second, by port."""
-    counts = {n: c for n, c in state.counted.items() if re.fullmatch(r"port\..*\.rx", n)}
-    return {n[5:-3]: c / state.seconds for n, c in counts.items()} if state.seconds else {}

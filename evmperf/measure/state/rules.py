@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from evmperf.measure.state import machine
 from evmperf.measure.state.finding import Finding, leading
 from evmperf.model.state import State, Value
+from evmperf.model.units import counted
 
 CLOCK = 0.01
 """By how much of itself a board's clock may differ from the lab's."""
@@ -19,7 +20,11 @@ _LIVE = re.compile(
 """Modes that must stay during a case. UFS shifts gears by itself, idle cards lose their clock."""
 NO_LINK: frozenset[Value] = frozenset((-1, "unknown", "Unknown", "0 Hz"))
 """What an idle port or card says."""
-_ERRORS = re.compile(r"mmc\.err_stats\..*|pci\..*\.aer_.*|net\.[rt]x_crc_errors|ethtool-S\..*(?i:crc).*")
+_ERRORS = re.compile(
+    r"mmc\.err_stats\..*|pci\..*\.aer_.*|net\.(?:rx_errors|[rt]x_crc_errors)|ethtool-S\..*(?i:crc).*"
+)
+_STEPPED_S = 2
+"""Seconds by which a wall clock that both looks read in whole seconds was set."""
 _UNLIMITED = (
     "evmperf ab BOARD.yaml -k {benchmark} --b 'run:for p in /sys/devices/system/cpu/cpufreq/policy*; do "
     "cat $p/cpuinfo_max_freq >$p/scaling_max_freq; done'"
@@ -32,6 +37,8 @@ _SCARCE = 0.1
 """Part of the memory below which a case has too little of it."""
 _SENT_AGAIN = 0.001
 """Part of TCP's segments that is sent twice on a cable that loses some."""
+_FEW, _PRICE = 0.01, 50.0
+"""Part of the segments below which the loss costs so many times its part at most."""
 _LEAST_AGAIN = 10
 """Segments below which nothing is said: one is sent twice on any cable."""
 _SHAPERS = re.compile(r"qdisc (?:netem|tbf|cake|htb|hfsc) .*")
@@ -39,7 +46,7 @@ _SHAPERS = re.compile(r"qdisc (?:netem|tbf|cake|htb|hfsc) .*")
 
 def judge(state: State, ours: Collection[str] = ()) -> list[Finding]:
     """What spoiled a case; `ours` are the programs that belong to it."""
-    rules = (_changed, _errors, _throttled, _limited, _narrow, _memory, _cable)
+    rules = (_changed, _stepped, _link_lost, _errors, _throttled, _limited, _narrow, _memory, _cable)
     findings = [finding for rule in rules for finding in rule(state)]
     return [*clock(state.clock), *findings, *machine.judge(state, ours)]
 
@@ -66,6 +73,23 @@ def _changed(state: State) -> Iterator[Finding]:
         if _LIVE.fullmatch(name) and not {before, now} & {None, *NO_LINK}:
             reason = f"{name} went from {before} to {now} during the case"
             yield Finding("changed", reason, refuses=True)
+
+
+def _stepped(state: State) -> Iterator[Finding]:
+    """A wall clock that was set during the case, by which many programs time."""
+    before, after = (value for value in (state.shown.get("wall_s"), state.after("wall_s")))
+    if isinstance(before, int) and isinstance(after, int) and abs(after - before) >= _STEPPED_S:
+        reason = (
+            f"the board's wall clock was set by {after - before:+d} s during the case (a first NTP "
+            f"synchronisation?): what programs time by it is wrong"
+        )
+        yield Finding("stepped", reason, refuses=True)
+
+
+def _link_lost(state: State) -> Iterator[Finding]:
+    if lost := state.counted.get("net.carrier_down_count"):
+        reason = f"the port lost its link {counted(lost, 'time')} during the case: check cable and switch"
+        yield Finding("link lost", reason, refuses=True)
 
 
 def _errors(state: State) -> Iterator[Finding]:
@@ -129,9 +153,12 @@ def _cable(state: State) -> Iterator[Finding]:
         again, sent = (state.counted.get(f"{end}tcp_sent{name}", 0) for name in ("_again", ""))
         if again >= _LEAST_AGAIN and again > _SENT_AGAIN * sent:
             reason = f"the {whose} sent {again} of {sent} TCP segments again: packets were lost or late"
-            # Each costs a retransmission timeout at most, 1 s (RFC 6298, 2.4).
+            # Each costs a retransmission timeout at most, 1 s (RFC 6298, 2.4); few of many are repaired
+            # by the next acknowledgements, before any timeout (RFC 5681, 3.2).
             left_s = (state.seconds or 0.0) - again
-            yield Finding("loss", reason, size=state.seconds / left_s if state.seconds and left_s > 0 else 0)
+            size = state.seconds / left_s if state.seconds and left_s > 0 else 0.0
+            few = 1 + _PRICE * again / max(sent, 1) if again < _FEW * sent else 0.0
+            yield Finding("loss", reason, size=min(filter(None, (size, few)), default=0.0))
 
 
 def least(shown: Mapping[str, Value], what: str) -> float | None:

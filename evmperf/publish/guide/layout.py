@@ -4,9 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.guides.reading.importer import ImportedGuide
-from evmperf.guides.reading.match import MatchedColumn
-from evmperf.judge.published.declared import AGAIN, BOARD, Table, tables
+from evmperf.judge.published.declared import AGAIN, BOARD, MatchedColumn, Table, tables
 from evmperf.model.figures import Figure, Key
 
 Figures = Mapping[str, Mapping[Key, Figure]]
@@ -91,31 +89,19 @@ def own(figures: Figures) -> Layout:
     return layout
 
 
-def like(imported: ImportedGuide, figures: Figures) -> Layout:
-    """The layout of a given guide, filled with these figures; what it has no place for follows. A table of it
-    that is not known is left out (the layout's `unread`), as its figures would be another release's.
+def like(printed: Iterable[tuple[Path, Slot | str]], figures: Figures) -> Layout:
+    """The layout of a given guide's tables by section, filled with these figures; what it has no place for
+    follows. A table of it that is not known, in words, is left out (the layout's `unread`), as its figures
+    would be another release's.
     """
     layout = Layout()
-    seen: set[tuple[str, str, str]] = set()
-    for source, entry in zip(imported.source.tables, imported.matches, strict=True):
-        if entry is None:
-            what = source.caption or " / ".join(source.section) or "no caption"
-            layout.unread.append(f"line {source.line} ({what})")
-            continue
-        rows = []
-        for r in entry.rows:
-            whose = {(entry.match.table.benchmark, r.case, board) for board in entry.match.boards or ("",)}
-            case = r.case + AGAIN if whose & seen else r.case
-            seen |= whose
-            label = r.row.cells[: len(entry.match.table.keys)]
-            rows.append(LayoutLine(case, label, len(r.row.cells)))
-        printed = (source.caption, source.caption_style, source.rubric)
-        keys = source.header[: len(entry.match.table.keys)]
-        slot = Slot(entry.match.table, entry.match.columns, tuple(rows), *printed, keys)
-        if filled := _filled(slot, figures):
-            layout.add(source.section, filled)
+    for section, slot in printed:
+        if isinstance(slot, str):
+            layout.unread.append(slot)
+        elif filled := _filled(slot, figures):
+            layout.add(section, filled)
         else:
-            layout.unmeasured.append(entry.match.table.benchmark)
+            layout.unmeasured.append(slot.table.benchmark)
     _add_missing(layout, figures)
     return layout
 

@@ -14,8 +14,8 @@ from sphinx.errors import SphinxError
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 from sphinx.writers.html5 import HTML5Translator
 
-from evmperf.guides.reading import conditions
 from evmperf.model.errors import ToolError, UsageError
+from evmperf.publish.guide import conditions
 from evmperf.publish.guide.writer import Head
 from evmperf.publish.pages import look
 

@@ -6,17 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evmperf.benchmarks import energy, wording
-from evmperf.guides.reading.rows import figure_text
-from evmperf.guides.reading.source import QUICK_MARK
-from evmperf.judge.published import steady
-from evmperf.judge.published.declared import Table, outline, tables
+from evmperf.judge.published import scatter
+from evmperf.judge.published.declared import QUICK_MARK, Table, outline, tables
 from evmperf.judge.published.releases import Module
 from evmperf.model import anytime
 from evmperf.model.figures import Figure, Key
 from evmperf.model.outlets import line as one_line
 from evmperf.model.outlets import rst
 from evmperf.model.results import REPEAT, Direction, Result
-from evmperf.model.stats import outliers_text, percent
+from evmperf.model.stats import figure_text, outliers_text, percent
 from evmperf.publish.guide.layout import Figures, Layout, LayoutLine, Path, Slot, figures_of, shared
 from evmperf.publish.pages import look
 
@@ -100,7 +98,12 @@ def _summary(figures: Figures, previous: Figures, extras: Extras) -> str:
             figure, other, table = of_board[key], earlier[key], tables().get(key.benchmark)
             if table and other.mean and other.unit == figure.unit:
                 change = figure.mean / other.mean - 1
-                way = _way(table, figure, other, steady.scatter(board, extras.os, key.benchmark, key.metric))
+                way = _way(
+                    table,
+                    figure,
+                    other,
+                    scatter.between_releases(board, extras.os, key.benchmark, key.metric),
+                )
                 if way in changed and abs(change) >= _LARGE:
                     changed[way].append((abs(change), f"{board} {key} ({percent(change)})"))
     summary = []
@@ -257,17 +260,17 @@ def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras, bo
         parts.append(f"n {figure.count}")
     if before and before.mean and before.unit == figure.unit:
         text = percent(figure.mean / before.mean - 1)
-        scatter = steady.scatter(board, extras.os, figure.key.benchmark, figure.key.metric)
-        way = "" if text[1:] == _NOTHING else _way(slot.table, figure, before, scatter)
+        usual = scatter.between_releases(board, extras.os, figure.key.benchmark, figure.key.metric)
+        way = "" if text[1:] == _NOTHING else _way(slot.table, figure, before, usual)
         parts.append(f"{text} {way}".rstrip())
     if extras.outliers and figure.outliers:
         parts.append(outliers_text(figure.outliers))
     return f" [{', '.join(parts)}]" if parts else ""
 
 
-def _way(table: Table, figure: Figure, before: Figure, scatter: float | None) -> str:
-    """The direction of a change: better, worse, within the range of either figure or the relative `scatter`
-    between releases, or none.
+def _way(table: Table, figure: Figure, before: Figure, usual: float | None) -> str:
+    """The direction of a change: better, worse, within the range of either figure or the `usual` relative
+    change between releases, or none.
     """
     metric = table.metric(figure.key.case, figure.key.metric)
     if metric is None or metric.better is Direction.NONE:
@@ -275,7 +278,7 @@ def _way(table: Table, figure: Figure, before: Figure, scatter: float | None) ->
     for one, other in ((figure, before), (before, figure)):
         if other.low is not None and other.high is not None and other.low <= one.mean <= other.high:
             return "within its range"
-    if scatter is not None and abs(figure.mean / before.mean - 1) <= scatter:
+    if usual is not None and abs(figure.mean / before.mean - 1) <= usual:
         return "within the scatter of releases"
     up = figure.mean > before.mean
     return "better" if up == (metric.better is Direction.HIGHER) else "worse"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import socket
+import re
 import threading
-import weakref
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from evmperf.model.errors import LabError
@@ -15,46 +16,52 @@ from evmperf.publish.influx.config import Config, variable
 
 if TYPE_CHECKING:
     from influxdb_client.client.flux_table import FluxRecord
-    from influxdb_client.client.influxdb_client import InfluxDBClient
     from influxdb_client.rest import ApiException
-    from urllib3.connectionpool import HTTPConnectionPool
+    from urllib3 import Retry
 
 _TIMEOUT_S = 20.0
 _WHOLE = 3
 """Times that timeout for a whole request and its answer: bytes may come all the time."""
-_MOST_REFUSED = 100
-"""Points refused one by one before the server is taken to refuse them all."""
+_TRIES = 4
+_PATIENCE_S = 60.0
+"""The longest wait before a further try, whatever the server asks for."""
+_AGAIN = (429, 502, 503, 504)
+_SHOWN = 300
+"""Characters of a refused point in a message."""
 _LATER = "waiting points are sent next time"
-_LARGE = 1 << 14
-"""Bytes that a proxy may call too large; one that does so with less lets nothing by."""
+_DROPPED = re.compile(r"partial write: (?:dropped (\d+) )?(.*?)(?: dropped=(\d+))?$")
+"""What InfluxDB says of points that it passed over while it took the others: 2.10 and 2.7 for old ones."""
 
 
 class StoreError(LabError):
     """The server did not take or give what was asked; nothing is lost, it waits on the disk."""
 
 
-class _BadPoints(StoreError):
-    """The server found fault with points of a batch, not with us."""
+class _Refused(StoreError):
+    """The server found fault with some lines of a request; `reason` says with which."""
 
-
-class _TooLarge(_BadPoints):
-    """It, or a proxy, finds a request too large."""
+    reason = ""
 
 
 class Store:
-    """One bucket. Use as a context manager, or close it."""
+    """One bucket. Use as a context manager, or close it; waits up to `patience_s` before a further try."""
 
-    def __init__(self, config: Config, timeout_s: float = _TIMEOUT_S) -> None:
+    def __init__(
+        self, config: Config, timeout_s: float = _TIMEOUT_S, patience_s: float = _PATIENCE_S
+    ) -> None:
         from influxdb_client.client.influxdb_client import InfluxDBClient  # noqa: PLC0415  # slow to import
+        from influxdb_client.service.write_service import WriteService  # noqa: PLC0415
 
         self.config = config
-        self._timeout_s = timeout_s
-        self._client: InfluxDBClient = InfluxDBClient(
-            config.url, config.token, org=config.org, timeout=int(timeout_s * 1000)
+        self._timeout_s, self._patience_s = timeout_s, patience_s
+        self._client = InfluxDBClient(
+            config.url,
+            config.token,
+            org=config.org,
+            timeout=int(timeout_s * 1000),
+            retries=_tries(patience_s),
         )
-        self._rest: Any = self._client.api_client.rest_client
-        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self._rest.pool_manager.pool_classes_by_scheme = _pools(self._sockets)
+        self._writing: Any = WriteService(self._client.api_client)  # type: ignore[no-untyped-call]  # not typed
 
     def __enter__(self) -> Store:
         return self
@@ -66,128 +73,118 @@ class Store:
         """Let go of the connection."""
         self._client.close()  # type: ignore[no-untyped-call]  # the client is not typed
 
-    def cut(self) -> None:
-        """End what is under way in any thread."""
-        for connection in list(self._sockets):
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+    def start(self, lines: Sequence[str]) -> Future[Counter[str]]:
+        """Begin to store lines, even again; `finish` waits for it."""
+        future: Future[Counter[str]] = Future()
 
-    def write(self, lines: Sequence[str]) -> list[tuple[str, str]]:
-        """Store lines, even again; returns the refused ones with their reasons. Raises StoreError."""
-        refused: list[tuple[str, str]] = []
-        parts = [lines]
-        while parts:
-            part = parts.pop()
+        def work() -> None:
             try:
-                self._post(part)
-            except _BadPoints as error:
-                if isinstance(error, _TooLarge) and sum(map(len, part)) < _LARGE:
-                    raise
-                if len(part) == 1:
-                    refused.append((part[0], str(error)))
-                else:
-                    middle = len(part) // 2
-                    parts += [part[middle:], part[:middle]]
-                if len(refused) > _MOST_REFUSED:
-                    raise StoreError(f"{error}; more than {_MOST_REFUSED} points are refused") from None
-        return refused
+                future.set_result(self._post(list(lines)))
+            except BaseException as error:  # noqa: BLE001  # it is raised where the answer is waited for
+                future.set_exception(error)
 
-    def _post(self, lines: Sequence[str]) -> None:
-        config = self.config
+        # Nobody has to wait for a daemon at a server that hangs.
+        threading.Thread(target=work, daemon=True).start()
+        return future
+
+    def finish(self, started: Future[Counter[str]]) -> Counter[str]:
+        """Wait until lines are stored; returns the points that are not, by the reason. Raises StoreError."""
+        whole_s = _WHOLE * self._timeout_s + (_TRIES - 1) * self._patience_s
+        try:
+            return started.result(whole_s)
+        except TimeoutError:
+            raise self._late(whole_s) from None
+
+    def write(self, lines: Sequence[str]) -> Counter[str]:
+        """Store lines and wait until they are; see `finish`."""
+        return self.finish(self.start(lines))
+
+    def _post(self, lines: list[str]) -> Counter[str]:
+        """Post lines, and without those that cannot be parsed once more: the server takes none of them."""
+        try:
+            self._post_once(lines)
+        except _Refused as refused:
+            dropped = _DROPPED.search(refused.reason)
+            if dropped:
+                return Counter({_cause(dropped[2]): int(dropped[1] or dropped[3] or 1)})
+            bad = [line for line in lines if f"unable to parse '{line}'" in refused.reason]
+            if not bad:
+                raise
+            rest = [line for line in lines if line not in bad]
+            named = Counter(f"cannot be parsed: {line[:_SHOWN]}" for line in bad)
+            return named + (self._post(rest) if rest else Counter())
+        return Counter()
+
+    def _post_once(self, lines: Sequence[str]) -> None:
         with self._asking():
-            reply = self._rest.request(
-                "POST",
-                f"{config.url}/api/v2/write",
-                query_params=[("org", config.org), ("bucket", config.bucket), ("precision", "ns")],
-                headers={
-                    "Authorization": f"Token {config.token}",
-                    "Content-Type": "text/plain; charset=utf-8",
-                },
-                body="\n".join(lines).encode(),
-                _preload_content=False,
+            _, status, _ = self._writing.post_write_with_http_info(
+                self.config.org,
+                self.config.bucket,
+                "\n".join(lines).encode(),
+                precision="ns",
+                _return_http_data_only=False,
             )
-            with contextlib.closing(reply):
-                if reply.status != 204:
-                    raise self._no_influxdb(f"{reply.status} where it should be 204")
-                reply.release_conn()
+            if status != 204:
+                raise self._no_influxdb(f"{status} where it should be 204")
 
     def query(self, flux: str, **values: object) -> Iterator[FluxRecord]:
         """The rows of a query with `params.NAME` in `flux`, one by one; raises StoreError."""
-        from influxdb_client.client.flux_csv_parser import (  # noqa: PLC0415
-            FluxCsvParser,
-            FluxCsvParserException,
-            FluxQueryException,
-            FluxSerializationMode,
-        )
+        from influxdb_client.client import flux_csv_parser as parser  # noqa: PLC0415  # slow to import
 
         text = f"params = {_literal({**values, 'bucket': self.config.bucket})}\n{flux}"
         with self._asking():
-            api = self._client.query_api()
-            reply = api.query_raw(text, dialect=api.default_dialect)
-            with contextlib.closing(reply):
-                kind = str(reply.headers.get("Content-Type", "none"))
-                if not kind.startswith("text/csv"):
-                    raise self._no_influxdb(f"type {kind[:60]!r} where it should be text/csv")
-                rows = FluxCsvParser(reply, FluxSerializationMode.stream).generator()  # type: ignore[no-untyped-call]
-                try:
-                    yield from rows
-                except FluxQueryException as error:
-                    reason = self._without_token(str(error))
-                    raise self._failed(f"cannot answer ({reason})", "see its log") from None
-                except (FluxCsvParserException, LookupError, ValueError) as error:
-                    raise self._no_influxdb(f"rows that are none ({error})") from None
+            rows = self._client.query_api().query_stream(text)
+            try:
+                yield from rows
+            except parser.FluxQueryException as error:
+                raise self._failed(
+                    f"cannot answer ({self._without_token(str(error))})", "see its log"
+                ) from None
+            except (parser.FluxCsvParserException, LookupError, ValueError) as error:
+                raise self._no_influxdb(f"rows that are none ({error})") from None
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
-        """Ask within a multiple of the timeout, which is a single read's; raises StoreError for any error."""
+        """Turn every error of a request into a StoreError with its remedy, or a _Refused."""
         from influxdb_client.rest import ApiException  # noqa: PLC0415
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
-        whole_s, late = _WHOLE * self._timeout_s, threading.Event()
-
-        def cut() -> None:
-            late.set()
-            self.cut()
-
-        timer = threading.Timer(whole_s, cut)
-        timer.daemon = True
-        timer.start()
         try:
             yield
         except ApiException as error:
-            raise self._late(whole_s) if late.is_set() else self._refused(error) from None
-        except (HTTPError, StoreError, OSError) as error:
-            if late.is_set():
-                raise self._late(whole_s) from None
-            raise error if isinstance(error, StoreError) else self._unreachable(error) from None
-        finally:
-            timer.cancel()
-        if late.is_set():
-            raise self._late(whole_s)  # what ended there may have been cut
+            raise self._refused(error) from None
+        except UnicodeError as error:
+            raise self._no_influxdb(f"no text: {error}") from None
+        except (HTTPError, OSError) as error:
+            raise self._unreachable(error) from None
 
-    def _failed(self, what: str, remedy: str, kind: type[StoreError] = StoreError) -> StoreError:
-        return kind(f"InfluxDB {self.config.url}: {what}: {remedy}")
+    def _failed(self, what: str, remedy: str) -> StoreError:
+        return StoreError(f"InfluxDB {self.config.url}: {what}: {remedy}")
 
     def _no_influxdb(self, what: str) -> StoreError:
         foreign = f"the answer is not InfluxDB's, perhaps a proxy's ({what})"
         return self._failed(foreign, f"check {variable('url')} and the proxy; {_LATER}")
 
-    def _late(self, within_s: float, what: str = "complete answer") -> StoreError:
-        return self._failed(f"no {what} within {within_s:g} s", f"check the server's load; {_LATER}")
+    def _late(self, within_s: float) -> StoreError:
+        return self._failed(f"no complete answer within {within_s:g} s", f"check the server's load; {_LATER}")
 
     def _unreachable(self, error: Exception) -> StoreError:
         message = str(error)
         if "timed out" in message:
-            return self._late(self._timeout_s, "answer")
-        cause = message.rpartition("] ")[2].rstrip("')") or type(error).__name__
-        remedy = f"start the server or check {variable('url')}; {_LATER}"
-        return self._failed(f"cannot be reached ({cause})", remedy)
+            return self._late(self._timeout_s)
+        cause = message.rpartition("] ")[2].rstrip("')\"") or type(error).__name__
+        return self._failed(
+            f"cannot be reached ({cause})", f"start the server or check {variable('url')}; {_LATER}"
+        )
 
     def _refused(self, error: ApiException) -> StoreError:
         status, config = error.status or 0, self.config
         text, is_influxdbs = _server_message(error)
-        reason = self._without_token(text)
-        kind = StoreError
+        reason = self._without_token(text)[:500]
+        if status in (400, 422) and is_influxdbs:
+            refused = _Refused(str(self._failed(reason, "see docs/results.md for what is stored")))
+            refused.reason = self._without_token(text)
+            return refused
         if status == 401:
             what = f"refuses the token ({reason})"
             remedy = f"check {variable('token')}, and that it is of organisation {config.org!r}"
@@ -201,47 +198,54 @@ class Store:
             what = f"finds no bucket {config.bucket!r} in organisation {config.org!r} ({reason})"
             remedy = f"check {variable('bucket')} or create it"
         elif "no space left" in reason or status == 507:
-            what = f"the server's disk is full ({reason})"
-            remedy = f"make room there; {_LATER}"
+            what, remedy = f"the server's disk is full ({reason})", f"make room there; {_LATER}"
         elif status == 413:
-            kind, what = _TooLarge, f"even small points are too large for it ({reason})"
-            remedy = f"raise the limit of the server or the proxy; {_LATER}"
-        elif status in (400, 422) and is_influxdbs:
-            kind, what, remedy = _BadPoints, reason, "see docs/results.md for what is stored"
+            what = f"a megabyte is too large for it ({reason})"
+            remedy = f"raise the limit of the server or the proxy (nginx: client_max_body_size); {_LATER}"
         else:
             what, remedy = f"answers {status} ({reason})", _LATER
-        return self._failed(what, remedy, kind)
+        return self._failed(what, remedy)
 
     def _without_token(self, text: str) -> str:
         return text.replace(self.config.token, "***")
+
+
+def _tries(patience_s: float) -> Retry:
+    """Further tries where the server or a proxy asks for them, after as long as it says, within bounds."""
+    from urllib3 import BaseHTTPResponse, Retry  # noqa: PLC0415  # slow to import
+
+    class Patience(Retry):
+        def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
+            asked = super().get_retry_after(response)
+            return None if asked is None else min(asked, patience_s)
+
+    return Patience(
+        total=None,
+        connect=0,
+        read=0,
+        redirect=False,
+        status=_TRIES - 1,
+        status_forcelist=_AGAIN,
+        allowed_methods=None,
+        backoff_factor=min(0.5, patience_s / 8),
+        raise_on_status=False,
+    )
+
+
+def _cause(reason: str) -> str:
+    """Why points were dropped, in our words where they are known."""
+    if "retention policy" in reason:
+        return "older than the bucket keeps points: send them into one that keeps them longer"
+    return reason
 
 
 def _server_message(error: ApiException) -> tuple[str, bool]:
     """What the server says, without headers, and whether it is InfluxDB that says so, not a proxy."""
     try:
         body = json.loads(error.body)
-        message, own = str(body["message"]), "code" in body
+        return str(body["message"]), "code" in body
     except (TypeError, ValueError, KeyError):
-        message, own = str(error.reason or ""), False
-    return " ".join(message.split())[:500], own
-
-
-def _pools(sockets: weakref.WeakSet[socket.socket]) -> dict[str, type[HTTPConnectionPool]]:
-    """urllib3's pools, whose connections note their sockets."""
-    from urllib3.connection import HTTPConnection, HTTPSConnection  # noqa: PLC0415
-    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool  # noqa: PLC0415
-
-    def noting(connection: Any, pool: Any) -> Any:
-        def connect(self: Any) -> None:
-            connection.connect(self)
-            sockets.add(self.sock)
-
-        return type(
-            pool.__name__, (pool,), {"ConnectionCls": type("Noting", (connection,), {"connect": connect})}
-        )
-
-    https = noting(HTTPSConnection, HTTPSConnectionPool)
-    return {"http": noting(HTTPConnection, HTTPConnectionPool), "https": https}
+        return str(error.reason or ""), False
 
 
 def _literal(value: object) -> str:

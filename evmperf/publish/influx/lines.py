@@ -1,261 +1,265 @@
-"""Line protocol from the records of a run, a year of a lab in minutes (schema: docs/results.md)."""
+"""Line protocol from the records of a run (docs/results.md has the schema and the reason of each field)."""
 
 import functools
+import json
 import math
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from evmperf.measure.runs.history import ADDRESSES, BOOT_MARK, GUIDE, RESULT, RUN, SAMPLE, UNKNOWN, VERDICT
+from evmperf.judge.published import declared
+from evmperf.judge.published.record import release_key
+from evmperf.measure.runs import spool
+from evmperf.measure.runs.history import ADDRESSES, GUIDE, UNKNOWN
 from evmperf.model import anytime
+from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Key
 from evmperf.model.outlets import TEXT_LIMIT, html, tag_value, text_field
-from evmperf.model.records import BootMark, BootRecord, VerdictRecord
-from evmperf.model.results import REPEAT, Result, Sample, SpoolRecord, Status
+from evmperf.model.records import BootRecord, VerdictRecord
+from evmperf.model.results import REPEAT, Direction, Result, SpoolRecord, Status
 from evmperf.model.run import Run
-from evmperf.model.verdict import Outcome
+from evmperf.model.stats import percent
+from evmperf.model.verdict import GoalWord, Outcome
 
-SCHEMA = 2
-"""Version of what is stored; a field of every run's point. In 1, all points had the tag `release`."""
+SCHEMA = 3
+"""Version of what is stored. Its measurements have other names than those of 1 and 2: nothing is mixed."""
+RUNS, CASES, SAMPLES, BOOTS, VERDICTS, ALARMS = "runs", "cases", "samples", "boots", "verdicts", "alarms"
+SUBJECT = ("board", "kind", "lab", "os", "place", "profile")
+"""Tags of all points: what has one series."""
+NONE = "-"
+"""A part of the subject that is not known: a tag cannot be empty, and is there in every point."""
+
+_PARTS, _LARGEST = 4, 999
+"""Of a release's numbers: how many order it, and up to which."""
 
 
 @functools.lru_cache(maxsize=10_000)
 def _tags(**tags: str) -> str:
-    """Tags by name, which spares the server the sorting, without empty ones."""
-    return "".join(f",{name}={tag_value(tags[name])}" for name in sorted(tags) if tags[name])
+    """Tags by name, which spares the server the sorting."""
+    return "".join(f",{name}={tag_value(tags[name] or NONE)}" for name in sorted(tags))
 
 
 def _fields(**fields: str | float | bool | None) -> str:
-    """Fields by type: text quoted, whole numbers with their i; None and "" are left out."""
-    shown = []
-    for name, value in fields.items():
-        if value is None or value == "":
-            continue
-        if isinstance(value, str):
-            shown.append(f"{name}={text_field(value)}")
-        elif isinstance(value, bool):
-            shown.append(f"{name}={str(value).lower()}")
-        elif isinstance(value, int):
-            shown.append(f"{name}={value}i")
-        elif math.isfinite(value):
-            shown.append(f"{name}={value!r}")
-    return ",".join(shown)
+    """Fields by type: text quoted, whole numbers with their i; None is left out."""
+    return ",".join(f"{_name(name)}={_value(value)}" for name, value in fields.items() if _is_stored(value))
 
 
-def _of(record: object, names: str) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in names.split()}
+_name = functools.lru_cache(maxsize=1000)(tag_value)
+"""The name of a field has the escapes of a tag."""
 
 
-def _texts(**texts: str) -> str:
-    """Further fields, said where they are empty, too: SQL knows no column that no point has."""
-    return "".join(f",{name}={text_field(text)}" for name, text in texts.items())
+def _is_stored(value: object) -> bool:
+    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
 
 
-_encode = msgspec.json.Encoder(order="sorted").encode
+def _value(value: object) -> str:
+    if isinstance(value, str):
+        return text_field(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value}i" if isinstance(value, int) else repr(value)
 
 
-def _json(value: object) -> str:
-    """A structure as text; "" for an empty one, and for one that would have to be cut."""
-    text = _encode(value).decode() if value else ""
-    return text if len(text) <= TEXT_LIMIT else ""
+def _record(*forms: bytes) -> str | None:
+    """JSON as text, the first form that need not be cut; None where there is none."""
+    # DEL is what JSON may hold as it is, and line protocol not.
+    texts = (form.decode().rstrip().replace("\x7f", "\\u007f") for form in forms)
+    return next((text for text in texts if len(text.encode()) <= TEXT_LIMIT), None)
+
+
+class RunLines:
+    """Makes the lines of one run's records, and counts them for the run's own line."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._subject = {name: getattr(run, name) for name in SUBJECT}
+        self._release = run.release or UNKNOWN
+        self._of_run: dict[str, Any] = {"run": run.id, "release": self._release}
+        self._statuses: Counter[str] = Counter()
+        self._outcomes: dict[Key, str] = {}
+        self._alarmed: set[Key] = set()
+        self._counts: Counter[str] = Counter()
+        self._seconds = [0.0, 0.0]
+
+    @property
+    def time_ns(self) -> int:
+        """The time of the run's point. That of a guide is its place among releases, so that the last point of
+        a series is that of the latest release.
+        """
+        if self._run.kind != GUIDE:
+            return self._run.started_ns
+        numbers = [*release_key(self._release), *[0] * _PARTS][:_PARTS]
+        return functools.reduce(lambda sum_, part: sum_ * (_LARGEST + 1) + min(part, _LARGEST), numbers, 0)
+
+    def count(self, record: SpoolRecord) -> None:
+        """Count one record; in the order of the files."""
+        if isinstance(record, Result):
+            refused = _refused(record)
+            self._statuses[record.status] += 1
+            self._counts["refused_outputs"] += refused
+            # A refused step is done once more: what is whole in the end was retried with success.
+            self._counts["retried"] += bool(refused and record.status == Status.MEASURED)
+            self._seconds = [self._seconds[0] + record.duration_s, self._seconds[1] + record.tool_s]
+        elif isinstance(record, BootRecord):
+            self._counts["boots"] += 1
+            self._counts["failed_boots"] += record.failure is not None
+        elif isinstance(record, VerdictRecord):
+            self._outcomes[record.key] = record.verdict
+            if record.alarm:
+                self._alarmed.add(record.key)
+
+    def of(self, record: SpoolRecord) -> Iterator[str]:
+        """The lines of one record; kinds that a database has no use for give none."""
+        if isinstance(record, Result):
+            yield self._case(record)
+            yield from self._samples(record)
+        elif isinstance(record, BootRecord):
+            yield self._boot(record)
+        elif isinstance(record, VerdictRecord):
+            yield self._verdict(record)
+            # A verdict without an alarm takes back that of one before it.
+            if record.key in self._alarmed:
+                yield self._alarm(record)
+
+    def run(self) -> str:
+        """The line of the run itself, after all records are counted."""
+        run, facts, outcomes = self._run, self._run.facts, Counter(self._outcomes.values())
+        cases, ended = self._statuses.total(), run.ended_ns or None
+        addresses = {**run.addresses, "report": run.report}
+        decided = (Outcome.WORSE, Outcome.BETTER, Outcome.UNKNOWN, Outcome.SAME)
+        fields = _fields(
+            schema=SCHEMA,
+            **self._of_run,
+            ended_ns=ended,
+            duration_s=(ended - run.started_ns) / 1e9 if ended else None,
+            outcome=run.outcome or "It has not ended, or was killed.",
+            exit_status=run.exit_status,
+            power_cycles=self._counts["boots"] if facts.attempts is None else facts.attempts,
+            cases=cases,
+            unmeasured=cases - self._statuses[Status.MEASURED],
+            **{name: self._counts[name] for name in ("boots", "failed_boots", "refused_outputs", "retried")},
+            verdict=next((str(word) for word in decided if outcomes[word]), "not judged"),
+            **{str(word).replace(" ", "_"): outcomes[word] for word in Outcome},
+            measured_s=self._seconds[0],
+            tool_s=self._seconds[1],
+            **{f"{name}_url": addresses.get(name) or "" for name in ADDRESSES},
+            release_mark=html(self._release),  # Grafana shows marks as HTML
+            record=_record(_encoded(run.to_dict()), _encoded(run.to_dict() | {"facts": {}})),
+        )
+        return f"{RUNS}{_tags(**self._subject)} {fields} {self.time_ns}"
+
+    def _of_case(self, record: Result | VerdictRecord, **more: str) -> str:
+        return _tags(**self._subject, benchmark=record.benchmark, case=record.case, **more)
+
+    def _case(self, record: Result) -> str:
+        refused = _refused(record)
+        values: dict[str, list[float]] = {}
+        for sample in record.samples:
+            values.setdefault(f"{sample.metric}:{sample.unit}", []).append(sample.value)
+        figures: dict[str, Any] = {name: math.fsum(found) / len(found) for name, found in values.items()}
+        if REPEAT in record.conditions:
+            known = {s.metric: anytime.half_width(record.values(s.metric)) for s in record.samples}
+            figures |= {f"known_{metric}": width for metric, width in sorted(known.items())}
+        figures |= {f"{cell.metric}:{cell.unit}": cell.mean for cell in record.published}
+        trouble: dict[str, Any] = {
+            "trouble": str(record.status),
+            "refused": refused,
+            "failed": len(record.failures) - refused,
+            "cause": record.failures[-1].message if record.failures else "",
+        }
+        # A field costs the server some 30 bytes a point; a text that is much the same every night is cheap.
+        whole = replace(record, samples=(), state=None, raw=(), started_ns=0)
+        fields = _fields(
+            **self._of_run,
+            record=_record(spool.line(whole), spool.line(replace(whole, failures=(), conditions={}))),
+            **(trouble if record.failures or record.status != Status.MEASURED else {}),
+            **figures,
+        )
+        return f"{CASES}{self._of_case(record, driver=record.driver)} {fields} {self._case_ns(record)}"
+
+    def _case_ns(self, record: Result) -> int:
+        """When the case began; those of a guide have only their run's time."""
+        return record.started_ns or self.time_ns
+
+    def _samples(self, record: Result) -> Iterator[str]:
+        """A line for all metrics of a repetition. Its number as nanoseconds keeps those of one time apart;
+        `reader` takes it off again.
+        """
+        head, started = f"{SAMPLES}{self._of_case(record)} ", f",started_ns={self._case_ns(record)}i "
+        points: dict[tuple[int, int], list[str]] = {}
+        for one in record.samples:
+            name = _name(f"{one.metric}:{one.unit}")
+            numbers = points.setdefault((one.time_ns, one.repetition), [])
+            numbers.append(f"{name}={one.value!r}")
+            if one.error is not None:
+                numbers.append(f"{name}:error={one.error!r}")
+        for (time_ns, n), numbers in points.items():
+            yield f"{head}{','.join(numbers)},repetition={n}i{started}{time_ns + n}"
+
+    def _boot(self, record: BootRecord) -> str:
+        """A boot with the seconds since power-on of each mark."""
+        failure, began = record.failure, next((m for m in record.marks if m.phase == "power_on"), None)
+        since = {f"{m.phase}:s": (m.mono_ns - began.mono_ns) / 1e9 for m in record.marks if began}
+        last = record.marks[-1].phase if record.marks else NONE
+        fields = _fields(
+            **self._of_run,
+            failed=int(failure is not None),
+            kernel_arguments=record.kernel_arguments or None,
+            **({"failure": failure.message, "last_phase": last} if failure else {}),
+            **since,
+        )
+        return f"{BOOTS}{_tags(**self._subject, goal=record.goal)} {fields} {record.started_ns}"
+
+    def _verdict(self, record: VerdictRecord) -> str:
+        names = ("verdict", "reason", "baseline", "change")
+        goal: dict[str, Any] = {}
+        if record.goal or record.reached:
+            missed = int(record.reached == GoalWord.MISSED)
+            goal = {"goal": record.goal, "reached": record.reached, "owner": record.owner, "missed": missed}
+        fields = _fields(**self._of_run, **{name: getattr(record, name) for name in names}, **goal)
+        tags = self._of_case(record, driver=record.driver, metric=record.metric)
+        return f"{VERDICTS}{tags} {fields} {self._run.started_ns}"
+
+    def _alarm(self, record: VerdictRecord) -> str:
+        """The alarm of a figure after this run; `loss` is what alerts ask: 0 once it is over."""
+        alarm = record.alarm or MetricAlarm(AlarmState.WITHDRAWN, self._run.id)
+        is_loss = alarm.is_open and _is_worse(record, alarm)
+        news = alarm.opened == self._run.id if alarm.is_open else alarm.state in _ENDS
+        mark = f"{alarm.state}: {record.key} {percent(alarm.size)}"
+        fields = _fields(
+            **self._of_run,
+            state=str(alarm.state),
+            since=alarm.since,
+            nights=alarm.nights,
+            size=float(alarm.size),
+            loss=abs(float(alarm.size)) if is_loss else 0.0,
+            cause=record.why,
+            owner=record.owner,
+            report_url=self._run.report,
+            mark=html(mark) if news else None,
+        )
+        tags = self._of_case(record, driver=record.driver, metric=record.metric)
+        return f"{ALARMS}{tags} {fields} {self._run.started_ns}"
+
+
+_ENDS: Sequence[AlarmState] = (AlarmState.ACCEPTED, AlarmState.RECOVERED)
+
+
+def _encoded(value: object) -> bytes:
+    # Half a character, as a tool's JSON may have it, stays ASCII.
+    return json.dumps(msgspec.to_builtins(value)).encode()
 
 
 def _refused(result: Result) -> int:
     return sum(failure.refused for failure in result.failures)
 
 
-@dataclass
-class Totals:
-    """What the run's point says of its records: counts, and seconds."""
-
-    cases: int = 0
-    boots: int = 0
-    failed_boots: int = 0
-    refused_outputs: int = 0
-    retried: int = 0
-    measured_s: float = 0.0
-    tool_s: float = 0.0
-    by_status: dict[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Status), 0))
-    verdicts: dict[Key, str] = field(default_factory=dict)
-
-    def add(self, record: SpoolRecord) -> None:
-        """Count one record."""
-        if isinstance(record, Result):
-            self.cases += 1
-            self.by_status[record.status] += 1
-            refused = _refused(record)
-            self.refused_outputs += refused
-            # A refused step is done once more: what is whole in the end was retried with success.
-            self.retried += bool(refused and record.status == Status.MEASURED)
-            self.measured_s += record.duration_s
-            self.tool_s += record.tool_s
-        elif isinstance(record, BootRecord):
-            self.boots += 1
-            self.failed_boots += record.failure is not None
-        elif isinstance(record, VerdictRecord):
-            self.verdicts[record.key] = record.verdict
-
-    @property
-    def by_verdict(self) -> dict[str, int]:
-        """The number of figures by outcome; zeros replace earlier ones, and are columns for SQL."""
-        counts = Counter(self.verdicts.values())
-        return {word: counts[word] for word in Outcome}
-
-
-class Lines:
-    """Makes the lines of one run's records. The run's tags are those of `run` when it is made."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        names = ("board", "kind", "lab", "os", "place", "profile")
-        self._common = {name: getattr(run, name) for name in names}
-        self._release = run.release or UNKNOWN
-        self._of_run = {**self._common, "release": self._release}
-        if run.kind == GUIDE:
-            # Guides have no times: their releases keep them apart.
-            self._common = self._of_run
-
-    def of(self, record: SpoolRecord) -> Iterator[str]:
-        """The lines of one record; kinds that a database has no use for give none."""
-        if isinstance(record, Result):
-            yield self._result(record)
-            yield from self._samples(record)
-            yield from self._published(record)
-        elif isinstance(record, BootRecord):
-            yield from self._boot(record)
-        elif isinstance(record, VerdictRecord):
-            yield self._verdict(record)
-
-    def run(self, totals: Totals) -> str:
-        """The line of the run itself."""
-        run, facts = self._run, self._run.facts
-        ended = run.ended_ns or None
-        fields = _fields(
-            schema=SCHEMA,
-            run=run.id,
-            ended_ns=ended,
-            duration_s=(ended - run.started_ns) / 1e9 if ended else None,
-            outcome=run.outcome or "It has not ended, or was killed.",
-            exit_status=run.exit_status,
-            power_cycles=totals.boots if facts.attempts is None else facts.attempts,
-            **_of(totals, "boots failed_boots cases"),
-            **totals.by_status,
-            **_of(totals, "refused_outputs retried"),
-            **{f"verdict_{word.replace(' ', '_')}": n for word, n in totals.by_verdict.items()},
-            **_of(totals, "measured_s tool_s"),
-            **_of(facts, "kernel uboot image"),
-            revision=facts.evmperf_revision,
-            run_release=self._release,
-            results_url=run.addresses.get("results"),
-            facts=_json(facts.to_dict()),
-        )
-        addresses = {**run.addresses, "report": run.report}
-        # Grafana shows marks as HTML.
-        marks = {"release_text": html(self._release), "lab_text": html(run.lab)}
-        place = run.place or run.lab or UNKNOWN
-        fields += _texts(**{f"{name}_url": addresses.get(name) or "" for name in ADDRESSES}, **marks)
-        fields += _texts(place_text=place)
-        return f"{RUN}{_tags(**self._of_run)} {fields} {run.started_ns}"
-
-    def _result(self, record: Result) -> str:
-        refused = _refused(record)
-        fields = _fields(
-            run=self._run.id,
-            status=record.status,
-            samples=len(record.samples),
-            refused=refused,
-            failed=len(record.failures) - refused,
-            **_of(record, "duration_s tool_s version"),
-            params=_json(record.params),
-            tools=_json(record.tools),
-            repeat=record.conditions.get(REPEAT),
-            **_intervals(record),
-            conditions=_json(record.conditions),
-            failures=_json(record.failures),
-        )
-        fields += _texts(cause=record.failures[-1].message if record.failures else "")
-        return f"{RESULT}{self._case_tags(record)} {fields} {self._started_ns(record)}"
-
-    def _started_ns(self, record: Result) -> int:
-        """When the case began; the figures of a guide have only their run's time."""
-        return record.started_ns or self._run.started_ns
-
-    def _samples(self, record: Result) -> list[str]:
-        samples = record.samples
-        refused = _refused(record)
-        tail = (
-            f",run={text_field(self._run.id)},status={text_field(record.status)}"
-            f",run_release={text_field(self._release)},refused={refused}i,started_ns={self._started_ns(record)}i,repetition="
-        )
-        heads = {
-            (metric, unit): f"{SAMPLE}{self._case_tags(record, metric=metric)} unit={text_field(unit)},value="
-            for metric, unit in {(s.metric, s.unit) for s in samples}
-        }
-        # The repetition's number as nanoseconds keeps samples apart that were given one time
-        # (those of a guide); `reader` takes it off again.
-        return [
-            f"{heads[s.metric, s.unit]}{s.value!r}{_error(s)}{tail}{(n := s.repetition)}i {s.time_ns + n}"
-            for s in samples
-        ]
-
-    def _published(self, record: Result) -> Iterator[str]:
-        """A guide's figures: a mean with what else was printed, no samples behind it."""
-        for figure in record.published:
-            fields = _fields(
-                **{"unit": figure.unit, "value": figure.mean, **_of(figure, "low high text")},
-                run=self._run.id,
-                run_release=self._release,
-                status=record.status,
-                refused=0,
-                repetition=0,
-                started_ns=self._started_ns(record),
-            )
-            tags = self._case_tags(record, metric=figure.metric)
-            yield f"{SAMPLE}{tags} {fields} {self._started_ns(record)}"
-
-    def _boot(self, record: BootRecord) -> Iterator[str]:
-        failure = record.failure
-        marks = record.marks or (BootMark("none", 0, record.started_ns, 0.0),)
-        power_on = next((m.mono_ns for m in marks if m.phase == "power_on"), None)
-        for mark in marks:
-            since = None if power_on is None else (mark.mono_ns - power_on) / 1e9
-            fields = _fields(
-                run=self._run.id,
-                run_release=self._release,
-                since_power_on_s=since,
-                error_s=mark.error_s,
-                failed=int(failure is not None),
-                kernel_arguments=record.kernel_arguments,
-                started_ns=record.started_ns,
-            )
-            fields += _texts(failure=failure.message if failure else "")
-            tags = _tags(**self._common, goal=record.goal, phase=mark.phase)
-            yield f"{BOOT_MARK}{tags} {fields} {mark.wall_ns}"
-
-    def _verdict(self, record: VerdictRecord) -> str:
-        verdict = _of(record, "verdict reason baseline change")
-        fields = _fields(run=self._run.id, run_release=self._release, **verdict)
-        fields += _texts(**_of(record, "goal reached owner"))
-        tags = self._case_tags(record, metric=record.metric)
-        return f"{VERDICT}{tags} {fields} {self._run.started_ns}"
-
-    def _case_tags(self, record: Result | VerdictRecord, metric: str = "") -> str:
-        return _tags(
-            **self._common, benchmark=record.benchmark, case=record.case, driver=record.driver, metric=metric
-        )
-
-
-def _intervals(record: Result) -> dict[str, float | None]:
-    """Half of the 95 % interval of each metric's mean, as a share of it, for repeated cases."""
-    if REPEAT not in record.conditions:
-        return {}
-    names = {sample.metric for sample in record.samples}
-    return {f"known_{name}": anytime.half_width(record.values(name)) for name in sorted(names)}
-
-
-def _error(sample: Sample) -> str:
-    """The field of a sample's stated error, "" where it has none."""
-    return "" if sample.error is None else f",error={sample.error!r}"
+def _is_worse(record: VerdictRecord, alarm: MetricAlarm) -> bool:
+    """Whether an alarm is of a loss: by the metric's direction, else by the verdict."""
+    metric = declared.metric(record.key)
+    if metric is None or metric.better is Direction.NONE:
+        return record.verdict != Outcome.BETTER
+    return (alarm.size > 0) is (metric.better is Direction.LOWER)

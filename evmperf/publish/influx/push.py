@@ -8,39 +8,37 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from msgspec.structs import replace
 
 from evmperf.measure.runs import spool
+from evmperf.model import limits
 from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.units import counted
 from evmperf.publish.influx import config as configs
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.config import Config
-from evmperf.publish.influx.lines import Lines, Totals
+from evmperf.publish.influx.lines import SCHEMA, RunLines
 
 _BATCH_LINES = 5000
 """Points in one request: InfluxData's advice for good throughput."""
+_BATCH_BYTES = 900_000
+"""What proxies let through as they come: 1 MB (nginx)."""
 
 STATE = "influx.json"
 """File in a run's folder: what was sent where. Without it everything is sent again."""
 
-REFUSED = "influx-refused.txt"
-"""File in a run's folder: points that the server will not have, each behind its reason."""
-
 
 class PushProgress(msgspec.Struct):
-    """How far a run is in a bucket: bytes of results.jsonl and of verdicts.jsonl, and whether its own point
-    is there.
-    """
+    """How much of a run is in a bucket: bytes of its results and verdicts; begun, if not `complete`."""
 
-    offset: Annotated[int, msgspec.Meta(ge=0)] = msgspec.field(default=0, name="bytes")
-    verdicts: Annotated[int, msgspec.Meta(ge=0)] = 0
+    results: limits.Count = 0
+    verdicts: limits.Count = 0
     complete: bool = False
 
     def save(self, folder: Path, key: str) -> None:
@@ -58,6 +56,11 @@ class PushProgress(msgspec.Struct):
             ) from error
 
 
+def state_key(config: Config) -> str:
+    """What a bucket is called in a run's state: after a change of what is stored everything is sent again."""
+    return f"{config.key}|{SCHEMA}"
+
+
 def progress(folder: Path) -> dict[str, PushProgress]:
     """How far a run is, by bucket; {} without a state, and for a damaged one."""
     with contextlib.suppress(OSError, ValueError, msgspec.DecodeError, RecursionError):
@@ -65,39 +68,141 @@ def progress(folder: Path) -> dict[str, PushProgress]:
     return {}
 
 
-def waiting(results: Path, key: str, *, begun: bool) -> list[Path]:
-    """Runs that are not whole in the bucket `key`, oldest first; with `begun`, only begun ones."""
+def waiting(results: Path, config: Config, *, begun: bool = False) -> list[Path]:
+    """Runs that are not whole in a bucket, oldest first; with `begun`, only begun ones."""
     folders = []
     for path in results.glob("*/run.json"):
-        sent = progress(path.parent).get(key)
-        behind = sent is not None and (
-            sent.offset < _size(path.parent / spool.RECORDS)
-            or sent.verdicts < _size(path.parent / spool.VERDICTS)
-        )
-        if (not begun) if sent is None else (not sent.complete or behind):
+        sent = progress(path.parent).get(state_key(config))
+        if (not begun) if sent is None else sent != _on_disk(path.parent):
             folders.append(path.parent)
     return sorted(folders, key=lambda folder: (folder / "run.json").stat().st_mtime)
 
 
-def _size(file: Path) -> int:
-    return file.stat().st_size if file.exists() else 0
+def _on_disk(folder: Path) -> PushProgress:
+    results, verdicts = (file.stat().st_size if file.exists() else 0 for file in _files(folder))
+    return PushProgress(results, verdicts, complete=True)
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    return folder / spool.RECORDS, folder / spool.VERDICTS
+
+
+@dataclass
+class Pushed:
+    """A run that the server has: so many points, why it has none, and points that it refused since the run
+    before, by the reason.
+    """
+
+    folder: Path
+    points: int = 0
+    problem: str = ""
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+def told(all_pushed: Iterable[Pushed]) -> list[str]:
+    """What went wrong with some runs: a sentence for each run and each reason."""
+    problems, refused = [], Counter[str]()
+    for pushed in all_pushed:
+        problems += [pushed.problem] if pushed.problem else []
+        refused += pushed.refused
+    return problems + [f"{counted(n, 'point')} refused: {why}" for why, n in refused.items()]
+
+
+def push(store: Store, folders: Iterable[Path], *, again: bool = False) -> Iterator[Pushed]:
+    """Send what is new of some runs, or all of them `again`; yields each run when the server has it, or why
+    it is left out: a damaged one or one at work stops no other. Raises StoreError when the server takes
+    nothing; what was not yielded waits.
+    """
+    under_way: _Batch | None = None
+    for batch in _batches(store, folders, again=again):
+        if under_way:
+            yield from under_way.settle(store)
+        # The next batch is made while the server takes this one.
+        under_way = batch.start(store)
+    if under_way:
+        yield from under_way.settle(store)
+
+
+@dataclass
+class _Batch:
+    """Lines of several runs, those runs that end in it, and how far they are then."""
+
+    lines: list[str] = field(default_factory=list)
+    size: int = 0
+    ended: list[tuple[Pushed, PushProgress | None]] = field(default_factory=list)
+    cut: Pushed | None = None
+    """The run that goes on in the next batch."""
+    answer: Future[Counter[str]] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.lines) >= _BATCH_LINES or self.size >= _BATCH_BYTES
+
+    def start(self, store: Store) -> _Batch:
+        self.answer = store.start(self.lines) if self.lines else None
+        return self
+
+    def settle(self, store: Store) -> Iterator[Pushed]:
+        refused = store.finish(self.answer) if self.answer else Counter[str]()
+        if self.cut and not self.ended:
+            self.cut.refused += refused
+        for pushed, reached in self.ended:
+            pushed.refused, refused = pushed.refused + refused, Counter()
+            if reached:
+                reached.save(pushed.folder, state_key(store.config))
+            yield pushed
+
+
+def _batches(store: Store, folders: Iterable[Path], *, again: bool) -> Iterator[_Batch]:
+    batch = _Batch()
+    for folder in folders:
+        pushed, reached = Pushed(folder), None
+        try:
+            if not spool.is_live(folder):
+                reached = _on_disk(folder)
+                sent = None if again else progress(folder).get(state_key(store.config))
+                for line in _lines(folder, sent or PushProgress()):
+                    batch.lines.append(line)
+                    batch.size += len(line)
+                    pushed.points += 1
+                    if batch.is_full:
+                        batch.cut = pushed
+                        yield batch
+                        batch = _Batch()
+        except (UsageError, FileNotFoundError) as error:
+            pushed.problem = f"{folder.name}: is not sent: {error}"
+            reached = None
+        batch.ended.append((pushed, reached))
+    yield batch
+
+
+def _lines(folder: Path, sent: PushProgress) -> Iterator[str]:
+    """The lines of what was not sent of a run, and at last its own: who finds the run finds its figures."""
+    lines = RunLines(spool.read_run(folder))
+    for file, done in zip(_files(folder), (sent.results, sent.verdicts), strict=True):
+        for offset, record in spool.records_from(folder, 0, file.name):
+            lines.count(record)
+            if offset > done:
+                yield from lines.of(record)
+    yield lines.run()
 
 
 def send_if_named(folder: Path) -> str:
-    """Send the news of an ended run, if InfluxDB is configured; returns the error's sentence, or ""."""
+    """Send the news of an ended run, if InfluxDB is configured; returns what went wrong, or ""."""
     try:
         named = configs.load()
         if named is None:
             return ""
         with Store(named) as store:
-            return RunPush.of(store, folder).send().problem
+            return "; ".join(told(push(store, [folder])))
     except EvmperfError as error:
         return str(error)
 
 
 def begin(config: Config, folder: Path) -> None:
     """Have a run that is killed sent by the end of a later one. Raises LabError."""
-    (progress(folder).get(config.key) or PushProgress()).save(folder, config.key)
+    key = state_key(config)
+    (progress(folder).get(key) or PushProgress()).save(folder, key)
 
 
 def end(config: Config, folder: Path, within_s: float) -> str:
@@ -106,101 +211,12 @@ def end(config: Config, folder: Path, within_s: float) -> str:
     """
     until = time.monotonic() + within_s
     try:
-        with Store(config, within_s) as store:
-            own = RunPush.of(store, folder).send()
-            for older in waiting(folder.parent, config.key, begun=True):
+        with Store(config, within_s, patience_s=within_s / 4) as store:
+            own = list(push(store, [folder]))
+            for older in waiting(folder.parent, config, begun=True):
                 # A damaged run is `evmperf push`'s to complain about.
-                with contextlib.suppress(UsageError, FileNotFoundError):
-                    if time.monotonic() < until:
-                        RunPush.of(store, older).send()
+                if time.monotonic() < until:
+                    list(push(store, [older]))
     except EvmperfError as error:
         return f"{error}. Nothing is lost: `evmperf push` or the next run sends the waiting points."
-    refused = f", {own.refused} refused" if own.refused else ""
-    return f"InfluxDB {config.url}: {own.points} points sent{refused}."
-
-
-_Sent = tuple[list[str], PushProgress, Future[list[tuple[str, str]]]]
-"""A batch that is under way, and how far the run is with it."""
-
-
-@dataclass
-class RunPush:
-    """Sends one run into one bucket while it grows: points sent, points refused, and if it is complete."""
-
-    store: Store
-    folder: Path
-    progress: PushProgress
-    points: int = 0
-    refused: int = 0
-    complete: bool = False
-
-    @classmethod
-    def of(cls, store: Store, folder: Path, *, again: bool = False) -> RunPush:
-        """Go on where an earlier call stopped, or send everything `again`."""
-        earlier = {} if again else progress(folder)
-        return cls(store, folder, earlier.get(store.config.key) or PushProgress())
-
-    @property
-    def problem(self) -> str:
-        """That the server would not have some points, a sentence; "" for none."""
-        if not self.refused:
-            return ""
-        return f"{self.folder / REFUSED}: {self.refused} points were refused by the server; the file says why"
-
-    def send(self) -> RunPush:
-        """Send what is new of a run that is not at work; raises StoreError when the server takes nothing."""
-        if spool.is_live(self.folder):
-            return self
-        lines, totals = Lines(spool.read_run(self.folder)), Totals()
-        with ThreadPoolExecutor(1) as sender:
-            sent: _Sent | None = None
-            try:
-                # The next batch is made while the server takes this one.
-                for batch, reached in self._batches(lines, totals):
-                    self._settle(sent)
-                    sent = batch, reached, sender.submit(self.store.write, batch)
-                self._settle(sent)
-            except BaseException:
-                self.store.cut()  # Ctrl-C must not wait for a server that hangs
-                raise
-        # Who finds the run finds its figures.
-        own = [lines.run(totals)]
-        self._count(own, self.store.write(own))
-        self.complete = self.progress.complete = True
-        self.progress.save(self.folder, self.store.config.key)
-        return self
-
-    def _settle(self, sent: _Sent | None) -> None:
-        if sent is None:
-            return
-        batch, reached, answer = sent
-        self._count(batch, answer.result())
-        self.progress.offset, self.progress.verdicts = reached.offset, reached.verdicts
-        self.progress.save(self.folder, self.store.config.key)
-
-    def _batches(self, lines: Lines, totals: Totals) -> Iterator[tuple[list[str], PushProgress]]:
-        """Batches of lines, each with how far the run is with it; counts all records."""
-        batch: list[str] = []
-        reached = replace(self.progress)
-        for name, at in ((spool.RECORDS, "offset"), (spool.VERDICTS, "verdicts")):
-            sent = getattr(self.progress, at)
-            for offset, record in spool.records_from(self.folder, 0, name):
-                totals.add(record)
-                if offset <= sent:
-                    continue
-                # A record of many points may fill several batches; it is through with its last.
-                for line in lines.of(record):
-                    batch.append(line)
-                    if len(batch) >= _BATCH_LINES:
-                        yield batch, replace(reached)
-                        batch = []
-                setattr(reached, at, offset)
-        if batch:
-            yield batch, reached
-
-    def _count(self, batch: list[str], refused: list[tuple[str, str]]) -> None:
-        self.points += len(batch) - len(refused)
-        self.refused += len(refused)
-        if refused:
-            with (self.folder / REFUSED).open("a", encoding="utf-8") as file:
-                file.writelines(f"# {reason}\n{line}\n" for line, reason in refused)
+    return "; ".join([f"InfluxDB {config.url}: {sum(p.points for p in own)} points sent", *told(own)]) + "."

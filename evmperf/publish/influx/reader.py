@@ -1,32 +1,36 @@
 """Earlier runs out of InfluxDB, as they went in."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from evmperf.measure.runs.history import GUIDE, RESULT, RUN, SAMPLE, UNKNOWN, KeySamples, StoredRun, by_age
+from evmperf.measure.runs.history import GUIDE, KeySamples, StoredRun, by_age
 from evmperf.measure.runs.spool import leave_out
-from evmperf.model.facts import Facts
+from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.limits import REAL
-from evmperf.model.results import Failure, Published, Result, Sample, Status
+from evmperf.model.results import Result, Sample
 from evmperf.model.run import Run
 from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.lines import CASES, NONE, RUNS, SAMPLES, SUBJECT, RunLines
 
 _ROWS = """
 from(bucket: params.bucket) |> range({span})
 |> filter(fn: (r) => {which})
 |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
-{then}
 |> map(fn: (r) => ({{r with time_ns: int(v: r._time)}}))
 """
+_OLDER = """
+from(bucket: params.bucket) |> range(start: 0)
+|> filter(fn: (r) => r._measurement == "run" and r._field == "schema") |> group() |> limit(n: 1)
+"""
 
-_DAY_NS = 86_400_000_000_000
-_Key = tuple[str, str, int]
-"""Benchmark, case, and when the case began."""
+_AFTER_NS = 3_600_000_000_000
+"""Of a run's points after its end: the clock of a host may have been set back during the run."""
+_Row = Mapping[str, Any]
 
 
 class InfluxRuns:
@@ -41,126 +45,93 @@ class InfluxRuns:
     def runs(self, board: str | None = None) -> list[StoredRun]:
         """See evmperf.measure.runs.history.RunSource; raw files and very long facts are not stored."""
         mine = f' and r.board == params.board and r.kind != "{GUIDE}"' if board is not None else ""
-        rows = self._points("start: 0", f'r._measurement == "{RUN}"{mine}', "|> group()", board=board or "")
-        runs = sorted(self._sound(rows), key=by_age)
+        rows = self._points("start: 0", f'r._measurement == "{RUNS}"{mine}', board=board or "")
+        runs = sorted(self._sound(rows), key=lambda found: by_age(found[0]))
+        if not runs and any(True for _ in self._store.query(_OLDER)):
+            raise UsageError(
+                f"{self}: holds runs as evmperf 0.2 stored them, which this one does not read: "
+                f"send them again with `evmperf push`, best into a new bucket"
+            )
         return [
-            StoredRun(run, partial(self._results, run), narrow=partial(self._samples, run)) for run in runs
+            StoredRun(run, partial(self._results, run, subject), narrow=partial(self._samples, run, subject))
+            for run, subject in runs
         ]
 
-    def _sound(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Run]:
-        """The runs of points; those beyond the limits are named and left out."""
+    def _sound(self, rows: Iterable[_Row]) -> Iterator[tuple[Run, dict[str, str]]]:
+        """The runs of points with their tags; those beyond the limits are named and left out."""
         for row in rows:
             try:
-                yield Run.from_dict(_run(row).to_dict())
-            except msgspec.ValidationError as error:
+                run = Run.from_dict(msgspec.json.decode(row["record"], type=dict[str, object]))
+                yield run, {name: row[name] for name in SUBJECT}
+            except (msgspec.DecodeError, KeyError) as error:
                 leave_out(f"{self}: {row['run']}: is damaged: {error}")
 
-    def _samples(self, run: Run, benchmark: str, case: str) -> Iterator[KeySamples]:
+    def _samples(self, run: Run, subject: dict[str, str], benchmark: str, case: str) -> Iterator[KeySamples]:
         which = "and r.benchmark == params.benchmark" + (" and r.case == params.case" if case else "")
-        for row in self._numbers(run, which, benchmark=benchmark, case=case):
-            key = Key(row["benchmark"], row.get("case") or "", row["metric"])
-            yield key, row.get("unit") or "", (row["value"],)
+        which += f' and (r._measurement == "{SAMPLES}" or r._field == "run")'
+        for row, samples in self._whole(run, which, **subject, benchmark=benchmark, case=case):
+            for sample in samples:
+                yield Key(row["benchmark"], _text(row, "case"), sample.metric), sample.unit, (sample.value,)
 
-    def _results(self, run: Run) -> list[Result]:
-        rows = {_key(row, row["time_ns"]): row for row in self._rows(RESULT, run)}
-        samples: dict[_Key, list[Sample]] = {}
-        published: dict[_Key, list[Published]] = {}
-        for row in self._numbers(run):
-            key = _key(row, row["started_ns"])
-            if row["kind"] == GUIDE:
-                published.setdefault(key, []).append(_published(row))
-            else:
-                samples.setdefault(key, []).append(_sample(row))
-        return [
-            _result(
-                row,
-                tuple(sorted(samples.get(key, ()), key=lambda s: (s.time_ns, s.metric))),
-                tuple(published.get(key, ())),
-            )
-            for key, row in sorted(rows.items(), key=lambda item: item[0][-1])
-        ]
+    def _results(self, run: Run, subject: dict[str, str]) -> list[Result]:
+        found = []
+        for row, samples in self._whole(run, **subject):
+            try:
+                result = msgspec.json.decode(row["record"], type=Result)
+            except (msgspec.DecodeError, KeyError) as error:
+                leave_out(f"{self}: {run.id}: {row['benchmark']} {_text(row, 'case')}: is damaged: {error}")
+                continue
+            in_order = sorted(samples, key=lambda sample: (sample.time_ns, sample.metric))
+            began = 0 if run.kind == GUIDE else row["time_ns"]
+            found.append(replace(result, samples=tuple(in_order), started_ns=began))
+        return sorted(found, key=lambda result: result.started_ns)
 
-    def _numbers(self, run: Run, which: str = "", **values: str) -> Iterator[Mapping[str, Any]]:
-        """The samples of a run; those beyond the limits are named and left out."""
-        for row in self._rows(SAMPLE, run, which, **values):
-            if abs(row["value"]) <= REAL:
-                yield row
+    def _whole(self, run: Run, which: str = "", **values: str) -> Iterator[tuple[_Row, list[Sample]]]:
+        """The cases of a run with their samples, which know the start of their case: it tells them from those
+        of another run of the subject at the same time.
+        """
+        here = " and ".join(f"r.{name} == params.{name}" for name in SUBJECT)
+        of_both = f'(r._measurement == "{CASES}" or r._measurement == "{SAMPLES}") and {here} {which}'
+        began = RunLines(run).time_ns
+        ended = began if run.kind == GUIDE else max(began, run.ended_ns) + _AFTER_NS
+        # Without an end the database would put the fields of all later runs side by side, too.
+        end = f", stop: time(v: {ended + 1})" if run.ended_ns or run.kind == GUIDE else ""
+        cases: dict[tuple[str, str, int], tuple[_Row, list[Sample]]] = {}
+        samples: list[_Row] = []
+        for row in self._points(f"start: time(v: {began}){end}", of_both, **values):
+            if row["_measurement"] == SAMPLES:
+                samples.append(row)
+            elif row.get("run") == run.id:
+                cases[row["benchmark"], row["case"], row["time_ns"]] = row, []
+        for row in samples:
+            if case := cases.get((row["benchmark"], row["case"], row["started_ns"])):
+                case[1].extend(self._sound_samples(run, row))
+        yield from cases.values()
+
+    def _sound_samples(self, run: Run, row: _Row) -> Iterator[Sample]:
+        """The samples of a point; those beyond the limits are named and left out."""
+        number = row["repetition"]
+        for metric, unit, name in _figures(row):
+            if abs(row[name]) <= REAL:
+                error = row.get(f"{name}:error")
+                yield Sample(metric, row[name], unit, number, row["time_ns"] - number, error)
             else:
-                key = Key(row["benchmark"], row.get("case") or "", row["metric"])
+                key = Key(row["benchmark"], _text(row, "case"), metric)
                 leave_out(f"{self}: {run.id}: {key}: is beyond {REAL:g}")
 
-    def _rows(
-        self, measurement: str, run: Run, which: str = "", **values: str
-    ) -> Iterator[Mapping[str, Any]]:
-        which = f'r._measurement == "{measurement}" and r.board == params.board {which}'
-        of_run = "|> filter(fn: (r) => r.run == params.run)"
-        # Without an end the database would put the fields of all later runs side by side, too. The clock
-        # of a host may have been set back during the run.
-        last = max(run.started_ns, run.ended_ns) + _DAY_NS
-        end = f", stop: time(v: {last})" if run.ended_ns else ""
-        span = f"start: time(v: {run.started_ns}){end}"
-        return self._points(span, which, of_run, board=run.board, run=run.id, **values)
-
-    def _points(self, span: str, which: str, then: str, **values: str) -> Iterator[Mapping[str, Any]]:
+    def _points(self, span: str, which: str, **values: str) -> Iterator[_Row]:
         """Points with their fields side by side."""
-        flux = _ROWS.format(span=span, which=which, then=then)
+        flux = _ROWS.format(span=span, which=which)
         return (row.values for row in self._store.query(flux, **values))
 
 
-def _key(row: Mapping[str, Any], started_ns: int) -> _Key:
-    return row["benchmark"], row.get("case") or "", started_ns
+def _figures(row: _Row) -> Iterator[tuple[str, str, str]]:
+    """Metric, unit and name of each figure of a point."""
+    for name, value in row.items():
+        metric, colon, unit = name.partition(":")
+        if colon and ":" not in unit and value is not None:
+            yield metric, unit, name
 
 
-def _run(row: Mapping[str, Any]) -> Run:
-    return Run(
-        id=row["run"],
-        board=row["board"],
-        **_texts(row, "profile", "kind", "lab", "place", "os"),
-        started_ns=row["time_ns"],
-        ended_ns=row.get("ended_ns") or 0,
-        release=(row.get("release") or "").removeprefix(UNKNOWN),
-        exit_status=row.get("exit_status"),
-        # The server's CSV ends every line like that, those within a text too.
-        outcome=(row.get("outcome") or "").replace("\r\n", "\n"),
-        facts=Facts.from_dict(_structure(row, "facts", {})),
-        addresses={
-            name: address for name in ("job", "pipeline", "results") if (address := row.get(f"{name}_url"))
-        },
-    )
-
-
-def _result(row: Mapping[str, Any], samples: tuple[Sample, ...], published: tuple[Published, ...]) -> Result:
-    return Result(
-        benchmark=row["benchmark"],
-        version=row["version"],
-        **_texts(row, "driver", "case", "profile"),
-        params=_structure(row, "params", {}),
-        tools=_structure(row, "tools", {}),
-        conditions=_structure(row, "conditions", {}),
-        status=Status(row["status"]),
-        samples=samples,
-        failures=msgspec.convert(_structure(row, "failures", []), tuple[Failure, ...]),
-        started_ns=row["time_ns"],
-        duration_s=row["duration_s"],
-        tool_s=row["tool_s"],
-        published=published,
-    )
-
-
-def _published(row: Mapping[str, Any]) -> Published:
-    text = row.get("text") or ""
-    return Published(row["metric"], row["unit"], row["value"], row.get("low"), row.get("high"), text)
-
-
-def _sample(row: Mapping[str, Any]) -> Sample:
-    unit, number = row.get("unit") or "", row["repetition"]
-    return Sample(row["metric"], row["value"], unit, number, row["time_ns"] - number, row.get("error"))
-
-
-def _texts(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: row.get(name) or "" for name in names}
-
-
-def _structure(row: Mapping[str, Any], name: str, empty: Any) -> Any:
-    text = row.get(name)
-    return json.loads(text) if text else empty
+def _text(row: _Row, name: str) -> str:
+    return "" if row.get(name) in (None, NONE) else str(row[name])

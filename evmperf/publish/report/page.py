@@ -10,11 +10,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 from evmperf.benchmarks import control, wording
+from evmperf.explain.answers import Answer
 from evmperf.judge.published import source
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.differences import flattened
 from evmperf.measure.runs.history import GUIDE
-from evmperf.measure.state.answers import Answer
 from evmperf.model.errors import LabError
 from evmperf.model.exits import SIGNS
 from evmperf.model.figures import Baseline, Key

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from evmperf.benchmarks import catalogue, wording
-from evmperf.judge.published import steady
+from evmperf.judge.published import scatter
 from evmperf.model import comparable
 from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.records import VerdictRecord
@@ -114,12 +114,12 @@ def beside(figure: Figure, published: Baseline | None) -> ShownChange | None:
     if differs or not theirs.mean or not figure.count:
         return ShownChange(against, "measured differently" if figure.count else "", "", text, "", theirs.mean)
     change, run = figure.mean / theirs.mean - 1, published.run
-    scatter = steady.scatter(run.board, run.os, figure.key.benchmark, figure.key.metric)
+    usual = scatter.between_releases(run.board, run.os, figure.key.benchmark, figure.key.metric)
     words, better = f"{abs(change) * 100:.1f} % {'higher' if change > 0 else 'lower'}", better_way(figure)
     tone = ""
-    if scatter is not None and better is not Direction.NONE:
+    if usual is not None and better is not Direction.NONE:
         good = (change > 0) == (better is Direction.HIGHER)
-        tone = "" if abs(change) <= scatter else "good" if good else "bad"
+        tone = "" if abs(change) <= usual else "good" if good else "bad"
         words += {"": ", within the scatter of releases", "good": ", better", "bad": ", worse"}[tone]
     return ShownChange(against, words, tone, text, percent(change), theirs.mean)
 

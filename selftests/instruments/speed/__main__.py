@@ -17,6 +17,7 @@ from dataclasses import astuple
 
 from selftests.instruments import command
 from selftests.instruments.speed import (
+    dashboards,
     dialogue,
     guides,
     lab,
@@ -48,6 +49,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "spool": store.append,
     "lines": store.lines,
     "push": store.push,
+    "dashboards": dashboards.panels,
     "memory": store.memory,
     "report": store.report,
     "site": sites.year,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from docutils.core import publish_doctree
+from evmperf_guides import importer, printed
 
-from evmperf.guides.reading import importer
 from evmperf.judge.published import releases as gather
 from evmperf.model.figures import Figure, Key
 from evmperf.publish.guide import layout, writer
@@ -49,7 +49,7 @@ def speed() -> list[Row]:
     lines = text.count("\n")
     imported = importer.interpret(text)
     figures = gather.by_board(gather.published())
-    plan = layout.like(imported, figures)
+    plan = layout.like(printed.of_guide(imported), figures)
     read, written, parsed = [], [], []
     for _ in range(_REPEATS):
         read.append(timed(lambda: importer.interpret(text)))

@@ -49,12 +49,7 @@ class Replay:
             alarms: dict[Key, MetricAlarm | None] = {}
             if at >= first and (at - first) % stride == 0:
                 series = [
-                    judge.JudgedSeries(
-                        Verdict(key, Outcome.SAME, "s", Direction.LOWER, value),
-                        track.values,
-                        [*track.runs, run.id],
-                        track.alarm,
-                    )
+                    judge.series_of(track, Verdict(key, Outcome.SAME, "s", Direction.LOWER, value), run.id)
                     for key, track, value in zip(self.keys, tracks, figures, strict=True)
                 ]
                 found = judge.latest(series, alike=judge.alike(self.runs[: at + 1]))

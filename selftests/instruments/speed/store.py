@@ -14,10 +14,10 @@ from pathlib import Path
 
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.spool import Spool
+from evmperf.publish.influx import push as pushing
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.config import Config
-from evmperf.publish.influx.lines import Lines
-from evmperf.publish.influx.push import RunPush
+from evmperf.publish.influx.lines import RunLines
 from selftests.instruments.speed.figures import JSON, Row, met, python, ratio, seconds, used
 from selftests.support import spools
 from selftests.support.influxd import Influxd, points, running
@@ -55,7 +55,7 @@ def lines() -> list[Row]:
     ours, reference = [], []
     with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         run = _run(Path(folder), _FORMATTED // 20, samples=20)
-        maker = Lines(spool.read_run(run))
+        maker = RunLines(spool.read_run(run))
         for _ in range(5):
             began = time.process_time()
             for record in spool.read_records(run):
@@ -78,7 +78,7 @@ def push() -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         base = Path(folder)
         run = _run(base, 10_000, samples=20)
-        maker = Lines(spool.read_run(run))
+        maker = RunLines(spool.read_run(run))
         text = [line for record in spool.read_records(run) for line in maker.of(record)]
         batches = ["\n".join(text[at : at + _BATCH]).encode() for at in range(0, len(text), _BATCH)]
         with running(base / "influxd") as server:
@@ -87,10 +87,10 @@ def push() -> list[Row]:
                 config = server.bucket()
                 with Store(config) as store:
                     began = time.perf_counter()
-                    RunPush.of(store, run, again=True).send()
+                    list(pushing.push(store, [run], again=True))
                     ours.append(time.perf_counter() - began)
-                assert points(config, "sample") == 200_000
-    return [ratio(f"push of {len(text)} points vs a raw client", ours, bare, 1.25)]
+                assert points(config, "samples") == 200_000
+    return [ratio(f"push of {len(text)} points vs a raw client", ours, bare, 1.15)]
 
 
 def _post(server: Influxd, config: Config, batches: Sequence[bytes]) -> float:
@@ -119,17 +119,13 @@ def memory() -> list[Row]:
                 for name in ("url", "token", "org", "bucket")
             }
             shown = ["history", "made-up", "emmc_ext4", "write_throughput", "--case=case 7"]
-            store = {"EVMPERF_HISTORY": str(base / "store")}
             rows = [
-                _resident("push", ["push", str(run)], named | store, 64),
-                # DuckDB takes up to 256 MB of its own (store/files.py).
-                _resident("into the store", ["store", "add", str(run)], store, 450),
+                _resident("push", ["push", str(run)], named, 64),
                 _resident("report", ["report", str(run)], {}),
                 _resident("history from InfluxDB", [*shown, "--from=influx"], named),
                 _resident("history from spools", [*shown, f"--from={run.parent}"], {}),
-                _resident("history from the store", [*shown, "--from=history"], store, 450),
             ]
-            assert points(config, "result") == _RESULTS
+            assert points(config, "cases") == _RESULTS
     return rows
 
 

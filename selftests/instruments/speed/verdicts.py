@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures
 from evmperf.model.results import Direction, Result, Sample, Status
 from evmperf.model.run import Run
-from selftests.instruments.speed.figures import JSON, Row, Used, met, python, ratio, seconds, used
+from selftests.instruments.speed.figures import JSON, Row, Used, met, python, ratio, used
 
 METRICS = 700
 CV = 0.02
@@ -57,9 +56,7 @@ def _normal(generator: np.random.Generator, nights: int) -> Matrix:
 
 
 def speed() -> list[Row]:
-    """`evmperf check` of a full run against a year, against json reading the same files; the same
-    year from the lab's store, in seconds.
-    """
+    """`evmperf check` of a full run against a year, against json reading the same files."""
     with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         results = Path(folder) / "results"
         results.mkdir()
@@ -80,7 +77,6 @@ def speed() -> list[Row]:
         read = python(JSON, *map(str, sorted(results.glob("*/results.jsonl"))))
         ours = [used(folders, _JUDGED) for _ in range(3)]
         reference = [used(read) for _ in range(3)]
-        stored = _from_store(Path(folder), check)
     return [
         ratio(
             f"check against {_YEAR} nights ({size:.0f} MB) vs json, CPU",
@@ -89,15 +85,6 @@ def speed() -> list[Row]:
             3,
         ),
         _memory(ours),
-        Row(
-            f"check against {_YEAR} nights in the store vs in a folder, n {len(stored)}",
-            seconds(wall_s := statistics.median(need.wall_s for need in stored)),
-            seconds(beside := statistics.median(need.wall_s for need in ours)),
-            f"{wall_s / beside:.2f} x",
-            "<= 5 s",
-            met(wall_s, 5),
-        ),
-        _memory(stored),
     ]
 
 
@@ -107,14 +94,6 @@ _JUDGED = (ExitStatus.OK, ExitStatus.FAILED)
 def _memory(needs: Sequence[Used]) -> Row:
     peak = max(need.peak_mib for need in needs)
     return Row("  its memory", f"{peak:.0f} MiB", goal="<= 300 MiB", met=met(peak, 300))
-
-
-def _from_store(folder: Path, check: Sequence[str]) -> list[Used]:
-    """The check of a year that is in the lab's store."""
-    where = {"EVMPERF_HISTORY": str(folder / "store")}
-    results = ["--results", str(folder / "results")]
-    used([sys.executable, "-m", "evmperf", "store", "add", *results], **where)
-    return [used([*check, "--from", "history"], _JUDGED, **where) for _ in range(3)]
 
 
 def _write_year(results: Path) -> int:

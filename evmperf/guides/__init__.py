@@ -1,1 +1,0 @@
-"""Published guides: their tables as data, and the reading of them."""

@@ -1,0 +1,192 @@
+"""Figures that others of the same guide, of any board and release, show to be wrong: they are not judged.
+Each rule names the fault of TI's programs that it looks for (docs/performance-guide.md, "Figures that are
+not judged").
+"""
+
+import fnmatch
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+
+from evmperf.judge.payload import payload
+from evmperf.judge.published.declared import AGAIN, tables
+from evmperf.model.figures import Figure, Key
+from evmperf.model.units import Unit
+
+Figures = Mapping[Key, Figure]
+Doubt = tuple[Key, str]
+
+_BITS_PER_SAMPLE = 32
+"""Of 16-bit stereo."""
+_OFF_RATE = 0.02
+_MEMORY = ("rd", "wr", "rdwr", "cp", "fwr", "frd", "fcp", "bzero", "bcopy")
+"""bw_mem's operations in the order in which TI's script runs them."""
+_ENOUGH = 6
+"""Equal bounds that are no coincidence."""
+_DMIPS_PER_MHZ = 7.0
+"""More than any core of these boards does (Cortex-A72: under 6)."""
+_DHRYSTONES_PER_DMIPS = 1757.0
+_ROUNDED = 0.51
+"""Of DMIPS per MHz, which most guides print whole."""
+_LITTLE_MBIT = 1.0
+_LOAD = 105.0
+"""Percent; published loads are a little over 100 where a tool counted longer than it ran."""
+_SUM_SLACK = 0.005
+_BUSY = 50.0
+"""Percent of load at which a link moves more than next to nothing."""
+
+
+def doubts(figures: Figures) -> dict[Key, str]:
+    """Why figures are not judged, by key; all figures of one run are needed, as they are compared."""
+    reasons: dict[Key, str] = {}
+    by_benchmark: dict[str, dict[Key, Figure]] = {}
+    for key, figure in figures.items():
+        by_benchmark.setdefault(key.benchmark, {})[key] = figure
+    for benchmark, of_table in by_benchmark.items():
+        for rule in (rule for pattern, rule in _RULES if fnmatch.fnmatchcase(benchmark, pattern)):
+            for key, why in rule(of_table):
+                reasons.setdefault(key, why)
+    return reasons
+
+
+def _printed_again(figures: Figures) -> Iterator[Doubt]:
+    """A figure that stands twice with two values: one of them is wrong, and nobody knows which."""
+    for key, figure in figures.items():
+        first = key._replace(case=key.case.removesuffix(AGAIN))
+        if key.case.endswith(AGAIN) and first in figures:
+            why = f"printed twice: {figures[first].mean:g} and {figure.mean:g} {figure.unit}"
+            yield from ((first, why), (key, why))
+
+
+def _busy_for_nothing(figures: Figures) -> Iterator[Doubt]:
+    """A link that moves nothing while the processor is busy with it."""
+    for key, figure in figures.items():
+        load = figures.get(key._replace(metric="cpu_load"))
+        if key.metric != "throughput" or not figure.published or load is None:
+            continue
+        if figure.mean < _LITTLE_MBIT and load.mean > _BUSY:
+            yield key, f"{figure.mean:g} {figure.unit} at {load.mean:g} % load"
+
+
+def _implausible(figures: Figures) -> Iterator[Doubt]:
+    """A figure that its benchmark would refuse to measure."""
+    for key, figure in figures.items():
+        table = tables().get(key.benchmark)
+        metric = table.metric(key.case, key.metric) if table else None
+        if metric is None or not figure.published:
+            continue
+        percent = metric.unit == Unit.PERCENT
+        low, high = max(metric.low, 0.0), _LOAD if percent else metric.high
+        bounds = [value for value in (figure.low, figure.high) if value]  # 0.00 is a little, rounded off
+        mean = [figure.mean] if figure.mean or low > 0 else []
+        if wrong := [value for value in (*mean, *bounds) if not low <= value <= high]:
+            yield key, f"{wrong[0]:g} {figure.unit} is not plausible ({low:g} to {high:g})"
+
+
+def _audio(figures: Figures) -> Iterator[Doubt]:
+    """A codec that cannot do a rate takes a neighbour's, and its bit rate says which."""
+    for key, figure in figures.items():
+        if key.metric != "throughput" or not key.case.isdigit():
+            continue
+        rate = figure.mean / _BITS_PER_SAMPLE
+        if abs(rate - int(key.case)) > _OFF_RATE * int(key.case):
+            for metric in ("throughput", "cpu_load"):
+                if (same := key._replace(metric=metric)) in figures:
+                    yield same, f"the codec ran at {rate:.0f} Hz, not at {key.case}"
+
+
+def _two_operations(figures: Figures) -> Iterator[Doubt]:
+    """TI's parser takes the operation that runs next for a second sample of 1 to 8 MB: mean and
+    bounds are of two operations. Rows show it by sharing a bound with the next; over several runs
+    not all of them do, and where the fault is in some it is in all.
+    """
+    rows, shared, following = [], 0, dict(itertools.pairwise(_MEMORY))
+    for key, figure in figures.items():
+        match = re.fullmatch(r"bw_mem-(\w+)-([1248]mb)", key.case)
+        if match and match[1] in following and figure.published and figure.low is not None:
+            rows.append(key)
+            other = figures.get(key._replace(case=f"bw_mem-{following[match[1]]}-{match[2]}"))
+            shared += bool(other and {figure.low, figure.high} & {other.low, other.high, other.mean})
+    if shared >= _ENOUGH:
+        yield from ((key, "mean of two operations, its own and the next") for key in rows)
+
+
+def _spoilt_latencies(figures: Figures) -> Iterator[Doubt]:
+    """A second, empty reading of 0.00 halves a mean; two decimals leave nothing of another."""
+    for key, figure in figures.items():
+        if key.case == "latency_for_1.00_mb_block_size" and figure.published and figure.low == 0:
+            yield key, "half of the true value, its minimum is an empty reading"
+        if key.case == "lat_proc-proccall" and figure.published and figure.mean < 0.1:
+            yield key, "rounded to one or two hundredths"
+
+
+def proven(figures: Figures) -> set[Key]:
+    """The clock and what a MHz does, where they fit the Dhrystones and a core of these boards."""
+    rows = {key.case: (key, figure.mean) for key, figure in figures.items() if key.benchmark == "dhrystone"}
+    if (
+        not {"cpu_clock", "dhrystone_per_second", "dhrystone_per_mhz"} <= set(rows)
+        or not rows["cpu_clock"][1]
+    ):
+        return set()
+    per_mhz = rows["dhrystone_per_second"][1] / _DHRYSTONES_PER_DMIPS / rows["cpu_clock"][1]
+    fits = abs(per_mhz - rows["dhrystone_per_mhz"][1]) <= _ROUNDED and per_mhz <= _DMIPS_PER_MHZ
+    return {rows[case][0] for case in ("cpu_clock", "dhrystone_per_mhz")} if fits else set()
+
+
+def _clock(figures: Figures) -> Iterator[Doubt]:
+    """A clock that the Dhrystones rule out: DMIPS per MHz beyond what any core does."""
+    rows = {key.case: (key, figure) for key, figure in figures.items() if key.metric == "perf"}
+    if not {"cpu_clock", "dhrystone_per_second"} <= set(rows):
+        return
+    clock, rate = rows["cpu_clock"][1], rows["dhrystone_per_second"][1]
+    if not clock.published or not clock.mean:
+        return
+    if rate.mean / _DHRYSTONES_PER_DMIPS / clock.mean > _DMIPS_PER_MHZ:
+        for case in ("cpu_clock", "dhrystone_per_mhz"):
+            if case in rows:
+                yield rows[case][0], f"no core does that at {clock.mean:g} MHz: the clock is wrong"
+
+
+def _failed_ipsec(figures: Figures) -> Iterator[Doubt]:
+    """A run that moved nothing, published with its zeros."""
+    for case in {key.case for key in figures}:
+        row = {key.metric: (key, f) for key, f in figures.items() if key.case == case}
+        if all(f.published for _, f in row.values()) and any(
+            (f.mean < _LITTLE_MBIT and metric == "throughput") or (f.mean == 0 and metric == "kpps")
+            for metric, (_, f) in row.items()
+        ):
+            yield from ((key, "a failed run, published") for key, _ in row.values())
+
+
+def _payloads(figures: Figures) -> Iterator[Doubt]:
+    """Throughput is packets times payload; other rows mix two payloads, or have lost packets."""
+    for key, figure in figures.items():
+        if key.metric == "throughput" and figure.published and payload(figures, key) == 0:
+            for metric in ("throughput", "kpps"):
+                yield key._replace(metric=metric), "throughput is not packets times one payload"
+
+
+def _total(figures: Figures) -> Iterator[Doubt]:
+    """A total that is not the sum of the rails above it."""
+    powers = {key.case: (key, f) for key, f in figures.items() if key.metric == "power"}
+    rails = [f.mean for case, (_, f) in powers.items() if case != "Total"]
+    if "Total" in powers and len(rails) > 1:
+        key, total = powers["Total"]
+        slack = _SUM_SLACK * len(rails) + 1e-9
+        if total.published and abs(total.mean - sum(rails)) > slack:
+            yield key, f"not the sum of its rails, {sum(rails):.2f}"
+
+
+_RULES = (
+    ("audio_*", _audio),
+    ("lmbench", _two_operations),
+    ("lmbench", _spoilt_latencies),
+    ("dhrystone", _clock),
+    ("ipsec_*", _failed_ipsec),
+    ("*_udp_*", _payloads),
+    ("lpm_power_*", _total),
+    ("eth_*", _busy_for_nothing),
+    ("*", _printed_again),
+    ("*", _implausible),
+)
+"""Benchmarks and what looks for a fault in their tables."""

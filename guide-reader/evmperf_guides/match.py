@@ -1,0 +1,300 @@
+"""Which benchmark a table is, by what its place, caption, header and rows mean together: sections are
+renamed, `perf` heads nine tables, and some have no caption. Where two contradict each other, both are named.
+"""
+
+import functools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from evmperf.judge.published import identity
+from evmperf.judge.published.declared import ROW_UNITS, MatchedColumn, Table, numbered, tables
+from evmperf_guides import meaning
+from evmperf_guides.source import SourceTable
+
+_BOARD_HEADER = re.compile(r"(?P<board>[A-Za-z0-9][\w.-]*):\s*(?P<title>\S.*)")
+_NO_UNIT = re.compile(r"\(local_\w+\)|\(?%\)?")
+"""What guides write or leave out behind a title, in lower case."""
+_UNIT_SUFFIX = re.compile(r"(?P<label>.*) \((?P<unit>[^()]*)\)")
+
+
+class Unknown(Exception):
+    """A table that is none of the declared ones; its text says why, `candidates` what it may be."""
+
+    def __init__(self, why: str, candidates: Sequence["Match"] = ()) -> None:
+        super().__init__(why)
+        self.candidates = tuple(candidates)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A recognised table."""
+
+    table: Table
+    columns: tuple[MatchedColumn, ...]
+
+    @property
+    def boards(self) -> tuple[str, ...]:
+        """The boards in the header, in its order."""
+        return tuple(dict.fromkeys(column.board for column in self.columns if column.board))
+
+
+@dataclass
+class _Evidence:
+    """What a table's headings and caption say, by quantity: the value, and the words for it."""
+
+    quantities: dict[str, tuple[str, str]] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+    """Benchmarks that a text names exactly, with the text."""
+    contradiction: str = ""
+    overruled: str = ""
+    """The heading that caption and header contradict."""
+
+    def against(self, table: Table, *, agree: bool = False) -> list[str]:
+        """The texts that say something else than the table is about; those that `agree` instead."""
+        quantities = self.quantities.items()
+        return list(
+            {text: 0 for q, (value, text) in quantities if (meaning.about(table).get(q) == value) is agree}
+        )
+
+    def missing(self, table: Table) -> list[str]:
+        """The quantities of a table of which nothing is said."""
+        return [quantity for quantity in meaning.about(table) if quantity not in self.quantities]
+
+
+def identify(source: SourceTable) -> Match:
+    """The benchmark that a table shows; raises Unknown."""
+    if source.error:
+        raise Unknown(source.error)
+    evidence = _evidence(source)
+    if evidence.contradiction:
+        raise Unknown(evidence.contradiction)
+    headed = ((table, columns_of(table, source.header)) for table in tables().values())
+    fitting = [Match(table, columns) for table, columns in headed if columns]
+    if not fitting:
+        for name, text in evidence.named.items():
+            raise Unknown(f"{text!r} is {name}, whose header is not {_shown(source.header)}")
+        raise Unknown(f"no known table has the header {_shown(source.header)}")
+    agreed = [match for match in fitting if not evidence.against(match.table)]
+    if not agreed:
+        table = min((match.table for match in fitting), key=lambda other: len(evidence.against(other)))
+        texts = " and ".join(map(repr, evidence.against(table)))
+        header = f"its header {_shown(source.header)} is that of {table.benchmark}"
+        raise Unknown(f"{header}, but {texts} says otherwise")
+    named = [match for match in agreed if match.table.benchmark in evidence.named]
+    if evidence.named and not named:
+        name, text = next(iter(evidence.named.items()))
+        others = ", ".join(match.table.benchmark for match in agreed[:3])
+        raise Unknown(f"{text!r} is {name}, its header is that of {others}")
+    return _by_rows(named or agreed, evidence, source)
+
+
+def split_header(header: str) -> tuple[str, str]:
+    """Board and title of a column header; board "" where it names none."""
+    match = _BOARD_HEADER.fullmatch(header.strip())
+    if match:
+        return match["board"], match["title"].strip()
+    return (header.strip(), "") if header.strip() in identity.names() else ("", header.strip())
+
+
+def split_label(label: str, table: Table) -> tuple[str, str | None]:
+    """Row label and unit text of a key cell; None for tables without units in their labels."""
+    if not table.units_in_labels:
+        return label, None
+    match = _UNIT_SUFFIX.fullmatch(label)
+    return (match["label"], match["unit"]) if match else (label, None)
+
+
+def row_key(cells: Sequence[str], table: Table) -> str:
+    """The case that a row's key cells make: two of them are joined with `|`."""
+    keys = [cell.strip() for cell in cells[: len(table.keys)]]
+    return table.case_of(split_label("|".join(keys), table)[0])
+
+
+def unit_fits(table: Table, case: str, unit_text: str | None) -> bool:
+    """Whether a row's unit is spelt in one of the known ways."""
+    if not table.units_in_labels:
+        return True
+    unit = table.row_unit(case)
+    return unit_text is not None and unit is not None and unit_text.lower() in ROW_UNITS[unit]
+
+
+def columns_of(table: Table, header: Sequence[str]) -> tuple[MatchedColumn, ...] | None:
+    """The columns of a header, if it is one of the table's."""
+    count = len(table.keys)
+    keys = zip(header, table.keys, strict=False)
+    alike = (identity.plain(one) == identity.plain(key) or _alike(key, one) is not None for one, key in keys)
+    if len(header) <= count or not all(alike):
+        return None
+    whole = [column for text in header[count:] if (column := column_of(table, text))]
+    boards = {column.board for column in whole}
+    seen = {(column.board, column.metric) for column in whole}
+    if not len(seen) == len(whole) == len(header) - count or all(column.words for column in whole):
+        return None
+    if "" in boards and len(boards) > 1:
+        # A table whose columns name no board may name its only one over one of them.
+        if table.board_in_header or len(boards) > 2:
+            return None
+        (board,) = boards - {""}
+        whole = [replace(column, board=board) for column in whole]
+    return tuple(whole)
+
+
+def column_of(table: Table, text: str) -> MatchedColumn | None:
+    """What one header is in a table; None if nothing."""
+    board, title = split_header(text)
+    for metric, header in table.lists.items():
+        if _alike(header, title) is not None:
+            return MatchedColumn(board, title, metric, text, listed=True)
+    for columns, words in ((table.columns, False), (table.text_columns, True)):
+        for name, texts in columns.items():
+            for header in texts:
+                if (number := _alike(header, title)) is not None:
+                    return MatchedColumn(board, title, name.replace("{n}", number), text, words)
+    return None
+
+
+def _alike(header: str, title: str) -> str | None:
+    """Whether a header is a known one but for case and blanks; the number of its `{n}`."""
+    return numbered(_spelt(header), _spelt(title))
+
+
+@functools.lru_cache(maxsize=4096)
+def _spelt(title: str) -> str:
+    return " ".join(_NO_UNIT.sub("", title.lower()).split()).replace(" (", "(")
+
+
+def remarks(source: SourceTable, table: Table) -> Iterator[str]:
+    """What is doubtful about a table that was read as the declared one: what others like it say, the
+    heading that caption and header contradict, and words of its caption that neither meaning.yaml nor its
+    file knows: it may be a table of another kind (HSR, jumbo frames, ...).
+    """
+    if table.remark:
+        yield table.remark
+    if heading := _evidence(source).overruled:
+        yield f"read as caption and header say, below {heading!r}"
+    texts = (table.title, *table.captions, *table.section)
+    vocabulary = {*meaning.common(), *(word for text in texts for word in identity.plain(text).split())}
+    words = meaning.unsaid(source.name).split()
+    if strange := [word for word in words if word not in vocabulary and not word.isdigit()]:
+        yield f"read as this table, but its caption also says {', '.join(strange)}"
+
+
+def _evidence(source: SourceTable) -> _Evidence:
+    along, contradiction = meaning.along(source.section)
+    evidence = _Evidence(dict(along), contradiction=contradiction)
+    inner = source.section[-1:]
+    if source.name and inner and identity.plain(inner[0]) == identity.plain(source.name):
+        # A heading that is a level too deep stands below its neighbour's: caption and heading say
+        # together what it is, where they are of one device.
+        own = meaning.quantities(inner[0])
+        outer, contradiction = meaning.along(source.section[:-1])
+        wrong = [q for q in ("system", "tool") if q in outer and own.get(q) != outer[q][0]]
+        if wrong and own.get("device") == outer.get("device", ("",))[0]:
+            evidence = _Evidence(
+                {q: pair for q, pair in outer.items() if q not in wrong},
+                contradiction=contradiction,
+                overruled=outer[wrong[0]][1],
+            )
+            evidence.quantities |= {q: (value, inner[0]) for q, value in own.items()}
+    # A rubric stands above all tables that follow it, of other kinds too: it counts for tables
+    # that say nothing themselves.
+    caption, header = source.name or source.rubric, _of_header(source)
+    for quantity, value in meaning.quantities(caption).items():
+        before = evidence.quantities.setdefault(quantity, (value, caption))
+        if before[0] == value:
+            continue
+        if header.get(quantity) == value and quantity == "system":
+            evidence.quantities[quantity] = (value, caption)
+            evidence.overruled = before[1]
+        elif not evidence.contradiction:
+            evidence.contradiction = f"the caption {caption!r} contradicts the heading {before[1]!r}"
+    if source.name:
+        evidence.named = dict.fromkeys(_names(source.name), source.name)
+    elif inner:
+        # A section may hold further tables than the one it is called after.
+        fitting = (name for name in _names(inner[0]) if columns_of(tables()[name], source.header))
+        evidence.named = dict.fromkeys(fitting, inner[0])
+    return evidence
+
+
+def _of_header(source: SourceTable) -> meaning.Meaning:
+    return meaning.quantities(" ".join(split_header(title)[1] for title in source.header))
+
+
+def fits_caption(source: SourceTable) -> bool:
+    """Whether a table is a known one and its header says nothing else than its caption."""
+    quantities = meaning.quantities(source.name)
+    if any(quantities.get(quantity, value) != value for quantity, value in _of_header(source).items()):
+        return False
+    try:
+        identify(source)
+    except Unknown:
+        return False
+    return True
+
+
+def _names(text: str) -> Iterable[str]:
+    """Benchmarks whose title or caption a text is, where it says all that they are about."""
+    words, says = identity.plain(text), dict(meaning.quantities(text))
+    for name, table in tables().items():
+        titles = (table.title, *table.captions)
+        if words and says == dict(meaning.about(table)) and words in map(identity.plain, titles):
+            yield name
+
+
+def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> Match:
+    """The one whose rows these are."""
+    counts = {match.table.benchmark: _known_rows(match.table, source) for match in agreed}
+    rows = sum(bool(row.cells) for row in source.rows)
+    if rows and not any(counts.values()):
+        raise Unknown(_other_rows(agreed, evidence, source))
+    most = max(counts.values())
+    best = [match for match in agreed if counts[match.table.benchmark] == most]
+    said_little = source.name and not meaning.quantities(source.name) and not evidence.named
+    if len(best) > 1 and not said_little:
+        # Without a word of a second variant, a table is the plain one.
+        fewest = min(len(evidence.missing(match.table)) for match in best)
+        best = [match for match in best if len(evidence.missing(match.table)) == fewest]
+    titled = [m for m in best if identity.plain(source.name) in map(identity.plain, m.table.captions)]
+    if len(best) > 1 and len(titled) == 1:
+        best = titled
+    if len(best) > 1:
+        names = ", ".join(match.table.benchmark for match in best)
+        caption = f"the caption {source.caption!r}" if source.caption else "no caption"
+        raise Unknown(f"with {caption} it could be any of {names}", best)
+    (choice,) = best
+    if "device" in evidence.missing(choice.table) and choice.table.benchmark not in evidence.named:
+        where = " / ".join(source.section) or "before the first heading"
+        raise Unknown(f"its device is unknown (at {where!r}); its header fits {choice.table.benchmark}")
+    return choice
+
+
+def _known_rows(table: Table, source: SourceTable) -> int:
+    return sum(table.knows(row_key(row.cells, table)) for row in source.rows if row.cells)
+
+
+def _other_rows(agreed: Sequence[Match], evidence: _Evidence, source: SourceTable) -> str:
+    """Why no row is known: they are another table's, or nobody's."""
+    mine = {match.table.benchmark for match in agreed}
+    others = [
+        table
+        for table in tables().values()
+        if columns_of(table, source.header) and table.benchmark not in mine and _known_rows(table, source)
+    ]
+    name = agreed[0].table.benchmark
+    if not others:
+        return f"none of its rows ({_rows(source)}) is one of {name}"
+    other = min(others, key=lambda table: len(evidence.against(table))).benchmark
+    texts = evidence.against(agreed[0].table, agree=True) or ["its header"]
+    evidence_text = " and ".join(map(repr, texts)) + (" say" if len(texts) > 1 else " says")
+    return f"{evidence_text} {name}, its rows ({_rows(source)}) are those of {other}"
+
+
+def _rows(source: SourceTable) -> str:
+    labels = [row.cells[0] for row in source.rows if row.cells]
+    return ", ".join(map(repr, labels[:3])) + (", ..." if len(labels) > 3 else "")
+
+
+def _shown(header: Sequence[str]) -> str:
+    return ", ".join(repr(title) for title in dict.fromkeys(split_header(t)[1] for t in header[:6]))

@@ -1,0 +1,416 @@
+"""What a reviewer asks before a guide is published: its figures held against earlier releases, against each
+other, and against what the hardware can do. A remark says its evidence and asks; it never says "wrong".
+"""
+
+import itertools
+import math
+import re
+import statistics
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from evmperf.judge.published import declared, identity, record
+from evmperf.judge.published.scatter import History
+from evmperf.measure.state import buses
+from evmperf.model.errors import UsageError
+from evmperf.model.figures import Figure, Key, figures
+from evmperf.model.results import Direction
+from evmperf.model.stats import figure_text, rounded
+from evmperf.model.units import counted
+from evmperf_guides import artefacts, moves
+from evmperf_guides.importer import ImportedGuide
+
+MOST = 12
+"""Questions that are shown; the rest is folded."""
+ODDS = 0.015
+"""A move or a range that so few releases of its metric had is asked about."""
+ODDS_OF_TABLES = 0.03
+"""The same of a table that moved as a whole."""
+LEAST = 0.10
+"""No smaller relative move is asked about."""
+_WIDE = 0.5
+"""No smaller range, relative to its mean, is asked about."""
+_VERY_WIDE = 0.75
+"""A range of a figure that should be high that is always asked about."""
+_COPIED = 3
+"""Figures of a table, the same as in the last release, that are no coincidence."""
+_MOVED = 0.5
+"""Share of all figures that must not be those of the last release: else nothing was measured."""
+_RARE = 1e-4
+"""Odds of what is no matter of chance: copies, exchanged rows, what no hardware does."""
+_APART = 1.2
+"""Factor between two rows that are exchanged."""
+_TWICE = 2
+_ALIKE = 0.05
+"""Logarithm of the factor of figures that are alike."""
+_CLOCK = re.compile(
+    r"^\|\s*([^|]+?)\s*\|[^|]*ARM running at ([\d.]+) ?([GM])Hz", re.MULTILINE | re.IGNORECASE
+)
+_BAR = re.compile(r"([=\-^~\"*#])\1{3,}")
+_KINDS = {
+    "jump": "is it expected?",
+    "exchanged": "are the rows exchanged?",
+    "noise": "measure it again?",
+    "copied": "was it measured for this release?",
+    "evidence": "please check",
+    "order": "please check both rows",
+    "missing": "was it left out on purpose?",
+    "form": "please repair the table",
+}
+"""What each kind of remark asks."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One row or table, what it is held against, and the question; `odds` are how improbable it is."""
+
+    kind: str
+    board: str
+    table: str
+    row: str
+    column: str
+    figure: str
+    against: str
+    line: int
+    odds: float
+    folded: bool = False
+    more: int = 0
+    """Remarks of the kind in the table that are folded behind it."""
+
+    @property
+    def question(self) -> str:
+        """What it asks."""
+        return _KINDS[self.kind]
+
+    def __str__(self) -> str:
+        where = " ".join(filter(None, (self.board, self.table, self.row, self.column)))
+        more = f" (and {self.more} more of the kind)" if self.more else ""
+        return f"{where}: {self.figure}, {self.against}: {self.question}{more}"
+
+
+@dataclass
+class Side:
+    """One board of the guide, and what is known of it before: its history, the last release, its doubts."""
+
+    board: str
+    figures: Mapping[Key, Figure]
+    history: History
+    doubted: frozenset[Key] = frozenset()
+    last: tuple[int, ...] = ()
+    name: str = ""
+    lines: Mapping[Key, int] = field(default_factory=dict)
+
+    def before(self, key: Key, unit: str) -> list[float]:
+        """Earlier figures of a key, oldest first."""
+        series = self.history.get(key, {})
+        return [mean for _, (_, same, mean) in sorted(series.items()) if same == unit]
+
+    def remark(self, kind: str, key: Key, against: str, odds: float) -> Remark:
+        """A remark on one figure."""
+        figure = self.figures[key]
+        text = f"{figure_text(figure.mean, figure.low, figure.high)} {figure.unit}".strip()
+        return Remark(kind, self.board, *key, text, against, self.lines.get(key, 0), odds)
+
+
+@dataclass(frozen=True)
+class GuideReview:
+    """A guide, its boards with what is known of them, and the remarks, the most improbable first."""
+
+    guide: ImportedGuide
+    sides: Sequence[Side]
+    remarks: Sequence[Remark]
+
+    @property
+    def shown(self) -> list[Remark]:
+        """The questions."""
+        return [one for one in self.remarks if not one.folded]
+
+
+def review(
+    imported: ImportedGuide, text: str, olds: Sequence[ImportedGuide] = (), before: str = ""
+) -> GuideReview:
+    """Review a guide, held against older guides or else the record's earlier
+    releases; the record's habits may be limited to what was published `before` a date. Raises UsageError for
+    guides of other boards, or that are not older.
+    """
+    _comparable(imported, olds)
+    habits = moves.known(before)
+    found, sides = list(_form(imported, text)), []
+    rows: dict[str, dict[int, str]] = {}
+    for result in (one for results in imported.results.values() for one in results):
+        rows.setdefault(result.benchmark, {}).update(
+            dict.fromkeys((c.line for c in result.published), result.case)
+        )
+    for board, results in imported.results.items():
+        side = _side(imported, board, olds)
+        side.figures = figures(results)
+        sides.append(side)
+        side.lines = {Key(r.benchmark, r.case, c.metric): c.line for r in results for c in r.published}
+        told: set[Key] = set()
+        # What one look explains is not asked about again.
+        for look in (_evidence(side, text), _exchanged(side), _tables(side, habits), _jumps(side, habits)):
+            fresh = [one for one in look if Key(one.table, one.row, one.column) not in told]
+            told |= {Key(one.table, one.row, one.column) for one in fresh}
+            found += fresh
+        found += [o for o in _noise(side, habits) if Key(o.table, o.row, o.column) not in told]
+        found += [*_copied(side), *_order(side), *_missing(side, rows)]
+    return GuideReview(imported, sides, ordered(found))
+
+
+def ordered(found: Iterable[Remark]) -> list[Remark]:
+    """Remarks by table and kind, the most improbable table first; behind the first of each the rest is
+    folded, as are tables beyond those that are shown.
+    """
+    groups: dict[tuple[str, str], list[Remark]] = {}
+    for one in found:
+        groups.setdefault((one.kind, "" if one.kind == "missing" else one.table), []).append(one)
+    ranked = sorted(groups.values(), key=lambda group: (min(one.odds for one in group), -len(group)))
+    remarks = []
+    for place, group in enumerate(ranked):
+        first, *others = sorted(group, key=lambda one: one.odds)
+        remarks.append(replace(first, folded=place >= MOST, more=len(others)))
+        remarks += [replace(one, folded=True) for one in others]
+    return remarks
+
+
+def _comparable(imported: ImportedGuide, olds: Sequence[ImportedGuide]) -> None:
+    mine = {identity.board(board) for board in imported.results}
+    for old in olds:
+        if not mine & {identity.board(board) for board in old.results}:
+            names = (
+                f"{', '.join(old.results) or 'no board'}, not {', '.join(imported.results) or 'of a board'}"
+            )
+            raise UsageError(f"{old.file}: is of {names}: name an older guide of the same board")
+        if record.same_time(old.release) >= record.same_time(imported.release):
+            raise UsageError(
+                f"{old.file}: is of release {old.release}, not older than {imported.release}: "
+                f"name the new guide first"
+            )
+
+
+def _side(imported: ImportedGuide, board: str, olds: Sequence[ImportedGuide]) -> Side:
+    """What is known of a board before the guide's release."""
+    own, name = record.same_time(imported.release), identity.board(board)
+    history: dict[Key, dict[tuple[int, ...], tuple[str, str, float]]] = {}
+    doubts: dict[tuple[int, ...], set[Key]] = {}
+    names: dict[tuple[int, ...], str] = {}
+    if olds:
+        cells = (
+            (old.release, Key(result.benchmark, result.case, cell.metric), cell)
+            for old in olds
+            for other, results in old.results.items()
+            if identity.same(other, board)
+            for result in results
+            for cell in result.published
+        )
+    else:
+        cells = (
+            (entry.release, Key(case.benchmark, case.name, value.metric), value)
+            for entry in record.of_board(name, imported.os)
+            if record.same_time(entry.release) < own
+            for case, value in record.values(entry)
+        )
+    for release, key, cell in cells:
+        time = record.same_time(release)
+        names[time] = release
+        history.setdefault(key, {})[time] = (release, cell.unit, cell.mean)
+        if cell.doubt:
+            doubts.setdefault(time, set()).add(key)
+    last = max(names, default=())
+    return Side(board, {}, history, frozenset(doubts.get(last, ())), last, names.get(last, ""))
+
+
+def _jumps(side: Side, habits: moves.Habits) -> Iterator[Remark]:
+    """Figures that moved further than this metric does from release to release."""
+    for key, figure in side.figures.items():
+        earlier = side.before(key, figure.unit)
+        if not earlier or key in side.doubted:
+            continue
+        if figure.mean <= 0 or min(earlier[-3:]) <= 0:
+            if figure.mean == 0 and min(earlier) > 0:
+                yield side.remark("jump", key, f"{_shown(earlier)} before", ODDS / 2)
+            continue
+        nearest = min((figure.mean / one for one in earlier[-3:]), key=lambda ratio: abs(math.log(ratio)))
+        if abs(math.log(nearest)) < math.log1p(LEAST) or min(earlier) <= figure.mean <= max(earlier):
+            continue
+        odds, count = habits.moved(key, figure.unit, nearest)
+        if odds <= ODDS:
+            known = f"{_shown(earlier)} before; {odds:.1%} of {count} moves between releases are as large"
+            yield side.remark("jump", key, known, odds)
+
+
+def _tables(side: Side, habits: moves.Habits) -> Iterator[Remark]:
+    """Tables of which most rows moved one way, further than this table does from release to release."""
+    columns: dict[tuple[str, str], list[tuple[Key, float]]] = {}
+    for key, figure in side.figures.items():
+        earlier = side.before(key, figure.unit)
+        if figure.mean > 0 and earlier and earlier[-1] > 0:
+            ratio = math.log(figure.mean / earlier[-1])
+            columns.setdefault((key.benchmark, key.metric), []).append((key, ratio))
+    for (benchmark, metric), moved in columns.items():
+        middle = statistics.median(ratio for _, ratio in moved)
+        if len(moved) < moves.ROWS or abs(middle) < math.log1p(LEAST):
+            continue
+        odds, count = habits.table(benchmark, metric, middle)
+        for key, ratio in moved:
+            if odds <= ODDS_OF_TABLES and ratio * middle > 0 and abs(ratio) >= math.log1p(LEAST):
+                known = f"{_shown(side.before(key, side.figures[key].unit))} before; the table moved by"
+                known += f" {math.expm1(middle):+.0%}, as {odds:.1%} of {count} such tables did"
+                yield side.remark("jump", key, known, odds)
+
+
+def _shown(values: Sequence[float]) -> str:
+    return ", ".join(rounded(value) for value in values[-3:])
+
+
+def _exchanged(side: Side) -> Iterator[Remark]:
+    """Two rows of a table that each have the other's figure of the last release."""
+    columns: dict[tuple[str, str], list[Key]] = {}
+    for key, figure in side.figures.items():
+        if figure.mean > 0 and (earlier := side.before(key, figure.unit)) and earlier[-1] > 0:
+            columns.setdefault((key.benchmark, key.metric), []).append(key)
+    for keys in columns.values():
+        for one, other in itertools.combinations(keys, 2):
+            new = [side.figures[key].mean for key in (one, other)]
+            old = [side.before(key, side.figures[key].unit)[-1] for key in (one, other)]
+            apart = max(old) / min(old) > _APART
+            if apart and all(abs(math.log(n / o)) < _ALIKE for n, o in zip(new, reversed(old), strict=True)):
+                yield side.remark("exchanged", one, f"{old[0]:g} before, as {other.case} is now", _RARE)
+                yield side.remark("exchanged", other, f"{old[1]:g} before, as {one.case} is now", _RARE)
+
+
+def _noise(side: Side, habits: moves.Habits) -> Iterator[Remark]:
+    """Ranges that say: measure it again."""
+    for key, figure in side.figures.items():
+        if figure.low is None or figure.high is None or figure.mean <= 0:
+            continue
+        width = (figure.high - figure.low) / figure.mean
+        if width < _WIDE or key in side.doubted:
+            continue
+        odds, count = habits.spread(key, figure.unit, width)
+        if width >= _VERY_WIDE and _should_be_high(key):
+            odds = min(odds, ODDS / 2 / width)
+        if odds <= ODDS:
+            yield side.remark(
+                "noise", key, f"a range of {width:.0%}; {odds:.1%} of {count} are as wide", odds
+            )
+
+
+def _copied(side: Side) -> Iterator[Remark]:
+    """Tables with the figures of the last release to the digit, beside others that moved."""
+    same: dict[str, list[bool]] = {}
+    keys: dict[str, list[Key]] = {}
+    for key, figure in side.figures.items():
+        series = side.history.get(key, {})
+        if (
+            side.last in series
+            and series[side.last][1] == figure.unit
+            and (
+                key.case not in _quantised(key)
+                and (figure.mean % 1 or len(set(side.before(key, figure.unit))) > 1)
+            )
+        ):
+            same.setdefault(key.benchmark, []).append(series[side.last][2] == figure.mean)
+            keys.setdefault(key.benchmark, []).append(key)
+    whole = [one for of_table in same.values() for one in of_table]
+    if not whole or sum(whole) > _MOVED * len(whole):
+        return
+    for table, of_table in same.items():
+        if all(of_table) and len(of_table) >= _COPIED:
+            against = f"all {len(of_table)} figures are those of {side.name}"
+            yield from (side.remark("copied", key, against, _RARE / len(of_table)) for key in keys[table])
+
+
+def _quantised(key: Key) -> Collection[str]:
+    """The rows of a table whose program prints few different values."""
+    table = declared.tables().get(key.benchmark)
+    return {*table.quotients, "cpu_clock", "dhrystone_per_mhz"} if table else ()
+
+
+def _evidence(side: Side, text: str) -> Iterator[Remark]:
+    """What the guide's own figures, the list of modules or the hardware's limits contradict, unless the last
+    release had it as well.
+    """
+    reasons = dict(artefacts.doubts(side.figures))
+    for key, figure in side.figures.items():
+        if key not in reasons and (
+            why := buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=side.board)
+        ):
+            reasons[key] = why
+    for module, number, unit in _CLOCK.findall(text):
+        mhz = float(number) * (1000 if unit in "Gg" else 1)
+        key = Key("dhrystone", "cpu_clock", "perf")
+        mine = identity.same(identity.of_module(module) or "-", side.board) and key in side.figures
+        if mine and abs(side.figures[key].mean / mhz - 1) > _ALIKE:
+            reasons.setdefault(key, f"the list of modules says {mhz:g} MHz")
+    for key, figure in side.figures.items():
+        if figure.mean == 0 and _should_be_high(key):
+            reasons[key] = "nothing was moved"
+    for key, why in reasons.items():
+        if key not in side.doubted or not side.figures[key].mean:
+            yield side.remark("evidence", key, why, _RARE)
+
+
+def _order(side: Side) -> Iterator[Remark]:
+    """A smaller buffer that is more than twice as fast, and rows where it was not so before."""
+    columns: dict[tuple[str, str], list[Key]] = {}
+    for key, figure in side.figures.items():
+        if (
+            key.case.isdigit()
+            and "throughput" in key.metric
+            and figure.mean > 0
+            and "audio" not in key.benchmark
+        ):
+            columns.setdefault((key.benchmark, key.metric), []).append(key)
+    for keys in columns.values():
+        for small, large in itertools.pairwise(sorted(keys, key=lambda key: int(key.case))):
+            times = side.figures[small].mean / side.figures[large].mean
+            old = [side.before(key, side.figures[key].unit)[-1:] for key in (small, large)]
+            was = old[0][0] / old[1][0] if all(old) and old[1][0] else 0.0
+            if (times > _TWICE and was < _TWICE / _APART) or (times > 1 and 0 < was < 1 / _TWICE):
+                yield side.remark("order", large, f"{times:.1f} times as much with {small.case}", ODDS / 4)
+
+
+def _missing(side: Side, rows: Mapping[str, Mapping[int, str]]) -> Iterator[Remark]:
+    """Tables of the board's last release that the guide has not, or of its other boards: `rows` by table."""
+    before = {key.benchmark for key, series in side.history.items() if side.last in series}
+    gone = sorted(before - {key.benchmark for key in side.figures})
+    odds = ODDS / 2 if len(gone) * 3 >= len(before) else ODDS
+    for table in gone:
+        against = f"{counted(len(gone), 'table')} of {len(before)} in {side.name} missing"
+        for line, row in rows.get(table, {1: ""}).items():
+            sure = odds if table not in rows else ODDS / 4
+            yield Remark("missing", side.board, table, row, "", "no figures", against, line, sure)
+
+
+def _form(imported: ImportedGuide, text: str) -> Iterator[Remark]:
+    """Rows and tables that pages or readers cannot show: of another length than their header, unknown."""
+    names: dict[int, str] = {}
+    for table, match in zip(imported.source.tables, imported.matches, strict=True):
+        name = match.match.table.benchmark if match else table.caption or " / ".join(table.section[-1:])
+        names |= dict.fromkeys(range(table.line, table.line + table.text.count("\n") + 2), name)
+    told = set()
+    for table in imported.source.tables:
+        for printed in table.rows:
+            if (has := len(printed.cells)) != (needs := len(table.header)) and has:
+                told.add(printed.line)
+                reason = f"{counted(has, 'cell')} below a header of {needs}"
+                name = names.get(table.line, "")
+                yield Remark(
+                    "form", "", name, printed.cells[0][:60], "", "a row", reason, printed.line, ODDS / 3
+                )
+    for problem in (one for one in imported.unknown if one.line not in told):
+        where = names.get(problem.line, "")
+        row = problem.text.split("\n")[0][:60]
+        yield Remark("form", "", where, row, "", "not read", problem.reason, problem.line, ODDS / 3)
+    lines = text.splitlines()
+    for number, (title, bar) in enumerate(itertools.pairwise(lines), 1):
+        short = _BAR.fullmatch(bar) and len(bar) < len(title.rstrip())
+        if short and title.strip() and title[0] not in '=-^~"*#|+.:':
+            reason = "its underline is shorter than the title"
+            yield Remark("form", "", title.strip()[:60], "", "", "a title", reason, number, ODDS)
+
+
+def _should_be_high(key: Key) -> bool:
+    metric = declared.metric(key)
+    return metric is not None and metric.better is Direction.HIGHER

@@ -1,0 +1,310 @@
+"""What the words of a table leave open, and the rest of its guide and the record of a board tell: which of
+two tables one without a caption is, and whose figures a table or a short row has.
+"""
+
+import difflib
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from evmperf.judge.published import declared, identity, record, scatter
+from evmperf.model.figures import Key
+from evmperf.model.results import Published
+from evmperf_guides import match, rows
+from evmperf_guides.match import Match, split_header
+from evmperf_guides.source import Problem, Source, SourceTable, caption
+
+_ALIKE = 0.85
+"""difflib's ratio of names that a slip of the hand may have made of each other."""
+_HEADING = 4
+"""Letters and digits of the shortest heading that may be a board."""
+_RARE = 0.2
+"""A name that stands in at most this share of the tables of a name like it is misspelt."""
+_LIKE = 1.5
+"""A factor within which figures of one board in two releases are alike."""
+_MANY = 8
+"""Figures that must be alike: boards with one kind of chip have a few in common, as latencies."""
+_OFTEN = 3
+"""How often as many must be alike as are not."""
+_LOAD = "cpu_load"
+_MOST_BOARDS = 10
+"""Boards of a table whose short rows are looked at: each set of them is tried."""
+_DIGITS = 4
+"""Digits of figures with decimals that two boards do not have in common by chance."""
+
+_EITHER_WAY = (
+    "nothing tells whether the `Table:` lines of its section are captions of the tables before or after them"
+)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a table is, and why nothing else; or None, and why it is not known."""
+
+    match: Match | None
+    why: str = ""
+    candidates: tuple[Match, ...] = ()
+
+
+def captions(source: Source) -> None:
+    """Captions of sections whose order tells nothing, so that most tables agree; else an error."""
+    for here in source.unsure:
+        mine = [table for table in here if isinstance(table, SourceTable)]
+        fits = {}
+        for style in ("before", "after"):
+            caption(here, style)
+            fits[style] = sum(match.fits_caption(table) for table in mine)
+        best = max(fits, key=lambda style: fits[style])
+        caption(here, best)
+        if len(set(fits.values())) == 1:
+            for table in mine:
+                table.error = table.error or _EITHER_WAY
+
+
+def tables(sources: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
+    """What each table of a guide is."""
+    settled = []
+    for table in sources:
+        try:
+            settled.append(Settled(match.identify(table)))
+        except match.Unknown as unknown:
+            settled.append(Settled(None, str(unknown), unknown.candidates))
+    places = {name: place for place, name in enumerate(declared.tables())}
+
+    def names(number: int) -> list[str]:
+        return sorted((m.table.benchmark for m in settled[number].candidates), key=lambda name: places[name])
+
+    # Without captions, tables that may be any of as many stand in the order of all guides.
+    numbers = [n for n, one in enumerate(settled) if one.candidates]
+    alike = itertools.groupby(numbers, lambda n: (sources[n].section, sources[n].rubric, names(n)))
+    for (_, _, ordered), group in alike:
+        mine = list(group)
+        for place, number in enumerate(mine):
+            candidates = settled[number].candidates
+            if by_record := witness.table(sources[number], candidates):
+                why = "no caption, and next to this release its boards have only that, with such figures"
+                settled[number] = Settled(by_record, why)
+            elif len(mine) == len(ordered) and not any(sources[n].caption for n in mine):
+                (by_place,) = (m for m in candidates if m.table.benchmark == ordered[place])
+                why = f"no caption; the {len(mine)} tables like it are taken in the order of all guides"
+                settled[number] = Settled(by_place, why)
+    return settled
+
+
+class Witness:
+    """The record, asked for the boards of one guide; that guide's own figures are no witnesses."""
+
+    def __init__(self, os: str, guide: str, release: str) -> None:
+        self.os, self.guide, self.release = os, guide, record.same_time(release)
+
+    def _history(self, board: str) -> scatter.History:
+        return scatter.history(identity.board(board), self.os, self.guide)
+
+    def board(self, source: SourceTable, fit: Match, boards: "Boards") -> str:
+        """The only one of a guide's boards that the record has this table of, in the release with it that is
+        next to the guide's, if its figures are like those there (a guide that only gives the layout has
+        none); "" where there is no such board, or where the list has a name that is not known.
+        """
+        mine = {identity.board(name) for name in (*boards.names, *boards.modules)}
+        with_it = self._nearest((board, fit.table.benchmark) for board in mine)
+        if "" in mine or len(with_it) != 1:
+            return ""
+        ((board, _),) = with_it
+        return board if self._alike(source, fit, board) else ""
+
+    def _nearest(self, tables: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The boards' tables that the record has in the release next to the guide's."""
+        times = {
+            (board, benchmark): {
+                time
+                for key, series in self._history(board).items()
+                if key.benchmark == benchmark
+                for time in series
+            }
+            for board, benchmark in tables
+        }
+
+        def apart(time: tuple[int, ...]) -> list[int]:
+            pairs = itertools.zip_longest(time, self.release, fillvalue=0)
+            return [abs(one - other) for one, other in pairs]
+
+        nearest = min((time for releases in times.values() for time in releases), key=apart, default=None)
+        return [table for table, releases in times.items() if nearest in releases]
+
+    def table(self, source: SourceTable, candidates: Sequence[Match]) -> Match | None:
+        """The only one of several tables that the record, next to the release, has of all boards."""
+        names = {match.table.benchmark: match for match in candidates}
+        per_board = [self._nearest((board, name) for name in names) for board in candidates[0].boards]
+        which = {name for tables in per_board for _, name in tables}
+        if len(which) != 1 or any(len(tables) != 1 for tables in per_board):
+            return None
+        fit = names[which.pop()]
+        return fit if self._alike(source, fit, "") else None
+
+    def _alike(self, source: SourceTable, fit: Match, lone: str) -> bool:
+        """Whether a table's figures are like those of its boards, or it has none."""
+        of_table = rows.read(source, fit, "").rows
+        near = []
+        for case, board, figure in ((row.case, board, f) for row in of_table for board, f in row.figures):
+            series = self._series(fit, case, figure.metric, board or lone)
+            if means := [mean for _, unit, mean in series.values() if unit == figure.unit]:
+                near.append(min(means) / _LIKE <= figure.mean <= max(means) * _LIKE)
+        alike = sum(near)
+        none = not any(row.figures for row in of_table)
+        return none or (alike > _OFTEN * (len(near) - alike) and alike >= _MANY)
+
+    def _series(self, fit: Match, case: str, metric: str, board: str) -> scatter.Series:
+        return self._history(board).get(Key(fit.table.benchmark, case, metric), {})
+
+    def spread(
+        self, fit: Match, case: str, cells: Sequence[str], others: Sequence[rows.Read]
+    ) -> tuple[list[str], str]:
+        """The cells of a row that lacks those of some boards, with empty ones for these, and how that is
+        known: another guide of the release has them so, or any other boards would have loads far above all
+        of theirs; `others` are the table's rows. [] and "" where neither is so, and for a table of very
+        many boards.
+        """
+        if len(fit.boards) > _MOST_BOARDS:
+            return [], ""
+        highest = {board: self._highest(fit.table.benchmark, board, others) for board in fit.boards}
+        printed, possible = [], []
+        for count in range(1, len(fit.boards)):
+            for boards in itertools.combinations(fit.boards, count):
+                here = [column.board in boards for column in fit.columns]
+                if sum(here) != len(cells):
+                    continue
+                left = iter(cells)
+                row = [next(left) if is_filled else "" for is_filled in here]
+                figures: dict[str, list[Published]] = {}
+                try:
+                    for column, text in zip(fit.columns, row, strict=True):
+                        read = rows.figures(fit.table, column, case, text, 0) if text else ()
+                        figures.setdefault(column.board, []).extend(read)
+                except ValueError:
+                    return [], ""
+                by_board = [(board, each) for board, each in figures.items() if each]
+                printed += [row] if all(self._printed(fit, case, *one) for one in by_board) else []
+                loads = [(b, f.mean) for b, each in figures.items() for f in each if f.metric == _LOAD]
+                possible += [row] if all(load <= _LIKE * highest[board] for board, load in loads) else []
+        for readings, how in ((printed, "as in another guide of the release"), (possible, "by loads")):
+            if len(readings) == 1:
+                return readings[0], how
+        return [], ""
+
+    def _printed(self, fit: Match, case: str, board: str, figures: Sequence[Published]) -> bool:
+        """Whether another guide of the release has all these figures of a board, and not by chance."""
+        digits = "".join(f"{f.mean:g}".replace(".", "") for f in figures if f.mean % 1)
+        series = [self._series(fit, case, f.metric, board).get(self.release) for f in figures]
+        same = all(s and s[1:] == (f.unit, f.mean) for s, f in zip(series, figures, strict=True))
+        return same and len(figures) > 1 and len(digits) >= _DIGITS
+
+    def _highest(self, benchmark: str, board: str, others: Sequence[rows.Read]) -> float:
+        """The highest load of a board, which its number of cores sets, in the table's other rows and in all
+        UDP tables of the port in the record, as not all of them keep it busy; infinite where few tell.
+        """
+        port = benchmark.partition("_udp_")[0]
+        here = [f.mean for row in others for b, f in row.figures if (b, f.metric) == (board, _LOAD)]
+        loads = ((key, series) for key, series in self._history(board).items() if key.metric == _LOAD)
+        tables = (series for key, series in loads if key.benchmark.partition("_udp_")[0] == port)
+        printed = [mean for series in tables for _, _, mean in series.values()]
+        return max(*here, *printed) if here and len(printed) >= _MANY else math.inf
+
+
+@dataclass(frozen=True)
+class Boards:
+    """The boards of a guide, the only one if `lone`, and those in its list of evaluation modules."""
+
+    names: tuple[str, ...]
+    lone: str
+    misspelt: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    modules: frozenset[str]
+    title: str = ""
+
+    def called(self, board: str) -> str:
+        """A board by its name in this guide."""
+        return next((name for name in self.names if identity.same(name, board)), board)
+
+
+def boards(source: Source, given: str = "") -> Boards:
+    """The boards that the headers of a guide name; tables that name none are the `given` one's, or
+    that of the guide's only board, or of the only one in its list of evaluation modules.
+    """
+    lines: dict[str, list[int]] = {}
+    for table in source.tables:
+        for board in {split_header(text)[0] for text in table.header} - {""}:
+            lines.setdefault(board, []).append(table.line)
+    problems: list[Problem] = []
+    misspelt = []
+    for board, at in lines.items():
+        if board in identity.names():
+            continue
+        counts = {other: len(places) for other, places in lines.items() if len(places) > len(at)}
+        often = [other for other, count in counts.items() if len(at) <= max(1, _RARE * count)]
+        if near := difflib.get_close_matches(board, often, n=1, cutoff=_ALIKE):
+            misspelt.append(board)
+            rare = f"the board {board!r} is in {len(at)} of the tables and resembles {near[0]!r}"
+            problems.append(Problem(at[0], f"{rare}: its figures are not read"))
+        elif near := difflib.get_close_matches(board, identity.names(), n=1, cutoff=_ALIKE):
+            reason = f"the board {board!r} is unknown and resembles {near[0]!r}"
+            problems.append(Problem(at[0], reason, kept=True))
+    names = tuple(board for board in lines if board not in misspelt)
+    modules = frozenset(identity.of_module(module) for module in source.modules)
+    lone = names[0] if len(names) == 1 else ""
+    if not names and len(modules) == 1:
+        (lone,) = modules
+    return Boards(names, given or lone, tuple(misspelt), tuple(problems), modules, source.title)
+
+
+def headed(source: SourceTable, named_boards: Boards) -> str:
+    """The board of a table whose header names none: the guide's only one, or that of a heading, of
+    a note below it, or of the guide's title; "" for none.
+    """
+    for words in (*source.section, source.rubric, source.name):
+        text = _squeezed(words)
+        named = [board for board in named_boards.names if _squeezed(board).startswith(text)]
+        if len(text) >= _HEADING and len(named) == 1:
+            return named[0]
+        if board := identity.of_module(words):
+            return named_boards.called(board)
+    if named_boards.lone:
+        return named_boards.lone
+    own = {identity.board(name) for name in (*named_boards.names, *named_boards.modules)}
+    for words in (source.below, named_boards.title):
+        said = mentioned(words)
+        if len(mine := said & own if own else said) == 1:
+            return named_boards.called(mine.pop())
+    return ""
+
+
+def mentioned(text: str) -> set[str]:
+    """The boards that a sentence names, or whose modules; of a name within another, the longer."""
+    words = f" {identity.plain(text)} "
+    found = {}
+    for name in sorted(identity.called(), key=len, reverse=True):
+        if f" {name} " in words:
+            found[name] = identity.called()[name]
+            words = words.replace(f" {name} ", " | ")
+    return set(found.values())
+
+
+def remarks(source: SourceTable, fit: Match, named_boards: Boards, lone: str) -> Iterator[str]:
+    """Doubts about a table's boards: it is below another's heading, or names none and is taken as `lone`."""
+    mine = {_squeezed(board) for board in fit.boards}
+    others = {_squeezed(board) for board in (*named_boards.names, *identity.names())} - mine
+    for heading in source.section if mine else ():
+        text = _squeezed(heading)
+        is_below, elsewhere = (any(board.startswith(text) for board in names) for names in (mine, others))
+        if len(text) >= _HEADING and elsewhere and not is_below:
+            yield f"is below {heading!r}, but its header names {', '.join(fit.boards)}"
+    board = "" if fit.boards else headed(source, named_boards)
+    if not fit.boards and not board:
+        yield f"it names no board; of the guide's, only {lone} has such figures"
+    elif board and fit.table.board_in_header:
+        yield f"its header names no board; taken as {board}'s"
+
+
+def _squeezed(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

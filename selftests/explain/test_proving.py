@@ -1,0 +1,99 @@
+"""`evmperf why --prove`: which of the differences to a good run costs the figure, as the board answers."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from evmperf.boards import board as boards
+from evmperf.explain.answers import Answer
+from evmperf.explain.proving import Proving
+from evmperf.measure.state.finding import Finding
+from evmperf.model.errors import LabError, UsageError
+from selftests.support import spools
+
+NOISE = (1.0, 1.02, 0.99, 1.01)
+
+
+def setting(name):
+    return Finding(
+        name, f"set otherwise: {name}", otherwise=True, back=(f"run:{name}=bad", f"run:{name}=good")
+    )
+
+
+FIXED = Finding("net.duplex", "set otherwise: net.duplex", otherwise=True)
+FIVE = tuple(map(setting, "abcde"))
+
+
+def proving(tmp_path, board, *, causes=FIVE, budget_s=600.0, drivers=None):
+    """A proof on a board whose figure is `board` of its good settings; 155 was measured instead of 912."""
+
+    def measure(experiment, entry, leave_out):
+        words = experiment.words(entry)
+        if refused := [word for word in words if word.startswith("run:refused")]:
+            raise LabError(f"{refused[0]}: ended with exit status 1 on the board")
+        good = {word[4:].removesuffix("=good") for word in words if word.endswith("=good")}
+        entry.run, entry.left_out = "r", ""
+        entry.value = board(good) * NOISE[entry.block % len(NOISE)]
+
+    answer = Answer(
+        benchmark="emmc_raw_fio_1g",
+        case="4k",
+        metric="read_throughput",
+        unit="MB/s",
+        ours=155.0,
+        theirs=912.0,
+        release="good",
+        looked=True,
+        causes=(*causes, FIXED),
+    )
+    result = spools.a_case(benchmark="emmc_raw_fio_1g", case="4k", driver="emmc")
+    there = boards.load(boards.find("virtual"))
+    there = replace(there, drivers=drivers) if drivers else there
+    return Proving(tmp_path, there, "virtual.yaml", result, answer, budget_s, measure, lambda text: None)
+
+
+@pytest.mark.parametrize(
+    ("board", "found", "sentence"),
+    [
+        (lambda good: 912 if "a" in good else 155, ("a",), "a as in good: 9.* of 15.*is it"),
+        (lambda good: 912 if "d" in good else 155, ("d",), "d as in good: .* 4 of 4 .* is it"),
+        (lambda good: 912 if {"b", "e"} <= good else 155, ("a", "b", "c", "d", "e"), "d, e as in good"),
+        (lambda good: 161 if good else 155, (), "none of the 5 .* together: 15.* to 16"),
+        (lambda good: 905, (), "the loss is gone"),
+    ],
+)
+def test_the_board_answers_which_difference_costs_the_figure(tmp_path, board, found, sentence):
+    proved = proving(tmp_path, board).prove()
+    assert (proved.found, proved.unset) == (found, ("net.duplex",))
+    assert re.search(sentence, proved.sentence), proved.sentence
+
+
+def test_a_setting_that_the_board_refuses_is_left_as_it_is(tmp_path):
+    proved = proving(
+        tmp_path, lambda good: 912 if "b" in good else 155, causes=(setting("refused"), *FIVE)
+    ).prove()
+    assert proved.found == ("b",)
+    assert proved.unset[1].startswith("refused (run:refused=")
+
+
+def test_what_the_time_does_not_decide_is_undecided(tmp_path):
+    proved = proving(tmp_path, lambda good: 500 if "a" in good else 155, budget_s=0.0).prove()
+    assert proved.found == ()
+    assert "155.00 to 500.00 MB/s in 1 block" in proved.sentence
+
+
+def test_where_nothing_would_put_it_back_nothing_is_set(tmp_path):
+    with pytest.raises(UsageError, match="no power switch"):
+        proving(tmp_path, lambda good: 1, drivers={"ManualPowerDriver": {}})
+    with pytest.raises(UsageError, match="no difference was read"):
+        proving(tmp_path, lambda good: 1, causes=())
+
+
+def test_a_command_is_for_the_port_and_the_disk_of_the_board_file(tmp_path):
+    there = proving(tmp_path, lambda good: 1)
+    word = there._on("run:echo 'bfq' >$q/queue/scheduler")
+    assert word.startswith("run:q=$(readlink -f /sys/class/block/$(basename $(readlink -f /dev/")
+    assert word.endswith("q=${q%/*}; echo 'bfq' >$q/queue/scheduler")
+    wired = replace(there, result=spools.a_case(benchmark="eth_icssg_tcp_bidir", driver="icssg"))
+    assert wired._on("run:ip link set INTERFACE mtu 1500") == "run:ip link set eth1 mtu 1500"

@@ -1,0 +1,153 @@
+"""What a review asks of guides: planted faults, real repairs, and files that are no guides."""
+
+import json
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from evmperf.commands.cli import main as cli
+from evmperf.model import plugins
+from selftests.instruments import review as instrument
+from selftests.support import runs, seeds
+
+TABLES = ("emmc_ext4", "emmc_vfat", "emmc_raw_fio_1g", "uboot_emmc_raw", "lmbench", "openssl_throughput")
+NAMED, FEW, WORST = 0.6, 5, 12
+
+
+def measured(seed):
+    """Results of a release: each case at its own level, within 1 %."""
+    plain = runs.results(np.random.default_rng(seed), TABLES)
+    return [runs.scaled(result, 1.0 + 0.37 * number) for number, result in enumerate(plain)]
+
+
+def written(folder, release, found):
+    """The guide that evmperf writes of some results."""
+    runs.write(folder / release, found, board="virtual-evm", virtual=True, release=release)
+    file = folder / f"{release}.rst"
+    assert cli.main(["guide", "--release", release, "--from", str(folder / release), "-o", str(file)]) == 0
+    return file
+
+
+def unit(new, old):
+    return [runs.scaled(r, 1000.0) if r.benchmark == "emmc_raw_fio_1g" else r for r in new]
+
+
+def exchanged(new, old):
+    one, other = [n for n, r in enumerate(new) if r.benchmark == "lmbench"][:8:7]
+    new[one], new[other] = (
+        replace(
+            new[a],
+            samples=tuple(
+                replace(s, unit=t.unit) for s, t in zip(new[b].samples, new[a].samples, strict=True)
+            ),
+        )
+        for a, b in ((one, other), (other, one))
+    )
+    return new
+
+
+def copied(new, old):
+    return [old[n] if r.benchmark == "emmc_vfat" else r for n, r in enumerate(new)]
+
+
+def half(new, old):
+    return [r for r in new if r.benchmark not in TABLES[:3]]
+
+
+def noise(new, old):
+    def wide(result):
+        samples = (replace(s, value=s.value * (0.4, 1.0, 1.8)[n % 3]) for n, s in enumerate(result.samples))
+        return replace(result, samples=tuple(samples))
+
+    number = next(n for n, r in enumerate(new) if r.benchmark == "openssl_throughput")
+    return [wide(r) if n == number else r for n, r in enumerate(new)]
+
+
+FAULTS = {"jump": unit, "exchanged": exchanged, "copied": copied, "missing": half, "noise": noise}
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory):
+    found = measured(1)
+    return found, written(tmp_path_factory.mktemp("old"), "11.00", found)
+
+
+@pytest.mark.parametrize("kind", ["", *FAULTS])
+def test_a_planted_fault_is_asked_about_and_a_healthy_guide_is_not(kind, old, tmp_path, capsys):
+    found, before = old
+    new = measured(2)
+    file = written(tmp_path, "12.00", FAULTS[kind](new, found) if kind else new)
+    status = cli.main(["guide", "review", str(file), str(before), "--json", "-"])
+    remarks = json.loads(capsys.readouterr().out)["remarks"]
+    assert {one["kind"] for one in remarks if not one["folded"]} == ({kind} if kind else set())
+    assert status == bool(kind)
+
+
+def test_it_is_shown_as_lines_a_page_and_for_a_merge_request(old, tmp_path, capsys):
+    found, before = old
+    file = written(tmp_path, "12.00", unit(measured(2), found))
+    page = tmp_path / "page.html"
+    assert cli.main(["guide", "review", str(file), str(before), "--markdown", "-", "--html", str(page)]) == 1
+    text = capsys.readouterr().out
+    assert "1. virtual-evm emmc\\_raw\\_fio\\_1g" in text or "1. virtual-evm emmc_raw_fio_1g" in text
+    assert "is it expected?" in page.read_text()
+    assert cli.main(["guide", "review", str(file), str(before)]) == 1
+    assert "12.00, virtual-evm: 1 question" in capsys.readouterr().out
+
+
+def test_what_runs_make_is_reviewed_before_it_is_published(tmp_path, capsys):
+    runs.write(tmp_path, noise(measured(2), ()), board="virtual-evm", virtual=True, release="12.00")
+    command = [
+        "guide",
+        "--release",
+        "12.00",
+        "--from",
+        str(tmp_path),
+        "--review",
+        "-o",
+        str(tmp_path / "g.rst"),
+    ]
+    assert cli.main(command) == 1
+    assert "pytest --lg-env BOARD.yaml -k " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: "diff --git a/x b/x\n" + text, "line 1: is a patch"),
+        (lambda text: text.replace("eMMC", "eMMC", 1) + "\n<<<<<<< HEAD\n", "has conflict markers"),
+        (lambda text: text.replace("Linux 12.00 ", "", 1), "states no release"),
+        (lambda text: text.replace("Linux 12.00 ", "Linux 10.00 ", 1), "not older than 10.00"),
+        (lambda text: text.replace("virtual-evm", "am64xx-hsevm"), "older guide of the same board"),
+        (lambda text: text.partition(".. csv-table")[0], "has no csv-table"),
+        (lambda text: text + " " * 5_000_000, "is larger than 4 MiB"),
+    ],
+)
+def test_what_cannot_be_reviewed_is_one_sentence(change, said, old, tmp_path, capsys):
+    file = written(tmp_path, "12.00", measured(2))
+    file.write_text(change(file.read_text()))
+    capsys.readouterr()
+    assert cli.main(["guide", "review", str(file), str(old[1])]) == 4
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_without_the_package_it_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr(plugins, "plugins", lambda group: {})
+    for words in (["guide", "review", "x.rst"], ["import-guide", "x.rst"]):
+        assert cli.main(words) == 4
+        assert "`make setup` in a clone" in capsys.readouterr().err
+
+
+@seeds.needs("real/guide-repairs")
+def test_most_repaired_rows_were_asked_about_before_and_few_of_others(capsys):
+    instrument.main([])
+    *_, late, _, others, _ = capsys.readouterr().out.splitlines()
+    named, much = (int(n) for n in late.split(", ")[1].split(" (")[0].split(" of "))
+    assert late.startswith("measured")
+    assert named >= NAMED * much
+    numbers = [float(word) for word in others.replace(":", "").split() if word.isdigit()]
+    assert numbers[1] <= FEW
+    assert numbers[2] <= WORST

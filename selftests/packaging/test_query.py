@@ -1,0 +1,78 @@
+"""docs/query.md: each question is asked, of runs as they lie in a folder."""
+
+import re
+import shutil
+
+import duckdb
+import pytest
+
+from evmperf.commands.cli.main import main
+from evmperf.measure.runs import kept
+from evmperf.model.errors import LabError, UsageError
+from selftests.support import runs, spools
+from selftests.support.wheel import ROOT
+
+BLOCKS = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/query.md").read_text(), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with nights, the last judged to be worse, and a recorded run with boots."""
+    base = tmp_path_factory.mktemp("query")
+    lost = ("emmc_ext4", "102400", "write_throughput")
+    generator = runs.history(base / "results", nights=12)
+    last = runs.write(base / "results", runs.results(generator, changed={lost: 0.7}), number=20)
+    main(["check", str(last), "--against", "last:12", "--results", str(base / "results")])
+    spools.recorded(base / "results")
+    return base
+
+
+@pytest.fixture
+def database(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    with duckdb.connect() as opened:
+        opened.execute(BLOCKS[0])
+        yield opened
+
+
+def test_there_are_ten_questions():
+    assert len(BLOCKS) == 1 + 10
+
+
+@pytest.mark.parametrize("question", BLOCKS[1:], ids=lambda text: " ".join(text.split())[:40])
+def test_each_question_has_an_answer(database, question):
+    assert database.execute(question).fetchall()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_samples_are_those_of_the_export(database, form):
+    assert main(["export", f"--{form}", f"exported.{form}", "--results", "results"]) == 0
+    named = "coalesce(lab, ''), board, run, benchmark, \"case\", metric, value, unit, repetition"
+    exported, ours = (
+        database.execute(f"SELECT {named} FROM {source} ORDER BY ALL").fetchall()
+        for source in (f"'exported.{form}'", "samples")
+    )
+    assert exported == ours
+    assert len(ours) > 1000
+
+
+def test_a_run_is_kept_whole_once_and_again_when_it_has_more(folder, tmp_path):
+    run = next((folder / "results").glob("*-0003"))
+    mine = shutil.copytree(run, tmp_path / run.name)
+    history = tmp_path / "history"
+    assert [kept.keep(history, mine) for _ in range(2)] == [True, False]
+    with (mine / "verdicts.jsonl").open("a") as file:
+        file.write("\n")
+    assert kept.keep(history, mine)
+    for name in ("results.jsonl", "run.json", "verdicts.jsonl"):
+        assert (history / run.name / name).read_bytes() == (mine / name).read_bytes()
+    assert list((history / ".parts").iterdir()) == []
+
+
+def test_a_history_that_takes_nothing_is_named(folder, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LabError, match=r"file.*cannot keep"):
+        kept.keep(tmp_path / "file", next((folder / "results").glob("*-0003")))
+    for named in ("", str(tmp_path / "file"), "s3://bucket/x"):
+        with pytest.raises(UsageError, match="EVMPERF_HISTORY"):
+            kept.folder_of(named)

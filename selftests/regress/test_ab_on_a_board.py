@@ -1,0 +1,178 @@
+"""A/B under `git bisect run`, and confirmations, from end to end on a scripted board that boots its card."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evmperf.benchmarks import wording
+from evmperf.boards import board as boards
+from evmperf.judge.past import FEWEST
+from evmperf.lab.provision import identity
+from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
+from selftests.provision import imagelab
+from selftests.support import programs
+from selftests.support.fakeboard import FakeBoard, FakeSwitch
+from selftests.support.texts import BOOT
+
+METRIC = "boot_time_mmcsd/default_rootfs/boot_time"
+ROW = f"| **worse** | {wording.figure(Key(*METRIC.split('/')))} |"
+"""How the note's row about it begins."""
+NIGHTS = FEWEST + 3  # fewer have no range that one night could be beyond
+PACE_S = {b"true": 0.1, b"sleep": 0.5}
+"""Between what the board prints while it boots, by a word of its init script: a busy host adds less."""
+
+
+COMMANDS = {
+    "uname": f"""case $1 in -r) echo '{imagelab.RELEASE}' ;; -v) echo '{imagelab.VERSION}' ;;
+        *) exec /bin/uname "$@" ;; esac""",
+    "cat": '[ ! -e "$CARD$1" ] || set -- "$CARD$1"; exec /bin/cat "$@"',
+    "lsblk": "echo 0badcafe-02",
+    "dd": "",
+}
+"""What a shell on a board with a card says otherwise than one on this machine."""
+
+
+class WithCard(FakeBoard):
+    """Boots what is on its card, as slowly as the init script there says, or not at all."""
+
+    load = 1.0
+    """How many times slower it is for other reasons."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.card, self._root, programs = folder / "card", folder / "root", folder / "bin"
+        for part in (self._root / "etc", programs):
+            part.mkdir(parents=True)
+        for name, text in COMMANDS.items():
+            (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+            (programs / name).chmod(0o755)
+        path = f"{programs}:{os.environ['PATH']}"
+        self.environment = {**os.environ, "PATH": path, "CARD": str(self._root)}
+
+    def switch(self, on):
+        if on:
+            system = identity.file_system(self.card, identity.table_of(self.card).partitions[1])
+            for name in ("etc/os-release", "etc/hostname"):
+                (self._root / name).write_bytes(system.read(f"/{name}"))
+            word = system.read("/etc/init.d/rcS").split()[0]
+            self.boots = ["well" if word in PACE_S else "panic"]
+            self.pace_s = PACE_S.get(word, 0) * self.load
+        super().switch(on)
+
+
+def image(file, number, init):
+    """A small image with that version and that init script."""
+    spec = imagelab.Spec()
+    banner = BOOT[BOOT.index(b"U-Boot 20") :].partition(b"\r")[0]
+    spec.boot["u-boot.img"] = bytes(500) + banner + bytes(99)
+    spec.root["usr/lib/os-release"] = f'PRETTY_NAME="Small"\nVERSION_ID="{number}"\n'.encode()
+    spec.root["etc/init.d/rcS"] = f"{init}\n".encode()
+    return imagelab.build(file, spec)
+
+
+@pytest.fixture
+def board(tmp_path):
+    board = WithCard(tmp_path / "board")
+    yield board
+    board.close()
+
+
+@pytest.fixture
+def file(board, tmp_path):
+    """The file of that board."""
+    switch = FakeSwitch(board)
+    data = yaml.safe_load((boards.ENV_DIR / "virtual.yaml").read_text())
+    main = data["targets"]["main"]
+    del main["options"]["board"]["virtual"], main["drivers"]["ScpiMeterDriver"]
+    main["options"] = {
+        "board": main["options"]["board"],
+        "boot": {"medium": "virtio"},
+        "image": {"command": f"dd if={{image}} of={board.card}"},
+    }
+    main["features"] = ["boot"]
+    main["resources"] = {
+        # It sends as fast as it can: at 115200 Bd each text would be stamped 50 ms off.
+        "NetworkSerialPort": {"host": "127.0.0.1", "port": board.port, "protocol": "raw", "speed": 3_000_000},
+        "NetworkPowerPort": {
+            "model": "rest",
+            "index": "0",
+            "host": f"http://127.0.0.1:{switch.port}/power/{{index}}",
+        },
+    }
+    main["drivers"]["K3BootStrategy"] = {"retries": 0, "roots": {}, "media": {"virtio": []}}
+    file = tmp_path / "scripted.yaml"
+    file.write_text(yaml.safe_dump(data, sort_keys=False))
+    yield file
+    switch.close()
+
+
+def evmperf(*words):
+    command = [sys.executable, "-m", "evmperf", *map(str, words)]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+
+
+@pytest.mark.many_sessions
+def test_git_bisect_run_finds_the_image_that_is_slower(file, tmp_path):
+    """The recipe of docs/ab.md for a list of images; the third, of which git asks first, does not boot."""
+    names = tmp_path / "releases.txt"
+    images = [
+        image(tmp_path / f"small-{number}.img", number, init)
+        for number, init in enumerate(("true", "sleep 1", "exit 1", "sleep 1 # and more"))
+    ]
+    names.write_text("".join(f"{one}\n" for one in images))
+    blocks = re.findall(r"```sh\n(.*?)```", (Path(__file__).parents[2] / "docs/ab.md").read_text(), re.DOTALL)
+    (recipe,) = (block for block in blocks if "releases.txt" in block)
+    recipe = recipe.replace("am64x.yaml", str(file)).replace("emmc_ext4/4k/write_throughput", METRIC)
+    recipe = recipe.replace("--git-bisect", f"--git-bisect --boots=1 --results={tmp_path / 'results'}")
+    environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    for who in ("AUTHOR", "COMMITTER"):
+        environment |= {f"GIT_{who}_NAME": "Somebody", f"GIT_{who}_EMAIL": "somebody@board.example"}
+    done = programs.run("sh", "-ec", recipe, cwd=tmp_path, environment={**os.environ, **environment})
+    assert "is the first bad commit" in done.stdout, done.stdout + done.stderr
+    assert f"{images[1]}" in done.stdout.split("is the first bad commit")[1], done.stdout + done.stderr
+    assert len(list((tmp_path / "results").glob("ab-*"))) == 2  # the second tells, the third does not boot
+
+
+@pytest.mark.many_sessions
+def test_an_alarm_is_confirmed_or_taken_back(board, file, tmp_path):
+    """After some nights the image differs, or the board is slow for one night."""
+    results, note = tmp_path / "results", tmp_path / "note.md"
+    first, same, slow = (
+        image(tmp_path / f"small-{number}.img", number, init)
+        for number, init in enumerate(("true", "true", "sleep 1"))
+    )
+
+    def night(image):
+        words = [f"--lg-env={file}", f"--image={image}", "-k=boot_time_mmcsd-default_rootfs", "--boots=1"]
+        words += [f"--results={results}", "--run-kind=nightly", "-q", "-p", "no:cacheprovider"]
+        assert subprocess.run([sys.executable, "-m", "pytest", *words], check=False).returncode == 0
+
+    def checked():
+        """The status of `check --confirm` of the last night, its note, and the figure's row there."""
+        words = ["check", "last", "--against", f"last:{NIGHTS}", "--confirm=30m", f"--results={results}"]
+        status = evmperf(*words, f"--board={file}", f"--markdown={note}").returncode
+        text = note.read_text()
+        return status, text, [line for line in text.splitlines() if line.startswith(ROW)]
+
+    for _ in range(NIGHTS):
+        night(first)
+    board.load = 5.0
+    night(same)
+    board.load = 1.0
+    _, text, rows = checked()
+    assert not rows, text
+    assert " not confirmed" in text
+    for run in sorted(results.glob("*/run.json"))[NIGHTS:]:
+        shutil.rmtree(run.parent)
+    night(slow)
+    status, text, rows = checked()
+    assert status == ExitStatus.FAILED, text
+    assert "| confirmed by an A/B" in "".join(rows)
+    assert "next: git bisect run evmperf ab" in text

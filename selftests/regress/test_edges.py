@@ -1,0 +1,296 @@
+"""The edges of judging, each a made history that is followed to its end."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from evmperf.judge import against, judge
+from evmperf.judge.accepted import Accepted
+from evmperf.judge.against import judged, parse
+from evmperf.judge.nights import EarlierNight, Past
+from evmperf.measure.runs.history import SpoolFolder
+from evmperf.measure.runs.spool import VERDICTS
+from evmperf.model.alarm import AlarmState
+from evmperf.model.exits import ExitStatus
+from evmperf.model.facts import Facts
+from evmperf.model.figures import Key, figures
+from evmperf.model.results import Result, Sample, Status
+from evmperf.model.run import Run
+from evmperf.model.verdict import Judgement, Outcome, Reason
+from selftests.support import runs
+
+WRITE = Key("emmc_ext4", "102400", "write_throughput")
+LOST = Key("can_loopback", "internal", "frame_loss")
+BOOT = Key("boot_time_mmcsd", "default_rootfs", "boot_time")
+UNITS = {WRITE: "MB/s", LOST: "%", BOOT: "s"}
+ALIKE = {}
+
+
+@dataclass
+class Board:
+    """A board whose nights are judged one after the other, each with what was said of those before."""
+
+    marks: tuple = ()
+
+    def __post_init__(self):
+        self.past, self.told = [], []
+
+    def night(self, values, judging=True, **facts):
+        """One more night: figures, or samples, by key; returns its verdicts by key."""
+        at = len(self.past)
+        run = Run(f"n{at:03}", "evm", "full", started_ns=at + 1, facts=Facts(**facts))
+        samples = {key: tuple(np.atleast_1d(one).tolist()) for key, one in values.items()}
+        results = [
+            Result(
+                *(key.benchmark, 1, "driver", key.case, {}, "full", Status.MEASURED),
+                tuple(Sample(key.metric, value, UNITS.get(key, "s"), n, n) for n, value in enumerate(some)),
+            )
+            for key, some in samples.items()
+        ]
+        found = []
+        if judging:
+            found = judge.against_nights(judge.Subject(run, figures(results), self.marks), self.past)
+        known = {
+            key: Past(float(np.mean(some)), UNITS.get(key, "s"), ALIKE, some) for key, some in samples.items()
+        }
+        alarms = {verdict.key: verdict.alarm for verdict in found if verdict.alarm}
+        self.past.append(EarlierNight(run, known, alarms, judging))
+        self.told.append({verdict.key: verdict for verdict in found})
+        return self.told[-1]
+
+    def nights(self, levels, key=WRITE, noise=0.005, seed=1, **facts):
+        """Nights of one metric around some levels; its verdicts."""
+        random = np.random.default_rng(seed + len(self.past))
+        return [
+            self.night({key: level * np.exp(noise * random.standard_normal())}, **facts)[key]
+            for level in levels
+        ]
+
+
+def worse(verdicts):
+    return [number for number, verdict in enumerate(verdicts) if verdict.outcome is Outcome.WORSE]
+
+
+@pytest.mark.parametrize(
+    ("history", "loss", "within"), [(5, 0.5, 1), (5, 0.7, 4), (6, 0.7, 4), (8, 0.7, 4), (9, 0.77, 4)]
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_loss_in_the_first_ten_nights_is_told_until_it_recovers(history, loss, within, seed):
+    board = Board()
+    board.nights([100] * history, seed=seed * 100)
+    lost = board.nights([100 * loss] * 25, seed=seed * 100)
+    assert worse(lost)[:1] <= [within - 1]
+    assert worse(lost) == list(range(worse(lost)[0], 25))
+    assert {verdict.alarm.since for verdict in lost[worse(lost)[0] :]} == {f"n{history:03}"}
+    ended = board.nights([100] * 3, seed=seed * 100)
+    assert AlarmState.RECOVERED in [verdict.alarm.state for verdict in ended if verdict.alarm]
+    assert ended[-1].outcome is not Outcome.WORSE
+
+
+def test_a_slow_night_of_the_board_is_no_hole_in_the_history():
+    keys = [Key(f"table_{n}", "case", "time") for n in range(2)] + [
+        Key("emmc_ext4", str(n), "write_throughput") for n in range(40)
+    ]
+    board, random = Board(), np.random.default_rng(3)
+    for number in range(70):
+        level = 80 if number % 9 == 4 else 100
+        board.night({key: level * np.exp(0.01 * random.standard_normal()) for key in keys})
+    for verdicts in board.told:
+        for verdict in verdicts.values():
+            numbers = (verdict.value, verdict.baseline, verdict.tolerance, verdict.change)
+            assert all(np.isfinite(one) for one in numbers if one is not None), verdict
+            assert verdict.alarm is None or verdict.alarm.is_finite
+    random = np.random.default_rng(4)
+    for _ in range(4):
+        level = {keys[5]: 93}
+        told = board.night(
+            {key: level.get(key, 100) * np.exp(0.01 * random.standard_normal()) for key in keys}
+        )
+    assert told[keys[5]].outcome is Outcome.WORSE
+
+
+@pytest.mark.parametrize("before", [5, 40])
+def test_what_was_always_zero_and_is_not_any_more_is_worse_until_it_is_zero_again(before):
+    board = Board()
+    assert not worse(board.nights([0.0] * before, LOST)[5:])
+    lost = board.nights([3.0] * 12, LOST, noise=0.1)
+    assert worse(lost) == list(range(12))
+    assert lost[-1].alarm.since == f"n{before:03}"
+    assert lost[-1].alarm.unit == "%"
+    assert lost[-1].alarm.size == pytest.approx(3, rel=0.2)
+    assert "%, since" in lost[-1].alarm.story().replace(")", "")
+    back = board.nights([0.0] * 4, LOST)
+    assert [verdict.outcome for verdict in back[-2:]] == [Outcome.SAME] * 2
+    assert AlarmState.RECOVERED in [verdict.alarm.state for verdict in back if verdict.alarm]
+
+
+def test_what_is_seldom_something_is_suspected_until_it_lasts():
+    board = Board()
+    board.nights([0, 0, 0, 0.5, 0, 0, 0, 0, 0, 0], LOST)
+    once, _, *lasting = board.nights([0.6, 0, 0.6, 0.6, 0.6], LOST)
+    assert once.suspect
+    assert [verdict.outcome for verdict in lasting] == [Outcome.UNKNOWN, Outcome.UNKNOWN, Outcome.WORSE]
+
+
+def test_a_bad_verdict_costs_no_results_and_nothing_but_numbers_is_written(tmp_path):
+    generator = runs.history(tmp_path, nights=20)
+    for number in range(20, 24):
+        folder = runs.write(tmp_path, runs.results(generator, changed={WRITE: 0.6}), number=number)
+        judgement = judged(folder, parse("last:20"), SpoolFolder(tmp_path))
+        against.keep(folder, judgement)
+    file = folder / VERDICTS
+    whole = file.read_text().splitlines()
+    file.write_text("\n".join(['{"record": "verdict", "alarm": {"low": null}}', "{", *whole]) + "\n")
+    folder = runs.write(tmp_path, runs.results(generator, changed={WRITE: 0.6}), number=24)
+    (verdict,) = [
+        v for v in judged(folder, parse("last:20"), SpoolFolder(tmp_path)).verdicts if v.key == WRITE
+    ]
+    assert verdict.alarm.nights == 5
+    broken = replace(verdict.alarm, low=float("nan"))
+    odd = judge.replace(verdict, alarm=broken, tolerance=float("inf"), baseline=float("nan"))
+    against.keep(folder, Judgement(folder.name, "evm", "last:20", [odd]))
+    for line in (folder / VERDICTS).read_text().splitlines():
+        record = json.loads(line)
+        assert not {"alarm", "was", "tolerance", "change"} & {
+            name for name, one in record.items() if one is None
+        }
+        assert "alarm" not in record
+
+
+@pytest.mark.parametrize("since", [28, 30])
+def test_only_what_has_an_open_alarm_is_accepted_and_what_was_before_still_tells(since):
+    other = Key("emmc_ext4", "102400", "read_throughput")
+    UNITS[other] = "MB/s"
+    board, random = Board(), np.random.default_rng(5)
+
+    def night(write, read):
+        noise = np.exp(0.005 * random.standard_normal(2))
+        return board.night({WRITE: write * noise[0], other: read * noise[1]})
+
+    for _ in range(30):
+        night(100, 100)
+    for _ in range(5):
+        assert night(80, 100)[other].outcome is Outcome.SAME
+    board.marks = (Accepted("emmc_ext4/*/*", "evm", f"n{since:03}", since + 1, "meant"),)
+    told = night(80, 70)
+    assert (told[WRITE].outcome, told[WRITE].alarm.state) == (Outcome.SAME, AlarmState.ACCEPTED)
+    assert told[other].outcome is Outcome.WORSE
+    assert night(80, 100)[WRITE].alarm is None
+    assert night(56, 100)[WRITE].outcome is Outcome.WORSE, "the level of so many nights still tells"
+
+
+def test_what_the_software_decides_is_a_cause_and_no_condition(tmp_path):
+    generator = runs.history(tmp_path, nights=20, kernel="6.12.1")
+    slower = {WRITE: 0.8}
+    for number in range(20, 23):
+        found = runs.results(generator, changed=slower)
+        folder = runs.write(tmp_path, found, number=number, kernel="6.18.1", governor="schedutil")
+        judgement = judged(folder, parse("last:20"), SpoolFolder(tmp_path))
+        against.keep(folder, judgement)
+    assert judgement.exit_status is ExitStatus.FAILED
+    (cause,) = judgement.causes
+    assert {"kernel differs (6.12.1 to 6.18.1)", "governor differs (performance to schedutil)"} <= {
+        *cause.suspects
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_second_loss_has_its_date_and_both_are_followed_to_their_ends(seed):
+    board = Board()
+    board.nights([100] * 30, seed=seed * 1000)
+    board.nights([85] * 15, seed=seed * 1000)
+    both = board.nights([70] * 6, seed=seed * 1000)
+    assert both[-1].since == "n045"
+    assert "since n030" in both[-1].alarm.story()
+    first = board.nights([85] * 4, seed=seed * 1000)[-1]
+    assert (first.outcome, first.since, first.alarm.under) == (Outcome.WORSE, "n030", None)
+    ended = board.nights([100] * 4, seed=seed * 1000)
+    assert AlarmState.RECOVERED in [verdict.alarm.state for verdict in ended if verdict.alarm]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_half_mended_loss_stays_open_with_what_is_left(seed):
+    board = Board()
+    board.nights([100] * 30, seed=seed * 1000)
+    board.nights([90] * 10, seed=seed * 1000)
+    half = board.nights([95] * 8, seed=seed * 1000)
+    assert half[-1].outcome is Outcome.WORSE
+    assert half[-1].alarm.size == pytest.approx(-0.05, abs=0.01)
+    assert half[-1].alarm.since == "n030"
+    assert half[-1].alarm.eased == "n040"
+    ended = board.nights([100] * 5, seed=seed * 1000)
+    assert AlarmState.RECOVERED in [verdict.alarm.state for verdict in ended if verdict.alarm]
+
+
+def test_a_loss_that_comes_and_goes_is_called_intermittent_with_its_nights():
+    board = Board()
+    board.nights([100] * 30)
+    board.nights([80] * 3)
+    board.nights([100] * 6)
+    again = board.nights([80] * 3)
+    assert worse(again) == [0, 1, 2]
+    assert "intermittent: also since n030" in again[-1].why
+    ended = board.nights([100] * 3)
+    assert AlarmState.RECOVERED in [verdict.alarm.state for verdict in ended if verdict.alarm]
+
+
+def test_a_red_figure_that_is_not_measured_any_more_stays_in_the_list():
+    board = Board()
+    other = Key("emmc_ext4", "102400", "read_throughput")
+    UNITS[other] = "MB/s"
+    random = np.random.default_rng(6)
+    for number in range(40):
+        noise = np.exp(0.005 * random.standard_normal(2))
+        values = {WRITE: (100 if number < 30 else 80) * noise[0], other: 100 * noise[1]}
+        board.night(values)
+    for _ in range(3):
+        told = board.night({other: 100 * np.exp(0.005 * random.standard_normal())})
+        assert told[WRITE].reason is Reason.NOT_MEASURED
+        assert "not measured since n039" in told[WRITE].why
+        assert Judgement("r", "b", "last", list(told.values())).exit_status is ExitStatus.UNDECIDED
+    assert board.night({WRITE: 80, other: 100})[WRITE].alarm.since == "n030"
+    board.marks = (Accepted("emmc_ext4/*/*", "evm", "n030", 31, "meant"),)
+    assert WRITE not in board.night({other: 100})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_levels_of_boot_time_do_not_hide_a_loss_of_a_tenth(seed):
+    random = np.random.default_rng(seed)
+
+    def boots(factor):
+        return factor * (10 + 3 * (random.random(20) < 0.5) + 0.1 * random.standard_normal(20))
+
+    board = Board()
+    for _ in range(30):
+        board.night({BOOT: boots(1)})
+    lost = [board.night({BOOT: boots(1.1)})[BOOT] for _ in range(10)]
+    assert worse(lost)[0] <= 3
+    ended = [board.night({BOOT: boots(1)})[BOOT] for _ in range(10)]
+    assert AlarmState.RECOVERED in [verdict.alarm.state for verdict in ended if verdict.alarm]
+
+
+def test_a_lab_with_a_new_image_every_night_can_have_a_slow_board():
+    keys = [Key("emmc_ext4", str(n), "write_throughput") for n in range(40)]
+    board, random = Board(), np.random.default_rng(8)
+    for number in range(40):
+        told = board.night(
+            {key: (100 if number < 39 else 80) * np.exp(0.01 * random.standard_normal()) for key in keys},
+            kernel=f"6.18.{number}",
+        )
+    assert not [verdict for verdict in told.values() if verdict.outcome is Outcome.WORSE]
+    assert all(verdict.suspect for verdict in told.values())
+
+
+def test_one_night_decides_nothing_where_that_is_switched_off():
+    board = Board()
+    board.nights([100] * 30)
+    run = Run("n030", "evm", "full", started_ns=31)
+    sample = (Sample(WRITE.metric, 50.0, "MB/s", 0, 0),)
+    result = Result(WRITE.benchmark, 1, "driver", WRITE.case, {}, "full", Status.MEASURED, sample)
+    subject = judge.Subject(run, figures([result]))
+    for one_night, outcome in ((True, Outcome.WORSE), (False, Outcome.UNKNOWN)):
+        (verdict,) = judge.against_nights(subject, board.past, one_night=one_night)
+        assert (verdict.outcome, verdict.alarm.nights) == (outcome, 1)
