@@ -126,7 +126,7 @@ def test_a_name_with_a_command_in_it_is_a_name(tmp_path):
 def test_a_whole_disk_needs_its_word_and_has_no_partitions(loop, disk, shell):
     done = run_guard(loop, shell=shell, whole_disk=False)
     assert done.returncode == 3
-    assert f"{loop} is a whole disk: set whole_disk: true beside it" in done.stdout
+    assert f"{loop} is a whole disk: set whole_disk" in done.stdout
     assert run_guard(loop, shell=shell).stdout.strip() == MARK
     parted = disk(TABLES[0])
     for whole_disk in (True, False):
