@@ -25,6 +25,8 @@ _WHOLE = 3
 _TRIES = 4
 _PATIENCE_S = 60.0
 """The longest wait before a further try, whatever the server asks for."""
+_NO_BUCKET = 4040
+"""What 404 is where the organisation is known."""
 _AGAIN = (429, 502, 503, 504)
 _SHOWN = 300
 """Characters of a refused point in a message."""
@@ -94,10 +96,6 @@ class Store:
             return started.result(whole_s)
         except TimeoutError:
             raise self._late(whole_s) from None
-
-    def write(self, lines: Sequence[str]) -> Counter[str]:
-        """Store lines and wait until they are; see `finish`."""
-        return self.finish(self.start(lines))
 
     def _post(self, lines: list[str]) -> Counter[str]:
         """Post lines, and without those that cannot be parsed once more: the server takes none of them."""
@@ -185,26 +183,23 @@ class Store:
             refused = _Refused(str(self._failed(reason, "see docs/results.md for what is stored")))
             refused.reason = self._without_token(text)
             return refused
-        if status == 401:
-            what = f"refuses the token ({reason})"
-            remedy = f"check {variable('token')}, and that it is of organisation {config.org!r}"
-        elif status == 403:
-            what = f"the token has no right to this ({reason})"
-            remedy = f"give it read and write on bucket {config.bucket!r}"
-        elif status == 404 and "organization" in reason:
-            what = f"knows no organisation {config.org!r} for this token ({reason})"
-            remedy = f"check {variable('org')}"
-        elif status == 404:
-            what = f"finds no bucket {config.bucket!r} in organisation {config.org!r} ({reason})"
-            remedy = f"check {variable('bucket')} or create it"
-        elif "no space left" in reason or status == 507:
-            what, remedy = f"the server's disk is full ({reason})", f"make room there; {_LATER}"
-        elif status == 413:
-            what = f"a megabyte is too large for it ({reason})"
-            remedy = f"raise the limit of the server or the proxy (nginx: client_max_body_size); {_LATER}"
-        else:
-            what, remedy = f"answers {status} ({reason})", _LATER
-        return self._failed(what, remedy)
+        url, org, bucket = variable("url"), config.org, config.bucket
+        if status == 404 and "organization" not in reason:
+            status = _NO_BUCKET
+        if "no space left" in reason:
+            status = 507
+        what, remedy = {
+            401: ("refuses the token", f"check {variable('token')}, and that it is of organisation {org!r}"),
+            403: ("the token has no right to this", f"give it read and write on bucket {bucket!r}"),
+            404: (f"knows no organisation {org!r} for this token", f"check {variable('org')}"),
+            _NO_BUCKET: (
+                f"finds no bucket {bucket!r} in organisation {org!r}",
+                f"check {variable('bucket')} or create it",
+            ),
+            507: ("the server's disk is full", f"make room there; {_LATER}"),
+            413: ("a megabyte is too large for it", f"raise the limit of server or proxy; {_LATER}"),
+        }.get(status, (f"answers {status}", f"check {url} and the server; {_LATER}"))
+        return self._failed(f"{what} ({reason})", remedy)
 
     def _without_token(self, text: str) -> str:
         return text.replace(self.config.token, "***")

@@ -39,7 +39,7 @@ _PARTS, _LARGEST = 4, 999
 @functools.lru_cache(maxsize=10_000)
 def _tags(**tags: str) -> str:
     """Tags by name, which spares the server the sorting."""
-    return "".join(f",{name}={tag_value(tags[name] or NONE)}" for name in sorted(tags))
+    return "".join(f",{name}={tag_value(tags[name]) or NONE}" for name in sorted(tags))
 
 
 def _fields(**fields: str | float | bool | None) -> str:

@@ -5,8 +5,7 @@ measurement waits for a server or shares the network with one.
 from __future__ import annotations
 
 import contextlib
-import os
-import threading
+import itertools
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,7 @@ import msgspec
 
 from evmperf.measure.runs import spool
 from evmperf.model import limits
-from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.units import counted
 from evmperf.publish.influx import config as configs
 from evmperf.publish.influx.client import Store
@@ -43,17 +42,8 @@ class PushProgress(msgspec.Struct):
 
     def save(self, folder: Path, key: str) -> None:
         """Keep it as that of a bucket; a reader sees the old file or the new one. Raises LabError."""
-        # A session and `evmperf push` may be at it at the same time.
-        scratch = folder / f"{STATE}.{os.getpid()}.{threading.get_ident()}"
-        try:
-            text = msgspec.json.encode(progress(folder) | {key: self})
-            scratch.write_bytes(msgspec.json.format(text, indent=1) + b"\n")
-            scratch.replace(folder / STATE)
-        except OSError as error:
-            raise LabError(
-                f"{folder / STATE}: cannot be written ({error.strerror}); the same "
-                f"points will be sent again, without effect"
-            ) from error
+        text = msgspec.json.encode(progress(folder) | {key: self})
+        spool.write_whole(folder / STATE, msgspec.json.format(text, indent=1) + b"\n", sync=False)
 
 
 def state_key(config: Config) -> str:
@@ -114,13 +104,19 @@ def push(store: Store, folders: Iterable[Path], *, again: bool = False) -> Itera
     nothing; what was not yielded waits.
     """
     under_way: _Batch | None = None
-    for batch in _batches(store, folders, again=again):
+    refused: Counter[str] = Counter()
+    for batch in itertools.chain(_batches(store, folders, again=again), [None]):
         if under_way:
-            yield from under_way.settle(store)
-        # The next batch is made while the server takes this one.
-        under_way = batch.start(store)
-    if under_way:
-        yield from under_way.settle(store)
+            refused += store.finish(under_way.answer) if under_way.answer else Counter()
+            for pushed, reached in under_way.ended:
+                pushed.refused, refused = refused, Counter()
+                if reached:
+                    reached.save(pushed.folder, state_key(store.config))
+                yield pushed
+        if batch and batch.lines:
+            # The next batch is made while the server takes this one.
+            batch.answer = store.start(batch.lines)
+        under_way = batch
 
 
 @dataclass
@@ -130,27 +126,7 @@ class _Batch:
     lines: list[str] = field(default_factory=list)
     size: int = 0
     ended: list[tuple[Pushed, PushProgress | None]] = field(default_factory=list)
-    cut: Pushed | None = None
-    """The run that goes on in the next batch."""
     answer: Future[Counter[str]] | None = None
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.lines) >= _BATCH_LINES or self.size >= _BATCH_BYTES
-
-    def start(self, store: Store) -> _Batch:
-        self.answer = store.start(self.lines) if self.lines else None
-        return self
-
-    def settle(self, store: Store) -> Iterator[Pushed]:
-        refused = store.finish(self.answer) if self.answer else Counter[str]()
-        if self.cut and not self.ended:
-            self.cut.refused += refused
-        for pushed, reached in self.ended:
-            pushed.refused, refused = pushed.refused + refused, Counter()
-            if reached:
-                reached.save(pushed.folder, state_key(store.config))
-            yield pushed
 
 
 def _batches(store: Store, folders: Iterable[Path], *, again: bool) -> Iterator[_Batch]:
@@ -158,20 +134,19 @@ def _batches(store: Store, folders: Iterable[Path], *, again: bool) -> Iterator[
     for folder in folders:
         pushed, reached = Pushed(folder), None
         try:
-            if not spool.is_live(folder):
-                reached = _on_disk(folder)
-                sent = None if again else progress(folder).get(state_key(store.config))
-                for line in _lines(folder, sent or PushProgress()):
-                    batch.lines.append(line)
-                    batch.size += len(line)
-                    pushed.points += 1
-                    if batch.is_full:
-                        batch.cut = pushed
-                        yield batch
-                        batch = _Batch()
+            if spool.is_live(folder):
+                raise UsageError("it is still being measured")
+            reached = _on_disk(folder)
+            sent = None if again else progress(folder).get(state_key(store.config))
+            for line in _lines(folder, sent or PushProgress()):
+                if len(batch.lines) >= _BATCH_LINES or batch.size >= _BATCH_BYTES:
+                    yield batch
+                    batch = _Batch()
+                batch.lines.append(line)
+                batch.size += len(line)
+                pushed.points += 1
         except (UsageError, FileNotFoundError) as error:
-            pushed.problem = f"{folder.name}: is not sent: {error}"
-            reached = None
+            pushed.problem, reached = f"{folder.name}: is not sent: {error}", None
         batch.ended.append((pushed, reached))
     yield batch
 
