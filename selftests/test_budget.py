@@ -1,7 +1,7 @@
 """How many lines of what kind the project may have: a feature enters when another leaves.
 
-`GOALS` is what was decided; `TODAY` holds what is still above it, and may only shrink. Who makes a part smaller
-writes the smaller number here.
+`GOALS` is what was decided; `TODAY` holds what is still above it, and may only shrink. Who makes a part
+smaller writes the smaller number here.
 """
 
 import subprocess

@@ -168,7 +168,7 @@ DOORS = {
         provision.network
         provision.record
         provision.scratch
-        provision.ways
+        provision.writer
     """,
     "commands": """
         cli.arguments
