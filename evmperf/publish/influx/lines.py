@@ -4,7 +4,7 @@ import functools
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -111,18 +111,17 @@ class RunLines:
             if record.alarm:
                 self._alarmed.add(record.key)
 
-    def of(self, record: SpoolRecord) -> Iterator[str]:
+    def of(self, record: SpoolRecord) -> list[str]:
         """The lines of one record; kinds that a database has no use for give none."""
         if isinstance(record, Result):
-            yield self._case(record)
-            yield from self._samples(record)
-        elif isinstance(record, BootRecord):
-            yield self._boot(record)
-        elif isinstance(record, VerdictRecord):
-            yield self._verdict(record)
+            return [self._case(record), *self._samples(record)]
+        if isinstance(record, BootRecord):
+            return [self._boot(record)]
+        if isinstance(record, VerdictRecord):
             # A verdict without an alarm takes back that of one before it.
-            if record.key in self._alarmed:
-                yield self._alarm(record)
+            alarm = [self._alarm(record)] if record.key in self._alarmed else []
+            return [self._verdict(record), *alarm]
+        return []
 
     def run(self) -> str:
         """The line of the run itself, after all records are counted."""
@@ -184,20 +183,23 @@ class RunLines:
         """When the case began; those of a guide have only their run's time."""
         return record.started_ns or self.time_ns
 
-    def _samples(self, record: Result) -> Iterator[str]:
+    def _samples(self, record: Result) -> list[str]:
         """A line for all metrics of a repetition. Its number as nanoseconds keeps those of one time apart;
         `reader` takes it off again.
         """
         head, started = f"{SAMPLES}{self._of_case(record)} ", f",started_ns={self._case_ns(record)}i "
-        points: dict[tuple[int, int], list[str]] = {}
+        points: dict[tuple[int, int], str] = {}
+        names: dict[tuple[str, str], str] = {}
         for one in record.samples:
-            name = _name(f"{one.metric}:{one.unit}")
-            numbers = points.setdefault((one.time_ns, one.repetition), [])
-            numbers.append(f"{name}={one.value!r}")
-            if one.error is not None:
-                numbers.append(f"{name}:error={one.error!r}")
-        for (time_ns, n), numbers in points.items():
-            yield f"{head}{','.join(numbers)},repetition={n}i{started}{time_ns + n}"
+            kind, at = (one.metric, one.unit), (one.time_ns, one.repetition)
+            name = names.get(kind) or names.setdefault(kind, _name(":".join(kind)))
+            error = "" if one.error is None else f",{name}:error={one.error!r}"
+            figure = f"{name}={one.value!r}{error}"
+            points[at] = f"{points[at]},{figure}" if at in points else figure
+        return [
+            f"{head}{numbers},repetition={n}i{started}{time_ns + n}"
+            for (time_ns, n), numbers in points.items()
+        ]
 
     def _boot(self, record: BootRecord) -> str:
         """A boot with the seconds since power-on of each mark."""

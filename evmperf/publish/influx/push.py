@@ -138,7 +138,7 @@ def _batches(store: Store, folders: Iterable[Path], *, again: bool) -> Iterator[
                 raise UsageError("it is still being measured")
             reached = _on_disk(folder)
             sent = None if again else progress(folder).get(state_key(store.config))
-            for line in _lines(folder, sent or PushProgress()):
+            for line in itertools.chain.from_iterable(_lines(folder, sent or PushProgress())):
                 if len(batch.lines) >= _BATCH_LINES or batch.size >= _BATCH_BYTES:
                     yield batch
                     batch = _Batch()
@@ -151,15 +151,15 @@ def _batches(store: Store, folders: Iterable[Path], *, again: bool) -> Iterator[
     yield batch
 
 
-def _lines(folder: Path, sent: PushProgress) -> Iterator[str]:
-    """The lines of what was not sent of a run, and at last its own: who finds the run finds its figures."""
+def _lines(folder: Path, sent: PushProgress) -> Iterator[list[str]]:
+    """The lines of each record that was not sent, and at last the run's: who finds it finds its figures."""
     lines = RunLines(spool.read_run(folder))
     for file, done in zip(_files(folder), (sent.results, sent.verdicts), strict=True):
         for offset, record in spool.records_from(folder, 0, file.name):
             lines.count(record)
             if offset > done:
-                yield from lines.of(record)
-    yield lines.run()
+                yield lines.of(record)
+    yield [lines.run()]
 
 
 def send_if_named(folder: Path) -> str:
