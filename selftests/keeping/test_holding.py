@@ -5,10 +5,10 @@ import re
 import time
 
 import pytest
+from evmperf.commands.night.health import Health, HealthState, Register
 from evmperf_virtual import envfile
 
 from evmperf.commands.cli.main import main
-from evmperf.commands.night.health import Health, HealthState, Register
 from evmperf.lab.keeping.claim import JOIN, Claim, Holding
 from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.measure.hostload import slowness

@@ -28,7 +28,7 @@ class Night:
         self.plan = folder / "plan.yaml"
         self.boots = plan.pop("boots", 1)
         jobs = [{"board": str(file), "benchmarks": "default_rootfs", **job} for job in plan.pop("boards")]
-        usual = {"until": "10m", "stagger": "0s", "health_check": "default_rootfs"}
+        usual = {"until": "10m", "stagger": "0s"}
         self.plan.write_text(yaml.safe_dump({**usual, **plan, "boards": jobs}))
         self.log = folder / "night.log"
         self.start()
@@ -87,4 +87,3 @@ def night(lab: PlaceLab, tmp_path: Path) -> Iterator[Callable[..., Night]]:
         board.pace_s = 0.05
         if lab.holder(name):
             lab.client(name, "release", "--kick")
-        lab.client(name, "set-tags", "health=", "health_why=", "health_failures=")

@@ -7,11 +7,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from evmperf.commands.night.closing import LOG, Closing, Commands, NightBoard, _describe, close, sentence
+from evmperf.commands.night.closing import (
+    LOG,
+    Closing,
+    Commands,
+    NightBoard,
+    _describe,
+    close,
+    render,
+    sentence,
+)
 from evmperf.commands.night.conductor import NightConductor, Progress
 from evmperf.commands.night.journal import Journal
 from evmperf.commands.night.plan import Job, read
-from evmperf.commands.night.status import render
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import append_verdicts
 from evmperf.model.exits import ExitStatus

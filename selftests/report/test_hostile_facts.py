@@ -17,10 +17,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.terminal import Plain
 from evmperf.commands.lava.selection import figure_name, unit_name
-from evmperf.commands.night.closing import Closing, NightBoard, _describe, sentence
+from evmperf.commands.night.closing import Closing, NightBoard, _describe, render, sentence
 from evmperf.commands.night.conductor import Progress
 from evmperf.commands.night.plan import Job
-from evmperf.commands.night.status import render
 from evmperf.measure.runs import differences
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import append_verdicts
@@ -223,24 +222,6 @@ def test_pages_of_a_night_and_an_a_b_are_their_own(results, tmp_path):
     }
     safe(render("night.html.j2", **values))
     harmless(render("night.md.j2", **values))
-    words = ("job", "state", "place", "doing", "sentence", "holder", "run", "why", "health")
-    one = dict.fromkeys(words, HOSTILE)
-    one |= {"measured": 1, "since": 1.0, "until": 2.0, "ready": True, "page": ADDRESSES[0]}
-    status = {
-        "night": HOSTILE,
-        "done": 0,
-        "jobs": [one],
-        "places": [one],
-        "states": {HOSTILE: 1},
-        "expected": HOSTILE,
-        "began": 1.0,
-        "until": 2.0,
-        "updated": 1.0,
-        "ended": 0,
-        "every_s": 5,
-        "gone_s": 5,
-    }
-    safe(render("status.html.j2", status=status))
     found = comparison()
     safe(ab.as_html(found, of_sides(results)))
     harmless(ab.as_markdown(found, of_sides(results)))

@@ -1,4 +1,4 @@
-"""`evmperf lab`: who has which board, and which ones fail."""
+"""`evmperf lab`: who has which board."""
 
 import argparse
 import contextlib
@@ -7,30 +7,19 @@ import os
 import threading
 import time
 
-from evmperf.commands.cli.arguments import (
-    COORDINATOR,
-    RESULTS,
-    argument,
-    command,
-    coordinator,
-    duration,
-    group,
-    tell,
-)
+from evmperf.commands.cli.arguments import COORDINATOR, argument, command, coordinator, duration, group, tell
 from evmperf.commands.cli.terminal import width
-from evmperf.commands.night.health import Health, Register
 from evmperf.lab.keeping import locks
 from evmperf.lab.keeping.claim import Claim, holders
 from evmperf.lab.keeping.wanted import Wanted, clock
 from evmperf.model.errors import UsageError
-from evmperf.model.units import counted
 from evmperf.publish.report.columns import Column, table
 
 _LOOK_S = 2.0
 """How often a board that was asked for is looked at."""
 
 
-group("lab", "The boards of a lab: who has which, and which ones fail (docs/lab-at-scale.md).")
+group("lab", "The boards of a lab: who has which (docs/lab-at-scale.md).")
 
 
 @command("lab who", COORDINATOR)
@@ -103,32 +92,3 @@ def _run_on(board: Wanted) -> str:
     """The run that is on a board of this host, "" for none."""
     mine = [r for r in locks.held() if (r.place, r.coordinator) == (board.place, board.coordinator)]
     return next((record.run for record in mine if record.run), "")
-
-
-@command(
-    "lab health",
-    COORDINATOR,
-    RESULTS,
-    argument("do", nargs="?", default="list", choices=["list", "clear"]),
-    argument("place", nargs="?", default="", help="the board to clear"),
-)
-def _health(options: argparse.Namespace) -> None:
-    """Lists the boards with lab failures. A suspect board begins its next night with a health check; a bad
-    one is left out until it is cleared.
-    """
-    register = Register(options.results)
-    address = coordinator(options)
-    troubled = register.all(address)
-    if options.do == "list":
-        for name, health in troubled.items():
-            print(f"{name}  {health.state}  {counted(health.failures, 'failure')} in a row  {health.why}")
-        if not troubled:
-            print("all boards are well")
-        return
-    if not options.place:
-        raise UsageError("health clear: which board? `evmperf lab health` lists them")
-    if options.place not in troubled:
-        raise UsageError(f"no failures of {options.place}: `evmperf lab health` lists boards with failures")
-    local = register.of(Wanted(options.place)) != Health()
-    register.keep(Wanted(options.place, "" if local else address), Health())
-    print(f"{options.place} is cleared: nights use it again")

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.boards import yamlfile
-from evmperf.commands.cli.arguments import IDENTITY, argument, command, group, show
+from evmperf.commands.cli.arguments import argument, command, group, show
 from evmperf.commands.gitlab import pipeline
 from evmperf.commands.gitlab.note import MergeRequest
 from evmperf.commands.night import closing, plan
 from evmperf.commands.night.conductor import NightConductor
 from evmperf.commands.night.journal import open_night, read
-from evmperf.commands.night.overlava import LavaNight, for_lava
-from evmperf.commands.night.status import StatusPage
 from evmperf.measure.signals import listening
 from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
@@ -25,30 +23,21 @@ group("gitlab", "GitLab: the pipeline of a night, and notes on merge requests (d
 
 @command(
     "night",
-    IDENTITY,
     argument("plan", type=Path, metavar="PLAN.yaml"),
     argument("--results", type=Path, help="default: the plan's"),
     argument("--new", action="store_true", help="do not continue an interrupted night"),
-    argument(
-        "--over",
-        default="labgrid",
-        choices=["labgrid", "lava"],
-        help="who finds the boards: Labgrid's coordinator or LAVA's scheduler (default: %(default)s)",
-    ),
     epilog="""Exit status: 0 all measured and nothing worse, 1 something failed, is worse or was not judged,
     2 cut by Ctrl-C, 3 a board was not measured because of the lab, 4 a wrong plan.
     """,
 )
 def _night(options: argparse.Namespace) -> int:
     """Measures many boards side by side by a plan (docs/lab-at-scale.md), each in its own session on a
-    place that the night holds. Waits for boards in use, tries again once on another board of the kind
-    after a lab failure, and ends with verdicts, guide and one page. The same call resumes a killed night.
+    place that the night holds. Waits for boards in use, tries once more after a lab failure, and ends with
+    verdicts, guide and one page. The same call resumes a killed night.
     """
-    asked, over_lava = plan.read(options.plan), options.over == "lava"
-    if over_lava:
-        asked = for_lava(asked, show)
+    asked = plan.read(options.plan)
     results = Path(options.results or asked.results).absolute()
-    plan_text = f"over {options.over}\n{options.plan.read_text()}"
+    plan_text = options.plan.read_text()
     journal = open_night(results, asked.name, plan_text, fresh=options.new)
     begun = next((e for e in read(journal.folder) if e["event"] == "begun"), None)
     began = begun["at"] if begun else time.time()
@@ -57,16 +46,12 @@ def _night(options: argparse.Namespace) -> int:
         show(f"going on with {journal.id}, which began at {time.ctime(began)}")
     else:
         journal.note("begun", plan=plan_text, until=until)
-    show(f"status: {journal.folder / 'status.html'}")
 
-    kind = LavaNight if over_lava else NightConductor
-    night = kind(asked, results, journal, until, lambda line: None)
-    night.identity = options.identity
-    status = StatusPage(night, began)
+    night = NightConductor(asked, results, journal, until, lambda line: None)
 
     def show_line(line: str) -> None:
         done = sum(progress.done for progress in night.progress)
-        shown = ", ".join(filter(None, [f"{done}/{len(night.progress)}", status.expected_end()]))
+        shown = ", ".join(filter(None, [f"{done}/{len(night.progress)}", night.expected_end()]))
         show(f"{time.strftime('%H:%M:%S')} [{shown}] {line}")
 
     night.tell = show_line
@@ -86,7 +71,6 @@ def _night(options: argparse.Namespace) -> int:
         sentence = closing.sentence(ended)
         journal.note("ended", status=ended.status, sentence=sentence)
     finally:
-        status.close()
         journal.close()
     for what, reason in ended.failed:
         print(f"{what}: {reason}")

@@ -34,7 +34,7 @@ class Over(enum.StrEnum):
     """A LAVA job that boots the board, for the benchmarks that such a job can run."""
 
 
-_NOT_HERE = ("any", "uses", "limit")
+_NOT_HERE = ("uses", "limit")
 """Words of a job that need the scheduler of `evmperf night`."""
 
 

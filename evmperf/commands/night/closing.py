@@ -16,11 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evmperf.benchmarks import wording
 from evmperf.commands.app import sources
 from evmperf.commands.night.child import measured_in
 from evmperf.commands.night.conductor import NightConductor, Progress
 from evmperf.commands.night.plan import board_file
-from evmperf.commands.night.status import render
+from evmperf.lab.keeping.wanted import clock
 from evmperf.measure.runs import spool
 from evmperf.model.concealing import concealed
 from evmperf.model.errors import UsageError
@@ -30,6 +31,7 @@ from evmperf.model.records import VerdictRecord
 from evmperf.model.stats import percent
 from evmperf.model.units import seconds
 from evmperf.model.verdict import GoalWord, Outcome
+from evmperf.publish.pages import look
 
 LOG = "closing.log"
 """In the night's folder: the commands, and what they printed."""
@@ -260,12 +262,7 @@ def close(night: NightConductor, began: float) -> Closing:
         commands.run("database", ["push", results])
     if plan.site and measured:
         commands.run("site", ["site", results, source, f"--output={night.results / 'site'}"])
-    links = {
-        "journal": "journal.jsonl",
-        "status": "status.html",
-        "guide": "guide.rst",
-        "trends": "../site/index.html",
-    }
+    links = {"journal": "journal.jsonl", "guide": "guide.rst", "trends": "../site/index.html"}
     values = {
         "night": night,
         "began": began,
@@ -294,11 +291,18 @@ def sentence(closing: Closing) -> str:
     return ", ".join([text, *others]) + "."
 
 
+def render(template: str, **values: object) -> str:
+    """A page of the night; raises jinja2's errors for a template that is wrong."""
+    look.environment().filters |= {"clock": lambda seconds: clock(seconds) if seconds else ""}
+    return look.render(
+        f"commands/night/{template}", look=look.inline(plots=False), figure=wording.figure, **values
+    )
+
+
 def _confirm(closing: Closing, night: NightConductor, commands: Commands, check: Sequence[str]) -> None:
     """Check again what is worse, on all boards at the same time, as far as the night has time."""
     budget = int(min(seconds(night.plan.confirm), night.until - time.time()))
-    # LAVA's devices are not ours to hold for that.
-    worse = [board for board in closing.boards if board.worse and not board.progress.job.lava]
+    worse = [board for board in closing.boards if board.worse]
     if not worse or budget < 1:
         return
 

@@ -1,4 +1,4 @@
-"""The night: for each job a thread that finds a board, measures, and tries again on another."""
+"""The night: for each job a thread that waits for its board, measures, and tries once more."""
 
 import contextlib
 import enum
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evmperf.boards import board as boards
-from evmperf.commands.night.child import Child, EndedRun, measured_in, why
-from evmperf.commands.night.health import Health, HealthState, Register
+from evmperf.commands.night.child import Child, EndedRun, measured_in
 from evmperf.commands.night.journal import Journal, read
 from evmperf.commands.night.plan import Job, NightPlan, board_file
-from evmperf.lab.keeping.claim import Claim, places
-from evmperf.lab.keeping.wanted import Wanted
+from evmperf.lab.keeping import locks
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.wanted import clock
 from evmperf.measure.runs.spool import new_run_id
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
@@ -36,17 +36,12 @@ class Doing(enum.StrEnum):
     """What happens to a job that has not ended; see `Ending` for how it ends."""
 
     WAITING = "waiting"
-    CHECKING = "checking"
-    """Its board is suspect and is checked first."""
     MEASURING = "measuring"
     GIVEN_UP = "given up"
     """No board is left to try, or no time."""
 
 
-_GOES_ON = (
-    *(Doing.WAITING, Doing.CHECKING, Doing.MEASURING),
-    *(Ending.LOST, Ending.GAVE_WAY, Ending.LAB, Ending.BOARD),
-)
+_GOES_ON = (*(Doing.WAITING, Doing.MEASURING), *(Ending.LOST, Ending.GAVE_WAY, Ending.LAB, Ending.BOARD))
 
 
 @dataclass
@@ -59,11 +54,7 @@ class Progress:
     sentence: str = ""
     runs: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
-    tried: list[str] = field(default_factory=list)
     losses: int = 0
-    page: str = ""
-    """Where LAVA shows its job."""
-    blamed: Ending | None = None
 
     @property
     def done(self) -> bool:
@@ -74,9 +65,6 @@ class Progress:
 class NightConductor:
     """Measures a plan; `progress` may be read by other threads at any time."""
 
-    identity: str = ""
-    """Over LAVA, a server of lavacli's configuration by its name there."""
-
     def __init__(
         self, plan: NightPlan, results: Path, journal: Journal, until: float, tell: Callable[[str], None]
     ) -> None:
@@ -84,16 +72,10 @@ class NightConductor:
         self.progress = [Progress(job) for job in plan.boards]
         self.ending = threading.Event()
         self.tell = tell
-        self._register = Register(results)
         self._limits = {name: threading.Semaphore(n) for name, n in plan.limits.items()}
         self._at_once = threading.Semaphore(plan.at_once or len(plan.boards))
         self._children: set[Child] = set()
         self._recall()
-
-    @property
-    def coordinators(self) -> set[str]:
-        """The coordinators whose places the boards are in."""
-        return {c for job in self.plan.boards if (c := self.plan.placement(job).coordinator)}
 
     def measure(self) -> None:
         """Measure all jobs; returns when all are done or the night has to end."""
@@ -124,8 +106,6 @@ class NightConductor:
             if event["event"] == "started":
                 progress.runs.append(event["run"])
                 progress.place = event["place"]
-            elif event["event"] == "submitted":
-                progress.page = event["page"]
             elif event["event"] == "measured":
                 if event["run"] and event["run"] not in progress.runs:
                     progress.runs.append(event["run"])
@@ -164,8 +144,6 @@ class NightConductor:
             return
         try:
             place = progress.place = claim.board.place
-            if not self._trusted(progress, claim):
-                return
             board = boards.load(board_file(progress.job))
             run = new_run_id(board.name)
             progress.state, before = Doing.MEASURING, list(progress.runs)
@@ -173,8 +151,6 @@ class NightConductor:
             progress.runs.append(run)
             self.tell(f"{progress.job.name}: measuring on {place}, run {run}")
             outcome = self._session(progress, claim, run, before)
-            with contextlib.suppress(LabError):
-                self._note_health(claim.board, outcome)
         finally:
             claim.release()
         self._ended(progress, run, outcome)
@@ -221,14 +197,9 @@ class NightConductor:
         """Decide what an outcome means for the job."""
         place, progress.sentence, progress.state = progress.place, outcome.sentence, outcome.ending
         if outcome.ending in _WORTH_ANOTHER_TRY:
-            elsewhere = bool(progress.tried) and place not in progress.tried
-            both = elsewhere and outcome.ending is progress.blamed is Ending.BOARD
-            progress.tried.append(place)
             progress.failures.append(f"{place}: {outcome.sentence}")
-            progress.blamed = outcome.ending
             if len(progress.failures) >= _TRIES:
-                # If two boards do not boot, the image is to blame.
-                progress.state = Ending.FAILED if both else Doing.GIVEN_UP
+                progress.state = Doing.GIVEN_UP
         elif outcome.ending is Ending.LOST:
             progress.losses += 1
             if progress.losses >= _LOSSES:
@@ -257,80 +228,26 @@ class NightConductor:
 
     def _claim(self, progress: Progress, wait_s: float) -> Claim:
         """Hold a board for a job; raises UsageError when there is none for it."""
-        candidates = self._candidates(progress)
+        wanted = self.plan.placement(progress.job)
 
         def tell(sentence: str) -> None:
             progress.state, progress.sentence = Doing.WAITING, sentence
             self.tell(f"{progress.job.name}: waiting: {sentence}")
 
         return Claim.take(
-            candidates, self.journal.id, until=self.until, wait_s=wait_s, priority=_PRIORITY, tell=tell
+            wanted, self.journal.id, until=self.until, wait_s=wait_s, priority=_PRIORITY, tell=tell
         )
 
-    def _candidates(self, progress: Progress) -> Wanted:
-        """The boards that fit and were not tried yet; raises UsageError."""
-        job = progress.job
-        own = self.plan.placement(job)
-        if not job.any:
-            health = self._register.of(own)
-            if health.state is not HealthState.BAD:
-                return own
-            raise UsageError(
-                f"{own.place} is bad ({health.why}): `evmperf lab health clear {own.place}` "
-                f"when it is repaired"
-            )
-        if not own.coordinator:
-            raise UsageError(f"{job.board} has no place, so `any` cannot be used for {job.name}")
-        fitting = [
-            place
-            for place in places(own.coordinator)
-            if job.any.items() <= place["tags"].items() and place["ready"]
-        ]
-        well = [p for p in fitting if Health.of_tags(p["tags"]).state is not HealthState.BAD]
-        fresh = [p for p in well if p["name"] not in progress.tried]
-        if not fresh:
-            tags = " ".join(f"{key}={value}" for key, value in job.any.items())
-            bad = len(fitting) - len(well)
-            raise UsageError(
-                f"no {'other ' if progress.tried else ''}place with {tags} to try "
-                f"({len(fitting)} with devices, {bad} of them bad)"
-            )
-        first, *others = (p["name"] for p in sorted(fresh, key=lambda p: bool(p["acquired"])))
-        return Wanted(first, own.coordinator, others=tuple(others))
+    # What a person reads
 
-    # Health
-
-    def _trusted(self, progress: Progress, claim: Claim) -> bool:
-        """Whether the board may be used; a suspect one must pass its check first."""
-        board = claim.board
-        health = self._register.of(board)
-        if health.state is not HealthState.SUSPECT:
-            return health.state is HealthState.GOOD
-        progress.state = Doing.CHECKING
-        self.tell(f"{progress.job.name}: {board.place} is suspect ({health.why}): checking it")
-        file = board_file(progress.job)
-        run = new_run_id(boards.load(file).name)
-        options = ["--run-kind", "health", "--profile", "quick", "-k", self.plan.health_check]
-        log, checks = self.journal.folder / f"{run}.log", self.journal.folder / "checks"
-        with self._ended_with_us(Child(file, checks, log)) as child:
-            outcome = child.run(claim, run, [*options, *self.plan.health_options], deadline=self.until)
-        well = outcome.ending is Ending.MEASURED
-        self.journal.note("checked", place=board.place, run=run, well=well, why=outcome.sentence)
-        if outcome.ending in (Ending.LOST, Ending.GAVE_WAY, Ending.CUT):
-            return False
-        reason = why(checks / run) or outcome.sentence
-        self._register.keep(board, Health() if well else Health(HealthState.BAD, health.failures, reason))
-        self.tell(f"{board.place} {'is well again' if well else f'is bad: {reason}'}")
-        if not well:
-            progress.tried.append(board.place)
-            progress.failures.append(f"{board.place}: failed its health check: {reason}")
-        return well
-
-    def _note_health(self, board: Wanted, outcome: EndedRun) -> None:
-        """Two failures of the lab or the board in a row make it suspect; a success clears it."""
-        health = self._register.of(board)
-        if outcome.ending in _WORTH_ANOTHER_TRY:
-            reason = why(self.results / outcome.run) or outcome.sentence
-            self._register.keep(board, health.after_failure(reason))
-        elif outcome.ending in (Ending.MEASURED, Ending.FAILED) and health != Health():
-            self._register.keep(board, Health())
+    def expected_end(self) -> str:
+        """When all jobs should be measured, as the end of a sentence; "" while unknown."""
+        held = {record.place: record for record in locks.held()}
+        working = [p for p in self.progress if p.state is Doing.MEASURING]
+        # Before its session begins, a board is held for the whole night.
+        records = (held.get(progress.place) for progress in working)
+        ends_s = [record.until for record in records if record and record.doing and record.until]
+        if not ends_s:
+            return ""
+        waits = any(not p.done for p in self.progress if p.state is not Doing.MEASURING)
+        return f"expected end {'after ' if waits else ''}{clock(max(ends_s))}"

@@ -59,9 +59,7 @@ class Journal:
             self._file = (folder / _FILE).open("a+b", buffering=0)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(
-                f"{folder}: this night is going on in another process; see {folder}/status.html"
-            ) from None
+            raise UsageError(f"{folder}: this night is going on in another process") from None
         except OSError as error:
             raise LabError(f"{folder}: cannot be written: {error.strerror}") from None
 

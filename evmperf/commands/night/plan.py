@@ -1,6 +1,6 @@
 """The plan of a night: what to measure within which limits, from a YAML file or a command's options.
 
-`evmperf night` measures it itself or over LAVA, `evmperf gitlab pipeline` makes GitLab's pipeline of it.
+`evmperf night` measures it, `evmperf gitlab pipeline` makes GitLab's pipeline of it.
 docs/lab-at-scale.md describes it for people.
 """
 
@@ -26,14 +26,13 @@ _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One board to measure: `board` is its file, and either `place` names its place or `any` gives
-    the tags that a place must have. `uses` are shared things with a limit in the plan.
+    """One board to measure: `board` is its file, `place` names its place. `uses` are shared things with a
+    limit in the plan.
     """
 
     board: str
     name: str = ""
     place: str = ""
-    any: Mapping[str, str] = {}
     benchmarks: str = ""
     profile: Literal["", "full", "quick"] = ""
     release: str = ""
@@ -43,8 +42,6 @@ class Job(msgspec.Struct, frozen=True):
     """The image to put on the board first, as pytest's --image; "" for none."""
     uses: list[str] = []
     options: list[str] = []
-    lava: Literal["", "native", "boot", "host"] = ""
-    """Over LAVA, the kind of its job; "" for those that fit."""
 
 
 class NightPlan(msgspec.Struct, frozen=True):
@@ -75,8 +72,6 @@ class NightPlan(msgspec.Struct, frozen=True):
     guide: bool = True
     push: bool = False
     site: bool = True
-    health_check: str = "boot_time"
-    health_options: list[str] = []
 
     def placement(self, job: Job) -> Wanted:
         """What to hold for a job that names its board; raises UsageError."""
@@ -153,19 +148,14 @@ def board_file(job: Job) -> Path:
 def _check(job: Job, plan: NightPlan, where: str, taken: set[str]) -> Job:
     file = board_file(job)
     boards.load(file)
-    if job.place and job.any:
-        raise UsageError(f"{where}: give either place or any, not both")
-    if (job.place or job.any) and not plan.placement(job).coordinator:
-        given = "place" if job.place else "any"
-        raise UsageError(
-            f"{where}: {given}: {file} has no RemotePlace, so it is of no place at a coordinator"
-        )
+    if job.place and not plan.placement(job).coordinator:
+        raise UsageError(f"{where}: place: {file} has no RemotePlace, so it is of no place at a coordinator")
     for thing in job.uses:
         if thing not in plan.limits:
             raise UsageError(f"{where}: uses {thing}, which has no number under limits")
     seconds(job.limit)
     _check_repeat(job.repeat, where)
-    usual = job.place or "-".join(job.any.values()) or file.stem
+    usual = job.place or file.stem
     name = job.name or usual
     number = 1
     while name in taken:
