@@ -4,6 +4,7 @@
 smaller writes the smaller number here.
 """
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -30,9 +31,23 @@ GOALS = {
     "evmperf/lab/desk evmperf/lab/doctor evmperf/commands/app/desk.py *.py": 1_400,
 }
 """Folders and files, then the endings that count: lines at most."""
-TODAY: dict[str, int] = {}
-COMMANDS = 22
-"""Commands of `evmperf` at most."""
+TODAY: dict[str, int] = {
+    "evmperf pytest_evmperf strategies *.py": 42_490,
+    "virtual-evm *.py": 3_926,
+    "guide-reader *.py": 2_846,
+    "selftests *.py": 41_181,
+    "evmperf *.yaml *.j2 *.json": 4_774,
+    "docs README.md *.md": 3_597,
+    "evmperf/publish/influx *.py": 1_062,
+    "evmperf/publish/site *.py": 919,
+    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 1_783,
+    "evmperf/lab/provision *.py": 2_221,
+    "evmperf/commands/night *.py": 1_133,
+    "evmperf/commands/lava *.py": 1_546,
+    "evmperf/lab/desk evmperf/lab/doctor evmperf/commands/app/desk.py *.py": 1_893,
+}
+COMMANDS = 24
+"""Commands of `evmperf` at most; the goal is 22."""
 
 
 def lines(what):
@@ -58,3 +73,8 @@ def test_lines_stay_within_their_budget(what):
 def test_what_is_above_its_goal_is_said_as_it_is(what):
     assert TODAY[what] > GOALS[what], f"{what}: the goal is met: take it from TODAY"
     assert lines(what) > TODAY[what] - 150, f"{what}: it has become smaller: write {lines(what)} into TODAY"
+
+
+def test_the_commands_stay_few():
+    groups = json.loads((ROOT / "evmperf/commands/cli/commands.json").read_text())
+    assert sum(map(len, groups.values())) <= COMMANDS
