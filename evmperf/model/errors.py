@@ -17,8 +17,6 @@ class Kind(enum.StrEnum):
     """What is around the board: power switch, serial line, network, tester, the lab's disk."""
     TOOL = "tool"
     """A program on the board: missing, crashed, or an output that cannot be vouched for."""
-    PRODUCT = "product"
-    """The figures themselves: a verdict against a baseline."""
     USAGE = "usage"
     """The person: a wrong option, a file that is not there, a board file with a mistake."""
 

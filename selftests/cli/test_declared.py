@@ -1,6 +1,8 @@
 """Each command that a module declares is in the table of commands, and describes itself."""
 
 import importlib
+import re
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +62,11 @@ def test_a_wrong_value_is_a_wrong_call_that_says_what_to_write(words, told, caps
 @pytest.mark.parametrize("share", ["2%", "2 %", "0.02"])
 def test_a_share_is_said_in_either_way(share):
     assert main._parser("ab").parse_args(["ab", "virtual", "--within", share]).within == 0.02
+
+
+def test_no_default_is_typed_into_a_help_text():
+    """A number behind `default` is formatted from the constant, or by argparse."""
+    typed = re.compile(r"help=\(?\s*\"[^\"]*default:? \d")
+    folder = Path(arguments.__file__).parent
+    found = [file.name for file in folder.glob("*.py") if typed.search(file.read_text())]
+    assert found == ["keeping.py"]  # durations in words

@@ -29,6 +29,7 @@ from evmperf.publish.report import ab as report
 
 _BLOCKS = 20
 """Most blocks of an A/B, where nobody says otherwise."""
+_WITHIN = 0.02
 
 
 @command(
@@ -36,14 +37,14 @@ _BLOCKS = 20
     argument("board", nargs="?", default="", help="a board file, as for pytest --lg-env"),
     argument("--a", action="append", default=[], metavar="WHAT", help="side A (repeatable)"),
     argument("--b", action="append", default=[], metavar="WHAT", help="side B (repeatable)"),
-    argument("--rounds", type=int, metavar="N", help="most blocks to measure (default: 20)"),
+    argument("--rounds", type=int, metavar="N", help=f"most blocks to measure (default: {_BLOCKS})"),
     argument("--budget", type=duration, default=0.0, metavar="TIME", help="most time: 90m, 2h"),
     argument(
         "--within",
         type=share,
-        default=0.02,
+        default=_WITHIN,
         metavar="SHARE",
-        help="a change of at most this counts as the same (default: 2%%)",
+        help=f"a change of at most this counts as the same (default: {_WITHIN:.0%}%)",
     ),
     argument(
         "--metric",

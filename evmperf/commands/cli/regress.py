@@ -16,7 +16,7 @@ from evmperf.commands.app import sources, why
 from evmperf.commands.app.again import in_turn
 from evmperf.commands.cli.arguments import JSON, RESULTS, SOURCE, WAIT, argument, command, duration, tell
 from evmperf.commands.cli.terminal import width
-from evmperf.judge import accepted, against, confirm, experiment, goals
+from evmperf.judge import accepted, against, confirm, experiment, goals, judge, shift
 from evmperf.judge.against import WantedBaseline
 from evmperf.judge.published.declared import tables
 from evmperf.measure.runs import differences, spool
@@ -61,7 +61,7 @@ _OUTPUT = (
     argument(
         "--level",
         type=float,
-        help="false discovery rate to hold, default 0.14 against earlier runs, else 0.12",
+        help=f"false discovery rate to hold, default {shift.LEVEL} against earlier runs, else {judge.LEVEL}",
     ),
     argument("--json", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),
     argument("--junit", type=Path, metavar="FILE", help="write it there, too (- only prints it)"),

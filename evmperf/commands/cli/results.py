@@ -28,7 +28,7 @@ from evmperf.publish.report.summary import headlines
     RESULTS,
     SOURCE,
     argument("--board", type=board_name, help="only runs of this board (name or file)"),
-    argument("--last", type=count, default=20, metavar="N", help="how many (default: 20)"),
+    argument("--last", type=count, default=20, metavar="N", help="how many (default: %(default)s)"),
 )
 def _runs(options: argparse.Namespace) -> None:
     """Lists runs, the newest last: of the folder of results, or of another folder, the lab's store (--from
@@ -106,7 +106,7 @@ def _show(options: argparse.Namespace) -> None:
     ),
     argument("metric", nargs="?", default="", help="e.g. write_throughput (default: all of the benchmark)"),
     argument("--case", default="", help="one row of the benchmark (default: all)"),
-    argument("--last", type=count, default=20, metavar="N", help="runs (default: 20)"),
+    argument("--last", type=count, default=20, metavar="N", help="runs (default: %(default)s)"),
     RESULTS,
     SOURCE,
     argument("--published", action="store_true", help="of TI's published figures, over their releases"),

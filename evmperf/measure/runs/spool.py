@@ -40,9 +40,9 @@ from evmperf.model.run import Run
 CONSOLE_LOG = "console.log"
 """The console's record in a run's folder."""
 RECORDS = "results.jsonl"
+"""The file of a run's records."""
 VERDICTS = "verdicts.jsonl"
 """What judging said after the run. Runs until 0.2 have it among their records."""
-"""The file of a run's records."""
 
 _SMALL = 4 << 20
 """Bytes of a file of records that is kept when it was read; a larger one is read line by line."""
