@@ -15,9 +15,10 @@ _ALONE = r"(?=\Z|[\r\n\x1b]|\[ *\d+\.\d|\[  OK)"
 """After a prompt: nothing, or what somebody else says. Text of its own line tells that a sentence
 only looked like a prompt ("Default login: root").
 """
-_LINE = r"[\r\n](?:\x1b\[[\d;?]*[a-zA-Z])*"
+_LINE = r"[\r\n](?:\x1b(?:\[[0-?]*[ -/]*[@-~]|[P\]][^\x07\x1b\r\n]*(?:\x07|\x1b\\)))*"
+"""Its begin; systemd 257 and later asks the terminal for its name and size before a login."""
 _GETTY = rf"(?:[^\s:\[]+ )?login: (?:{_ALONE}|\S+ \(automatic login\))"
-LOGIN_PROMPT = rf"{_LINE}(?:{_GETTY}|console:/ [$#] {_ALONE})"
+LOGIN_PROMPT = rf"{_LINE}(?:{_GETTY}|[a-z]\w{{0,24}}:/ [$#] {_ALONE})"
 """getty's, with a name that is logged in by itself, or the console of Android."""
 INIT_SHELL_PROMPT = rf"{_LINE}[^\s\[]{{0,24}} ?# {_ALONE}"
 """Of the shell that a kernel starts with init=/bin/sh; bash 5.1 and later switches bracketed paste

@@ -83,6 +83,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         self._transport: StampedPort | None = None
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
+        self._is_off = False
         self._heard = time.monotonic()
         self._silence_s = 0.0
         self._typed = Typed(b"")
@@ -324,9 +325,11 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             self._news.notify_all()
 
     def _recover(self, reason: str) -> bool:
-        """Reopen the console; in the reader's thread. False when it stays away."""
+        """Reopen the console; in the reader's thread. False when it stays away. A UART adapter that the board
+        powers goes with its power: then nothing is lost, and the time runs from the power-on.
+        """
         self.history.event(f"console lost: {reason}")
-        lost, began = self._transport, time.monotonic()
+        lost, began, was_off = self._transport, time.monotonic(), self._is_off
         self._transport = None
         if lost:
             lost.close()
@@ -336,11 +339,14 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             except LabError:
                 if self._closing.wait(_RETRY_S):
                     return False
+                began = time.monotonic() if self._is_off else began
                 continue
             away = time.monotonic() - began
             with self._news:
                 self._transport = transport
             self.history.event(f"console back after {away:.1f} s")
+            if was_off:
+                return True
             self._fail(ConsoleLost(f"the console was away for {away:.1f} s; its output is lost"), drop=True)
             return True
         self._fail(
@@ -366,6 +372,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         if source.target is not self.target:
             return
         state = event.data.get("state")
+        if state == "start":
+            self._is_off = step.title == "off"
         if step.title == "on" and state == "start":
             self.restart(POWER_ON)
         elif step.title == "on":

@@ -1,6 +1,7 @@
 """Boots of forms that boards are known to have, composed in words of our own."""
 
 import re
+import time
 
 import pytest
 
@@ -8,6 +9,7 @@ from evmperf.benchmarks.families.boot import condition, readings
 from evmperf.boards.console.marks import Phase
 from evmperf.model.errors import BoardError, Kind, RefusedOutput
 from selftests.replay import texts
+from selftests.support.consoles import verdict
 from selftests.support.fakeboard import FakeBoard
 from selftests.support.replayboard import Play, replay, replay_bench
 
@@ -90,6 +92,39 @@ def test_a_prompt_that_a_message_cut_is_asked_for_and_has_no_time():
     assert Phase.PROMPT not in found.marks
     with pytest.raises(RefusedOutput, match="came only on request"):
         readings(found)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        b"\x1bP+q544e\x1b\\\x1b[32766;32766H\x1b[6n",
+        b"\x1b]3008;start=01;type=boot\x1b\\",
+        b"\x1b[!p\x1b]104\x07",
+    ],
+)
+def test_what_systemd_asks_the_terminal_is_no_text(asked):
+    assert (
+        verdict(texts.LOADER + texts.SD.replace(b"our-board login: ", asked + b"our-board login: ")).what
+        == "booted"
+    )
+    late = verdict(texts.LOADER + texts.SD.removesuffix(texts.LOGIN) + b"Hello\r\n" + asked)
+    assert "the last line is 'Hello'" in late.says
+
+
+def test_a_console_that_the_board_powers_is_not_lost_while_it_is_off():
+    with replay_bench(Play(texts.LOADER, texts.SD), "am64x", medium="sd", **QUICK) as (board, bench):
+        switch = board.switch
+
+        def with_adapter(on):
+            if not on and board.is_on:
+                board.lose_console(0.3)
+                time.sleep(1.5)
+            switch(on)
+
+        board.switch = with_adapter
+        for _ in range(2):
+            bench.cold_boot("")
+        assert [boot.error for boot in bench.boots()] == [None, None]
 
 
 def test_a_last_login_is_no_login_prompt():

@@ -42,7 +42,7 @@ FAILED = {
     "am572x-dataabort-form": ("alarm", "board", "U-Boot crashed"),
     "am625-mcu-falcon-1": ("alarm", "lab", "no U-Boot in this boot"),
     "am625-r5-netboot-form": ("alarm", "lab", "no answer from the network"),
-    "am625-sr11-ubootHang-form": ("hang", "board", "the last sign of trouble is"),
+    "am625-sr11-ubootHang-form": ("hang", "board", ""),
     "am625sip-bl31hang-form": ("hang", "board", ""),
     "am62x-bootp-form": ("alarm", "lab", "no answer from the network"),
     "am62x-dfu-custom-form": ("hang", "board", "the last sign of trouble is"),

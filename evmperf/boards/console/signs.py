@@ -29,12 +29,16 @@ _PIECE, _GARBLED_PIECE = 128, 0.3
 """Characters, and the share of them that are no text where one of several programs has another baud rate."""
 _MUTE = 3
 """Lines from "Starting kernel" on in which no kernel speaks."""
+_BANNER = 4
+"""Lines from the first on of which one is the boot loader's first."""
 _FLOOD = 5
 """Errors of a disk from which they are why a boot takes so long."""
 
 
-_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07?|[@-Z\\^_c])|[\x00\x07]")
-_NO_REASON = re.compile(r"(?i)\W*resetting\b|U-Boot (?:SPL )?\d{4}|=> ")
+_CODES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07?|P[^\x07\x1b\r\n]*|[@-Z\\^_c])|[\x00\x07]"
+)
+_NO_REASON = re.compile(r"(?i)\W*resetting\b|Err: |U-Boot (?:SPL )?\d{4}|=> ")
 _FIRST = r"(?=[\x00-\x1f\x80-\xff\[\"#ABCELPS])"
 """What any event begins with; without it each byte is held against all events, at 3 us a byte."""
 
@@ -221,11 +225,12 @@ def _of_linux(loader: str, linux: str) -> Alarm:
         return ends["flood"].seen(_short(failed[-1]), count=len(failed))
     if alarm := _first(linux, "waiting", "linux", "shell"):
         return alarm
-    trouble = _trouble(linux)
-    if telling("userland").search(linux):
+    if userland := telling("userland").search(linux):
         # What a driver could not do did not keep the first program from running.
+        trouble = _trouble(linux[userland.start() :])
         return ends["no_login"].seen(trouble.text if trouble else "")
-    if trouble or linux.count("\n") > _MUTE:
+    trouble = _trouble(linux)
+    if trouble or len([line for line in linux.split("\n") if not line.startswith("EFI stub: ")]) > _MUTE + 1:
         return trouble or ends["stopped"].seen("")
     before = _first(linux, "loader") or _first(loader, "loader")
     return ends["mute"].seen(before.text if before else "")
@@ -251,7 +256,9 @@ def _first(text: str, *groups: str) -> Alarm | None:
 def _comes_again(text: str) -> bool:
     """Whether a console begins anew with what it began with."""
     lines = [line for line in text.split("\n") if line.strip()]
-    return len({*lines[:2]}) == 2 and lines[:2] in (lines[at : at + 2] for at in range(2, len(lines)))
+    pairs = [lines[at : at + 2] for at in range(len(lines) - 1)]
+    # A console server has a banner of its own before them.
+    return any(pair[0] != pair[1] and pair in pairs[at + 2 :] for at, pair in enumerate(pairs[:_BANNER]))
 
 
 def _trouble(text: str) -> Alarm | None:

@@ -126,7 +126,8 @@ class Watch:
     def _judge(self, event: str, text: str, at: int) -> Alarm | None:
         """Take note of an event that ends at a byte; returns its alarm."""
         if sign := patterns().signs.get(event):
-            if self._stage not in sign.stages:
+            known = sign.unless and re.search(sign.unless, self.output, re.MULTILINE)
+            if known or self._stage not in sign.stages:
                 return None
             if sign.twice and event not in self._seen:
                 self._seen.add(event)
