@@ -120,6 +120,7 @@ DOORS = {
         published.scatter
         published.source
         rounds
+        shift
         trends
     """,
     "explain": """

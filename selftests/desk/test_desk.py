@@ -320,7 +320,7 @@ def test_a_file_that_is_there_says_what_it_would_change(name, monkeypatch, capsy
 
 def test_a_file_by_which_nothing_can_be_measured(tmp_path, capsys):
     data = yaml.safe_load((boards.ENV_DIR / "virtual.yaml").read_text())
-    data["targets"]["main"]["features"] = []
+    data["targets"]["main"]["features"] = ["nand"]
     (tmp_path / "bare.yaml").write_text(yaml.safe_dump(data))
     assert main(["desk", "--lg-env", str(tmp_path / "bare.yaml")]) == ExitStatus.USAGE
     assert "nothing can be measured on virtual-evm" in capsys.readouterr().err
