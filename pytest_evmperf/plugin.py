@@ -90,8 +90,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Begin a session where the call has evmperf's catalogue; all else is Labgrid's and the suite's own."""
     named = _env_file(config)
     if named and not Path(named).exists():
-        with contextlib.suppress(UsageError):  # Labgrid names a file that is nowhere
+        try:
             config.option.lg_env = str(boards.find(named))
+        except UsageError as error:
+            if named == Path(named).stem:  # a board's name, which is evmperf's; Labgrid names a missing file
+                raise pytest.UsageError(str(error)) from None
     if not _has_catalogue(config, named):
         return
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):

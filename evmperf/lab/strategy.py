@@ -223,6 +223,8 @@ class BootStrategy(BootOptions):
         return self.option("flow") or ("" if self.uboot else "other")
 
     def _start_uboot(self, goal: BoardState) -> None:
+        if not self.console:
+            raise UsageError("this board file has no console: U-Boot and boot times need one")
         if self.flow and (goal is BoardState.uboot or self.kernel_arguments):
             raise UsageError(
                 f"options.boot.flow is {self.flow}, so this board has no U-Boot, whose prompt and kernel "
@@ -230,8 +232,6 @@ class BootStrategy(BootOptions):
             )
         self.status = BoardState.unknown
         self._phase = "console"
-        if not self.console:
-            raise UsageError("this board file has no console: U-Boot and boot times need one")
         self.target.activate(self.console)
         within = self.uboot_timeout
         self.attempts[-1].boots = True

@@ -23,7 +23,7 @@ from evmperf.model.verdict import Judgement, Outcome, Reason
 from selftests.support import runs
 
 WRITE = Key("emmc_ext4", "102400", "write_throughput")
-LOST = Key("can_loopback", "internal", "frame_loss")
+LOST = Key("eth_cpsw_udp_ingress_loss", "1518", "packet_loss")
 BOOT = Key("boot_time_mmcsd", "default_rootfs", "boot_time")
 UNITS = {WRITE: "MB/s", LOST: "%", BOOT: "s"}
 ALIKE = {}
