@@ -52,7 +52,7 @@ with tempfile.TemporaryDirectory() as folder:
     run = runs.write(Path(folder), runs.results(np.random.default_rng(1), names))
     lines = RunLines(read_run(run))
     json.dump({
-        "list": said("list"),
+        "list": said("benchmark", "list"),
         "job": said("lava", "render", "virtual", "--kind", "native", "-k", "can or emmc_raw_fio"),
         "guide": said("guide", "--release", "12.00", "--from", folder),
         "report": said("report", str(run)) and (run / "report.html").read_text(),
