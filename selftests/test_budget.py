@@ -32,10 +32,10 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 42_490,
+    "evmperf pytest_evmperf strategies *.py": 42_509,
     "virtual-evm *.py": 3_926,
     "guide-reader *.py": 2_846,
-    "selftests *.py": 41_181,
+    "selftests *.py": 41_421,
     "evmperf *.yaml *.j2 *.json": 4_774,
     "docs README.md *.md": 3_597,
     "evmperf/publish/influx *.py": 1_062,
