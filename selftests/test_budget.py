@@ -32,7 +32,7 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 42_509,
+    "evmperf pytest_evmperf strategies *.py": 42_490,
     "virtual-evm *.py": 3_926,
     "guide-reader *.py": 2_846,
     "selftests *.py": 41_421,
