@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from evmperf.commands.cli.board import influx
+from evmperf.commands.cli.doctor import influx
 from evmperf.lab.doctor import host
 from evmperf.lab.doctor.finding import Noted
 from evmperf.model.errors import LabError, UsageError

@@ -5,7 +5,6 @@ import re
 import time
 
 import pytest
-from evmperf.commands.night.health import Health, HealthState, Register
 from evmperf_virtual import envfile
 
 from evmperf.commands.cli.main import main
@@ -114,23 +113,3 @@ def test_an_asker_whose_board_is_taken_is_told(lab):
         assert "is given back" not in me.said
     assert lab.holder("one") == "here/bob"
     lab.client("one", "release", user="bob")
-
-
-def test_boards_that_fail_are_listed_until_they_are_cleared(lab, tmp_path, capsys):
-    def health(*words):
-        status = main(["lab", "health", *words, "--results", str(tmp_path)])
-        said = capsys.readouterr()
-        return status, said.out + said.err
-
-    register = Register(tmp_path)
-    register.keep(Wanted("desk"), Health(HealthState.BAD, 2, "no boot"))
-    lab.client("two", "set-tags", "health=suspect", "health_failures=1", "health_why=it panicked")
-    listed = "desk  bad  2 failures in a row  no boot\ntwo  suspect  1 failure in a row  it panicked\n"
-    until(lambda: health() == (0, listed), 30)  # the keeper is told of tags in a moment
-    assert health("clear") == (4, "evmperf: health clear: which board? `evmperf lab health` lists them\n")
-    status, said = health("clear", "one")
-    assert (status, "no failures of one" in said) == (ExitStatus.USAGE, True)
-    for name in ("desk", "two"):
-        assert health("clear", name) == (0, f"{name} is cleared: nights use it again\n")
-    assert "health" not in lab.client("two", "show")
-    until(lambda: health() == (0, "all boards are well\n"), 30)

@@ -53,7 +53,6 @@ def test_the_pages_commands_make_a_place_with_its_devices(tmp_path):
         done = run(client)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("Matching resource") == 2
-        assert "board=am64x" in done.stdout
     finally:
         for process in running:
             process.kill()

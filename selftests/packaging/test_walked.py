@@ -102,6 +102,7 @@ def measured(tmp_path_factory):
     console.event(POWER_ON)
     console.feed(CONSOLE.read_bytes(), 0)
     console.close()
+    shutil.copy(last / "console.log", folder)
     made = bash("evmperf guide --release 12.00 -o guide.rst", CHECKOUT, folder)
     assert made.returncode == 0, made.stderr
     (folder / "releases.txt").write_text("11.01\n12.00\n")

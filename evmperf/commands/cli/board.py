@@ -21,12 +21,12 @@ group(
     "board",
     """Board files (docs/add-a-board.md).
 
-  evmperf board new mine                      an empty file, to be filled in
-  evmperf board new am69-sk --like am64x      a copy, to be edited
-  evmperf board new mine --from-labgrid FILE  options beside a lab's own file
-  evmperf board new mine --from desk          the board that `evmperf desk` found
-  evmperf board check lab.yaml                what any env file of Labgrid's is good for
-  evmperf board schema > board.schema.json    for an editor's completion
+  evmperf board new mine                          an empty file, to be filled in
+  evmperf board new am69-sk --like am64x          a copy, to be edited
+  evmperf board new ours --from-labgrid lab.yaml  options beside a lab's own file
+  evmperf board new mine --from desk              the board that `evmperf desk` found
+  evmperf board check lab.yaml                    what any env file of Labgrid's is good for
+  evmperf board schema > board.schema.json        for an editor's completion
 """,
 )
 

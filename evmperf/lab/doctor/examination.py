@@ -142,8 +142,11 @@ class Examination:
         return [linux if s.name == "Linux" else s for s in steps if s.name not in left_out]
 
     def _board_file(self) -> str:
-        if mistakes := boardcheck.check(self.board).mistakes:
-            raise UsageError("; ".join(mistakes))
+        checked = boardcheck.check(self.board)
+        if checked.mistakes:
+            raise UsageError("; ".join(checked.mistakes))
+        if checked.remarks:
+            raise Noted("; ".join(checked.remarks))
         return f"{self.board.file_name} is of {self.board.name}"
 
     def _coordinator(self) -> str:
