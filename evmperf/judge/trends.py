@@ -27,7 +27,7 @@ noisy series may be some nights off.
 
 
 class Point(NamedTuple):
-    """A figure of one night: the index of its run, the median of the samples, the samples, and
+    """A figure of one night: the index of its run, the mean of the samples, the samples, and
     what of its conditions differs from the trend's ("" for nothing); `ratio` is the trend's board's level
     as a multiple of that of the twin that was measured.
     """
