@@ -20,9 +20,8 @@ _LIVE = re.compile(
 """Modes that must stay during a case. UFS shifts gears by itself, idle cards lose their clock."""
 NO_LINK: frozenset[Value] = frozenset((-1, "unknown", "Unknown", "0 Hz"))
 """What an idle port or card says."""
-_ERRORS = re.compile(
-    r"mmc\.err_stats\..*|pci\..*\.aer_.*|net\.(?:rx_errors|[rt]x_crc_errors)|ethtool-S\..*(?i:crc).*"
-)
+_ERRORS = re.compile(r"mmc\.err_stats\..*|pci\..*\.aer_.*|net\.[rt]x_crc_errors|ethtool-S\..*(?i:crc).*")
+"""Counters of a bad signal. A port's rx_errors count frames that it had no room for, too."""
 _STEPPED_S = 2
 """Seconds by which a wall clock that both looks read in whole seconds was set."""
 _UNLIMITED = (
