@@ -67,12 +67,12 @@ class MetricAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
     def story(self) -> str:
         """What there is to tell of it, in words."""
         if self.unit:
-            bounds = f" ({self.low:+.3g} to {self._amount(self.high)})"
+            bounds = f" ({self.low:+.3g} to {self.amount(self.high)})"
         else:
             bounds = f" ({percent(self.low).removesuffix(' %')} to {percent(self.high)})"
         if self.is_open:
             return self.brief("", bounds)
-        return f"{self.state}: {self._amount(self.size)}{bounds} since {self.since}, for {self._nights}"
+        return f"{self.state}: {self.amount(self.size)}{bounds} since {self.since}, for {self._nights}"
 
     def brief(self, shown_since: str, bounds: str = "") -> str:
         """The same of an open one for a row of a table; `shown_since` is the run that the table has."""
@@ -82,10 +82,11 @@ class MetricAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.earlier:
             more += f"; intermittent: also since {', '.join(self.earlier[-_SHOWN:])}"
         if self.under:
-            more += f"; on top of {self._amount(self.under.size)} since {self.under.since}"
-        return f"{self.state} for {self._nights}{how}, {self._amount(self.size)}{bounds}{since}{more}"
+            more += f"; on top of {self.amount(self.under.size)} since {self.under.since}"
+        return f"{self.state} for {self._nights}{how}, {self.amount(self.size)}{bounds}{since}{more}"
 
-    def _amount(self, size: float) -> str:
+    def amount(self, size: float) -> str:
+        """One of its sizes as text: a share in percent, or an amount in its unit."""
         return f"{size:+.3g} {self.unit}" if self.unit else percent(size)
 
     @property

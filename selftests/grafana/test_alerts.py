@@ -21,6 +21,9 @@ from selftests.support.grafana import interpolated, panels
 FOLDER = Path(__file__).parents[2] / "dashboards"
 HOUR_NS = 3_600_000_000_000
 OPEN = MetricAlarm(AlarmState.OPEN, "since", "since", size=-0.1)
+ALL_ALARMS = (
+    'from(bucket: params.bucket) |> range(start: -1d) |> filter(fn: (r) => r._measurement == "alarms")'
+)
 
 
 def rules():
@@ -120,6 +123,19 @@ def test_what_became_better_or_was_judged_again_fires_no_more(influxd, tmp_path)
     append_verdicts(folder, [VerdictRecord("emmc_ext4", "case 0", "write_throughput", "emmc", "same")])
     with Store(config) as store:
         list(push(store, [folder]))
+    assert fires("evmperf-worse", config) == {FIGURE: False}
+
+
+def test_a_loss_where_there_was_none_is_told_in_its_unit(influxd, tmp_path):
+    """Of 0 there are no shares: 3 % of all frames lost are not 300 %."""
+    config = influxd.bucket()
+    night(tmp_path, config, 1, 5, replace(OPEN, size=-3.0, unit="%"))
+    assert fires("evmperf-worse", config) == {FIGURE: True}
+    with Store(config) as store:
+        rows = [row.values for row in store.query(ALL_ALARMS)]
+    said = {point["_field"]: point["_value"] for point in rows}
+    assert (said["change"], said["unit"]) == ("-3 %", "%")
+    night(tmp_path, config, 2, 1, replace(OPEN, size=-3.0, unit="%", state=AlarmState.RECOVERED))
     assert fires("evmperf-worse", config) == {FIGURE: False}
 
 

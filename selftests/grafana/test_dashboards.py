@@ -245,7 +245,7 @@ def test_one_bad_subject_of_four_is_counted_and_named(bucket, dashboards):
         f"https://lab/results/11.01-{os}-{place}/report.html" for os, place in SUBJECTS
     }
     (alarm,) = asked(fleet, bucket, "Alarms")
-    assert (alarm["os"], alarm["state"], float(alarm["size"])) == ("Linux", "open", -0.2)
+    assert (alarm["os"], alarm["state"], alarm["change"]) == ("Linux", "open", "-20.0 %")
     (goal,) = asked(fleet, bucket, "Goals")
     assert (goal["reached"], goal["owner"]) == ("missed", "storage")
 

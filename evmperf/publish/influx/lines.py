@@ -21,7 +21,6 @@ from evmperf.model.outlets import TEXT_LIMIT, html, tag_value, text_field
 from evmperf.model.records import BootRecord, VerdictRecord
 from evmperf.model.results import REPEAT, Direction, Result, SpoolRecord, Status
 from evmperf.model.run import Run
-from evmperf.model.stats import percent
 from evmperf.model.verdict import GoalWord, Outcome
 
 SCHEMA = 3
@@ -226,17 +225,20 @@ class RunLines:
         return f"{VERDICTS}{tags} {fields} {self._run.started_ns}"
 
     def _alarm(self, record: VerdictRecord) -> str:
-        """The alarm of a figure after this run; `loss` is what alerts ask: 0 once it is over."""
+        """The alarm of a figure after this run; `loss` is what alerts ask, a share or in `unit`: 0
+        once it is over.
+        """
         alarm = record.alarm or MetricAlarm(AlarmState.WITHDRAWN, self._run.id)
         is_loss = alarm.is_open and _is_worse(record, alarm)
         news = alarm.opened == self._run.id if alarm.is_open else alarm.state in _ENDS
-        mark = f"{alarm.state}: {record.key} {percent(alarm.size)}"
+        mark = f"{alarm.state}: {record.key} {alarm.amount(alarm.size)}"
         fields = _fields(
             **self._of_run,
             state=str(alarm.state),
             since=alarm.since,
             nights=alarm.nights,
-            size=float(alarm.size),
+            change=alarm.amount(alarm.size),
+            unit=alarm.unit,
             loss=abs(float(alarm.size)) if is_loss else 0.0,
             cause=record.why,
             owner=record.owner,
