@@ -54,9 +54,11 @@ class Setting(Fact, frozen=True, kw_only=True, forbid_unknown_fields=True):
         named = re.fullmatch(self.fact, name)
         if not (named and (self.set or self.file)) or (self.unless and re.search(self.unless, said)):
             return ""
-        if not re.fullmatch(r"[\w \t.,:/-]{1,60}", said):
+        key = named.groupdict().get("key") or ""
+        # Both may be another's run: neither is ever more than one word of a command, or a line of a file.
+        many = r" \t" if self.file else ""
+        if not (re.fullmatch(rf"[\w.,:/{many}-]{{1,60}}", said) and re.fullmatch(r"[\w.:/-]*", key)):
             return ""
-        key = named.groupdict().get("key", "")
         if self.file:
             return f"echo '{' '.join(said.split())}' >{self.file.format(key=key.replace('.', '/'))}"
         key = key.lower() if key.isupper() else key

@@ -5,6 +5,7 @@ bad run. A round is a cold boot, so that nothing of it stays, whatever ends it.
 import glob
 import math
 import secrets
+import shlex
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -181,7 +182,8 @@ class Proving:
             word = word.replace("INTERFACE", self.board.options.cable(driver).interface)
         if "$q" in word:
             command = word.removeprefix("run:")
-            return "run:" + _DISK.format(scratch=self.board.text(driver, "scratch"), command=command)
+            scratch = shlex.quote(self.board.text(driver, "scratch"))
+            return "run:" + _DISK.format(scratch=scratch, command=command)
         return word
 
 

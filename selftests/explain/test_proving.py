@@ -7,6 +7,7 @@ import pytest
 
 from evmperf.boards import board as boards
 from evmperf.explain.answers import Answer
+from evmperf.explain.facts import TABLE
 from evmperf.explain.proving import Proving
 from evmperf.measure.state.finding import Finding
 from evmperf.model.errors import LabError, UsageError
@@ -97,3 +98,27 @@ def test_a_command_is_for_the_port_and_the_disk_of_the_board_file(tmp_path):
     assert word.endswith("q=${q%/*}; echo 'bfq' >$q/queue/scheduler")
     wired = replace(there, result=spools.a_case(benchmark="eth_icssg_tcp_bidir", driver="icssg"))
     assert wired._on("run:ip link set INTERFACE mtu 1500") == "run:ip link set eth1 mtu 1500"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("queue.read_ahead_kb", "128; reboot"),
+        ("queue.read_ahead_kb", "128' >/dev/null; reboot '"),
+        ("queue.iosched.a;reboot", "1"),
+        ("queue.iosched.$(reboot)", "1"),
+        ("ethtool-k.tcp-segmentation-offload", "on autoneg off"),
+        ("net.mtu", "1500 down"),
+        ("net.queues.rx-0/rps_cpus\nreboot", "f"),
+    ],
+)
+def test_a_fact_of_anothers_run_is_never_a_command_of_its_own(name, value):
+    found = [entry.command(name, value) for entry in TABLE.settings if re.fullmatch(entry.fact, name)]
+    assert not any("reboot" in text or "off" in text.split()[-1:] or "down" in text for text in found), found
+
+
+def test_a_setting_of_several_numbers_is_set_back_as_they_are():
+    (entry,) = (entry for entry in TABLE.settings if re.fullmatch(entry.fact, "tcp_rmem"))
+    assert entry.command("tcp_rmem", "4096\t131072  6291456") == (
+        "echo '4096 131072 6291456' >/proc/sys/net/ipv4/tcp_rmem"
+    )

@@ -1,4 +1,4 @@
-"""`evmperf board` and `evmperf doctor`: board files, and whether a board and its lab are ready."""
+"""`evmperf board`: board files, and what one is good for."""
 
 import argparse
 import json
