@@ -9,7 +9,7 @@ import pytest
 
 from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.model.outlets import plain
-from evmperf.model.results import Result
+from evmperf.model.results import Result, as_rows
 from pytest_evmperf.plugin import RESULT, SESSION
 
 _WIDTH = 160
@@ -68,4 +68,4 @@ def pytest_html_results_summary(prefix: list[str], session: Any) -> None:
     from evmperf.publish.report import page  # noqa: PLC0415  # not needed to collect tests
 
     report = (measuring.folder / page.NAME).absolute().as_uri()
-    prefix.append(_html(measuring, measuring.results, known=facts, report=report))
+    prefix.append(_html(measuring, list(as_rows(lambda: measuring.results)), known=facts, report=report))

@@ -13,7 +13,7 @@ from evmperf.model.concealing import concealed
 from evmperf.model.ended import cause
 from evmperf.model.errors import UsageError
 from evmperf.model.outlets import plain
-from evmperf.model.results import Case, Status
+from evmperf.model.results import Case, Status, as_rows
 from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 from pytest_evmperf.ticker import Ticker
 
@@ -151,7 +151,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
         baseline = source.baseline(session.run)
         width = None if terminalreporter.isatty else 140 if baseline else 120
-        terminalreporter.write(text_table(session.results, width, baseline))
+        terminalreporter.write(text_table(list(as_rows(lambda: session.results)), width, baseline))
     _shell_share(terminalreporter, session)
     terminalreporter.write_line(f"Results: {session.folder}/ (report.html, results.jsonl)")
     if session.sent:
@@ -162,7 +162,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _shell_share(terminalreporter: Any, session: MeasuringSession) -> None:
-    busy = session.busy_s()
-    wall = sum(result.duration_s for result in session.results)
-    if wall:
-        terminalreporter.write_line(f"Tools and boots took {_clock(busy)} of {_clock(wall)} of measuring.")
+    if session.results:
+        busy, wall = session.busy_s(), time.monotonic() - session.began
+        terminalreporter.write_line(f"Tools and boots took {_clock(busy)} of the session's {_clock(wall)}.")

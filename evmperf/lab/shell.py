@@ -325,9 +325,12 @@ class CommandShell:
         """As the shell itself has it."""
         return self._shell.files
 
-    def run(self, command: str, timeout_s: float = 30.0) -> ShellReply:
-        """Run a command; its output and exit status, also as Labgrid's lines, error lines and status."""
-        return self._shell.run(command, timeout_s)
+    def run(self, command: str, timeout_s: float = 30.0, *, timeout: float | None = None) -> ShellReply:
+        """Run a command; its output and exit status, also as Labgrid's lines, error lines and status.
+
+        `timeout` is the deadline in seconds as Labgrid's tests call it.
+        """
+        return self._shell.run(command, timeout_s if timeout is None else timeout)
 
     def run_check(self, command: str, timeout: float = 30.0) -> list[str]:
         """The lines that a command prints; raises Labgrid's ExecutionError unless it ends with 0."""

@@ -4,6 +4,7 @@ import functools
 import os
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -97,6 +98,8 @@ class Runner:
         self._beside_tools: dict[Sequence[str], dict[str, str]] = {}
         self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
         self._executions = Executions()
+        self._measured: Counter[tuple[str, str]] = Counter()
+        """How often each case of each benchmark was measured."""
         self._clocks: dict[str, BoardClock] = {}
         """Of the board and the tester, by the folder of their steps."""
         self._around = Around(bench.board, steps, clock, late_s) if looks else None
@@ -113,7 +116,9 @@ class Runner:
             repeats = self._repeats.boots
         plan = Plan(repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
         conditions = dict(benchmark.conditions(self.bench.board))
-        progress = StepProgress(benchmark, case, plan, conditions=conditions)
+        before = self._measured[benchmark.name, case.label]
+        self._measured[benchmark.name, case.label] += 1
+        progress = StepProgress(benchmark, case, plan, conditions=conditions, execution=before)
         started_ns, began = self._clock.time_ns(), self._clock.monotonic()
         lab: LabError | None = None
         self._idle = None

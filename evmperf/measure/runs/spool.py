@@ -34,7 +34,7 @@ from evmperf.model.errors import LabError, RefusedOutput, UsageError
 from evmperf.model.figures import Key
 from evmperf.model.places import is_plain
 from evmperf.model.records import KINDS, VerdictRecord
-from evmperf.model.results import SCHEMA, Header, Result, SpoolRecord
+from evmperf.model.results import SCHEMA, Header, Result, SpoolRecord, as_rows
 from evmperf.model.run import Run
 
 CONSOLE_LOG = "console.log"
@@ -326,10 +326,11 @@ def leave_out(reason: str) -> None:
 
 
 def read_records(folder: Path) -> Iterator[SpoolRecord]:
-    """All whole records of a run, the verdicts last; damaged lines are named. Raises UsageError for a later
-    evmperf's.
+    """All whole records of a run, the verdicts last, one result a row; damaged lines are named. Raises
+    UsageError for a later evmperf's.
     """
-    return (record for name in (RECORDS, VERDICTS) for _, record in records_from(folder, 0, name))
+    yield from as_rows(lambda: (record for _, record in records_from(folder, 0)))
+    yield from (record for _, record in records_from(folder, 0, VERDICTS))
 
 
 def read_verdicts(folder: Path) -> dict[Key, VerdictRecord]:
@@ -377,8 +378,9 @@ def _lines(path: Path, offset: int) -> Iterator[tuple[int, SpoolRecord]]:
 
 
 def results_in(folder: Path) -> Iterator[Result]:
-    """The results of a run one by one: there may be more than memory holds."""
-    return (record for _, record in records_from(folder, 0) if isinstance(record, Result))
+    """The results of a run, one a row, one by one: there may be more than memory holds."""
+    records = as_rows(lambda: (record for _, record in records_from(folder, 0)))
+    return (record for record in records if isinstance(record, Result))
 
 
 def read_results(folder: Path) -> list[Result]:

@@ -12,7 +12,7 @@ from evmperf.measure.runs.spool import leave_out
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.limits import REAL
-from evmperf.model.results import Result, Sample
+from evmperf.model.results import Result, Sample, as_rows
 from evmperf.model.run import Run
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.lines import CASES, NONE, RUNS, SAMPLES, SUBJECT, RunLines
@@ -84,7 +84,7 @@ class InfluxRuns:
             in_order = sorted(samples, key=lambda sample: (sample.time_ns, sample.metric))
             began = 0 if run.kind == GUIDE else row["time_ns"]
             found.append(replace(result, samples=tuple(in_order), started_ns=began))
-        return sorted(found, key=lambda result: result.started_ns)
+        return sorted(as_rows(lambda: found), key=lambda result: result.started_ns)
 
     def _whole(self, run: Run, which: str = "", **values: str) -> Iterator[tuple[_Row, list[Sample]]]:
         """The cases of a run with their samples, which know the start of their case: it tells them from those
