@@ -30,6 +30,7 @@ from typing import BinaryIO
 import msgspec
 
 from evmperf.model import limits
+from evmperf.model.concealing import known, without_known
 from evmperf.model.errors import LabError, RefusedOutput, UsageError
 from evmperf.model.figures import Key
 from evmperf.model.places import is_plain
@@ -126,7 +127,7 @@ class Spool:
             raise RefusedOutput(f"{name[:200]!r} is not a file name: raw output not kept", text)
         with _writing(self.folder, _FREE):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_text(without_known(text), encoding="utf-8")
         return str(path.relative_to(self.folder))
 
 
@@ -249,11 +250,23 @@ def line(record: SpoolRecord) -> bytes:
 
 def _encoded(encoder: msgspec.json.Encoder, value: SpoolRecord | dict[str, object]) -> bytes:
     try:
-        return encoder.encode(value)
+        text = encoder.encode(value)
     except UnicodeEncodeError:
         # Half a character, as a tool's JSON may have it: no reason to lose the rest.
-        text = json.dumps(msgspec.to_builtins(value, enc_hook=_plain), ensure_ascii=False)
-        return text.encode(errors="replace")
+        text = json.dumps(msgspec.to_builtins(value, enc_hook=_plain), ensure_ascii=False).encode(
+            errors="replace"
+        )
+    if any(msgspec.json.encode(secret)[1:-1] in text for secret in known()):
+        text = encoder.encode(_without_known(msgspec.json.decode(text)))
+    return text
+
+
+def _without_known(value: object) -> object:
+    if isinstance(value, dict):
+        return {without_known(key): _without_known(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_known(part) for part in value]
+    return without_known(value) if isinstance(value, str) else value
 
 
 @contextlib.contextmanager
