@@ -326,15 +326,22 @@ class Runner:
             self._gather_facts(shell)
         return shell
 
+    def lacking(self, benchmark: Benchmark) -> list[str]:
+        """The tools of a benchmark that the board has not; those of no planned case are asked for now."""
+        shell, tools = self.linux(), benchmark.tools_on(self.bench.board)
+        if unasked := sorted({*tools}.difference(self._tools)):
+            self._tools += unasked
+            answer = self._steps.run(shell, provenance.tool_script(unasked), 60)
+            self.spool.run.facts.tools |= provenance.tools(answer.files)
+        return [tool for tool in tools if tool not in self.spool.run.facts.tools]
+
     def _check_tools(self, progress: StepProgress) -> None:
         """Record the versions of the benchmark's tools; raises ToolError for a missing one."""
         benchmark = progress.benchmark
-        self.linux()
+        for tool in self.lacking(benchmark):
+            raise ToolError(f"{tool} is not on the board's PATH: install it in the board's image")
         versions = self.spool.run.facts.tools
-        for tool in benchmark.tools_on(self.bench.board):
-            if tool not in versions:
-                raise ToolError(f"{tool} is not on the board's PATH: install it in the board's image")
-            progress.tools[tool] = versions[tool]
+        progress.tools |= {tool: versions[tool] for tool in benchmark.tools_on(self.bench.board)}
         if not benchmark.tester_tools:
             return
         for tool, version in self._versions_beside(benchmark).items():
