@@ -4,7 +4,7 @@ import functools
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
@@ -21,6 +21,7 @@ from evmperf.benchmarks.step import (
     Where,
 )
 from evmperf.benchmarks.tools import perf as perf_tool
+from evmperf.boards.console.booted import another_system
 from evmperf.boards.console.marks import Phase, last_phase
 from evmperf.boards.variation import Variation
 from evmperf.measure import documents, provenance, shellstep, ubootstate, varied
@@ -80,6 +81,8 @@ class Runner:
         self.boot_s = 0.0
         """Seconds of all boots, including measured ones."""
         self._has_booted = False
+        self._system: Mapping[str, str] = {}
+        """What the first boot of a series booted."""
         self._steps = steps
         self._clock = clock
         self._late_s = late_s
@@ -257,6 +260,7 @@ class Runner:
         self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
+        self._system = {}
         self._record_boots()
         if self.spool.run.facts.provisioned and not self._has_booted:
             first = self.bench.cold_boot(arguments)
@@ -290,6 +294,9 @@ class Runner:
             try:
                 if boot.error:
                     raise boot.error
+                if other := another_system(self._system, boot.system):
+                    progress.failures.append(Failure.of(other, step))
+                    return True
                 readings = boot_readings.readings(boot)
                 progress.check(readings)
                 if start := boot_readings.condition(boot):
@@ -308,6 +315,7 @@ class Runner:
                 progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
                 return False
             else:
+                self._system = {**boot.system, **self._system}
                 progress.add(readings, cycle, self._clock.time_ns())
                 on, up = boot.marks.get(Phase.POWER_ON), boot.marks.get(Phase.PROMPT)
                 if on and up:
