@@ -21,6 +21,7 @@ from evmperf.boards.vocabulary import FEATURES
 from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.commands.cli import arguments
 from evmperf.measure import boardfile
+from evmperf.model.concealing import learn
 from evmperf.model.ended import Ending, cause
 from evmperf.model.errors import BoardError, EvmperfError, LabError, UsageError, one_line
 from evmperf.model.exits import ExitStatus
@@ -106,6 +107,7 @@ def pytest_configure(config: pytest.Config) -> None:
     elif options.given(config).catalogue:
         config.args = [str(TESTS), *config.args]
     config.option.importmode = "importlib"  # several folders may have a test_emmc.py
+    learn(os.environ)
     begin(config)
 
 

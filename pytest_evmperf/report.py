@@ -10,7 +10,7 @@ import pytest
 from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result, as_rows
-from pytest_evmperf.plugin import RESULT, SESSION
+from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 
 _WIDTH = 160
 """Characters of the table in a page of pytest-html."""
@@ -22,6 +22,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = yield
     session = item.config.stash.get(SESSION, None)
     result = item.stash.get(RESULT, None)
+    if session and report.failed and result is None and what_is_measured(item) is None:
+        session.failed_tests.add(item.nodeid)
     if session is None or report.when != "call":
         return report
     if report.failed and session.bench:

@@ -14,6 +14,7 @@ from evmperf.boards import prompts, yamlfile
 from evmperf.boards.options import MAPPINGS, Options, Section
 from evmperf.boards.reference import Known, known_options, sections
 from evmperf.boards.vocabulary import FEATURES
+from evmperf.model.concealing import learn
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 
@@ -244,6 +245,7 @@ def load(file: Path, tester: str = "", options: Path | None = None) -> Board:
 def _target(file: Path) -> tuple[str, dict[str, Any]]:
     """The target that is the board: `main`, or the only one."""
     document = yamlfile.read(file)
+    learn(document)
     targets = document.get("targets") if isinstance(document, dict) else None
     if not isinstance(targets, dict) or not targets:
         raise UsageError(f"{file}: has no targets, so it is no env file of Labgrid's")

@@ -12,6 +12,7 @@ from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
 from evmperf.boards.console.attempt import NotReached, tell
+from evmperf.boards.console.booted import identity
 from evmperf.boards.console.marks import ObservedBoot, find, remarks
 from evmperf.boards.console.powering import Person
 from evmperf.boards.variation import Variation
@@ -312,6 +313,7 @@ class LabgridBench:
                 post_mortem=attempt.post_mortem,
                 notes=tuple(notes),
                 warm=self._strategy.resets,
+                system=identity(console.output()) if console else {},
             )
         )
 

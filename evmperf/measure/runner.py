@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
@@ -22,6 +22,7 @@ from evmperf.benchmarks.step import (
     Where,
 )
 from evmperf.benchmarks.tools import perf as perf_tool
+from evmperf.boards.console.booted import another_system
 from evmperf.boards.console.marks import Phase, last_phase
 from evmperf.boards.variation import Variation
 from evmperf.measure import documents, provenance, shellstep, ubootstate, varied
@@ -81,6 +82,8 @@ class Runner:
         self.boot_s = 0.0
         """Seconds of all boots, including measured ones."""
         self._has_booted = False
+        self._system: Mapping[str, str] = {}
+        """What the first boot of a series booted."""
         self._steps = steps
         self._clock = clock
         self._late_s = late_s
@@ -262,6 +265,7 @@ class Runner:
         self._installed_on = None
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
+        self._system = {}
         self._record_boots()
         if self.spool.run.facts.provisioned and not self._has_booted:
             first = self.bench.cold_boot(arguments)
@@ -295,6 +299,9 @@ class Runner:
             try:
                 if boot.error:
                     raise boot.error
+                if other := another_system(self._system, boot.system):
+                    progress.failures.append(Failure.of(other, step))
+                    return True
                 readings = boot_readings.readings(boot)
                 progress.check(readings)
                 if start := boot_readings.condition(boot):
@@ -313,6 +320,7 @@ class Runner:
                 progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
                 return False
             else:
+                self._system = {**boot.system, **self._system}
                 progress.add(readings, cycle, self._clock.time_ns())
                 on, up = boot.marks.get(Phase.POWER_ON), boot.marks.get(Phase.PROMPT)
                 if on and up:
@@ -331,15 +339,22 @@ class Runner:
             self._gather_facts(shell)
         return shell
 
+    def lacking(self, benchmark: Benchmark) -> list[str]:
+        """The tools of a benchmark that the board has not; those of no planned case are asked for now."""
+        shell, tools = self.linux(), benchmark.tools_on(self.bench.board)
+        if unasked := sorted({*tools}.difference(self._tools)):
+            self._tools += unasked
+            answer = self._steps.run(shell, provenance.tool_script(unasked), 60)
+            self.spool.run.facts.tools |= provenance.tools(answer.files)
+        return [tool for tool in tools if tool not in self.spool.run.facts.tools]
+
     def _check_tools(self, progress: StepProgress) -> None:
         """Record the versions of the benchmark's tools; raises ToolError for a missing one."""
         benchmark = progress.benchmark
-        self.linux()
+        for tool in self.lacking(benchmark):
+            raise ToolError(f"{tool} is not on the board's PATH: install it in the board's image")
         versions = self.spool.run.facts.tools
-        for tool in benchmark.tools_on(self.bench.board):
-            if tool not in versions:
-                raise ToolError(f"{tool} is not on the board's PATH: install it in the board's image")
-            progress.tools[tool] = versions[tool]
+        progress.tools |= {tool: versions[tool] for tool in benchmark.tools_on(self.bench.board)}
         if not benchmark.tester_tools:
             return
         for tool, version in self._versions_beside(benchmark).items():

@@ -53,10 +53,14 @@ class Ended:
 
 
 def of(
-    board: str, results: Sequence[Result], planned: int, cut: tuple[Ending, str, str] | None = None
+    board: str,
+    results: Sequence[Result],
+    planned: int,
+    cut: tuple[Ending, str, str] | None = None,
+    failed_tests: int = 0,
 ) -> Ended:
     """The end of a session that planned so many cases; `cut` is what ended it before, and why, if
-    anything did.
+    anything did. `failed_tests` measured no case.
     """
     failed = [result for result in results if result.status is not Status.MEASURED]
     measured = len(results) - len(failed)
@@ -67,7 +71,10 @@ def of(
         ending, what, why = cut
         return Ended(ending, f"{what}: {why} ({whole})." if why else f"{what}: {whole}.")
     if measured == planned:
-        return Ended(Ending.MEASURED, f"All measured: {whole}.")
+        done = f"All measured: {whole}" if planned else f"No case was to be measured on {board}"
+        if failed_tests:
+            return Ended(Ending.FAILED, f"{done}; {counted(failed_tests, 'other test')} failed.")
+        return Ended(Ending.MEASURED, f"{done}.")
     first = f"; first: {failed[0].benchmark} {failed[0].case}: {cause(failed[0])}" if failed else ""
     return Ended(Ending.FAILED, f"Only {whole}{first}.")
 

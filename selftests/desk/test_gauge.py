@@ -17,6 +17,8 @@ from evmperf.boards import yamlfile
 from evmperf.lab.desk import boardfile, identity
 from evmperf.lab.desk.identity import Readiness, SshAddress
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.results import Result, Sample, Status
+from evmperf.publish.report.summary import headlines
 
 FOLDER = Path(gauge.__file__).parent
 MACHINE = {  # of an ELF head: its number at byte 18
@@ -171,5 +173,8 @@ def test_the_last_boot_is_what_systemd_or_the_kernel_tells(text, metrics):
     found = {reading.metric: reading.value for reading in step.parse({"started.txt": text})}
     assert len(found) == metrics
     assert found["kernel"] == pytest.approx(4.303 if metrics > 1 else 3.412345)
+    samples = tuple(Sample(name, value, "s", 0, 1) for name, value in found.items())
+    result = Result("last_boot", 1, "desk", "boot", {}, "quick", Status.MEASURED, samples)
+    assert [one.area for one in headlines([result], None)] == ["Boot" if metrics > 1 else "Kernel alone"]
     with pytest.raises(RefusedOutput, match="tells the duration"):
         step.parse({"started.txt": ""})

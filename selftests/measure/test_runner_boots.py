@@ -7,6 +7,7 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place, Profile
+from evmperf.boards.console.booted import identity
 from evmperf.measure.runs.spool import read_records, read_results, read_run
 from evmperf.model.errors import BoardError, Kind, LabError
 from evmperf.model.records import BootRecord
@@ -71,6 +72,25 @@ def test_one_hung_boot_is_recorded_and_keeps_the_others(lab):
     assert record.failure.phase == "login prompt"
     assert record.post_mortem == "power: on"
     assert not runner.broken
+
+
+def test_a_boot_of_another_slot_is_named_and_not_counted(lab):
+    slots = "232324"
+    lines = "Linux version 6.12.17 #1 SMP\r\n[    0.1] Kernel command line: root=/dev/mmcblk1p{} rw\r\n"
+    boots = [
+        replace(
+            good_boot(number + 2), system=identity(f"\r\nU-Boot 2025.01-ti\r\n[    0.0] {lines.format(slot)}")
+        )
+        for number, slot in enumerate(slots)
+    ]
+    runner = lab(boots=boots, repeats=Repeats(boots=6))
+    result = runner.measure(BOOTS, CASE)
+    assert (result.status, runner.broken) == (Status.PARTIAL, "")
+    assert [s.repetition for s in result.samples if s.metric == "boot_time"] == [0, 2, 4]
+    assert [failure.step for failure in result.failures] == ["cycle 2", "cycle 4", "cycle 6"]
+    assert "root is 'root=/dev/mmcblk1p3', was 'root=/dev/mmcblk1p2'. An A/B updater" in str(
+        result.failures[0]
+    )
 
 
 def test_the_first_boot_of_an_image_is_told_and_not_counted(lab):

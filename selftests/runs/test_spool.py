@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+import shutil
 from pathlib import Path
 from types import MappingProxyType
 
@@ -308,3 +309,38 @@ def test_what_was_measured_and_then_failed_is_there_in_part(spool):
     spool.append(replace(MEASURED, status=Status.FAILED, samples=()))
     (row,) = read_results(spool.folder)
     assert (row.status, row.samples) == (Status.PARTIAL, MEASURED.samples)
+
+
+@pytest.mark.parametrize("write", ["append", "save", "keep_raw"])
+@pytest.mark.parametrize("how", ["renamed", "parent renamed", "deleted", "replaced", "records deleted"])
+def test_a_folder_that_is_gone_ends_the_session_and_is_not_made_anew(tmp_path, how, write):
+    results = tmp_path / "results"
+    spool = Spool(results, Run("r", "b", "quick"))
+    spool.hold()
+    spool.append(a_boot("first"))
+    away = tmp_path / "away" if how == "parent renamed" else results / "r-old"
+    if how == "parent renamed":
+        results.rename(away)
+        away /= "r"
+    elif how == "deleted":
+        shutil.rmtree(spool.folder)
+    elif how == "records deleted":
+        (spool.folder / RECORDS).unlink()
+    else:
+        spool.folder.rename(away)
+    if how == "replaced":
+        Spool(results, Run("r", "b", "quick"))
+    moved = "deleted" not in how
+    words = f"was renamed to {away}" if moved else "records were deleted"
+    with pytest.raises(LabError, match=words):
+        {
+            "append": lambda: spool.append(a_boot("second")),
+            "save": spool.save,
+            "keep_raw": lambda: spool.keep_raw("a/out.txt", "said"),
+        }[write]()
+    assert not (spool.folder / RECORDS).exists()
+    if moved:
+        goals = [record.goal for record in read_records(away)]
+        assert goals == (["first", "second"] if write == "append" else ["first"])
+        assert (away / "raw/a/out.txt").exists() == (write == "keep_raw")
+    spool.release()

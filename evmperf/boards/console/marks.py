@@ -70,6 +70,8 @@ class ObservedBoot:
     warm: str = ""
     parts: Mapping[str, float] = field(default_factory=dict)
     """Seconds of the boot's parts as its kernel and systemd tell them, where no console does."""
+    system: Mapping[str, str] = field(default_factory=dict)
+    """What booted (`booted.identity`)."""
 
 
 _SPL = re.compile(rb"U-Boot SPL \d{4}\.\d\d[^\r\n]*")

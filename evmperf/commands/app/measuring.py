@@ -85,6 +85,8 @@ class MeasuringSession:
         self.planned: list[tuple[Benchmark, Case]] = []
         """What will be measured, in order."""
         self.results: list[Result] = []
+        self.failed_tests: set[str] = set()
+        """Tests of a lab's own that failed and measured no case."""
         self.sent = ""
         """How sending to InfluxDB went, in a sentence."""
         self.lab_failure = ""
@@ -246,7 +248,8 @@ class MeasuringSession:
         self._see()
         reason = self.unsupported(benchmark, case)
         if not reason and not benchmark.ti:
-            lacking = [tool for tool in benchmark.tools_on(self.board) if tool not in self.run.facts.tools]
+            assert self._runner is not None
+            lacking = self._runner.lacking(benchmark)
             reason = f"{', '.join(lacking)} is not on the board's PATH" if lacking else ""
         self._absent += bool(reason)
         return reason
@@ -381,7 +384,8 @@ class MeasuringSession:
         if self.interrupted and not cut:
             by = f" by {self.signals.by}" if self.signals.by not in ("", "SIGINT") else ""
             cut = (Ending.CUT, f"Interrupted{by}", "")
-        return ended.of(self.board.name, self.results, len(self.planned) - self._absent + self._kept, cut)
+        planned = max(len(self.planned) - self._absent + self._kept, len(self.results))
+        return ended.of(self.board.name, self.results, planned, cut, len(self.failed_tests))
 
     @property
     def status(self) -> ExitStatus | None:

@@ -18,6 +18,7 @@ from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.lab.doctor import host
 from evmperf.lab.doctor.finding import Noted
 from evmperf.measure.runs import spool
+from evmperf.model.concealing import learn
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
@@ -148,6 +149,7 @@ def _find(options: argparse.Namespace) -> FoundBoard:
             raise
         print(f"{error}.")
         password = getpass.getpass(f"Password of {options.user}: ")
+        learn({"user": options.user, "password": password})
         return desk.find(msgspec.structs.replace(request, password=password), show, _agrees)
 
 

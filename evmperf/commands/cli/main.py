@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from evmperf import __version__
 from evmperf.commands.cli import terminal
 from evmperf.measure.signals import Signals
+from evmperf.model.concealing import learn
 from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus, of_kind
 
@@ -56,6 +57,7 @@ def main(words: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if words is None else words
     # A command keeps most of what it makes until its end: to look for garbage costs a tenth of its time.
     gc.set_threshold(100_000)
+    learn(os.environ)
     with terminal.plain():
         return _run(words)
 

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from evmperf.boards import prompts
 from evmperf.boards.board import Board
+from evmperf.boards.console.booted import identity
 from evmperf.boards.console.marks import ObservedBoot, Phase, find
 from evmperf.boards.console.record import POWER_ON, ConsoleRecord
 from evmperf.commands.lava import joblog
@@ -226,6 +227,7 @@ def _boot(cycle: _Cycle, arguments: str, prompt: str) -> ObservedBoot:
         error=error,
         phase="login prompt" if error else "",
         measured=False,
+        system=identity(b"".join(r.data for r in records if r.kind == "<").decode("utf-8", "replace")),
     )
 
 

@@ -93,7 +93,9 @@ def headlines(
             figure = by_key[key]
             both = (beside(figure, published), earlier((verdicts or {}).get(key)))
             changes = tuple(change for change in both if change)
-            shown.append(Headline(area, in_words(figure), wording.figure(key), key, changes))
+            # Where there is no systemd, nothing tells the rest of a boot.
+            what = "Kernel alone" if key.metric == "kernel" else area
+            shown.append(Headline(what, in_words(figure), wording.figure(key), key, changes))
     return shown
 
 
