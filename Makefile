@@ -10,7 +10,7 @@ WORKERS ?= $(shell echo $$(( $$(nproc) < 5 ? $$(nproc) + 1 : 6 )))
 SELFTESTS = $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
 
 .PHONY: help setup environment host-packages compilers image virtual influxd browser programs dashboards gauge demo test check evmtest fasttest coverage lint \
-	bench docs guide-html lava-lab lava-test clean
+	bench docs guide-html lava-lab lava-lab-down lava-test clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -123,7 +123,10 @@ docs: $(VENV)/.tests ## the documentation as pages with search, in build/docs
 
 lava-lab: virtual ## start a whole LAVA here, with two virtual EVMs (once 3 minutes; needs root)
 	@scripts/host-packages lava-jobs/lab/host-packages.txt
-	@$(BIN)/evmperf virtual lava up
+	@$(BIN)/python -m selftests.support.lavalab up $(BOARD)
+
+lava-lab-down: ## stop it
+	@$(BIN)/python -m selftests.support.lavalab down
 
 lava-test: lava-lab $(VENV)/.tests ## the tests on a real LAVA that are too long for `make test`
 	$(BIN)/pytest selftests/lava --all-lava-jobs
