@@ -249,6 +249,20 @@ def test_every_job_finds_the_environment_of_the_one_before(pipeline):
             assert program != "make" or set(words) <= set(targets), line
 
 
+def test_merge_requests_run_what_ci_runs():
+    parts = re.findall(r"^part make (\S+)$", (PARENT.parent / ".ci/run").read_text(), re.MULTILINE)
+    jobs = rendered(yaml.safe_load(PARENT.read_text()))
+    checks = [
+        line.split()[1] for job in jobs.values() if job.get("stage") == "check" for line in job["script"]
+    ]
+    assert checks == ["lint", "test"]
+    prepared = re.findall(r"^test: (.+?) ##", (PARENT.parent / "Makefile").read_text(), re.MULTILINE)[
+        0
+    ].split()
+    assert set(parts) <= {*checks, *prepared, "setup"}
+    assert [part for part in parts if part in checks] == checks
+
+
 def test_one_job_keeps_the_environment_and_a_nights_jobs_only_fetch_it():
     keeps = rendered(yaml.safe_load(PARENT.read_text()))["nightly plan"]["cache"]
     fetch = night()["default"]["cache"]
