@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from evmperf_virtual import lavalab as labs
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
@@ -87,7 +86,6 @@ def lava(tmp_path, monkeypatch):
 
     known = {**catalogue.benchmarks(), **lava_jobs.CATALOGUE}
     monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
-    monkeypatch.setattr(labs, "running", lambda: None)
     monkeypatch.setenv(TOKEN_VARIABLE, "")
     monkeypatch.chdir(tmp_path)
     with web.serving(Handler) as server:

@@ -48,6 +48,7 @@ def test_what_a_command_prints_comes_back_whole(open_bench, command):
     assert (reply.status, reply.text) == (0, here.stdout)
 
 
+@pytest.mark.alone
 def test_being_there_already_costs_nothing(open_bench):
     bench = open_bench()
     assert bench.shell() is bench.shell()

@@ -1,7 +1,6 @@
 """The command `evmperf lava`: jobs made from the catalogue, submitted, followed, and read back."""
 
 import argparse
-import threading
 from pathlib import Path
 
 from evmperf.commands.app import lavajobs
@@ -63,8 +62,8 @@ group(
   evmperf lava submit am64x -k emmc --kind native --wait --import
   evmperf lava wait 1234
 
-The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN, else lavacli's default identity, else the
-lab that `make lava-lab` has started on this machine. docs/lava.md says more.
+The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN, else lavacli's default identity.
+docs/lava.md says more.
 """,
 )
 
@@ -119,7 +118,7 @@ def _submit(options: argparse.Namespace) -> int:
 
 def _follow(options: argparse.Namespace) -> Judged:
     server = connect(options.identity)
-    job = server.wait(options.job, options.timeout, _tell, threading.Event())
+    job = server.wait(options.job, options.timeout, _tell)
     return lavajobs.judge(server, job, options.board)
 
 

@@ -312,7 +312,7 @@ def definition_header(definition: str) -> dict[str, str] | None:
     """What a job's definition says about itself; None for a job that is not of evmperf."""
     try:
         return joblog.decode_header(yaml.safe_load(definition)["metadata"][METADATA])
-    except (yaml.YAMLError, KeyError, TypeError, ValueError):
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return None
 
 
