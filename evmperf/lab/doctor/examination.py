@@ -137,7 +137,7 @@ class Examination:
                 "tester", ("place",) if board.tester == VIRTUAL else (), lambda: _tester(board, self._target)
             ),
             _Step(
-                "meter", ("place",) if _needs_meter(board) else (), lambda: _meter(board, self._bench.meter)
+                "meter", ("place",) if _needs_meter(board) else (), lambda: _meter(board, self._open_meter)
             ),
             _Step("clock", (), host.clock),
             _Step("real time", (), host.real_time),
@@ -336,6 +336,9 @@ class Examination:
         if files.get("/proc/version") is None:
             raise Noted(f"over the console: SSH to the board fails: {files.broken}")
         return "over SSH, those of more than 4 KiB"
+
+    def _open_meter(self) -> Meter:
+        return self._bench.meter()
 
     def _run(self, command: str) -> tuple[int, str]:
         done = shellstep.run(self._shell, command, _COMMAND_S, folder=_FOLDER, label="doctor")
