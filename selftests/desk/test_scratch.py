@@ -1,12 +1,14 @@
 """A partition for benchmarks in free space: real tables, read by a real sfdisk, and changed by its person."""
 
+import re
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from evmperf.boards import board as boards
 from evmperf.commands.app import desk
-from evmperf.commands.app.desk import FindBoard
+from evmperf.lab.desk import boardfile
 from evmperf.lab.provision import scratch
 from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import UsageError
@@ -136,19 +138,30 @@ def test_a_scratch_partition_that_an_image_removed_is_told_with_the_command(tmp_
     assert scratch.removed(shell, board, "/dev/mmcblk0p2") == ""
 
 
-def test_a_scratch_partition_is_measured_on_once_a_person_agreed(make_board, tmp_path):
+def test_the_step_to_storage_writes_is_the_command_and_then_the_option(make_board, find, tmp_path):
     board = make_board("xunlong,orangepi-pc")
     board.disks = Disks(tmp_path, *TABLES["gpt"][:3])
-    before, image, remarks, asked = board.disks.table, board.disks.image.read_bytes(), [], []
-    request = FindBoard(folder=str(tmp_path / "found"), ports=(board.path,), make_scratch=True)
-    found = desk.find(request, remarks.append, lambda sentence: pytest.fail("there is nothing to agree to"))
+    before, image = board.disks.table, board.disks.image.read_bytes()
+
+    def step():
+        return dict(find(ports=(board.path,)).steps)["Storage writes"]
+
+    first = step()
     assert board.disks.image.read_bytes() == image
-    assert "evmperf writes no partition table" in remarks[-1]
-    assert not boards.load(boards.Path(found.file)).options.emmc.scratch
-    board.disks.run(remarks[-1].splitlines()[1])  # the person
+    assert "evmperf writes no partition table" in first
+    board.disks.run(first.splitlines()[1])  # the person
     assert len(board.disks.table - before) == 1
-    desk.find(request, remarks.append, lambda sentence: bool(asked.append(sentence)))
-    assert asked == ["Benchmarks overwrite /dev/mmcblk0p3 (302 MiB)."]
-    found = desk.find(request, remarks.append, lambda sentence: True)
-    assert boards.load(boards.Path(found.file)).options.emmc.scratch == "/dev/mmcblk0p3"
-    assert "/dev/mmcblk0p3 is overwritten" in found.changes
+    second = step()
+    assert second.startswith("/dev/mmcblk0p3 (302 MiB) is there")
+    # What it says makes a file that measures there; the desk's own does not.
+    file = next((tmp_path / "found").glob("*.yaml"))
+    assert not boards.load(file).options.emmc.scratch
+    boardfile.keep(file, tmp_path, "mine", {})
+    data = yaml.safe_load((tmp_path / "mine.yaml").read_text())
+    main = data["targets"]["main"]
+    main["features"].append("emmc")
+    main["options"] |= yaml.safe_load(re.search("option `(.*)`$", second)[1])
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(data))
+    mine = desk.named(str(tmp_path / "mine.yaml"))
+    assert any(name.startswith("emmc") for name in mine.can)
+    assert "/dev/mmcblk0p3 is overwritten" in mine.changes

@@ -47,19 +47,23 @@ def test_a_script_that_cannot_be_typed_is_a_failure_of_the_lab():
         software.environment(stuck, "optargs")
 
 
+def uenv(text):
+    return software.uenv(AM64, lambda command: (0, text))
+
+
 @pytest.mark.parametrize(
     "line", ["optargs=quiet", "args_all=setenv x", "uenvcmd=run y", " mmcdev=0", "bootpart=0:1"]
 )
 def test_lines_of_uenv_that_decide_are_noted(line):
     text = f"# /run/media/boot-mmcblk1p1/uEnv.txt\nserverip=192.0.2.1\n{line}\n"
     with pytest.raises(Noted, match=rf"uEnv.txt sets {line.strip().split('=')[0]}: this overrides"):
-        software.uenv(text)
+        uenv(text)
 
 
 def test_comments_and_overlays_in_uenv_decide_nothing():
     text = "# /boot/uEnv.txt\n# optargs=quiet\nname_overlays=ti/a.dtbo ti/b.dtbo\n"
-    assert software.uenv(text).endswith("medium, overlays ti/a.dtbo ti/b.dtbo")
-    assert software.uenv("") == "none on the mounted partitions"
+    assert uenv(text).endswith("medium, overlays ti/a.dtbo ti/b.dtbo")
+    assert uenv("") == "none on the mounted partitions"
 
 
 def test_every_board_has_programs_to_look_for():

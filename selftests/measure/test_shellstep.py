@@ -9,6 +9,8 @@ import select
 import subprocess
 import sys
 import tarfile
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -150,18 +152,63 @@ def test_binary_output_does_not_disturb(shell):
     assert files["log"] == "ok\n"
 
 
-def test_a_session_whose_machine_another_one_took_says_so(shell):
+OTHER = """\
+import pathlib, sys
+from evmperf.measure import shellstep
+from evmperf.model.errors import LabError
+from selftests.support.fakes import LocalShell
+try:
+    shellstep.install(LocalShell(pathlib.Path(sys.argv[1])))
+except LabError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def other(shell):
+    """A function that lets another session begin on the machine, from a host; returns what it says."""
+
+    def begin(host=""):
+        own = ["unshare", "--uts", "sh", "-c", f'hostname {host} && exec "$@"', "sh"] if host else []
+        command = [*own, sys.executable, "-c", OTHER, str(shell.folder.parent)]
+        return subprocess.run(command, check=True, cwd=REPOSITORY, capture_output=True, text=True).stdout
+
+    return begin
+
+
+def test_a_session_whose_machine_another_one_took_says_so(shell, other):
     shellstep.run(shell, "true", 10)
-    other = (
-        "import pathlib, sys\n"
-        "from evmperf.measure import shellstep\n"
-        "from selftests.support.fakes import LocalShell\n"
-        "shellstep.install(LocalShell(pathlib.Path(sys.argv[1])))"
-    )
-    folder = str(shell.folder.parent)
-    subprocess.run([sys.executable, "-c", other, folder], check=True, cwd=REPOSITORY)
+    assert other() == ""  # of this host, where locks of devices keep two apart
     with pytest.raises(LabError, match="another evmperf began to measure there"):
         shellstep.run(shell, "true", 10)
+
+
+def test_a_second_session_is_refused_while_a_step_runs_with_its_holder_and_time(shell, other, tmp_path):
+    said = []
+    wait = f"touch {tmp_path}/runs; until [ -e {tmp_path}/asked ]; do sleep 0.05; done"
+    step = threading.Thread(target=lambda: said.append(shellstep.run(shell, wait, 60)))
+    step.start()
+    while not (tmp_path / "runs").exists():
+        time.sleep(0.01)
+    refusal = other()
+    (tmp_path / "asked").touch()
+    step.join()
+    assert re.search(r"in use: \S+@\S+ since \d\d:\d\d UTC measures there", refusal)
+    assert said[0].status == 0
+    assert other() == ""
+
+
+def test_a_second_session_of_another_host_is_refused_between_steps(shell, other):
+    if os.geteuid() != 0:
+        pytest.skip("needs root: the session of another host has a host name of its own")
+    assert "in use: " in other("desk7")  # nothing was measured yet
+    shellstep.run(shell, "true", 10)
+    assert "in use: " in other("desk7")
+    assert shellstep.run(shell, "true", 10).status == 0
+    # A minute after its last step, or after a boot, the machine is free.
+    (head,) = shell.folder.parent.glob("**/head")
+    head.write_text("step 0 1.00 1.00\n")
+    assert other("desk7") == ""
 
 
 class Garbling:

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,6 @@ from evmperf.lab.provision import scratch
 from evmperf.measure import boardfile as boardfiles
 from evmperf.measure.signals import attend
 from evmperf.model.errors import LabError, UsageError
-from evmperf.model.outlets import plain
 from evmperf.model.replies import WantedSession, answer
 
 Tell = Callable[[str], None]
@@ -32,8 +31,6 @@ _POWER = {
     "hand": "you are asked to switch the board off and on",
     "reset": "the board is reset or rebooted",
 }
-_PLAN_S, _INSTALL_S = 60.0, 1200.0
-"""After which apt-get counts as hung."""
 _QUIET = ("-qq", "--tb=no", "-rN", "-o", "console_output_style=classic")
 """Neither pytest's head nor its counts of what was skipped nor a percentage."""
 _LOOKS = 60
@@ -56,9 +53,7 @@ class FindBoard(msgspec.Struct, frozen=True, kw_only=True):
     console, and SSH for files), or on whatever USB serial port it talks; its file goes into `folder`.
 
     `user` logs in on a console; `power` is how its power is worked, as options.boot.power says it;
-    `tester` is what stands at the other end of its network cable, `local` for this machine. With
-    `make_scratch` the scratch partition is measured on if whoever asks agrees; without one the command that
-    makes it is said. With `install` the board's package manager brings missing programs, if they agree.
+    `tester` is what stands at the other end of its network cable, `local` for this machine.
     """
 
     folder: str
@@ -70,8 +65,6 @@ class FindBoard(msgspec.Struct, frozen=True, kw_only=True):
     power: str = "none"
     tester: str = ""
     boot: bool = False
-    make_scratch: bool = False
-    install: bool = False
 
 
 class FoundBoard(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,87 +92,106 @@ class NoBoard(UsageError):
     """There is no board on this desk."""
 
 
-def find(request: FindBoard, tell: Tell, agree: Callable[[str], bool] = lambda plan: False) -> FoundBoard:
-    """Find the board, ask it what it is, and write its file; `agree` says whether benchmarks may overwrite a
-    partition as that sentence says.
+def find(request: FindBoard, tell: Tell) -> FoundBoard:
+    """Find the board, ask it what it is, and write its file.
 
-    Raises UsageError where there is no board, it does not log in (PasswordWanted where a password
-    would help) or has no free space, LabError for a way that is broken.
+    Raises UsageError where there is no board or it does not log in (PasswordWanted where a password
+    would help), LabError for a way that is broken.
     """
     drivers = {*boardfile.SAFE, *CABLED, *boardfile.STORAGE}
     benchmarks = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
     theirs = catalogue.ti_programs(benchmarks)
-    question = identity.question({*theirs, *(tool for benchmark in benchmarks for tool in _needs(benchmark))})
+    needed = set().union(*map(_needs, benchmarks))
     network = _address(request) if request.address else None
     way = network if network and not request.ports else _voice(request, tell)
-    board = identity.answer(*identity.ask(way, question, request.password, request.user))
+
+    def ask(question: str) -> tuple[str, str]:
+        return identity.ask(way, question, request.password, request.user)
+
+    board = identity.answer(*ask(identity.question({*theirs, *needed})))
     if network and not identity.checks_key(network):
         tell(f"The host key of {network.host} is not checked: known_hosts has none for it.")
     if network and network is not way:
         identity.ask(network, "true")  # a console is there, and SSH carries files
     if board.user != "0":
-        name = board.login or "the user there"
-        why = f" ({board.sudo})" if board.sudo else ""
-        raise UsageError(
-            f"{name} is not root and gets no sudo without a password{why}, so no benchmark can run: add the "
-            f"line `{name} ALL=(ALL) NOPASSWD: ALL` with visudo on the board, or log in as root"
-        )
-    if request.install:
-        board = _installed(request, way, question, board, tell=tell, agree=agree)
-    power = request.power
-    if power == "hand" and isinstance(way, SshAddress):
-        power = "none"
+        raise UsageError(_without_root(board))
+    if request.power == "hand" and isinstance(way, SshAddress):
+        request = msgspec.structs.replace(request, power="none")
         tell("--power hand needs the board's console: over SSH no boot is timed.")
     like = boardfile.fitting(board)
     sections: dict[str, Mapping[str, str]] = {}
     if request.tester.partition(":")[0] == "local" and not like:
         ends = boardfile.cable(board.links, far=network is not None)
         sections |= {"eth": ends} if ends else {}
-    if request.make_scratch:
-        sections |= _scratch(way, request.password, tell, agree)
     measured = {*boardfile.SAFE, *sections, *(CABLED if request.tester else ())}
     absent = {
         benchmark.name: f"not on the board: {', '.join(missing)}"
         for benchmark in benchmarks
         if benchmark.driver in measured and (missing := sorted(_needs(benchmark) - board.tools))
     }
-    absent = {**boardfile.TWICE, **absent}
     file = boardfile.write(
         Path(request.folder),
         board,
         way,
-        absent,
+        {**boardfile.TWICE, **absent},
         beside=network if network is not way else None,
-        power=power,
+        power=request.power,
         tester=request.tester,
         sections=sections,
         password=request.password,
     )
-    modes_printed = identity.ask(way, modes.QUESTION, request.password, request.user)[0]
-    where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
     about = FoundBoard(
-        where=where,
+        where=f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path,
         model=board.model or "a board without a name",
         os=f"{board.os}, Linux {board.kernel}",
         like=like.name if like else "",
         file=str(file),
         state=(
-            *identity.state(way, request.password, request.user).words(),
-            *_as_ti(boards.load(like).name if like else "", theirs, board, modes_printed),
+            *board.state,
+            *_as_ti(boards.load(like).name if like else "", theirs, board, ask(modes.QUESTION)[0]),
         ),
-        steps=_steps(boards.load(file), sorted(set().union(*map(_needs, benchmarks)) - board.tools)),
+        steps=_steps(boards.load(file), needed - board.tools, _storage(ask(scratch.SURVEY)[0])),
     )
     return _with_benchmarks(about)
 
 
-def _steps(board: Board, missing: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """What is left out, by worth, with the step that brings it; `missing` are programs."""
-    steps = [
+def _without_root(board: BoardIdentity) -> str:
+    name = board.login or "the user there"
+    why = f" ({board.sudo})" if board.sudo else ""
+    return (
+        f"{name} is not root and gets no sudo without a password{why}, so no benchmark can run: add the "
+        f"line `{name} ALL=(ALL) NOPASSWD: ALL` with visudo on the board, or log in as root"
+    )
+
+
+def _steps(board: Board, missing: Collection[str], storage: str) -> tuple[tuple[str, str], ...]:
+    """What is left out, by worth, with the step that brings it; `missing` are programs, `storage` is the
+    step to a scratch partition.
+    """
+    steps = [] if board.features & boardfile.STORAGE else [("Storage writes", storage)]
+    steps += [
         (what, step) for what, drivers, step in boardfile.WORTH if not board.features.intersection(drivers)
     ]
     if packages := sorted({boardfile.PACKAGES[tool] for tool in missing if tool in boardfile.PACKAGES}):
-        steps.append(("Benchmarks of further programs", f"--install brings {', '.join(packages)}"))
+        line = f"apt-get install --no-install-recommends {' '.join(packages)}"
+        steps.append(("Benchmarks of further programs", f"as root on the board: {line}"))
     return tuple(steps)
+
+
+def _storage(survey: str) -> str:
+    """The step to storage benchmarks: the option for a scratch partition that is there, or its command."""
+    try:
+        there = scratch.present(survey)
+        if there is None:
+            return scratch.plan(survey).proposal
+    except UsageError as error:
+        return str(error)
+    options = ", ".join(f"{name}: {value}" for name, value in there.section.items())
+    return (
+        f"{there.device} ({there.mib} MiB) is there for them to overwrite: `evmperf board new NAME --from "
+        f"desk`, then add to that file the feature {there.driver} and the option "
+        f"`{there.driver}: {{{options}}}`"
+    )
 
 
 def _as_ti(
@@ -197,60 +209,11 @@ def _as_ti(
         yield f"{driver}: {mode}", True
 
 
-def _installed(
-    request: FindBoard,
-    way: Voice | SshAddress,
-    question: str,
-    board: BoardIdentity,
-    *,
-    tell: Tell,
-    agree: Callable[[str], bool],
-) -> BoardIdentity:
-    """The board's identity after its package manager has brought missing programs, if somebody agreed.
-
-    Raises UsageError where there is no apt-get, or it does not find them.
-    """
-    packages = sorted({package for tool, package in boardfile.PACKAGES.items() if tool not in board.tools})
-    install = f"LC_ALL=C apt-get install --no-install-recommends {{}} {' '.join(packages)} 2>&1"
-
-    def ask(command: str, within_s: float) -> str:
-        return identity.ask(way, command, request.password, request.user, within_s=within_s)[0]
-
-    planned = ask(install.format("--assume-no"), _PLAN_S)
-    sizes = [line.strip() for line in planned.splitlines() if re.match(r"(Need to get|After this) ", line)]
-    if not sizes:
-        *_, last = ["it printed nothing", *filter(None, map(str.strip, planned.splitlines()))]
-        raise UsageError(
-            f"the board's apt-get cannot install {', '.join(packages)}: {plain(last[:200])}; run `apt-get "
-            f"update` there, or install them by hand"
-        )
-    if not agree(f"apt-get on the board: {' '.join(packages)}. {plain(' '.join(sizes)[:300])}"):
-        tell("No package was installed.")
-        return board
-    ask(f"DEBIAN_FRONTEND=noninteractive {install.format('--yes')} >/dev/null", _INSTALL_S)
-    return identity.answer(*identity.ask(way, question, request.password, request.user))
-
-
 def _needs(benchmark: Benchmark) -> set[str]:
     """Programs, and folders with their path, that the benchmark needs on the board."""
     folder = _FOLDERS.get(benchmark.name)
     folders = [getattr(_ANY.options.system, folder)] if folder else []
     return {*benchmark.tools_on(_ANY), *folders}
-
-
-def _scratch(
-    way: Voice | SshAddress, password: str | None, tell: Tell, agree: Callable[[str], bool]
-) -> dict[str, Mapping[str, str]]:
-    """The section of a partition that may be overwritten; {} after the command for one was said, or where
-    nobody agreed.
-    """
-    survey = identity.ask(way, scratch.SURVEY, password)[0]
-    partition = scratch.present(survey)
-    if partition is None:
-        tell(scratch.plan(survey).proposal)
-    elif agree(f"Benchmarks overwrite {partition.device} ({partition.mib} MiB)."):
-        return {partition.driver: partition.section}
-    return {}
 
 
 def named(given: str) -> FoundBoard:
@@ -269,7 +232,7 @@ def wait_until_idle(file: str, wait: Callable[[], None]) -> bool:
     """
     way = boardfile.address(boards.load(Path(file)))
     for _ in range(_LOOKS):
-        if not way or identity.state(way).is_idle:
+        if not way or identity.answer(*identity.ask(way, identity.question(()))).is_idle:
             return bool(way)
         wait()
     return False

@@ -57,19 +57,6 @@ _LOOK_S = 10.0
             "or one over SSH"
         ),
     ),
-    argument(
-        "--make-scratch",
-        action="store_true",
-        help=(
-            "print the command that makes a partition for storage benchmarks in free space of the board's "
-            "eMMC or card; once it is there, ask (even with --yes) and measure on it"
-        ),
-    ),
-    argument(
-        "--install",
-        action="store_true",
-        help="have the board's apt-get install missing programs; shows their size and asks, even with --yes",
-    ),
     argument("--all", action="store_true", dest="show_all", help="list everything that is left out"),
     argument("--boot", action="store_true", help="boot Linux on a board at U-Boot's prompt"),
     argument("--yes", action="store_true", help="measure without asking"),
@@ -143,17 +130,11 @@ def _wanted(board: FoundBoard) -> bool:
 def _find(options: argparse.Namespace) -> FoundBoard:
     request = filled(FindBoard, options, folder=Path(options.results) / "desk")
     try:
-        return desk.find(request, show, _agrees)
+        return desk.find(request, show)
     except PasswordWanted as error:
         if not sys.stdin.isatty():
             raise
         print(f"{error}.")
         password = getpass.getpass(f"Password of {options.user}: ")
         learn({"user": options.user, "password": password})
-        return desk.find(msgspec.structs.replace(request, password=password), show, _agrees)
-
-
-def _agrees(sentence: str) -> bool:
-    """Whether the person at the terminal wants what the sentence says: only a word does."""
-    print(sentence)
-    return sys.stdin.isatty() and input("Go on? Type yes: ").strip().lower() == "yes"
+        return desk.find(msgspec.structs.replace(request, password=password), show)

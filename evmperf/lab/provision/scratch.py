@@ -1,5 +1,5 @@
 """A partition for benchmarks in free space behind a disk's partitions: the checked command for a person, and
-the partition when it is there (`evmperf desk --make-scratch`). evmperf itself writes no table.
+the partition when it is there (`evmperf desk` shows both). evmperf itself writes no table.
 """
 
 import re
