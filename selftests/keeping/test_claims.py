@@ -15,10 +15,8 @@ import pytest
 
 from evmperf.lab.keeping import locks, wire
 from evmperf.lab.keeping.claim import JOIN, Claim, KeeperLink
-from evmperf.lab.keeping.wanted import LOCKS_TAG, Holder, Wanted, device_key
-from evmperf.measure.hostload import slowness
+from evmperf.lab.keeping.wanted import Holder, Wanted, device_key
 from evmperf.model.errors import BoardLost, LabError, UsageError
-from selftests.support.asking import asking
 from selftests.support.placelab import PlaceLab, holders, until
 from selftests.support.programs import REPOSITORY
 
@@ -162,50 +160,6 @@ def test_who_waits_for_long_keeps_its_turn(lab, place):
     taken[0].release()
 
 
-@contextlib.contextmanager
-def waiting_for(place, run="run-2", **more):
-    """A claim that is waited for; gives the list that it comes into."""
-    taken, said = [], []
-    thread = threading.Thread(
-        target=lambda: taken.append(Claim.take(place, run, wait_s=120, tell=said.append, **more))
-    )
-    thread.start()
-    try:
-        until(lambda: said)
-        yield taken
-    finally:
-        thread.join(120)
-        taken[0].release()
-
-
-@pytest.mark.parametrize("priority", [0.0, -1.0])
-def test_who_kicks_may_take_the_place_before_who_waits_and_keeps_it(lab, place, priority):
-    with held(place) as kicked, waiting_for(place, priority=priority) as taken:
-        lab.client("one", "release", "--kick", user="bob")
-        until(lambda: kicked.lost)
-        until(lambda: "waiting" not in lab.client("", "reservations"))
-        lab.client("one", "acquire", user="bob")
-        until(lambda: "evmperf_locks" not in lab.client("one", "show"))
-        assert lab.holder("one") == "here/bob"
-        assert taken == []
-        lab.client("one", "release", user="bob")  # let go: no need to wait any more
-        until(lambda: taken, 60)
-        assert lab.holder("one") == "here/me+run-2"
-
-
-def test_a_place_that_is_kicked_free_is_left_alone_by_nights(lab, place):
-    with held(place), waiting_for(place) as taken:
-        lab.client("one", "release", "--kick", user="bob")
-        # A night is nobody who has just kicked; a person may be.
-        until(lambda: lab.holder("one") == "")
-        with pytest.raises(UsageError, match=r"one: its holder was kicked .* reserved for"):
-            Claim.take(place, "night-1", priority=-1.0)
-        with held(place, "run-3"):
-            assert lab.holder("one") == "here/me+run-3"
-        until(lambda: taken, 60)
-        assert lab.holder("one") == "here/me+run-2"
-
-
 def test_who_waits_in_vain_is_told_by_whom(place):
     with held(place), pytest.raises(UsageError, match="one is held by me"):
         Claim.take(place, "run-2", wait_s=0.5)
@@ -253,17 +207,6 @@ def test_a_coordinator_that_goes_takes_all_holds_with_it(lab, place):
             second.check()
 
 
-def test_a_night_waits_for_no_kicker_after_a_coordinators_restart(lab, place):
-    with held(place) as claim:
-        saved = lab.folder / "places.yaml"  # by Labgrid's coordinator, every 15 s
-        until(lambda: saved.exists() and LOCKS_TAG in saved.read_text())
-        lab.end("coordinator")
-        until(lambda: claim.lost)
-    lab.restart()
-    with held(place, "night-1", priority=-1.0) as night:
-        night.check()
-
-
 def test_a_night_shares_its_board_with_its_session(lab, place, monkeypatch):
     with held(place, "night-1") as night:
         monkeypatch.setenv(JOIN, night.token)
@@ -272,76 +215,6 @@ def test_a_night_shares_its_board_with_its_session(lab, place, monkeypatch):
             session.check()
         night.check()
         assert lab.holder("one") == "here/me+night-1"
-
-
-@pytest.mark.parametrize("asker", ["me", "ada"])
-def test_who_asks_gets_the_board_before_all_others_for_as_long_as_they_say(lab, place, asker, monkeypatch):
-    environment = {**lab.environment, "LG_USERNAME": asker}
-    with held(place) as claim, waiting_for(place, "night-1", priority=-1.0) as night:
-        monkeypatch.setenv("LG_USERNAME", "bob")
-        with (
-            waiting_for(place, "run-2") as other,
-            asking(environment, "one", "one hour", "--for", "1h") as ada,
-        ):
-            until(lambda: claim.asked)
-            assert claim.asked == [f"{asker}, for 60 min: one hour"]
-            claim.release()
-            until(lambda: ada.has_it, 60)
-            assert lab.holder("one") == f"here/{asker}"
-            # The asker's own sessions use it, one at a time.
-            monkeypatch.setenv("LG_USERNAME", asker)
-            with held(place, "run-of-asker") as mine:
-                assert (mine.user, mine.borrowed) == (asker, True)
-                ada.process.send_signal(signal.SIGINT)
-                until(lambda: "run run-of-asker goes on" in ada.said, 60)
-                mine.check()
-                assert (night, other) == ([], [])
-            assert ada.process.wait(60 * slowness()) == 0, ada.said
-            until(lambda: other, 60)
-        until(lambda: night, 60)
-
-
-def test_an_asker_who_is_killed_keeps_nobody_away(lab, place):
-    environment = {**lab.environment, "LG_USERNAME": "ada"}
-    with held(place) as claim, asking(environment, "one") as ada:
-        until(lambda: claim.asked)
-        with waiting_for(place, priority=-1.0) as night:
-            ada.process.kill()
-            until(lambda: "evmperf_ask" not in lab.client("one", "show"), 60)
-            claim.release()
-            until(lambda: night, 60)
-    with asking(environment, "one") as ada:
-        until(lambda: ada.has_it, 60)
-        ada.process.kill()
-        until(lambda: lab.holder("one") == "", 60)
-
-
-def test_a_message_from_labgrids_own_client_is_shown(lab, place):
-    with held(place) as claim:
-        lab.client("one", "set-tags", "evmperf_ask=carl: me too", user="carl")
-        until(lambda: claim.asked == ["carl: me too"])
-        until(lambda: "evmperf_ask" not in lab.client("one", "show"))
-
-
-def test_a_local_board_is_asked_for_and_lent_to_ones_own_sessions(lab, monkeypatch):
-    desk = Wanted("desk", devices=("relay 7",))
-    with held(desk) as claim, asking(lab.environment, "desk", "please") as me:
-        until(lambda: claim.asked)
-        with waiting_for(desk, "night-1", priority=-1.0) as night:
-            claim.release()
-            until(lambda: me.has_it, 60)
-            with held(desk, "run-1") as mine:
-                assert mine.borrowed
-                with pytest.raises(UsageError, match="desk is held by me"):
-                    Claim.take(desk, "run-2")
-                me.process.kill()  # a session goes on, and nobody else gets at the board
-                until(lambda: {r.run for r in locks.held()} == {"run-1"})
-                with pytest.raises(UsageError, match=r"desk .* \(run run-1\)"):
-                    Claim.take(desk, "run-2")
-                assert night == []
-            until(lambda: night, 60)
-    with asking(lab.environment, "nowhere") as me:
-        assert me.process.wait(60 * slowness()) == 4
 
 
 # Boards without a coordinator

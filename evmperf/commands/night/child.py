@@ -108,9 +108,7 @@ def outcome(folder: Path, status: int, sentence_given: str, *, cut: bool) -> End
         return EndedRun(Ending.CUT if cut else ending, sentence_given, name)
     measured = sum(result.status is Status.MEASURED for result in results)
     sentence = run.outcome or f"the session ended without a reason (status {status})"
-    if run.ending is Ending.LOST and not run.facts.lost:
-        ending = Ending.GAVE_WAY
-    elif run.ending in (Ending.LOST, Ending.WRONG):
+    if run.ending in (Ending.LOST, Ending.WRONG):
         ending = run.ending
     elif status == ExitStatus.OK:
         ending = Ending.MEASURED

@@ -149,24 +149,19 @@ def places(coordinator: str) -> list[dict[str, Any]]:
 
 
 class Claim(KeeperLink):
-    """A board that is held until `release` or its loss. Another thread calls `on_lost` with the reason, and
-    `on_asked` with each request for the board.
-    """
+    """A board that is held until `release` or its loss. Another thread calls `on_lost` with the reason."""
 
     def __init__(self, board: Wanted) -> None:
         self.board = board
         self.lost = ""
         """Why the board was lost, "" while it is held."""
-        self.asked: list[str] = []
         self.user = self.host = ""
         """The holder's names at the coordinator."""
         self.borrowed = False
         """Whether the user acquired the place by hand."""
         self.token = ""
         self.on_lost: Callable[[str], None] = lambda sentence: None
-        self.on_asked: Callable[[str], None] = lambda message: None
         self._tell: Callable[[str], None] = lambda sentence: None
-        self._taker_known = threading.Event()
         super().__init__()
 
     @classmethod
@@ -178,22 +173,20 @@ class Claim(KeeperLink):
         until: float = 0.0,
         wait_s: float = 0.0,
         priority: float = 0.0,
-        ask: str = "",
         tell: Callable[[str], None] = lambda sentence: None,
     ) -> Claim:
         """Hold a board for a run that is expected to end at `until` (seconds since the epoch).
 
-        Waits at most `wait_s` for a busy board and reports the wait to `tell`. If somebody kicks the holder
-        meanwhile, the board is left to them for ten minutes. A night shares a board that it holds with its
-        sessions. With a message to `ask` for it, the board comes before all others who wait. Raises
-        UsageError if the board is busy or unknown, LabError if the lab does not answer.
+        Waits at most `wait_s` for a busy board and reports the wait to `tell`. A night shares a board that it
+        holds with its sessions. Raises UsageError if the board is busy or unknown, LabError if the lab does
+        not answer.
         """
-        asked = {"until": until, "wait_s": wait_s, "priority": priority, "ask": ask}
+        asked = {"until": until, "wait_s": wait_s, "priority": priority}
         for last in (False, True):
             claim = cls(board)
             claim._tell = tell
             try:
-                if (token := os.environ.get(JOIN)) and not ask:
+                if token := os.environ.get(JOIN):
                     held = claim.ask("join", token=token)
                 else:
                     by = Holder.here(run)
@@ -226,11 +219,6 @@ class Claim(KeeperLink):
         """Report the current case and the expected end, for `evmperf lab who`."""
         self.say("doing", what=what, until=until)
 
-    def await_taker(self, seconds: float) -> None:
-        """After a loss, wait at most that long until the taker is known."""
-        if self.lost and not self.ended:
-            self._taker_known.wait(seconds)
-
     def release(self) -> None:
         """Release the board; a second call does nothing."""
         if self.closed:
@@ -240,19 +228,14 @@ class Claim(KeeperLink):
         self.close()
 
     def hear(self, news: Mapping[str, Any]) -> None:
-        """Note a loss, who took the board, a request for it, or the reason of a wait."""
+        """Note a loss, who took the board, or the reason of a wait."""
         if "lost" in news:
             # A second message names the taker; the end of the keeper says less.
             first = not self.lost
-            if news.get("taken"):
-                self._taker_known.set()
             if first or news.get("taken"):
                 self.lost = news["lost"]
             if first:
                 self.on_lost(self.lost)
-        elif "asked" in news:
-            self.asked.append(news["asked"])
-            self.on_asked(news["asked"])
         elif "waiting" in news:
             self._tell(news["waiting"])
 

@@ -20,7 +20,7 @@ from evmperf.lab.keeping import wire
 from evmperf.lab.keeping.locks import Busy
 from evmperf.lab.keeping.taking import Hold, Taking
 from evmperf.lab.keeping.wanted import UNTIL_TAG, Holder, Wanted, who_holds
-from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.errors import EvmperfError, LabError
 
 IDLE_S = 5.0
 """How long the keeper stays without clients, in seconds."""
@@ -118,17 +118,11 @@ class Keeper:
         until: float,
         wait_s: float,
         priority: float,
-        ask: str,
     ) -> dict[str, object]:
-        """Hold a board after a limited wait; one that is asked for is known by its name alone."""
+        """Hold a board after a limited wait."""
         who, deadline = msgspec.convert(holder, Holder), time.monotonic() + wait_s
         board = msgspec.convert(wanted, Wanted)
-        if not board.coordinator and not board.devices:
-            boards = {hold.board.place: hold.board for hold in self._taking.holds}
-            if board.place not in boards:
-                raise UsageError(f"no one on this host holds a board {board.place!r}: see `evmperf lab who`")
-            board = boards[board.place]
-        hold = Hold(board, who, until, deadline, priority, ask)
+        hold = Hold(board, who, until, deadline, priority)
         hold.parties.add(client.send)
         await self._taking.take(hold)
         return await self._do_join(client, hold.token)

@@ -17,18 +17,14 @@ from msgspec.structs import replace
 from evmperf.lab.keeping import locks
 from evmperf.lab.keeping.locks import Busy, Locks
 from evmperf.lab.keeping.wanted import (
-    ASK_TAG,
     LOCKS_TAG,
     UNTIL_TAG,
     Holder,
     HoldRecord,
     Wanted,
-    asked,
     clock,
     device_key,
-    promised,
     refusal,
-    reserved,
 )
 from evmperf.model.errors import LabError, UsageError
 
@@ -53,8 +49,6 @@ class Hold:
     until: float = 0.0
     deadline: float = 0.0
     priority: float = 0.0
-    ask: str = ""
-    """The message to whoever holds the board, which is given to who asks before all others."""
     doing: str = ""
     since: float = field(default_factory=time.time)
     token: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -64,8 +58,6 @@ class Hold:
     locks: Locks | None = None
     connection: Connection | None = None
     waiting: str = ""
-    heard: str = ""
-    """The last message of somebody who asked for the board."""
     lost: str = ""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -95,12 +87,6 @@ class Hold:
         if not self.waiting:
             self.send(waiting=why)
         self.waiting = why
-
-    def hear(self, message: str) -> None:
-        """Tell all parties that somebody asks for the board, once."""
-        if message != self.heard:
-            self.heard = message
-            self.send(asked=message)
 
     def lose(self, why: str, *, taken: bool = True) -> None:
         """Report the loss to all parties; `taken` if no further message will follow."""
@@ -134,33 +120,12 @@ class Taking:
             raise
 
     def _lock(self, hold: Hold) -> str:
-        """Take the devices of this machine; returns why they cannot be had, "" when they are.
-
-        A session locks each device twice, and who has it by hand once: their own sessions take the other.
-        """
+        """Take the devices of this machine; returns why they cannot be had, "" when they are."""
         board, hold.since = hold.board, time.time()
-        for other in self.holds:
-            if other is hold or not set(other.board.devices) & set(board.devices):
-                continue
-            if hold.ask and other.owner:
-                other.hear(hold.ask)
-            elif other.ask and not other.owner and not hold.ask:
-                return promised(board.place, other.holder.by)
-        lent = [f"{device} lent" for device in board.devices]
         try:
-            if hold.ask:
-                Locks(lent, hold.record()).release()
-                hold.locks = Locks(board.devices, hold.record())
-            else:
-                hold.locks = Locks([*board.devices, *lent], hold.record())
+            hold.locks = Locks(board.devices, hold.record())
         except Busy as busy:
-            by = busy.holder
-            if not by or by.run or by.by != hold.holder.by or hold.ask or hold.priority < 0:
-                return refusal(board.place, by)
-            try:
-                hold.locks, hold.borrowed = Locks(lent, hold.record()), True
-            except Busy as lent_to:
-                return refusal(board.place, lent_to.holder)
+            return refusal(board.place, busy.holder)
         hold.owner = "here"
         return ""
 
@@ -197,31 +162,21 @@ class Taking:
         connection = hold.connection = await self._connection(hold.board.coordinator, hold.holder)
         names = [connection.find(name).name for name in (hold.board.place, *hold.board.others)]
         tokens: dict[str, str] = {}
-        began = time.time()
         try:
-            if hold.ask:
-                until = time.time() + hold.deadline - time.monotonic()
-                request = f"{until:010.0f} {hold.holder.by_hand} {hold.ask}"
-                await connection.tag(names[0], {ASK_TAG: request})
             while True:
                 hold.changed.clear()
                 places = [connection.find(name) for name in names]
-                kept = {p.name: why for p in places if (why := _kept(hold, p, began))}
-                for name in kept.keys() & tokens.keys():
-                    # Our turn in the queue would block the kicker.
-                    await connection.give_up(tokens.pop(name))
                 # All reservations are polled, as they expire otherwise.
                 turns = {name: await connection.is_our_turn(token) for name, token in tokens.items()}
                 tokens = {name: token for name, token in tokens.items() if turns[name] is not None}
                 why_not = [
-                    kept.get(place.name) or await self._try(hold, connection, place, turns.get(place.name))
-                    for place in places
+                    await self._try(hold, connection, place, turns.get(place.name)) for place in places
                 ]
                 if hold.owner:
                     return
                 hold.wait(why_not[0])
                 for name in names:
-                    if name not in tokens.keys() | kept.keys():
+                    if name not in tokens:
                         tokens[name] = await connection.reserve(name, hold.priority)
                 with contextlib.suppress(TimeoutError):
                     left_s = max(hold.deadline - time.monotonic(), 0.01)
@@ -230,8 +185,6 @@ class Taking:
                     raise LabError(f"the coordinator {connection.address} went away")
         finally:
             if connection.alive:
-                if hold.ask:
-                    await connection.tag(names[0], {ASK_TAG: ""})
                 for token in tokens.values():
                     await connection.give_up(token)
 
@@ -244,8 +197,7 @@ class Taking:
         hold.board = replace(hold.board, place=place.name)
         by_hand = hold.holder.by_hand
         own = place.acquired == by_hand or by_hand in place.allowed
-        # A night may be the same user as somebody who asked for the board.
-        if place.acquired and own and not (hold.priority < 0 and LOCKS_TAG in place.tags):
+        if place.acquired and own:
             # The user acquired it by hand, and keeps it.
             hold.since = time.time()
             try:
@@ -254,8 +206,7 @@ class Taking:
                 return refusal(place.name, busy.holder)
             hold.borrowed, hold.owner = True, place.acquired
             return ""
-        # Nobody of evmperf takes it before who asks, whatever the queue says.
-        free = not place.acquired and (turn is not False or bool(hold.ask))
+        free = not place.acquired and turn is not False
         if not free and not await _is_stale(hold, connection, place):
             return _why_not(place, "")
         try:
@@ -317,16 +268,6 @@ class Taking:
                 hold.lose(f"{place} was taken by {Holder.named(now)} at {clock(time.time())}")
             elif not now and not hold.lost:
                 hold.lose(f"{place} was released by another user at {clock(time.time())}", taken=False)
-            elif current and ASK_TAG in current.tags:
-                self._on_asked(connection, hold, current)
-
-    def _on_asked(self, connection: Connection, hold: Hold, place: Any) -> None:
-        """Pass a message on; one of nobody who waits has done its work."""
-        who, message = asked(place.tags)
-        if message:
-            hold.hear(message)
-        if not who:
-            self._background(connection.tag(place.name, {ASK_TAG: ""}))
 
     def _on_gone(self, connection: Connection) -> None:
         """Report a lost coordinator, which has forgotten all holders."""
@@ -350,14 +291,6 @@ class Taking:
         task = asyncio.create_task(quietly())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _kept(hold: Hold, place: Any, began: float) -> str:
-    """Why a place is left to who asked for it or kicked its holder, "" if it is not."""
-    who, _ = asked(place.tags)
-    if who and not (hold.ask and who == hold.holder.by_hand):
-        return promised(place.name, Holder.named(who).by)
-    return "" if place.acquired else reserved(place, began, by_night=hold.priority < 0)
 
 
 async def _is_stale(hold: Hold, connection: Connection, place: Any) -> bool:

@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import msgspec
 from msgspec.structs import asdict
@@ -28,18 +28,8 @@ _PLACE = re.compile(r"\$LG_PLACE\b|\$\{LG_PLACE\}")
 _WIRES = ("SerialPort", "PowerPort")
 
 
-_GRACE_S = 600.0
-"""How long a place is reserved for a kicker who has not taken it yet, in seconds."""
-
 UNTIL_TAG = "evmperf_until"
 """The tag of a place with its holder's expected end, in seconds since the epoch."""
-ASK_TAG = "evmperf_ask"
-"""The tag of a place that somebody asks for: until when they wait (seconds since the epoch), who, and their
-message. Everybody else leaves the place alone as long. Another text is a message alone.
-"""
-_ASKED = re.compile(r"(\d{10}) (\S+) (.*)")
-_ASKED_S = 86400.0
-"""How long anybody may wait like that; a tag may have any content."""
 LOCKS_TAG = "evmperf_locks"
 """The tag of a place with the lock folder that shows whether the holder lives, and its name. A keeper
 removes it before it releases a place: a free place with the tag had its holder kicked when it changed last.
@@ -121,28 +111,6 @@ class HoldRecord(Holder, frozen=True, kw_only=True):
         return cls(**asdict(holder), place=name, coordinator=coordinator, since=changed, until=end)
 
 
-def asked(tags: Mapping[str, str]) -> tuple[str, str]:
-    """Who asks for a place, by hand at the coordinator ("" for nobody who waits), and the message."""
-    request = tags.get(ASK_TAG, "")
-    if not (form := _ASKED.fullmatch(request)):
-        return "", request
-    waits = time.time() < float(form[1]) < time.time() + _ASKED_S
-    return (form[2], form[3]) if waits else ("", "")
-
-
-def reserved(free: Any, began: float, *, by_night: bool) -> str:
-    """Why a free place is left to who kicked its holder, "" if it is not: a session of a person that `began`
-    after the kick may be the kicker's.
-    """
-    since = free.changed
-    if LOCKS_TAG not in free.tags or abs(time.time() - since) >= _GRACE_S or (not by_night and began > since):
-        return ""
-    return (
-        f"{free.name}: its holder was kicked at {clock(since)}; the place is reserved for the kicker until "
-        f"{clock(since + _GRACE_S)}"
-    )
-
-
 def clock(seconds: float) -> str:
     """A time of day, with the date unless it is today."""
     then, now = time.localtime(seconds), time.localtime()
@@ -161,15 +129,7 @@ def who_holds(record: HoldRecord | None) -> str:
 
 def refusal(place: str, record: HoldRecord | None) -> str:
     """Why a board is unavailable, and the remedy."""
-    return (
-        f"{place} is {who_holds(record)}: wait for it with --wait 30m, or ask for it with "
-        f"`evmperf lab ask {place} MESSAGE`"
-    )
-
-
-def promised(place: str, by: str) -> str:
-    """Why a board is unavailable that is not held, or not much longer."""
-    return f"{place}: {by} has asked for it and gets it next: wait for it with --wait 30m"
+    return f"{place} is {who_holds(record)}: wait for it with --wait 30m"
 
 
 def placement(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
