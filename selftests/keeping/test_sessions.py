@@ -10,7 +10,7 @@ import time
 import pytest
 import yaml
 
-from evmperf.lab.keeping.claim import JOIN, Claim
+from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import Wanted
 from evmperf.measure.hostload import slowness
 from evmperf.measure.runs import spool
@@ -92,10 +92,36 @@ def test_a_kicked_session_sends_nothing_more(lab, measure, board):
     lab.client("one", "release", user="bob")
 
 
+def test_a_restarted_coordinator_silences_a_session(lab, measure, board):
+    board.boots[:] = ["stuck"]
+    session = measure()
+    until(lambda: boots_for_long(board), 60)
+    lab.end("coordinator")
+    sent, switched = list(board.typed), list(board.switched)
+    assert session.wait() == 3
+    assert (board.typed, board.switched, board.is_on) == (sent, switched, True)
+    assert session.said.count("and has forgotten who holds one") > 0
+    assert "coordinator became unavailable" not in session.said  # Labgrid's own line
+    assert "coordinator" in spool.read_run(session.folder).facts.lost
+
+
+def test_the_place_of_a_killed_session_is_taken_back_by_the_next(lab, measure, board):
+    board.boots[:] = ["stuck"]
+    first = measure()
+    until(lambda: boots_for_long(board), 60)
+    first.process.kill()
+    first.wait()
+    assert lab.holder("one").startswith("here/me+scripted-evm-")
+    second = measure()
+    assert second.wait() == 0, second.said
+    assert re.search(r"one was still held by me on here \(run .*\), whose session was killed", second.said)
+    assert lab.holder("one") == ""
+
+
 def test_a_mistyped_place_is_said_once_as_a_wrong_call(measure):
     session = measure(place="oen")
     assert session.wait() == 4
-    assert session.said.count("no place 'oen'") == 1
+    assert session.said.count("pattern oen matches nothing") == 1
     assert "did you mean one?" in session.said
     assert not session.results.exists()
 
@@ -201,7 +227,7 @@ def test_a_held_board_with_nothing_left_to_measure_is_switched_off(lab, measure,
         board.switch(on=True)
         cases = [f"boot_time_mmcsd/{case}" for case in ("default_rootfs", "default_rootfs_quiet")]
         left_out = [word for case in cases for word in ("--leave-out", case)]
-        session = measure("-k", "boot_time_mmcsd and default_rootfs", *left_out, **{JOIN: claim.token})
+        session = measure("-k", "boot_time_mmcsd and default_rootfs", *left_out, **claim.environment)
         assert session.wait() == 5, session.said
         assert not board.is_on
         claim.check()
