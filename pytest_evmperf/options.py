@@ -63,11 +63,6 @@ OPTIONS = [
         help="time to wait for a board in use: 90s, 30m, 2h (default: none)",
     ),
     argument(
-        "--give-way",
-        action="store_true",
-        help="end after the current case when somebody asks for the board (`evmperf lab ask`)",
-    ),
-    argument(
         "--repeat",
         default="1",
         metavar="HOW",

@@ -304,9 +304,6 @@ def measure(request: pytest.FixtureRequest, measuring: MeasuringSession) -> Meas
                 pytest.skip(plain(reason))
             result = measuring.measure(benchmark, case)
         request.node.stash[RESULT] = result
-        if options.given(request.config).give_way and measuring.claim and measuring.claim.asked:
-            measuring.gave_way = measuring.claim.asked[0]
-            request.session.shouldstop = plain(f"the board was asked for: {measuring.gave_way}")
         if result.status is not Status.MEASURED:
             pytest.fail(f"{result.status}: {cause(result)}", pytrace=False)
 

@@ -109,7 +109,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
         if exitstatus == ExitStatus.OK and session.items and all(map(skips, session.items)):
             session.exitstatus = ExitStatus.NOTHING
         session.exitstatus = measuring.status or session.exitstatus
-        measuring.await_taker()
         measuring.finish(int(session.exitstatus))
         if not measuring.folder.exists():
             _write_nothing(session.config)

@@ -66,6 +66,7 @@ class Sessions:
                 stderr=subprocess.STDOUT,
                 # It hears of the end from us alone: a second signal would hurry it.
                 start_new_session=True,
+                close_fds=False,  # it keeps the lock of the board when we are killed
             )
             try:
                 status = process.wait()

@@ -34,7 +34,6 @@ class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
     fact: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     wait: str = ""
-    give_way: bool = False
     keep_on: bool = False
     perf: bool = False
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.many_sessions
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlaceLab]:
     lab = PlaceLab(tmp_path, {"one": {"board": "fake"}})
-    for name in ("EVMPERF_KEEPER", "EVMPERF_LOCKS", "LG_COORDINATOR"):
+    for name in ("EVMPERF_LOCKS", "LG_COORDINATOR"):
         monkeypatch.setenv(name, lab.environment[name])
     monkeypatch.setenv("LG_HOSTNAME", "here")
     monkeypatch.setenv("LG_USERNAME", "me")

@@ -83,13 +83,13 @@ def test_each_board_gets_its_image_however_it_is_reached(over):
 
 def test_a_plan_of_a_night_is_a_pipeline_as_well(tmp_path, capsys):
     file = tmp_path / "lab.yaml"
-    job = {"board": "am64x.yaml", "place": "am64x-3", "profile": "quick", "options": ["--give-way"]}
+    job = {"board": "am64x.yaml", "place": "am64x-3", "profile": "quick", "options": ["--keep-on"]}
     file.write_text(yaml.safe_dump({"boards": [job], "guide": False, "history": "/srv/runs"}))
     assert cli.main(["gitlab", "pipeline", str(file), "--release", "12.00"]) == 0
     data = yaml.safe_load(capsys.readouterr().out)
     job = data["measure am64x-3"]
     assert job["variables"] == {"LG_PLACE": "am64x-3"}
-    assert job["script"][0].endswith("--profile quick --release 12.00 --run-kind nightly --give-way")
+    assert job["script"][0].endswith("--profile quick --release 12.00 --run-kind nightly --keep-on")
     assert "--from /srv/runs" in data["judge am64x-3"]["script"][0]
     assert not any("guide" in line for line in data["pages"]["script"])
 

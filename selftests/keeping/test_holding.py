@@ -10,10 +10,7 @@ from evmperf_virtual import envfile
 from evmperf.commands.cli.main import main
 from evmperf.lab.keeping.claim import JOIN, Claim, Holding
 from evmperf.lab.keeping.wanted import Wanted, placement
-from evmperf.measure.hostload import slowness
 from evmperf.model.errors import UsageError
-from evmperf.model.exits import ExitStatus
-from selftests.support.asking import asking
 from selftests.support.placelab import until
 
 
@@ -93,23 +90,3 @@ def test_who_has_which_board_and_until_when(lab, capsys):
         assert re.fullmatch(r"one +me on here +run-1 +\S+ +(?:\d{4}-\d\d-\d\d )?\S+ +emmc_ext4 4k", row)
     finally:
         claim.release()
-
-
-def test_a_board_is_given_back_when_the_asked_time_is_over(lab, capsys):
-    assert main(["lab", "ask", "one", "--for", "1s"]) == 0
-    said = capsys.readouterr().out
-    assert re.fullmatch(r"one is yours until .*Ctrl-C gives it back\none is given back\n", said)
-    assert lab.holder("one") == ""
-    assert main(["lab", "ask", "one", "two\nlines"]) == ExitStatus.USAGE
-    assert "the message must be one line" in capsys.readouterr().err
-
-
-def test_an_asker_whose_board_is_taken_is_told(lab):
-    with asking(lab.environment, "one") as me:
-        until(lambda: me.has_it, 60)
-        lab.kick("one", "bob")
-        assert me.process.wait(60 * slowness()) == ExitStatus.LAB_BROKEN
-        assert re.search(r"one was (taken by bob|released by another)", me.said)
-        assert "is given back" not in me.said
-    assert lab.holder("one") == "here/bob"
-    lab.client("one", "release", user="bob")

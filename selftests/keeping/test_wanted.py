@@ -27,4 +27,4 @@ def test_a_missing_word_is_named_with_its_key(file, resources, key):
 def test_a_place_is_held_at_its_coordinator(file, monkeypatch):
     monkeypatch.delenv("LG_COORDINATOR", raising=False)
     path = file("{RemotePlace: {name: $LG_PLACE}}")
-    assert placement(path, "lab", place="desk") == Wanted("desk", "lab:20408")
+    assert placement(path, "lab", place="desk") == Wanted("desk", "lab:20408", file=str(path))

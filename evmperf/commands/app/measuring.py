@@ -45,8 +45,6 @@ _SEND_AT_MOST_S = 20.0
 """How long the end of a session waits for InfluxDB."""
 _ANSWER_S = 20.0
 """How long a board may take to say what it has."""
-_TAKER_S = 5.0
-"""How long the end of a session waits for the name of who has taken the board."""
 
 
 class MeasuringSession:
@@ -95,8 +93,6 @@ class MeasuringSession:
         """Why nothing was measured on a lab that works: an image that does not boot or does not fit."""
         self.wrong_call = False
         """Whether that is a wrong option, file or board file."""
-        self.gave_way = ""
-        """Who asked for the board, when the session ended for that."""
         self.interrupted = False
         self.signals = Signals()
         self.began = time.monotonic()
@@ -141,7 +137,6 @@ class MeasuringSession:
         self.claim = Claim.take(board, self.run.id, until=until, wait_s=wait_s, tell=tell)
         # A night's hold was for the whole night, and one that was waited for begins now.
         self.claim.doing("starting", self.expected_end())
-        self.claim.on_asked = lambda message: tell(f"asked for {board.place}: {message}")
         if board.coordinator:
             # Labgrid's own session in this process goes by the holder's name, too.
             os.environ["LG_HOSTNAME"], os.environ["LG_USERNAME"] = self.claim.host, self.claim.user
@@ -322,18 +317,12 @@ class MeasuringSession:
             finally:
                 if self._started_bench and not self.lost:
                     self._started_bench.stop()
-                self.await_taker()  # while there is a keeper to say it
                 self.let_go()
 
     def let_go(self) -> None:
         """Hold the board no more; may be called again."""
         if self.claim:
             self.claim.release()
-
-    def await_taker(self) -> None:
-        """Who has taken a board, Labgrid says a moment after it is gone."""
-        if self.claim:
-            self.claim.await_taker(_TAKER_S)
 
     def finish(self, exit_status: int) -> None:
         """Write how the run ended; a spool that was never opened stays unwritten."""
@@ -377,7 +366,6 @@ class MeasuringSession:
         reasons = (
             (Ending.LOST, "The board was lost", self.lost),
             (Ending.LAB, "The lab is broken", self.lab_failure),
-            (Ending.LOST, "Gave way", self.gave_way),
             (Ending.WRONG if self.wrong_call else Ending.BOARD, "Nothing was measured", self._not_begun),
         )
         cut = next((reason for reason in reasons if reason[-1]), None)

@@ -41,7 +41,7 @@ class Doing(enum.StrEnum):
     """No board is left to try, or no time."""
 
 
-_GOES_ON = (*(Doing.WAITING, Doing.MEASURING), *(Ending.LOST, Ending.GAVE_WAY, Ending.LAB, Ending.BOARD))
+_GOES_ON = (*(Doing.WAITING, Doing.MEASURING), *(Ending.LOST, Ending.LAB, Ending.BOARD))
 
 
 @dataclass
@@ -220,8 +220,7 @@ class NightConductor:
             return self._claim(progress, 0.0)
         # Somebody holds it, perhaps for hours: release the shared things meanwhile.
         stack.close()
-        gave_way = progress.state is Ending.GAVE_WAY  # who asked has it for a time that they stated
-        waiting = self.until if gave_way else seconds(self.plan.wait) or self.until
+        waiting = seconds(self.plan.wait) or self.until
         claim = self._claim(progress, max(min(waiting, self.until - time.time()), 0.0))
         self._share(progress, stack)
         return claim

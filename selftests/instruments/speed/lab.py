@@ -122,7 +122,7 @@ def night() -> list[Row]:
             met(share, _WALL_GOAL),
         ),
         Row(
-            "  memory at the peak (PSS of night, sessions, keeper)",
+            "  memory at the peak (PSS of night and sessions)",
             f"{peak_gb:.2f} GB",
             "",
             "",
@@ -271,13 +271,11 @@ def _measure(lab: PlaceLab, count: int) -> tuple[float, float, float]:
 
 
 def _memory_gb(folder: str) -> float:
-    """PSS of all processes that have this lab's keeper in their environment, but not of its own
-    servers.
-    """
+    """PSS of all processes that have this lab's locks in their environment, but not of its own servers."""
     total = 0
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if f"EVMPERF_KEEPER={folder}".encode() not in (process / "environ").read_bytes():
+            if f"EVMPERF_LOCKS={folder}".encode() not in (process / "environ").read_bytes():
                 continue
             text = (process / "smaps_rollup").read_text()
             total += int(re.search(r"^Pss: +(\d+) kB", text, re.MULTILINE)[1])  # type: ignore[index]
