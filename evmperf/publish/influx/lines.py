@@ -70,7 +70,7 @@ def _record(*forms: bytes) -> str | None:
 
 
 class RunLines:
-    """Makes the lines of one run's records, and counts them for the run's own line."""
+    """Makes the lines of one run's records, and counts these for the run's own line."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -93,37 +93,32 @@ class RunLines:
         numbers = [*release_key(self._release), *[0] * _PARTS][:_PARTS]
         return functools.reduce(lambda sum_, part: sum_ * (_LARGEST + 1) + min(part, _LARGEST), numbers, 0)
 
-    def count(self, record: SpoolRecord) -> None:
-        """Count one record; in the order of the files."""
+    def of(self, record: SpoolRecord) -> list[str]:
+        """The lines of one record, in the order of the files; none for kinds that no query needs."""
+        counts = self._counts
         if isinstance(record, Result):
             refused = _refused(record)
             self._statuses[record.status] += 1
-            self._counts["refused_outputs"] += refused
+            counts["refused_outputs"] += refused
             # A refused step is done once more: what is whole in the end was retried with success.
-            self._counts["retried"] += bool(refused and record.status == Status.MEASURED)
+            counts["retried"] += bool(refused and record.status == Status.MEASURED)
             self._seconds = [self._seconds[0] + record.duration_s, self._seconds[1] + record.tool_s]
-        elif isinstance(record, BootRecord):
-            self._counts["boots"] += 1
-            self._counts["failed_boots"] += record.failure is not None
-        elif isinstance(record, VerdictRecord):
+            return [self._case(record), *self._samples(record)]
+        if isinstance(record, BootRecord):
+            counts["boots"] += 1
+            counts["failed_boots"] += record.failure is not None
+            return [self._boot(record)]
+        if isinstance(record, VerdictRecord):
             self._outcomes[record.key] = record.verdict
             if record.alarm:
                 self._alarmed.add(record.key)
-
-    def of(self, record: SpoolRecord) -> list[str]:
-        """The lines of one record; kinds that a database has no use for give none."""
-        if isinstance(record, Result):
-            return [self._case(record), *self._samples(record)]
-        if isinstance(record, BootRecord):
-            return [self._boot(record)]
-        if isinstance(record, VerdictRecord):
             # A verdict without an alarm takes back that of one before it.
             alarm = [self._alarm(record)] if record.key in self._alarmed else []
             return [self._verdict(record), *alarm]
         return []
 
     def run(self) -> str:
-        """The line of the run itself, after all records are counted."""
+        """The line of the run itself, after those of all its records."""
         run, facts, outcomes = self._run, self._run.facts, Counter(self._outcomes.values())
         cases, ended = self._statuses.total(), run.ended_ns or None
         addresses = {**run.addresses, "report": run.report}
