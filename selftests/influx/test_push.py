@@ -1,6 +1,5 @@
 """From the spool into a real InfluxDB: everything, once, whatever is sent how often."""
 
-import itertools
 import json
 import re
 import time
@@ -9,11 +8,9 @@ import msgspec
 import numpy as np
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import Spool, read_records, read_run
-from evmperf.model.anytime import half_width
 from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published
 from evmperf.publish.influx.client import Store
@@ -23,11 +20,6 @@ from evmperf.publish.influx.push import push as push_all
 from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import runs, spools
 from selftests.support.influxd import points
-
-
-def a_case(generator, count):
-    """The first row of a table on disk."""
-    return itertools.islice(runs.results(generator, benchmarks=("emmc_ext4",), count=count), 1)
 
 
 def push(store, folder):
@@ -166,16 +158,6 @@ from(bucket: bucket) |> range(start: 0)
 def test_records_that_say_nothing_of_measuring_are_left_alone():
     run = spools.a_run()
     assert list(RunLines(run).of(UnknownRecord(line=1, reason="no table", text="x"))) == []
-
-
-def test_a_case_that_was_measured_over_says_how_well_it_is_known():
-    (found,) = list(a_case(np.random.default_rng(1), count=6))
-    line, *_ = RunLines(spools.a_run()).of(replace(found, conditions={"repeat": "6 rounds"}))
-    width = half_width(found.values("write_throughput"))
-    assert "6 rounds" in line
-    assert f",known_write_throughput={width!r} " in line
-    plain, *_ = RunLines(spools.a_run()).of(found)
-    assert "known_" not in plain
 
 
 def test_a_guide_keeps_its_bounds(bucket, store, tmp_path):

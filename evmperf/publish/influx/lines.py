@@ -14,12 +14,11 @@ from evmperf.judge.published import declared
 from evmperf.judge.published.record import release_key
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import ADDRESSES, GUIDE, UNKNOWN
-from evmperf.model import anytime
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Key
 from evmperf.model.outlets import TEXT_LIMIT, html, tag_value, text_field
 from evmperf.model.records import BootRecord, VerdictRecord
-from evmperf.model.results import REPEAT, Direction, Result, SpoolRecord, Status
+from evmperf.model.results import Direction, Result, SpoolRecord, Status
 from evmperf.model.run import Run
 from evmperf.model.verdict import GoalWord, Outcome
 
@@ -129,7 +128,6 @@ class RunLines:
             ended_ns=ended,
             duration_s=(ended - run.started_ns) / 1e9 if ended else None,
             outcome=run.outcome or "It has not ended, or was killed.",
-            exit_status=run.exit_status,
             power_cycles=self._counts["boots"] if facts.attempts is None else facts.attempts,
             cases=cases,
             unmeasured=cases - self._statuses[Status.MEASURED],
@@ -153,9 +151,6 @@ class RunLines:
         for sample in record.samples:
             values.setdefault(f"{sample.metric}:{sample.unit}", []).append(sample.value)
         figures: dict[str, Any] = {name: math.fsum(found) / len(found) for name, found in values.items()}
-        if REPEAT in record.conditions:
-            known = {s.metric: anytime.half_width(record.values(s.metric)) for s in record.samples}
-            figures |= {f"known_{metric}": width for metric, width in sorted(known.items())}
         figures |= {f"{cell.metric}:{cell.unit}": cell.mean for cell in record.published}
         trouble: dict[str, Any] = {
             "trouble": str(record.status),
