@@ -29,7 +29,7 @@ _WIDTH = 14
 _MOST = 5
 """Parts of a boot's phase that are shown."""
 _ANSWER_S = 5.0
-_LAST_MINUTE = "from(bucket: params.bucket) |> range(start: -1m) |> limit(n: 1)"
+_LAST_MINUTE = "from(bucket: bucket) |> range(start: -1m) |> limit(n: 1)"
 
 
 @command(

@@ -52,14 +52,14 @@ def _site(options: argparse.Namespace) -> None:
 @command("push", RUNS, RESULTS)
 def _push(options: argparse.Namespace) -> None:
     """Sends runs to the InfluxDB that EVMPERF_INFLUX_URL, _TOKEN, _ORG and _BUCKET or
-    ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, sends what is not
-    there yet; a named run is sent as a whole.
+    ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, sends the runs that
+    are not there yet, or not whole.
     """
     runs = [run_folder(run, options.results) for run in options.run]
     config = configs.required()
     with Store(config) as store:
         sent = []
-        for pushed in push(store, runs or waiting(options.results, config), again=bool(runs)):
+        for pushed in push(store, runs or waiting(options.results, config)):
             sent.append(pushed)
             if pushed.points:
                 print(f"{pushed.folder.name}: {counted(pushed.points, 'point')}")

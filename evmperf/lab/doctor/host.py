@@ -17,7 +17,6 @@ _TIME_ERROR = 5
 """adjtimex(2): the clock is not synchronised."""
 _YEAR_2024 = 1_704_067_200
 _RAISE = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
-_LAST_MINUTE = "from(bucket: params.bucket) |> range(start: -1m) |> limit(n: 1)"
 
 
 def answers(coordinator: str) -> str:
