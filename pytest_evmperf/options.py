@@ -79,6 +79,16 @@ OPTIONS = [
         help="cold boots of each case of boot times (default: the profile's number)",
     ),
     argument(
+        "--end",
+        action="append",
+        default=[],
+        metavar="NAME=END",
+        help=(
+            "measure a further end of each boot: NAME=line:REGEX, NAME=ping:ADDRESS, NAME=tcp:HOST:PORT, "
+            "NAME=http://URL, NAME=unit:UNIT of systemd"
+        ),
+    ),
+    argument(
         "--tool",
         default="",
         choices=["", "ti", "own"],

@@ -334,6 +334,8 @@ def _check_value(file: Path, where: str, option: Known, value: Any) -> None:
             msgspec.convert(value, option.type)
             return
     except msgspec.ValidationError as error:
+        if option.yaml_type == "dict":
+            raise UsageError(f"{file}: {where}: {error}") from None
         # Its sentence has the bound where the type is right: "Expected `int` >= 1".
         if ">=" in str(error):
             form = str(error).removeprefix("Expected ").replace("`", "")

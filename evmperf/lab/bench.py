@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import requests
@@ -17,10 +17,11 @@ from evmperf.boards.console.marks import ObservedBoot, find, remarks
 from evmperf.boards.console.powering import Person
 from evmperf.boards.variation import Variation
 from evmperf.lab import guest
+from evmperf.lab.ends import EndWatch
 from evmperf.lab.meter import RailMeterDriver
 from evmperf.lab.shell import EvmShellDriver, LinuxShell, UbootShell
 from evmperf.lab.sshlink import SshFiles, SshLink
-from evmperf.lab.tester import CommandTester, open_tester
+from evmperf.lab.tester import LOCAL, VIRTUAL, CommandTester, open_tester
 from evmperf.measure import hostload
 from evmperf.measure.bench import Meter, Shell
 from evmperf.model.errors import (
@@ -73,6 +74,8 @@ class LabgridBench:
         self._longer = 1.0
         """How many times longer the limits of the last boot were than declared."""
         self._tester: CommandTester | None = None
+        self._macs: dict[str, str] = {}
+        """Who answered for each end over the network, in the first boot that had it."""
         self._strategy = guest.strategy_of(target, board)
         self._console = self._strategy.console
         self._boots: list[ObservedBoot] = []
@@ -124,6 +127,9 @@ class LabgridBench:
 
     def tester(self) -> Shell:
         """A root shell on the tester; raises LabError when there is none."""
+        return self._opened_tester()
+
+    def _opened_tester(self) -> CommandTester:
         if self._tester is None:
             self._tester = open_tester(self.board, self._target)
         return self._tester
@@ -177,8 +183,11 @@ class LabgridBench:
         retries, strategy.retries = strategy.retries, 0
         strategy.kernel_arguments = f"{self._arguments} {kernel_arguments}".strip()
         strategy.forget()
+        asked = {} if self._link or "init=" in kernel_arguments else self.board.options.boot.ends
         try:
-            self._transition("shell" if self._link else "booted")
+            with EndWatch(asked, self._words_beside() if asked else (), self._macs) as watch:
+                self._transition("shell" if self._link else "booted")
+                self._boots[-1] = watch.await_all(self._boots[-1], self._console, self.shell)
         except BoardError:
             pass  # it is in the record of the attempt, which is what we return
         except Stopped:
@@ -189,6 +198,11 @@ class LabgridBench:
         if self._link and not self._boots[-1].error:
             self._boots[-1] = self._link.timed(self._boots[-1], strategy.boot_timeout)
         return self._boots[-1]
+
+    def _words_beside(self) -> Sequence[str]:
+        """Words before a program that runs on this machine beside the board, where the tester is here."""
+        is_here = self.board.tester.partition(":")[0] in (LOCAL, VIRTUAL)
+        return self._opened_tester().words_here if is_here else ()
 
     def force(self, state: str) -> None:
         """Take the board to be at a state without switching; raises UsageError, BoardError or LabError."""

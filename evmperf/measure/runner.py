@@ -22,6 +22,7 @@ from evmperf.benchmarks.step import (
     Where,
 )
 from evmperf.benchmarks.tools import perf as perf_tool
+from evmperf.boards import ends
 from evmperf.boards.console.booted import another_system
 from evmperf.boards.console.marks import Phase, last_phase
 from evmperf.boards.variation import Variation
@@ -263,6 +264,8 @@ class Runner:
     def _measure_boots(self, progress: StepProgress) -> None:
         allowed = self.bench.board.options.boot.max_failures
         self._installed_on = None
+        if asked := self.bench.board.options.boot.ends:
+            progress.conditions["ends"] = ends.described(asked)
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
         self._system = {}
@@ -322,6 +325,8 @@ class Runner:
             else:
                 self._system = {**boot.system, **self._system}
                 progress.add(readings, cycle, self._clock.time_ns())
+                for name, sentence in boot.missed.items():
+                    progress.failures.append(Failure(Kind.BOARD, sentence, f"{step}, end {name}"))
                 on, up = boot.marks.get(Phase.POWER_ON), boot.marks.get(Phase.PROMPT)
                 if on and up:
                     progress.add_window((on.wall_ns, up.wall_ns), cycle)

@@ -29,6 +29,7 @@ class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
     release: str = ""
     repeat: str = "1"
     boots: int = 0
+    end: tuple[str, ...] = ()
     tool: str = ""
     vary: tuple[str, ...] = ()
     fact: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evmperf.boards.console.marks import Phase
@@ -134,8 +134,11 @@ def grow(
     marks: Mapping[Phase, BootMark],
     units: Iterable[tuple[str, float]] = (),
     kernel_log: str = "",
+    chain: Collection[str] = (),
 ) -> Tree:
-    """The tree of a boot; `units` are systemd's with seconds, `kernel_log` may have the initcalls."""
+    """The tree of a boot; `units` are systemd's with seconds, those of `chain` on its critical chain;
+    `kernel_log` may have the initcalls.
+    """
     lines = list(_lines(records))
     log = list(_lines([ConsoleRecord(0, 0, "<", kernel_log.encode())]))
     before_init = itertools.takewhile(lambda line: not _INIT.match(line.text), log)
@@ -151,7 +154,11 @@ def grow(
         candidates = list(_initcalls(a.phase, inside)) or [call for call in calls if call.phase == a.phase]
         candidates = candidates or list(_stages(a.phase, inside)) or list(_silences(a.phase, inside))
         if a.phase == Phase.INIT_STARTED:
-            candidates += [Part(a.phase, name, seconds, "systemd, side by side") for name, seconds in units]
+            side = "beside its critical chain" if chain else "side by side"
+            sides = {
+                name: f"systemd, {'on its critical chain' if name in chain else side}" for name, _ in units
+            }
+            candidates += [Part(a.phase, name, seconds, sides[name]) for name, seconds in units]
         parts += sorted(candidates, key=lambda part: -part.seconds)[:_MOST]
     signs = [what for sign, what in _SIGNS if any(sign.search(line.text) for line in lines)]
     notes = [

@@ -14,6 +14,7 @@ import msgspec
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.benchmarks.tools import gauge
+from evmperf.boards import ends
 from evmperf.boards import variation as variations
 from evmperf.boards.board import Board
 from evmperf.boards.console.powering import Person
@@ -54,7 +55,7 @@ class MeasuringSession:
     """
 
     def __init__(self, board: Board, asked: WantedSession) -> None:
-        self.board = board
+        self.board = board = ends.checked(board, asked.end)
         self._variation = variations.parse(asked.vary)
         self.request = asked = msgspec.structs.replace(asked, **self._variation.provisioned)
         results = Path(asked.results)
