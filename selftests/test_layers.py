@@ -53,6 +53,7 @@ DOORS = {
         console.tree
         console.watch
         copying
+        ends
         images
         labports
         modes
@@ -175,8 +176,6 @@ DOORS = {
         cli.arguments
         cli.main
         cli.terminal
-        lava.devices
-        lava.render
     """,
 }
 """Modules of a district that others, and the virtual boards' package, may import; all of `model` may be."""

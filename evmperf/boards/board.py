@@ -215,7 +215,7 @@ def load(file: Path, tester: str = "", options: Path | None = None) -> Board:
     """Read and check a board file; `tester` is the lab's SSH name of one, `options` a file of evmperf's
     options beside a file of the lab's. Raises UsageError.
     """
-    name, main = _target(file)
+    name, main = target_of(file)
     features = main.get("features") or []
     features = [features] if isinstance(features, str) else features
     if not isinstance(features, list):
@@ -242,8 +242,8 @@ def load(file: Path, tester: str = "", options: Path | None = None) -> Board:
     return replace(board, features=board.features.union(assumed), assumed=True)
 
 
-def _target(file: Path) -> tuple[str, dict[str, Any]]:
-    """The target that is the board: `main`, or the only one."""
+def target_of(file: Path) -> tuple[str, dict[str, Any]]:
+    """Name and content of the target that is the board: `main`, or the only one. Raises UsageError."""
     document = yamlfile.read(file)
     learn(document)
     targets = document.get("targets") if isinstance(document, dict) else None

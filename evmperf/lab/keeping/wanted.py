@@ -13,7 +13,7 @@ from typing import Annotated, Self
 import msgspec
 
 from evmperf.boards import yamlfile
-from evmperf.boards.board import classes
+from evmperf.boards.board import classes, target_of
 from evmperf.model.errors import UsageError
 
 DEFAULT_COORDINATOR = "127.0.0.1:20408"
@@ -116,28 +116,28 @@ def refusal(place: str, record: HoldRecord | None) -> str:
 
 def placement(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
     """What to hold for this board file; `coordinator` goes before the file's and $LG_COORDINATOR, `place`
-    before $LG_PLACE. Raises UsageError for a file without a resource.
+    before $LG_PLACE. A board without resources, as QEMU's, is its file.
+
+    Raises UsageError for a place without a name.
     """
-    data = yamlfile.read(board_file)
-    resources = classes(data["targets"]["main"].get("resources"))
+    target, content = target_of(board_file)
+    resources = classes(content.get("resources"))
     for kind, arguments in resources:
         if kind == "RemotePlace":
-            stated = (data.get("options") or {}).get("coordinator_address")
+            stated = (yamlfile.read(board_file).get("options") or {}).get("coordinator_address")
             address = coordinator or stated or os.environ.get("LG_COORDINATOR", "")
             name = str(arguments.get("name", ""))
             if place:
                 name = _PLACE.sub(lambda _: place, name)
             name = os.path.expandvars(name)
             if not name:
-                where = f"{board_file}: targets.main.resources.RemotePlace.name"
+                where = f"{board_file}: targets.{target}.resources.RemotePlace.name"
                 raise UsageError(f"{where} is missing: it is the board's place at the coordinator")
             return Wanted(name, coordinator_address(os.path.expandvars(address)), file=str(board_file))
     # Shared resources (a web server for images) are not locked.
     wires = [entry for entry in resources if entry[0].endswith(_WIRES)] or resources
-    if not wires:
-        raise UsageError(f"{board_file}: has no resources: add a RemotePlace")
-    described = ((kind, json.dumps(dict(words), sort_keys=True, default=str)) for kind, words in wires)
-    keys = (_local(os.path.expandvars(f"{kind} {words}")) for kind, words in described)
+    described = [f"{kind} {json.dumps(dict(words), sort_keys=True, default=str)}" for kind, words in wires]
+    keys = (_local(os.path.expandvars(text)) for text in described or [f"file {board_file.absolute()}"])
     return Wanted(board_file.stem, devices=tuple(sorted(keys)))
 
 
