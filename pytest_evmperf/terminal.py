@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from evmperf.benchmarks import wording
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import Measure
 from evmperf.commands.app.measuring import MeasuringSession
@@ -65,17 +66,18 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     expected, rest = session.forecast.case_s(index), session.forecast.rest_s(index)
     passed = began - session.began
     reporter.ensure_newline()
+    row = wording.case(what[0].name, str(what[1]))
     if shared := _is_shared(item.config, session, what):
-        label = f"{what[1]}: "
+        label = f"{row}: "
     else:
         label = ""
         reporter.write_line(
-            f"[{number:>{width}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "
+            f"[{number:>{width}}/{whole}] {session.board.name}  {what[0].name} {row}  "
             f"(about {_clock(expected)}; all: {_clock(passed)} of {_clock(passed + rest)}, "
             f"until {clock(time.time() + rest)})"
         )
     if session.claim:
-        session.claim.doing(f"{what[0].name} {what[1]} ({number} of {whole})", session.expected_end())
+        session.claim.doing(f"{what[0].name} {row} ({number} of {whole})", session.expected_end())
 
     def sign() -> str:
         if session.person.asking:

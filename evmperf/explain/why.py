@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.benchmarks import catalogue, control
+from evmperf.benchmarks import catalogue, control, wording
 from evmperf.explain import boots, compared, facts
 from evmperf.explain.answers import Answer, weigh
 from evmperf.judge.published import releases, source
@@ -99,7 +99,7 @@ def explain(folder: Path, case: str = "", good: StoredRun | None = None, against
     every = source.baselines(run)
     if not (every or case or good) and any(results_in(folder)):
         return Explained(run.id, run.board, (), "", run.facts.busy)
-    results = [result for result in results_in(folder) if case in f"{result.benchmark} {result.case}"]
+    results = [result for result in results_in(folder) if _is_named(result, case)]
     if not results:
         names = ", ".join(sorted({result.benchmark for result in results_in(folder)})) or "none"
         raise UsageError(f"{run.id} has no case {case!r}; it has: {names}")
@@ -154,6 +154,11 @@ def _loop(results: Iterable[Result]) -> float:
 
 def _state(states: States, result: Result) -> State | None:
     return next((states[key] for key in _keys(result) if key in states), None)
+
+
+def _is_named(result: Result, words: str) -> bool:
+    named = (result.case, wording.case(result.benchmark, result.case))
+    return any(words in f"{result.benchmark} {case}" for case in named)
 
 
 def _answers(run: Run, result: Result, state: State | None, held: _Other, *, asked: bool) -> Iterator[Answer]:

@@ -4,6 +4,7 @@ a run goes on: a tool's error costs one case, a board's a power cycle, a lab's e
 
 import enum
 
+from evmperf.model import limits
 from evmperf.model.concealing import concealed
 from evmperf.model.outlets import plain
 
@@ -32,7 +33,7 @@ class EvmperfError(Exception):
     kind: Kind = Kind.USAGE
 
     def __str__(self) -> str:
-        return plain(concealed(super().__str__()))
+        return plain(limits.short_words(concealed(super().__str__())))
 
 
 class UsageError(EvmperfError):

@@ -2,11 +2,13 @@
 
 import argparse
 import contextlib
+import difflib
 import errno
 import gc
 import importlib
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,6 +51,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
+        if choice := re.match(r"argument COMMAND: invalid choice: '(.*)' \(choose from (.*)\)", message):
+            near = difflib.get_close_matches(choice[1], re.findall(r"[\w-]+", choice[2]), n=1)
+            hint = f". Did you mean {near[0]}?" if near else f"; known are {choice[2]}"
+            message = f"there is no command {choice[1]}{hint}"
         self.exit(ExitStatus.USAGE, f"{self.prog}: error: {message}\n")
 
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, wording
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import RESULTS, RUN, SOURCE, argument, board_name, command, count
 from evmperf.commands.cli.terminal import width
@@ -97,7 +97,7 @@ def _show(options: argparse.Namespace) -> None:
 
 @command(
     "history",
-    argument("board", help="the board's name, as in its file"),
+    argument("board", type=board_name, help="the board's name, or its file"),
     argument(
         "benchmark",
         nargs="?",
@@ -119,7 +119,8 @@ def _history(options: argparse.Namespace) -> None:
             _measured(source, options.board, options.last)
             return
         benchmark = catalogue.benchmark(options.benchmark)
-        by_metric = measured(source.runs(options.board)[-options.last :], benchmark.name, options.case)
+        case = wording.label(benchmark.name, options.case)
+        by_metric = measured(source.runs(options.board)[-options.last :], benchmark.name, case)
     metrics = [options.metric] if options.metric else [m.name for m in benchmark.metrics]
     figures_of = {metric: by_metric[metric] for metric in metrics if metric in by_metric}
     if not figures_of:
@@ -132,7 +133,7 @@ def _history(options: argparse.Namespace) -> None:
     for metric, figures in figures_of.items():
         cases: dict[str, list[Measured]] = defaultdict(list)
         for figure in figures:
-            cases[figure.case].append(figure)
+            cases[wording.case(benchmark.name, figure.case)].append(figure)
         heading = f"{options.board} {benchmark.name} {metric}, from {source}"
         shown = {"heading": heading, "cases": cases, "day": _day, "sparkline": sparkline}
         print(look.render("commands/cli/history.txt.j2", **shown), end="")

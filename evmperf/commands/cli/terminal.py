@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from evmperf.model import outlets
+from evmperf.model import limits, outlets
 from evmperf.model.concealing import concealed, without_known
 
 
@@ -29,7 +29,7 @@ class Messages(Plain):
 
     def write(self, text: str) -> int:
         """Write what may be shown of a text; returns its length."""
-        super().write(concealed(text))
+        super().write(limits.short_words(concealed(text)))
         return len(text)
 
 
