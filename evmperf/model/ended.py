@@ -24,7 +24,7 @@ class Ending(enum.StrEnum):
     LOST = "lost"
     """Somebody took the board, or it was given to somebody who asked."""
     GAVE_WAY = "gave way"
-    """The latter, in a night's journal; run.json says `lost`, without a fact of that name."""
+    """The latter, for a night; run.json says `lost`, without a fact of that name."""
     CUT = "cut"
     """Somebody ended it: Ctrl-C, a signal, or a night that had to end."""
     LIMIT = "over its limit"
