@@ -173,7 +173,7 @@ def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server) -> None:
 def test_a_cancelled_job_is_the_labs(lab, server) -> None:
     (number,) = server.submit(definition())
     until(lambda: server.job(number).state not in ("Submitted", "Scheduling", "Scheduled"))
-    server.cancel(number)
+    lavacli(lab, "jobs", "cancel", str(number))
     job = finished(server, number)
     assert job.health == "Canceled"
     found = lavajobs.judge(server, job)

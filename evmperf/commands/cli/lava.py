@@ -48,7 +48,7 @@ _JOB = (
     ),
     argument("--priority", default="medium", choices=["low", "medium", "high"]),
 )
-_SERVER = (
+_WAITING = (
     IDENTITY,
     argument("--timeout", type=float, default=86400.0, help="seconds to wait at most (default: a day)"),
 )
@@ -88,7 +88,7 @@ def _definition(options: argparse.Namespace) -> str:
 
 @command(
     "lava submit",
-    *_SERVER,
+    *_WAITING,
     RESULTS,
     *_JOB,
     argument("--wait", action="store_true", help="follow the job to its end"),
@@ -122,7 +122,7 @@ def _follow(options: argparse.Namespace) -> Judged:
     return lavajobs.judge(server, job, options.board)
 
 
-@command("lava wait", *_SERVER, _NUMBER, _FILE, listed="follow a job to its end, and judge it")
+@command("lava wait", *_WAITING, _NUMBER, _FILE, listed="follow a job to its end, and judge it")
 def _wait(options: argparse.Namespace) -> int:
     """Exit status: 0 complete, and every planned case passed; 1 something failed;
     3 LAVA or the lab failed.
@@ -130,15 +130,9 @@ def _wait(options: argparse.Namespace) -> int:
     return _judge(_follow(options))
 
 
-@command("lava cancel", *_SERVER, _NUMBER)
-def _cancel(options: argparse.Namespace) -> None:
-    """end a job that runs or waits"""
-    connect(options.identity).cancel(options.job)
-
-
 @command(
     "lava import",
-    *_SERVER,
+    IDENTITY,
     RESULTS,
     argument("--run-kind", default="lava", help="default: %(default)s"),
     argument("--fact", action="append", default=[], metavar="NAME=VALUE", help="a further fact of the run"),

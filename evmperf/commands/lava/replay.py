@@ -96,13 +96,18 @@ class LoggedSteps:
         self._clock.now_ns = max(self._clock.now_ns, block.time_ns)
         if block.copies[0].startswith(joblog.HUNG):
             raise ToolError(f"`{command[:80]}` did not end within {timeout_s:g} s: it was ended")
-        for fetches, copy in enumerate(block.copies, 1):
-            try:
-                # The job's log says when a step ended, but not by whose clock.
-                return replace(shellstep.decode(copy, bare=quiet), fetches=fetches, uptime_s=None)
-            except RefusedOutput as damaged:
-                error = damaged
-        raise RefusedOutput(f"{label}: {error} (both copies)", "\n".join(block.copies))
+        return decoded(block, bare=quiet)
+
+
+def decoded(block: joblog.MarkedBlock, *, bare: bool = False) -> StepOutput:
+    """What a step left, of its first whole copy; raises RefusedOutput."""
+    for fetches, copy in enumerate(block.copies, 1):
+        try:
+            # The job's log says when a step ended, but not by whose clock.
+            return replace(shellstep.decode(copy, bare=bare), fetches=fetches, uptime_s=None)
+        except RefusedOutput as damaged:
+            error = damaged
+    raise RefusedOutput(f"{block.label}: {error} (both copies)", "\n".join(block.copies))
 
 
 LoggedBoot = tuple[int, ObservedBoot]

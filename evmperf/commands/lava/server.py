@@ -160,10 +160,6 @@ class LavaServer:
         # The server gives a suite as a number or as the address of its page.
         return [case for case in cases if str(case.suite).rstrip("/").rpartition("/")[2] in ids]
 
-    def cancel(self, number: int) -> None:
-        """Cancel a job that runs or waits."""
-        self._read("GET", f"jobs/{number}/cancel/")
-
     def _pages(self, path: str) -> list[LavaEntry]:
         entries: list[LavaEntry] = []
         for _ in range(_MOST_PAGES):

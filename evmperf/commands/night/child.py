@@ -131,13 +131,3 @@ def measured_in(folder: Path) -> list[str]:
             if result.status is Status.MEASURED and result.benchmark != control.NAME
         ]
     return []
-
-
-def why(folder: Path) -> str:
-    """The sentence of a run's first failure that is not a tool's, with the phase of a boot."""
-    with contextlib.suppress(EvmperfError):
-        for result in spool.read_results(folder):
-            for failure in result.failures:
-                if failure.kind in (Kind.BOARD, Kind.LAB):
-                    return failure.message
-    return ""
