@@ -205,6 +205,15 @@ def test_a_coordinator_that_goes_takes_all_holds_with_it(lab, place):
             second.check()
 
 
+def test_who_waits_is_told_of_a_coordinator_that_goes(lab, place):
+    lab.client("one", "acquire", user="bob")
+    with other(place, wait_s=600) as waiting:
+        assert "one is held by bob" in waiting.line()
+        lab.end("coordinator")
+        assert "does not answer any more" in waiting.refused()
+    lab.restart()
+
+
 @pytest.mark.parametrize("local", [False, True])
 def test_a_process_that_a_holder_starts_shares_the_board(lab, place, local):
     board = Wanted("desk", devices=("relay 5",)) if local else place

@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ JOIN = "EVMPERF_HOLD"
 """The environment variable by which a holder shares its board with a process that it starts."""
 _LOOK_S = 0.5
 _MOVED_S = 60.0
-"""Smaller changes of an expected end are not sent to the coordinator (seconds)."""
+"""Smaller changes of an expected end are not told (seconds)."""
 
 
 def holders(coordinator: str) -> list[HoldRecord]:
@@ -141,11 +141,11 @@ class Claim:
     ) -> str:
         place = session.find(name)
         by_hand = f"{self.host}/{self._record.user}"
-        if self._shares:
-            if place.acquired != f"{self.host}/{self.user}":
-                raise LabError(f"whoever started this session does not hold {name} any more")
-        elif place.acquired == by_hand or by_hand in place.allowed:
+        if place.acquired == by_hand or by_hand in place.allowed:
             self.user = self._record.user  # who acquired it by hand, keeps it
+        elif self._shares:
+            if place.acquired != session.name:
+                raise LabError(f"whoever started this session does not hold {name} any more")
         else:
             if left and place.acquired == f"{self.host}/{left.labgrid_user}" and left.by == self._record.by:
                 session.release(name, place.acquired)
@@ -158,9 +158,9 @@ class Claim:
                 return _held(place) if place.acquired else why
             if self._record.until:
                 session.tag(name, f"{self._record.until:.0f}")
-        self._owner = place.acquired
+        self._owner = session.name if self._owned else place.acquired
         session.watchers[name] = self._watch
-        self._watch(place.acquired)  # it may have changed before
+        self._watch(place.acquired or "")  # it may have changed before
         return ""
 
     def _watch(self, acquired: str | None) -> None:
@@ -197,10 +197,11 @@ class Claim:
 
     def doing(self, what: str, until: float = 0.0) -> None:
         """Report the current case and the expected end, for `evmperf lab who`."""
-        before, self._record = self._record, replace(self._record, doing=what, until=until)
+        moved = bool(until) and abs(until - self._record.until) > _MOVED_S
+        self._record = replace(self._record, doing=what, until=until if moved else self._record.until)
         if self._locks and not self.lost:
             self._locks.describe(self._record)
-        if self._session and self._owned and not self.lost and abs(until - before.until) > _MOVED_S:
+        if self._session and self._owned and not self.lost and moved:
             self._session.tag(self.board.place, f"{until:.0f}")
 
     def release(self) -> None:
@@ -217,39 +218,25 @@ class Claim:
             locks.close()
 
 
-class Holding:
-    """Holds one board after the other for `run`, waiting at most `wait_s` for each; sessions that are
-    started meanwhile share it. A board that whoever started us holds already stays theirs.
+@contextlib.contextmanager
+def holding(board: str, run: str, wait_s: float = 0.0) -> Iterator[None]:
+    """Hold the board of this file for `run`, after a wait of at most `wait_s`; sessions that are started
+    meanwhile share it. A board that whoever started us holds stays theirs. Raises UsageError or LabError.
     """
+    wanted = placement(boards.find(board))
+    if os.environ.get(JOIN) == wanted.token:
+        yield
+        return
 
-    def __init__(self, run: str, wait_s: float = 0.0) -> None:
-        self._run, self._wait_s = run, wait_s
-        self._claim: Claim | None = None
-        self._held = contextlib.ExitStack()
+    def tell(sentence: str) -> None:
+        print(f"evmperf: {sentence}", file=sys.stderr, flush=True)
 
-    def have(self, board: str) -> None:
-        """Hold the board of this file in place of any other; raises UsageError or LabError."""
-        wanted = placement(boards.find(board))
-        if os.environ.get(JOIN) == wanted.token:
-            if self._claim:
-                self._claim.check()
-            return
-        self.__exit__()
-        self._claim = Claim.take(
-            wanted,
-            self._run,
-            wait_s=self._wait_s,
-            tell=lambda sentence: print(f"evmperf: {sentence}", file=sys.stderr, flush=True),
-        )
-        self._held.callback(self._claim.release)
-        self._held.enter_context(variables(self._claim.environment))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._claim = None
-        self._held.close()
+    claim = Claim.take(wanted, run, wait_s=wait_s, tell=tell)
+    try:
+        with variables(claim.environment):
+            yield
+    finally:
+        claim.release()
 
 
 def _held(place: Place) -> str:

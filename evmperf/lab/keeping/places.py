@@ -13,7 +13,6 @@ import difflib
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import grpc
@@ -36,12 +35,12 @@ _connecting = threading.Lock()
 
 
 def connect(
-    address: str, board_file: str = "", environment: Mapping[str, str] = MappingProxyType({})
+    address: str, board_file: str = "", environment: Mapping[str, str] | None = None
 ) -> CoordinatorSession:
     """This process's session at a coordinator, until each caller has closed it; it has the name that the
     `environment` of the first says. Raises LabError, or UsageError for the board file.
     """
-    with _connecting, variables(environment):
+    with _connecting, variables(environment or {}):
         session = _sessions.get(address)
         if session and session.ended:
             session.stop()
@@ -101,15 +100,16 @@ class CoordinatorSession:
             self._ask("AcquirePlace", pb.AcquirePlaceRequest(placename=name))
         except grpc.aio.AioRpcError as error:
             reason = error.details() or error.code().name
+            if error.code() is grpc.StatusCode.UNAVAILABLE:
+                raise self._silent() from None
             if "resources" not in reason:
+                self._sync()
                 return f"{name} is unavailable ({reason}): wait for it with --wait 30m"
             raise LabError(
                 f"Labgrid could not take the devices of place {name} ({reason}): look at "
                 f"`labgrid-client -p {name} show` and at its exporter"
             ) from None
-        finally:
-            # The change of the place arrives on another stream than the answer.
-            self._do(self._session.sync_with_coordinator())
+        self._sync()
         if self.find(name).acquired_resources:
             return ""
         self.release(name)
@@ -121,12 +121,12 @@ class CoordinatorSession:
     def release(self, name: str, holder: str = "") -> None:
         """Release a place if this session or that holder has it, and take our tag off."""
         self.tag(name, "")
-        with contextlib.suppress(grpc.aio.AioRpcError):
+        with contextlib.suppress(grpc.aio.AioRpcError, LabError):
             self._ask("ReleasePlace", pb.ReleasePlaceRequest(placename=name, fromuser=holder or self.name))
 
     def tag(self, name: str, until: str) -> None:
         """Set or remove the tag of a place with its holder's expected end."""
-        with contextlib.suppress(grpc.aio.AioRpcError):
+        with contextlib.suppress(grpc.aio.AioRpcError, LabError):
             self._ask("SetPlaceTags", pb.SetPlaceTagsRequest(placename=name, tags={UNTIL_TAG: until}))
 
     def queue(self, name: str, priority: float, token: str) -> str:
@@ -138,11 +138,14 @@ class CoordinatorSession:
                     return token
         request = pb.CreateReservationRequest(prio=priority)
         request.filters["main"].filter["name"] = name
-        return str(self._ask("CreateReservation", request).reservation.token)
+        try:
+            return str(self._ask("CreateReservation", request).reservation.token)
+        except grpc.aio.AioRpcError:
+            raise self._silent() from None
 
     def leave_queue(self, token: str) -> None:
         """Cancel the reservation."""
-        with contextlib.suppress(grpc.aio.AioRpcError):
+        with contextlib.suppress(grpc.aio.AioRpcError, LabError):
             self._ask("CancelReservation", pb.CancelReservationRequest(token=token))
 
     def close(self) -> None:
@@ -160,9 +163,13 @@ class CoordinatorSession:
             self._session.stopping.set()
             with contextlib.suppress(Exception):
                 self._do(self._session.stop())
-            self._do(self._session.close())
+                self._do(self._session.close())
             self._session.loop.call_soon_threadsafe(self._session.loop.stop)
             self._thread.join()
+
+    def _sync(self) -> None:
+        """Await the changes of an answer, which arrive on another stream."""
+        self._do(self._session.sync_with_coordinator())
 
     async def _changed(self, place: Any) -> None:
         await self._on_place_changed(place)
@@ -182,7 +189,17 @@ class CoordinatorSession:
         return self._do(ask())
 
     def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._session.loop).result()
+        async def limited() -> Any:
+            async with asyncio.timeout(_ANSWER_S + 5.0):  # Labgrid waits for ever when its stream has ended
+                return await work
+
+        try:
+            return asyncio.run_coroutine_threadsafe(limited(), self._session.loop).result()
+        except TimeoutError:
+            raise self._silent() from None
+
+    def _silent(self) -> LabError:
+        return LabError(f"the coordinator {self._address} does not answer any more")
 
 
 def _options(board_file: str) -> Environment:
