@@ -12,6 +12,7 @@ from msgspec import structs
 from evmperf.benchmarks import catalogue, control
 from evmperf.explain import boots, compared, facts
 from evmperf.explain.answers import Answer, weigh
+from evmperf.judge.judge import better
 from evmperf.judge.published import releases, source
 from evmperf.measure.runs.history import StoredRun, in_folder
 from evmperf.measure.runs.spool import results_in
@@ -157,8 +158,6 @@ def _state(states: States, result: Result) -> State | None:
 
 
 def _answers(run: Run, result: Result, state: State | None, held: _Other, *, asked: bool) -> Iterator[Answer]:
-    rows = catalogue.metrics(result.benchmark, result.profile, result.case)
-    better = {metric.name: metric.better for metric in rows}
     published, history = held.baseline, held.history
     looked = bool(state and state.shown)
     answer = Answer(benchmark=result.benchmark, case=result.case, looked=looked, causes=())
@@ -168,7 +167,7 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
     for key, figure in figures([result]).items():
         other = published.figures.get(key) if published else None
         other = other if other and other.unit == figure.unit else None
-        is_worse = not other or _worse(figure, other, better.get(key.metric))
+        is_worse = not other or _worse(figure, other, better(key))
         if not asked and not (other and is_worse):
             continue
         sides = (figure, other if is_worse else None)
@@ -191,10 +190,10 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
         )
 
 
-def _worse(figure: Figure, other: Figure, better: Direction | None) -> bool:
-    if better is Direction.HIGHER:
+def _worse(figure: Figure, other: Figure, way: Direction) -> bool:
+    if way is Direction.HIGHER:
         return figure.mean < other.mean * (1 - _BESIDE)
-    return better is Direction.LOWER and figure.mean > other.mean * (1 + _BESIDE)
+    return way is Direction.LOWER and figure.mean > other.mean * (1 + _BESIDE)
 
 
 def _causes(
