@@ -36,7 +36,7 @@ _GOVERNOR = (
     "echo performance >$p/scaling_governor; done'"
 )
 _PROOFS = {
-    "alike": "evmperf explain {run} ANOTHER_RUN",
+    "alike": "evmperf compare --facts {run} ANOTHER_RUN",
     "mode": "grep -iE 'mmc|usb|tuning|speed' RESULTS/{run}/facts/dmesg",
 }
 """What proves a cause of buses and conditions: the kernel says why it took no better mode."""

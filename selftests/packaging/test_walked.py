@@ -110,6 +110,9 @@ def measured(tmp_path_factory):
     (folder / "night.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0])
     (folder / "baselines").mkdir()
     (folder / "lab.yaml").write_text(LAB)
+    (folder / "ci.csv").write_text(
+        "time,series,value\n" + "".join(f"{1_700_000_000 + n},build,2\n" for n in range(9))
+    )
     return folder
 
 
