@@ -29,7 +29,7 @@ from evmperf.judge.published.declared import tables
 from evmperf.model import comparable as facets
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Figure, Key
-from evmperf.model.results import Direction
+from evmperf.model.results import HIGHER, LOWER, Direction
 from evmperf.model.run import Run
 from evmperf.model.stats import share_text
 from evmperf.model.units import Unit
@@ -501,9 +501,10 @@ def not_judged(key: Key, shown: Mapping[Key, str] = MappingProxyType({})) -> str
 
 
 def better(key: Key) -> Direction:
-    """Which way a metric gets better; NONE for one that no table has."""
-    metric = declared.metric(key)
-    return metric.better if metric else Direction.NONE
+    """Which way a metric gets better; NONE for one that no table has and whose name does not say it."""
+    if metric := declared.metric(key):
+        return metric.better
+    return {LOWER: Direction.LOWER, HIGHER: Direction.HIGHER}.get(key.metric, Direction.NONE)
 
 
 def _limit(p_values: Sequence[float], level: float) -> float:

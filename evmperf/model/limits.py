@@ -56,6 +56,9 @@ YAML_BYTES = MIB // 4
 GUIDE_BYTES = 32 * MIB
 """Of the text of a guide."""
 
+FOREIGN_BYTES = 256 * MIB
+"""Of a file of figures that others measured."""
+
 LAVA_JOB_BYTES = 16 * MIB
 """Of a job's definition; all benchmarks of one board make 1 MB."""
 LAVA_LOG_BYTES = 256 * MIB

@@ -59,6 +59,10 @@ class Direction(enum.StrEnum):
     NONE = "none"
 
 
+LOWER, HIGHER = "lower_is_better", "higher_is_better"
+"""Metrics of series that others measured, which no catalogue has."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """One measured quantity. Values beyond `low` and `high` (in `unit`) are refused; `required` is false for

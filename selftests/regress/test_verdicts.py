@@ -267,10 +267,10 @@ def test_verdicts_that_the_database_does_not_get_are_on_the_disk(tmp_path, capsy
 def test_what_differs_is_explained_to_people_and_programs(tmp_path, capsys):
     generator = runs.history(tmp_path, nights=1)
     runs.write(tmp_path, runs.results(generator), number=1, kernel="6.18.1")
-    words = ["explain", "last~1", "last", "--results", str(tmp_path)]
+    words = ["compare", "--facts", "last~1", "last", "--results", str(tmp_path)]
     assert cli.main(words) == ExitStatus.OK
     assert "6.18.1" in capsys.readouterr().out
-    assert cli.main([*words, "--json"]) == ExitStatus.OK
+    assert cli.main([*words, "--json", "-"]) == ExitStatus.OK
     assert "6.18.1" in {entry["b"] for entry in json.loads(capsys.readouterr().out)}
 
 

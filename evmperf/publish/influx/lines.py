@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from evmperf.judge.published import declared
+from evmperf.judge.judge import better
 from evmperf.judge.published.record import release_key
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import ADDRESSES, GUIDE, UNKNOWN
@@ -253,7 +253,7 @@ def _refused(result: Result) -> int:
 
 def _is_worse(record: VerdictRecord, alarm: MetricAlarm) -> bool:
     """Whether an alarm is of a loss: by the metric's direction, else by the verdict."""
-    metric = declared.metric(record.key)
-    if metric is None or metric.better is Direction.NONE:
+    way = better(record.key)
+    if way is Direction.NONE:
         return record.verdict != Outcome.BETTER
-    return (alarm.size > 0) is (metric.better is Direction.LOWER)
+    return (alarm.size > 0) is (way is Direction.LOWER)
