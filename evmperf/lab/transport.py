@@ -17,8 +17,10 @@ from typing import Any
 from evmperf.model.errors import LabError
 
 _SOCKET_BYTES = 65536
-_WINDOW = 10
-"""Segments that a server sends before an acknowledgement, at least (initial congestion window, RFC 6928)."""
+_WINDOW = 4
+"""Segments that a server sends before an acknowledgement, at least: BBR's window while it probes the round
+trip (BBRMinPipeCwnd of draft-cardwell-iccrg-bbr-congestion-control); others begin with 10 (RFC 6928).
+"""
 _TCP_INFO_BYTES, _DATA_SEGMENTS = 160, 152
 """Size of struct tcp_info and offset of tcpi_data_segs_in there (Linux, include/uapi/linux/tcp.h)."""
 ALL = 1 << 63
@@ -50,7 +52,7 @@ class RawTcp:
     """A raw TCP stream, as ser2net and terminal servers give it; a lost connection is an OSError."""
 
     more = False
-    """Whether the last `read` may have left something behind."""
+    """Whether the last `read` may have left something behind, here or with a server that waits for us."""
     early_output = b""
     """What came from the board while the connection was being set up."""
 
