@@ -24,7 +24,7 @@ CLASSES = {
     "benchmark": "benchmarks.benchmark.Benchmark",
     "board": "boards.board.Board",
     "case": "model.results.Case",
-    "finding": "lab.doctor.finding.CheckFinding",
+    "finding": "lab.desk.finding.CheckFinding",
     "hold": "lab.keeping.taking.Hold",
     "keeper": "lab.keeping.server.Keeper",
     "kind": "model.errors.Kind",

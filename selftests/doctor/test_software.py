@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evmperf.boards import board as boards
-from evmperf.lab.doctor import software
-from evmperf.lab.doctor.finding import Noted
+from evmperf.lab.desk import software
+from evmperf.lab.desk.finding import Noted
 from evmperf.model.errors import LabError
 from selftests.support import programs
 

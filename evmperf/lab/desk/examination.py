@@ -17,13 +17,13 @@ from evmperf.boards.console.booted import WrongBoot
 from evmperf.boards.console.marks import ObservedBoot, Phase
 from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench
-from evmperf.lab.doctor import host, software
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, checked
-from evmperf.lab.doctor.target import opened
+from evmperf.lab.desk import host, software
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, checked
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.lab.shell import UbootShell
 from evmperf.lab.sshlink import SshFiles
+from evmperf.lab.target import opened
 from evmperf.lab.tester import VIRTUAL, open_tester
 from evmperf.measure import around, shellstep
 from evmperf.measure.bench import Meter, Shell

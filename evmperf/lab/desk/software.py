@@ -13,7 +13,7 @@ from evmperf.benchmarks.families import scratch
 from evmperf.boards import modes
 from evmperf.boards.board import Board
 from evmperf.boards.console import booted
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, bad
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, bad
 from evmperf.model.errors import LabError, ToolError
 
 Run = Callable[[str], tuple[int, str]]
