@@ -1,1 +1,1 @@
-"""A board asked what it is, for its desk and its doctor: ways to it, question, checks of the answer, its file."""
+"""A board asked what it is, for its desk and its doctor: ways to it, the question, checks, its file."""

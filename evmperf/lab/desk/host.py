@@ -1,4 +1,4 @@
-"""Checks of this machine: its clock, its right to real-time priority, its serial ports; and of a coordinator."""
+"""Checks of this machine: its clock, its right to real-time priority, its serial ports, its coordinator."""
 
 import ctypes
 import socket
