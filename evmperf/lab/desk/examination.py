@@ -313,18 +313,13 @@ class Examination:
         return f"kernel arguments arrive ({system.arguments})"
 
     def _root(self) -> str:
-        if self._wrong and self._wrong.medium:
-            raise self._wrong
         medium = self._strategy.medium or self.board.options.boot.medium
         system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
         pattern = self._strategy.roots.get(medium)
         if not pattern:
             raise Noted(f"not checked: `roots` of the strategy has no {medium}; it is {system.root}")
-        if not re.search(pattern, system.root or ""):
-            raise LabError(
-                f"the board booted from another medium than {medium}: its {system.root}; check "
-                f"that the medium is in its slot and bootable, and the boot-mode switches"
-            )
+        if complaint := booted.complaint(medium, pattern, "", system, ()):
+            raise complaint
         return f"{medium}: {system.root}"
 
     def _files(self) -> str:
