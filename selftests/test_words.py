@@ -25,7 +25,7 @@ CLASSES = {
     "board": "boards.board.Board",
     "case": "model.results.Case",
     "claim": "lab.keeping.claim.Claim",
-    "finding": "lab.doctor.finding.CheckFinding",
+    "finding": "lab.desk.finding.CheckFinding",
     "kind": "model.errors.Kind",
     "mark": "model.records.BootMark",
     "metric": "model.results.Metric",

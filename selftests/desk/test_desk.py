@@ -21,9 +21,8 @@ from evmperf.boards import board as boards
 from evmperf.commands.app import desk
 from evmperf.commands.cli.main import main
 from evmperf.lab import boardcheck
-from evmperf.lab.desk import boardfile, identity, ports
+from evmperf.lab.desk import boardfile, host, identity, ports
 from evmperf.lab.desk.identity import PasswordWanted
-from evmperf.lab.doctor import host
 from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus

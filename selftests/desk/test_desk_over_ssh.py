@@ -15,8 +15,9 @@ from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.lab.tester import SshTester
 from evmperf.model.errors import ToolError
 from evmperf.model.exits import ExitStatus
-from selftests.support import sudoer
-from selftests.support.deskboard import evmperf
+from evmperf.model.places import STEP_FOLDER
+from selftests.support import programs, sudoer
+from selftests.support.deskboard import evmperf, this_machine
 from selftests.support.placelab import until
 from selftests.support.sshd import Sshd
 
@@ -52,6 +53,25 @@ def test_the_desk_measures_over_ssh_alone(tmp_path):
     assert refused.returncode == ExitStatus.LAB_BROKEN
     assert "cannot be reached" in refused.stderr
     assert "ssh-copy-id" not in refused.stderr
+
+
+def test_a_desk_on_a_board_that_another_host_measures_is_refused(tmp_path):
+    boot = boards.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    now = boards.Path("/proc/uptime").read_text().split()[0]
+    holder = boards.Path(STEP_FOLDER, "holder")
+    with ssh_board() as (sshd, key), this_machine():
+        holder.parent.mkdir(exist_ok=True)
+        before = f"{boot} {now} step-of-bob desk7 bob@desk7 since 22:31 UTC\n"
+        holder.with_name("head").unlink(missing_ok=True)  # as the session of bob did
+        holder.write_text(before)
+        try:
+            address = f"root@127.0.0.1:{sshd.port}"
+            done = programs.evmperf("desk", address, *key, "--results", str(tmp_path / "r"), *QUICK)
+            assert holder.read_text() == before
+        finally:
+            holder.unlink()
+    assert done.returncode == ExitStatus.LAB_BROKEN
+    assert "the board is in use: bob@desk7 since 22:31 UTC measures there" in done.stdout + done.stderr
 
 
 def test_another_user_than_root_measures_through_sudo_over_ssh(tmp_path):

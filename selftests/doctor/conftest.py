@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.lab.doctor import examination
+from evmperf.lab.desk import examination
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,9 +14,9 @@ import yaml
 
 from evmperf.boards import board as boards
 from evmperf.commands.cli.main import main
-from evmperf.lab.doctor import examination
-from evmperf.lab.doctor.examination import Examination
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, exit_status
+from evmperf.lab.desk import examination
+from evmperf.lab.desk.examination import Examination
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, exit_status
 from evmperf.measure import boardfile
 from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus

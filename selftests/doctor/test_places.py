@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.lab.doctor.finding import CheckOutcome, exit_status
+from evmperf.lab.desk.finding import CheckOutcome, exit_status
 from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
 from selftests.doctor.test_doctor import check_bad, examine, outcomes

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from evmperf.boards import board as boards
 from evmperf.boards import modes
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED, FEATURES
-from evmperf.lab.desk import boardfile, identity, ports
+from evmperf.lab.desk import boardfile, identity, ports, software
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
 from evmperf.lab.desk.ports import Port, Voice
 from evmperf.lab.provision import scratch
@@ -140,6 +140,7 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
         sections=sections,
         password=request.password,
     )
+    lacking = {*theirs, *needed} - board.tools
     about = FoundBoard(
         where=f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path,
         model=board.model or "a board without a name",
@@ -148,9 +149,11 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
         file=str(file),
         state=(
             *board.state,
-            *_as_ti(boards.load(like).name if like else "", theirs, board, ask(modes.QUESTION)[0]),
+            *software.ti_ways(
+                boards.load(like).name if like else "", theirs, lacking, ask(modes.QUESTION)[0]
+            ),
         ),
-        steps=_steps(boards.load(file), needed - board.tools, _storage(ask(scratch.SURVEY)[0])),
+        steps=_steps(boards.load(file), lacking, _storage(ask(scratch.SURVEY)[0])),
     )
     return _with_benchmarks(about)
 
@@ -192,21 +195,6 @@ def _storage(survey: str) -> str:
         f"desk`, then add to that file the feature {there.driver} and the option "
         f"`{there.driver}: {{{options}}}`"
     )
-
-
-def _as_ti(
-    board: str, theirs: Mapping[str, Sequence[str]], about: BoardIdentity, printed: str
-) -> Iterator[tuple[str, bool]]:
-    """Which tables TI's own programs measure, and modes below TI's expectation, as parts of a state; of a
-    `board` without a name, that is none of TI's, only the first.
-    """
-    programs = {program: names for program, names in theirs.items() if program in about.tools}
-    for program, names in programs.items():
-        yield f"{len(names)} tables measured as TI does, by {program}", False
-    if not programs and board:
-        yield "without TI's own programs: file systems and audio do not compare with its figures", False
-    for driver, mode in modes.lesser_modes(board, printed):
-        yield f"{driver}: {mode}", True
 
 
 def _needs(benchmark: Benchmark) -> set[str]:

@@ -146,7 +146,7 @@ class MeasuringSession:
     def switch_off(self, tell: Callable[[str], None]) -> None:
         """Switch the board off that is held, and let go of it; raises EvmperfError."""
         from evmperf.lab.bench import LabgridBench  # noqa: PLC0415
-        from evmperf.lab.doctor.target import opened  # noqa: PLC0415  # Labgrid is slow to import
+        from evmperf.lab.target import opened  # noqa: PLC0415  # Labgrid is slow to import
 
         assert self.claim is not None
         try:

@@ -14,9 +14,9 @@ from evmperf.commands.app.desk import FindBoard, FoundBoard
 from evmperf.commands.cli.arguments import argument, command, filled, show, tell
 from evmperf.commands.cli.terminal import own
 from evmperf.judge.published import source
+from evmperf.lab.desk import host
+from evmperf.lab.desk.finding import Noted
 from evmperf.lab.desk.identity import PasswordWanted
-from evmperf.lab.doctor import host
-from evmperf.lab.doctor.finding import Noted
 from evmperf.measure.runs import spool
 from evmperf.model.concealing import learn
 from evmperf.model.errors import UsageError

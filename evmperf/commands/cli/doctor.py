@@ -14,8 +14,8 @@ from evmperf.boards.console.review import Reviewed
 from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
 from evmperf.commands.cli.arguments import COORDINATOR, JSON, RESULTS, argument, command
 from evmperf.commands.cli.terminal import note
-from evmperf.lab.doctor.examination import Examination
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, checked, exit_status
+from evmperf.lab.desk.examination import Examination
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, checked, exit_status
 from evmperf.measure import boardfile
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import run_folder

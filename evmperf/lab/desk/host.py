@@ -1,4 +1,4 @@
-"""Checks of this machine: its clock, its right to real-time priority, the way to InfluxDB."""
+"""Checks of this machine: its clock, its right to real-time priority, its serial ports, its coordinator."""
 
 import ctypes
 import socket
@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from evmperf.lab.doctor.finding import Noted
+from evmperf.lab.desk.finding import Noted
 from evmperf.model.errors import LabError
 
 _ANSWER_S = 5.0

@@ -5,7 +5,7 @@ or yields findings, and raises EvmperfError or Noted.
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import OWN_TOOL, Benchmark
@@ -13,7 +13,7 @@ from evmperf.benchmarks.families import scratch
 from evmperf.boards import modes
 from evmperf.boards.board import Board
 from evmperf.boards.console import booted
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, bad
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, bad
 from evmperf.model.errors import LabError, ToolError
 
 Run = Callable[[str], tuple[int, str]]
@@ -161,20 +161,31 @@ def as_ti(board: Board, run: Run) -> str:
     """What the board measures with TI's own programs. Raises Noted for tables in evmperf's way, and for a
     card or eMMC below the mode that TI expects of the board.
     """
-    notes = [f"{driver}: {mode}" for driver, mode in modes.lesser_modes(board.name, run(modes.QUESTION)[1])]
-    tool = board.options.board.tool
     users = catalogue.ti_programs(b for b in benchmarks_of(board) if not b.unsupported(board))
-    lacking = run(look_for(users))[1].split() if tool != OWN_TOOL else list(users)
-    count = sum(len(names) for program, names in users.items() if program not in lacking)
-    sentence = f"TI's own programs measure {count} tables: their figures compare with the guides'"
-    for program, names in users.items():
-        if program in lacking:
-            way = f"{len(names)} tables are measured in evmperf's way and do not compare with the guides'"
-            why = "board.tool is own" if tool == OWN_TOOL else f"{program} is not there; {catalogue.TI_IMAGE}"
-            notes.append(f"{way}: {why}")
-    if notes:
-        raise Noted("; ".join([*([sentence] if count else []), *notes]))
-    return sentence if users else "no table of this board has a program of TI's own"
+    is_own = board.options.board.tool == OWN_TOOL
+    lacking = list(users) if is_own else run(look_for(users))[1].split()
+    ways = list(ti_ways(board.name, users, lacking, run(modes.QUESTION)[1], "board.tool is own" * is_own))
+    sentence = "; ".join(words for words, _ in ways)
+    if lacking or any(spoils for _, spoils in ways):
+        raise Noted(sentence)
+    return sentence or "no table of this board has a program of TI's own"
+
+
+def ti_ways(
+    name: str, users: Mapping[str, Sequence[str]], lacking: Collection[str], printed: str, why: str = ""
+) -> Iterator[tuple[str, bool]]:
+    """How the tables of TI's programs (`users` by program) are measured on the board `name`, and its modes
+    below TI's expectation by what modes.QUESTION printed: each in words, and whether it spoils figures. Of a
+    board without a name, which is none of TI's, only what its programs measure.
+    """
+    for program, tables in users.items():
+        if program not in lacking:
+            yield f"{len(tables)} tables measured as TI does, by {program}", False
+        elif name:
+            way = f"{len(tables)} tables are measured in evmperf's way and do not compare with the guides'"
+            yield f"{way}: {why or f'{program} is not there; {catalogue.TI_IMAGE}'}", False
+    for driver, mode in modes.lesser_modes(name, printed):
+        yield f"{driver}: {mode}", True
 
 
 def tools_beside(board: Board) -> dict[str, list[str]]:

@@ -17,13 +17,13 @@ from evmperf.boards.console.booted import WrongBoot
 from evmperf.boards.console.marks import ObservedBoot, Phase
 from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench
-from evmperf.lab.doctor import host, software
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, checked
-from evmperf.lab.doctor.target import opened
+from evmperf.lab.desk import host, software
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, checked
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.lab.shell import UbootShell
 from evmperf.lab.sshlink import SshFiles
+from evmperf.lab.target import opened
 from evmperf.lab.tester import VIRTUAL, open_tester
 from evmperf.measure import around, shellstep
 from evmperf.measure.bench import Meter, Shell
@@ -313,18 +313,13 @@ class Examination:
         return f"kernel arguments arrive ({system.arguments})"
 
     def _root(self) -> str:
-        if self._wrong and self._wrong.medium:
-            raise self._wrong
         medium = self._strategy.medium or self.board.options.boot.medium
         system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
         pattern = self._strategy.roots.get(medium)
         if not pattern:
             raise Noted(f"not checked: `roots` of the strategy has no {medium}; it is {system.root}")
-        if not re.search(pattern, system.root or ""):
-            raise LabError(
-                f"the board booted from another medium than {medium}: its {system.root}; check "
-                f"that the medium is in its slot and bootable, and the boot-mode switches"
-            )
+        if complaint := booted.complaint(medium, pattern, "", system, ()):
+            raise complaint
         return f"{medium}: {system.root}"
 
     def _files(self) -> str:
