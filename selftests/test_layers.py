@@ -154,12 +154,12 @@ DOORS = {
         bench
         boardcheck
         desk.boardfile
+        desk.examination
+        desk.finding
+        desk.host
         desk.identity
         desk.ports
-        doctor.examination
-        doctor.finding
-        doctor.host
-        doctor.target
+        desk.software
         keeping.claim
         keeping.locks
         keeping.wanted
@@ -171,6 +171,7 @@ DOORS = {
         provision.record
         provision.scratch
         provision.writer
+        target
     """,
     "commands": """
         cli.arguments
