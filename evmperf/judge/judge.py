@@ -95,7 +95,7 @@ def against_figures(
         mark = accepted.latest(subject.marks, key, subject.run.board)
         sides = several(key) if several else ()
         if sides:
-            before, after = map(statistics.median, sides)
+            before, after = map(statistics.fmean, sides)
             verdict = replace(verdict, value=after, baseline=before)
         if why := _incomparable(subject, figure, run, theirs):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
@@ -126,8 +126,8 @@ def gone(subject: Subject, theirs: Iterable[Key]) -> dict[str, int]:
 
 
 def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) -> list[Verdict]:
-    """Judge several runs by several others: Student's t on one median a run. The verdicts' values
-    are the medians of both sides.
+    """Judge several runs by several others: Student's t on one mean a run. The verdicts' values
+    are the means of both sides.
     """
     theirs = {key: (subject.run, figure) for subject in a for key, figure in subject.figures.items()}
 
