@@ -25,6 +25,7 @@ from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.results import Status
 from evmperf.model.run import Run
+from selftests.support import virtualbench
 from selftests.support.stamps import read_stamps
 
 pytestmark = pytest.mark.virtual_evm
@@ -75,6 +76,19 @@ ASKED = (
     "app=line:^app is ready",
     "unit=unit:app.service",
 )
+
+
+@pytest.fixture(scope="module")
+def virtual_bench(own_state: Path) -> Iterator[client.LabClient]:
+    """A bench of this module's own: the service stays on its card."""
+    with virtualbench.running("virtual", "ends") as bench:
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def env_file(virtual_bench: client.LabClient, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A board file for that bench."""
+    return virtualbench.board_file(virtual_bench, "virtual", tmp_path_factory.mktemp("ends"))
 
 
 @pytest.fixture(scope="module")
