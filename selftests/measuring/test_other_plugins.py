@@ -13,7 +13,7 @@ from evmperf.measure.runs import spool
 from evmperf.model.results import Status
 from selftests.support.sessions import Pytest
 
-pytestmark = pytest.mark.virtual_evm
+pytestmark = [pytest.mark.virtual_evm, pytest.mark.alone]
 
 PLUGINS = Path(__file__).parents[1] / "pytest-plugins.txt"
 SUITE = """

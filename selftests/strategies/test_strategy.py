@@ -258,6 +258,7 @@ def test_a_prompt_that_does_not_fit_is_shown_with_what_came(open_bench, fake):
 # The record
 
 
+@pytest.mark.alone
 def test_everything_on_the_console_is_recorded(open_bench, tmp_path):
     bench = open_bench()
     bench.record_console(tmp_path / "console.log")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from evmperf.model import limits, outlets
+from evmperf.model import outlets
 from evmperf.model.concealing import concealed, without_known
 
 
@@ -29,6 +29,8 @@ class Messages(Plain):
 
     def write(self, text: str) -> int:
         """Write what may be shown of a text; returns its length."""
+        from evmperf.model import limits  # noqa: PLC0415  # it loads msgspec, which help does without
+
         super().write(limits.short_words(concealed(text)))
         return len(text)
 
