@@ -4,7 +4,6 @@ a run goes on: a tool's error costs one case, a board's a power cycle, a lab's e
 
 import enum
 
-from evmperf.model import limits
 from evmperf.model.concealing import concealed
 from evmperf.model.outlets import plain
 
@@ -33,6 +32,8 @@ class EvmperfError(Exception):
     kind: Kind = Kind.USAGE
 
     def __str__(self) -> str:
+        from evmperf.model import limits  # noqa: PLC0415  # it loads msgspec, which help does without
+
         return plain(limits.short_words(concealed(super().__str__())))
 
 

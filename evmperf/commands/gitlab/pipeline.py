@@ -99,7 +99,7 @@ def _line(words: Iterable[str]) -> str:
             word = next((word for word in every if secret in word), "the plan")
             raise UsageError(
                 f"{word}: the pipeline's file would show the password; put it into a masked CI variable and "
-                f"write the variable's name in its place, as in http://USER:$NAME@HOST"
+                f"write $NAME in its place"
             )
     references = re.compile(f"({'|'.join(map(re.escape, found)) or '(?!)'})")
     return " ".join(
