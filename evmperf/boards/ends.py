@@ -80,7 +80,7 @@ def _complaint(name: str, end: End) -> str:
     if end.unit:
         is_named = re.fullmatch(r"[\w@.:\\-]+", f"{end.unit}{end.property}")
         return "" if is_named else f"{end.unit} {end.property} are no names of systemd's"
-    form = "an http:// URL" if end.http else "HOST:PORT"
+    form = "an http:// URL without a user" if end.http else "HOST:PORT"
     return "" if end.line or all(address(end)) else f"{target(end)} is not {form}"
 
 
@@ -93,7 +93,8 @@ def address(end: End) -> tuple[str, int]:
         port = parts.port or (80 if parts.scheme == "http" else 0)
     except ValueError:
         return "", 0
-    return (parts.hostname or "", port) if parts.scheme in ("http", "tcp") else ("", 0)
+    is_plain = parts.scheme in ("http", "tcp") and "@" not in parts.netloc  # no user is sent, nor shown
+    return (parts.hostname or "", port) if is_plain else ("", 0)
 
 
 def _where(board: Board, name: str) -> str:

@@ -109,7 +109,10 @@ class _Cable:
         if kind == _ARP and body[6:8] == struct.pack("!H", _TELL) and body[14:18] == self._board:
             self._learn(body[8:14].hex(":"))
         elif kind == _IP and body[9:10] == bytes((_ICMP,)) and body[12:16] == self._board:
-            answer, _, _, identity, echoed = _ECHO.unpack_from(body, (body[0] & 15) * 4)
+            start = (body[0] & 15) * 4
+            if len(body) < start + _ECHO.size:
+                return None  # cut
+            answer, _, _, identity, echoed = _ECHO.unpack_from(body, start)
             if (answer, identity, frame[6:12].hex(":")) == (0, _ID, self.mac):
                 return int(echoed)
         return None
@@ -178,15 +181,21 @@ class _Try:
         self.connection.setblocking(False)
         self.is_connected, self.is_silent = False, False
         self._end, self._said = end, b""
-        with contextlib.suppress(OSError):
+        self._is_begun = True
+        try:
             self.connection.connect(place)
+        except BlockingIOError:
+            pass
+        except OSError:
+            # As without a link: such a socket is writable and has no error, as if it were connected.
+            self._is_begun = False
 
     def ended(self) -> bool | None:
         """Whether its answer is the wanted one, None while it is under way."""
         limit_ns = _READING_NS if self.is_connected else _PATIENCE_NS
         self.is_silent = time.monotonic_ns() - self.began_ns > limit_ns
         try:
-            return False if self.is_silent else self._went_on()
+            return self._went_on() if self._is_begun and not self.is_silent else False
         except BlockingIOError:
             return None
         except OSError:
@@ -209,7 +218,7 @@ class _Try:
         self._said += more
         if more and b"\n" not in self._said and len(self._said) < _STATUS_BYTES:
             return None
-        return self._said.split()[1:2] == [str(self._end.status).encode()]
+        return self._said.startswith(b"HTTP/") and self._said.split()[1:2] == [str(self._end.status).encode()]
 
 
 def _connect(name: str, end: End) -> None:

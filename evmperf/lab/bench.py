@@ -187,7 +187,10 @@ class LabgridBench:
         try:
             with EndWatch(asked, self._words_beside() if asked else (), self._macs) as watch:
                 self._transition("shell" if self._link else "booted")
-                self._boots[-1] = watch.await_all(self._boots[-1], self._console, self.shell)
+                place = len(self._boots) - 1
+                ended = watch.await_all(self._boots[place], self._console, self.shell)
+                # A login that failed meanwhile was kept behind the boot.
+                self._boots[place:] = [*self._boots[place + 1 :], ended]
         except BoardError:
             pass  # it is in the record of the attempt, which is what we return
         except Stopped:

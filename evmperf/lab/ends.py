@@ -35,6 +35,10 @@ _ASKED = 3
 _TICK_NS = 10_000_000
 """What /proc/uptime resolves."""
 _LINE_CHARS = 200
+_LINE_BYTES = 4096
+"""What is looked at of a line that does not end."""
+_ECHOED = 20
+"""Characters of what was typed that show its echo, which a narrow terminal breaks."""
 
 
 @dataclass
@@ -66,6 +70,8 @@ class EndWatch:
     def __exit__(self, *_: object) -> None:
         """End the process."""
         if self._process:
+            assert self._process.stdin
+            self._process.stdin.close()  # it ends by that, too, where sudo keeps our signal from it
             self._process.kill()
             self._process.wait()
 
@@ -155,13 +161,18 @@ def _lines(name: str, end: End, records: Sequence[ConsoleRecord], start: BootMar
         if record.kind != "<" or record.mono_ns <= start.mono_ns:
             continue
         *whole, rest = (line + record.data).split(b"\n")
-        for text in whole:
-            if (match := pattern.search(text)) and not (typed and typed[:20] in text):
+        for text in (one.rstrip(b"\r") for one in whole):
+            if (match := pattern.search(text)) and not _is_echo(text, typed):
                 shown = match.group().decode("utf-8", "replace")[:_LINE_CHARS]
                 half_ns = record.bound_ns // 2
                 mono_ns, wall_ns = record.mono_ns - half_ns, record.wall_ns - half_ns
                 yield BootMark(name, mono_ns, wall_ns, half_ns / 1e9, shown)
-        line = rest
+        line = rest[-_LINE_BYTES:]
+
+
+def _is_echo(text: bytes, typed: bytes) -> bool:
+    """Whether a line shows what was typed: a word, such as a login name, at its end only."""
+    return bool(typed) and (text.endswith(typed) or (len(typed) >= _ECHOED and typed[:_ECHOED] in text))
 
 
 def _units(

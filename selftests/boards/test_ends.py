@@ -72,3 +72,9 @@ def test_a_wrong_word_is_refused(board_with, word, said):
         ends.checked(board, [word])
     assert str(refused.value).startswith(f"--end={word}: ")
     assert said in str(refused.value)
+
+
+def test_a_url_with_a_password_is_refused_and_not_shown(board_with):
+    with pytest.raises(UsageError, match="without a user") as refused:
+        ends.checked(board_with("other: {line: x}"), ["app=http://bob:opensesame@h/"])
+    assert "opensesame" not in str(refused.value)

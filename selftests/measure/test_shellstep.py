@@ -211,6 +211,44 @@ def test_a_second_session_of_another_host_is_refused_between_steps(shell, other)
     assert other("desk7") == ""
 
 
+@pytest.mark.parametrize("shell_of_the_board", ["bash", "dash"])
+@pytest.mark.parametrize(
+    "began", ["a[$(touch {trap})]", "1.5", "", "x", "$(touch {trap})", "1 2 3; touch {trap}"]
+)
+def test_what_stands_in_a_holders_file_is_never_a_command(tmp_path, shell_of_the_board, began):
+    """bash runs a command that stands in the index of an array in what it calculates."""
+    folder, trap = tmp_path / "evmperf", tmp_path / "trap"
+    folder.mkdir()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    (folder / "holder").write_text(f"{boot} {began.format(trap=trap)} step-1 another bob@desk7\n")
+    (folder / "head").write_text(f"step 0 1.0 {began.format(trap=trap)}\n")
+    (folder / "group").write_text(f"$(touch {trap})\n")
+    said = subprocess.run(
+        [shell_of_the_board, "-c", shellstep._taking(str(folder))], capture_output=True, text=True, check=True
+    )
+    assert (said.stdout, trap.exists()) == ("", False)
+    assert shellstep._STEP in (folder / "holder").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a folder of another user")
+@pytest.mark.parametrize("how", ["owned", "link", "link to nothing"])
+def test_a_folder_of_another_user_is_not_taken(tmp_path, how):
+    shell = LocalShell(tmp_path / "board")
+    theirs = tmp_path / "theirs"
+    if how == "owned":
+        shell.folder.mkdir()
+        os.chown(shell.folder, 65534, 65534)
+    else:
+        shell.folder.symlink_to(theirs)
+        if how == "link":
+            theirs.mkdir()
+            (theirs / "step-theirs").touch()
+    with pytest.raises(ToolError, match="another user's"):
+        shellstep.install(shell)
+    assert [path.name for path in tmp_path.glob("theirs/*")] == (["step-theirs"] if how == "link" else [])
+    assert how != "owned" or not [*shell.folder.iterdir()]
+
+
 class Garbling:
     """A shell whose first answers to the wrapper are damaged."""
 
