@@ -156,7 +156,7 @@ def test_no_measured_figure_is_compared_with_one_of_others(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.csv", "time,series\n1,x\n", r"a.csv: has no column value: give those of"),
+        ("a.csv", "time,series\n1,x\n", r"a.csv: has no column value: "),
         ("a.csv", "time,series,value\n1700000000,x,fast\n", r"a.csv line 2: could not convert"),
         ("a.csv", "time,series,value\n1700000000,x,1e30\n", r"a.csv line 2: 1e30 is beyond 1e\+18"),
         ("a.csv", "time,series,value\n1700000000,x,nan\n", r"a.csv line 2: nan is beyond"),
@@ -169,7 +169,7 @@ def test_no_measured_figure_is_compared_with_one_of_others(tmp_path, capsys):
         ("a.js", "window.BENCHMARK_DATA = {", r"a.js: "),
         ("a.yaml", "bucket: b\nmeasure: x\n", r"a.yaml: .*unknown field `measure`"),
         ("a.txt", "1", r"a.txt: is of no known form"),
-        ("gone.csv", None, r"gone.csv: cannot be read: No such file"),
+        ("gone.csv", None, r"gone.csv: cannot be read: "),
     ],
 )
 def test_a_bad_file_is_refused_in_a_sentence_and_leaves_nothing(name, text, said, tmp_path, capsys):

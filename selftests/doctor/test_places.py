@@ -1,4 +1,4 @@
-"""Boards in places: a real coordinator, exporter and keeper."""
+"""Boards in places: a real coordinator and exporter."""
 
 from __future__ import annotations
 

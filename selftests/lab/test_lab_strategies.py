@@ -78,7 +78,7 @@ def driven(tmp_path, request):
         (("self, status", "raise RuntimeError('relay 4 is stuck')"), "relay 4 is stuck"),
         (("self, status", "raise StrategyError('no such state')"), "no such state"),
         (("self, status", "time.sleep(30)"), "has not come to off for 0.2 s"),
-        (("self, status, slot", "pass"), "transition cannot be called with a state: .*slot"),
+        (("self, status, slot", "pass"), "cannot be called with a state: .*slot"),
         (("self, status", "print('hello'); return undefined"), "undefined"),
     ],
     indirect=["driven"],
