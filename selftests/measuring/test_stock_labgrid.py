@@ -36,8 +36,8 @@ def stock(ports):
 
 
 def boot_times(session):
-    """The boot times of a session in seconds, and the largest error of their marks. Cycles of which a mark was
-    refused on a busy host were repeated, and are not counted.
+    """The boot times of a session in seconds, and the largest error of their marks. Cycles with a mark
+    that was refused on a busy host were repeated, and are not counted.
     """
     (boots,) = [result for result in session.measured() if result.benchmark == "boot_time_mmcsd"]
     return boots.values("boot_time"), boots.error("boot_time")
