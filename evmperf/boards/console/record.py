@@ -59,7 +59,7 @@ some time without a trace, 1.7 ms at most, and 2.1 ms over RFC 2217, on two core
 _LINE_CHARS = 2000
 """Of a line that is shown."""
 _WAITING_BYTES = 4096
-"""Of output that waits because its last bytes may begin a secret: a board may print those without end."""
+"""Of output whose last bytes may begin a secret; a board may print such bytes without end."""
 _RECORD_BYTES = 256
 """What a record takes in memory beside its bytes."""
 
