@@ -1,6 +1,6 @@
-"""Collections of real consoles that lie beside this checkout with a person's verdicts, and what evmperf makes of
-each text: `verdicts.tsv` has what becomes of it, who acts, the cause and a part of the sentence. A name that is
-not in the table is a healthy board's.
+"""Collections of real consoles that lie beside this checkout with a person's verdicts, and what evmperf makes
+of each text: `verdicts.tsv` has what becomes of it, who acts, the cause and a part of the sentence. A name
+that is not in the table is a healthy board's.
 """
 
 from __future__ import annotations
