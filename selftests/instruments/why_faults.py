@@ -211,7 +211,8 @@ def main(words: Sequence[str] | None = None) -> None:
             name = found.fault.name if found.fault else "none (a healthy board)"
             causes = [c for answer in found.answers for c in (*answer.causes, *answer.read)][:4]
             said = "; ".join(cause.reason for cause in causes) or "no cause"
-            print("right" if found.is_right else "WRONG", f"{name}: {said}", sep="  ", flush=True)
+            figures = ", ".join(answer.headline for answer in found.answers)
+            print("right" if found.is_right else "WRONG", name, figures, said, sep="  ", flush=True)
     print(f"{right} of {len(chosen)} causes are named first")
 
 
