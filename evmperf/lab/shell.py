@@ -7,6 +7,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,10 @@ class EvmUBootDriver(UBootDriver):  # type: ignore[misc]
     autoboot: str = attr.ib(default=prompts.AUTOBOOT, validator=instance_of(str))
 
 
+Watched = Callable[[str], AbstractContextManager[None]]
+"""Within it a command of that name runs; raises BoardError where the board goes off."""
+
+
 class LinuxShell:
     """evmperf's Shell over EvmShellDriver; a command's limit is `slowness` times as long."""
 
@@ -257,10 +262,12 @@ class LinuxShell:
         self,
         driver: Any,
         check: Callable[[], None],
-        files: SshFiles | None = None,
-        slowness: Callable[[], float] = lambda: 1.0,
+        files: SshFiles | None,
+        slowness: Callable[[], float],
+        watched: Watched,
     ) -> None:
         self.files = files
+        self._watched = watched
         self._slowness = slowness
         self._driver = driver
         self._check = check
@@ -269,7 +276,8 @@ class LinuxShell:
         """Run a command in the board's Linux."""
         self._check()
         try:
-            status, text = self._driver.execute(command, round(timeout_s * self._slowness(), 1))
+            with self._watched(f"`{command[:80]}`"):
+                status, text = self._driver.execute(command, round(timeout_s * self._slowness(), 1))
         except CommandTimeout as error:
             raise ToolError(f"{error}: it was interrupted") from None
         except ConsoleLost as error:
@@ -285,8 +293,9 @@ class UbootShell:
     files = None
 
     def __init__(
-        self, strategy: Any, check: Callable[[], None], slowness: Callable[[], float] = lambda: 1.0
+        self, strategy: Any, check: Callable[[], None], slowness: Callable[[], float], watched: Watched
     ) -> None:
+        self._watched = watched
         self._slowness = slowness
         self._strategy = strategy
         self._check = check
@@ -297,7 +306,8 @@ class UbootShell:
         driver = self._strategy.uboot
         timeout_s = round(timeout_s * self._slowness(), 1)
         try:
-            lines, _, status = driver.run(command, timeout=timeout_s)
+            with self._watched(f"`{command[:80]}`"):
+                lines, _, status = driver.run(command, timeout=timeout_s)
         except TIMEOUT:
             self._interrupt()
             raise ToolError(
