@@ -25,13 +25,15 @@ from evmperf.lab.sshlink import SshFiles
 from evmperf.measure.bench import Files, Shell, ShellReply
 from evmperf.model import limits
 from evmperf.model.concealing import learn
-from evmperf.model.errors import BoardError, Interrupted, RefusedOutput, ToolError
+from evmperf.model.errors import BoardError, Interrupted, RefusedOutput, ToolError, one_line
 
 _PASSWORD = r"[\r\n][^\r\n]{0,40}[Pp]assword[^\r\n:]{0,40}: ?(?=\Z)"
 _UBOOT_INTERRUPT_S = 5
 _CHUNK = 700
 """Characters of a file in one command: busybox's shell takes a line of 1 KiB."""
 _GET_S = 600
+_ANSWER_LINES = 3
+"""Of an answer that are kept for a report."""
 _PROMPT_S = 5.0
 """Seconds within which a prompt must follow the end of a command or a login."""
 
@@ -334,6 +336,8 @@ class CommandShell:
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
+        self.talk: list[str] = []
+        """Commands and the ends of their answers, a line each, for who reads why a test failed."""
 
     @property
     def files(self) -> Files | None:
@@ -345,7 +349,12 @@ class CommandShell:
 
         `timeout` is the deadline in seconds as Labgrid's tests call it.
         """
-        return self._shell.run(command, timeout_s if timeout is None else timeout)
+        self.talk.append(f"$ {one_line(command)}")
+        reply = self._shell.run(command, timeout_s if timeout is None else timeout)
+        self.talk += reply.text.splitlines()[-_ANSWER_LINES:]
+        if reply.status:
+            self.talk.append(f"(exit status {reply.status})")
+        return reply
 
     def run_check(self, command: str, timeout: float = 30.0) -> list[str]:
         """The lines that a command prints; raises Labgrid's ExecutionError unless it ends with 0."""

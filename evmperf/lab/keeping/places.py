@@ -58,11 +58,11 @@ class CoordinatorSession:
     def __init__(self, address: str, board_file: str) -> None:
         self.users, self.ended, self._address = 0, False, address
         self.watchers: dict[str, Callable[[str | None], None]] = {}
-        extra = {"env": _Options(board_file)} if board_file else {}
+        manager = RemotePlaceManager.get()
         logging.getLogger().addFilter(_by_us)
         try:
-            # With an event loop of its own.
-            self._session = contextvars.Context().run(client.start_session, address, extra=extra)
+            manager.url, manager.env = address, _Options(board_file) if board_file else None
+            contextvars.Context().run(manager._start)  # with an event loop of its own
         except InvalidConfigError as error:
             raise UsageError(str(error)) from None
         except (client.ServerError, OSError, ValueError) as error:
@@ -70,8 +70,7 @@ class CoordinatorSession:
                 f"no Labgrid coordinator answers at {address} ({' '.join(map(str, error.args))}): check "
                 f"LG_COORDINATOR, and that labgrid-coordinator runs there"
             ) from None
-        manager = RemotePlaceManager.get()
-        manager.session, manager.loop = self._session, self._session.loop
+        self._session = manager.session
         self.name = f"{self._session.gethostname()}/{self._session.getuser()}"
         """The holder's name as the coordinator writes it into a place."""
         self._on_place_changed = self._session.on_place_changed
