@@ -14,7 +14,7 @@ from evmperf.boards.board import Board
 from evmperf.boards.console.attempt import NotReached, tell
 from evmperf.boards.console.booted import identity
 from evmperf.boards.console.marks import ObservedBoot, find, remarks
-from evmperf.boards.console.powering import Person
+from evmperf.boards.console.powering import Person, while_powered
 from evmperf.boards.variation import Variation
 from evmperf.lab import guest
 from evmperf.lab.ends import EndWatch
@@ -67,6 +67,8 @@ class LabgridBench:
         `person` works the power where the board file says so.
         """
         self.board = board
+        self._told_power = (-1, "")
+        """What the power switch said after so many power cycles."""
         self.activity = ""
         """What the bench is doing with the board, "" while it leaves it to commands."""
         self._check = check
@@ -82,7 +84,7 @@ class LabgridBench:
         self._shell: LinuxShell | guest.PlainShell | None = None
         self._link: SshLink | None = None
         if not self._strategy.shell and self._strategy.ssh:
-            self._link = self._strategy.link = SshLink(target, self._strategy.ssh)
+            self._link = self._strategy.link = SshLink(self._strategy.ssh)
         elif not (self._console or self._strategy.shell):
             raise UsageError(
                 f"{board.file_name} has no access to the board: add a serial port with "
@@ -119,9 +121,9 @@ class LabgridBench:
             files = SshFiles.of(self._target)
             driver = self._strategy.shell
             self._shell = (
-                LinuxShell(driver, self._check, files, self._slowness)
+                LinuxShell(driver, self._check, files, self._slowness, self._watched)
                 if isinstance(driver, EvmShellDriver)
-                else guest.PlainShell(driver, self._check, self._slowness)
+                else guest.PlainShell(driver, self._check, self._slowness, self._watched)
             )
         return self._shell
 
@@ -164,7 +166,18 @@ class LabgridBench:
         """U-Boot's prompt; raises BoardError or LabError."""
         self._transition("uboot")
         tell(self._console, "stage", "settle")
-        return UbootShell(self._strategy, self._check, self._slowness)
+        return UbootShell(self._strategy, self._check, self._slowness, self._watched)
+
+    def _watched(self, doing: str) -> contextlib.AbstractContextManager[None]:
+        """Within it, the board's loss of power ends `doing`; a switch that says off at the first command of a
+        boot is wrong, and is asked no more.
+        """
+        if self._told_power[0] != self.power_cycles:
+            with contextlib.suppress(Exception):  # a broken switch is noticed when it has to switch
+                self._told_power = (self.power_cycles, self._strategy.way.state())
+        if self._told_power != (self.power_cycles, "on"):
+            return contextlib.nullcontext()
+        return while_powered(self._strategy.way, self._console, doing)
 
     def cold_boot(self, kernel_arguments: str) -> ObservedBoot:
         """One power cycle and boot, without retries; a reset where that is the board's way. A boot by hand
