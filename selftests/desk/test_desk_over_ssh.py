@@ -82,7 +82,7 @@ def test_a_plain_debian_is_measured_without_anything_installed(tmp_path):
     assert "No package was installed" in done.stdout
     left = done.stdout.partition("Left out")[2].partition("What it changes")[0]
     assert len(left.splitlines()) <= 5
-    assert "Storage writes: --make-scratch" in left
+    assert "Storage writes: a partition named as `scratch`" in left
     for noise in ("skipped", "xml", "session starts", "passed", "===="):
         assert noise not in done.stdout
     assert "%]" not in done.stdout

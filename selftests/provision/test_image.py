@@ -97,7 +97,7 @@ def test_a_compressed_image_that_is_cut_short_is_refused(plain, cache, tmp_path,
     os.truncate(packed, int(packed.stat().st_size * share))
     with pytest.raises(UsageError, match="is damaged or cut short"):
         cache.get(str(packed))
-    assert not list((tmp_path / "cache/content").iterdir())
+    assert not list((tmp_path / "cache").rglob("content.*"))
 
 
 @pytest.mark.parametrize("kind", ["xz", "zst", "gz", "bz2"])
@@ -143,13 +143,9 @@ def test_a_checksum_beside_the_image_counts(plain, cache, tmp_path, form):
 
 def test_a_page_of_a_login_is_no_image(cache, tmp_path):
     page = tmp_path / "a.wic.xz"
-    page.write_text("<html>Please log in</html>")
-    with pytest.raises(UsageError, match=r"a\.wic\.xz .*not compressed with xz"):
-        cache.get(str(page))
-    text = tmp_path / "a.wic"
-    text.write_text("<html>Please log in</html>" * 99)
+    page.write_text("<html>Please log in</html>" * 99)
     with pytest.raises(UsageError, match="has no partition table"):
-        cache.get(str(text))
+        cache.get(str(page))
 
 
 def test_spl_is_told_only_where_there_is_nothing_else():

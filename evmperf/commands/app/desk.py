@@ -17,7 +17,6 @@ from evmperf.boards.vocabulary import CABLED, FEATURES
 from evmperf.lab.desk import boardfile, identity, ports
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
 from evmperf.lab.desk.ports import Port, Voice
-from evmperf.lab.provision import scratch
 from evmperf.measure import boardfile as boardfiles
 from evmperf.measure.signals import attend
 from evmperf.model.errors import LabError, UsageError
@@ -57,8 +56,7 @@ class FindBoard(msgspec.Struct, frozen=True, kw_only=True):
 
     `user` logs in on a console; `power` is how its power is worked, as options.boot.power says it;
     `tester` is what stands at the other end of its network cable, `local` for this machine. With
-    `make_scratch` the scratch partition is measured on if whoever asks agrees; without one the command that
-    makes it is said. With `install` the board's package manager brings missing programs, if they agree.
+    `install` the board's package manager brings missing programs, if whoever asks agrees.
     """
 
     folder: str
@@ -70,7 +68,6 @@ class FindBoard(msgspec.Struct, frozen=True, kw_only=True):
     power: str = "none"
     tester: str = ""
     boot: bool = False
-    make_scratch: bool = False
     install: bool = False
 
 
@@ -100,11 +97,11 @@ class NoBoard(UsageError):
 
 
 def find(request: FindBoard, tell: Tell, agree: Callable[[str], bool] = lambda plan: False) -> FoundBoard:
-    """Find the board, ask it what it is, and write its file; `agree` says whether benchmarks may overwrite a
-    partition as that sentence says.
+    """Find the board, ask it what it is, and write its file; `agree` says whether the packages of
+    that sentence may be installed.
 
     Raises UsageError where there is no board, it does not log in (PasswordWanted where a password
-    would help) or has no free space, LabError for a way that is broken.
+    would help), LabError for a way that is broken.
     """
     drivers = {*boardfile.SAFE, *CABLED, *boardfile.STORAGE}
     benchmarks = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
@@ -135,8 +132,6 @@ def find(request: FindBoard, tell: Tell, agree: Callable[[str], bool] = lambda p
     if request.tester.partition(":")[0] == "local" and not like:
         ends = boardfile.cable(board.links, far=network is not None)
         sections |= {"eth": ends} if ends else {}
-    if request.make_scratch:
-        sections |= _scratch(way, request.password, tell, agree)
     measured = {*boardfile.SAFE, *sections, *(CABLED if request.tester else ())}
     absent = {
         benchmark.name: f"not on the board: {', '.join(missing)}"
@@ -236,21 +231,6 @@ def _needs(benchmark: Benchmark) -> set[str]:
     folder = _FOLDERS.get(benchmark.name)
     folders = [getattr(_ANY.options.system, folder)] if folder else []
     return {*benchmark.tools_on(_ANY), *folders}
-
-
-def _scratch(
-    way: Voice | SshAddress, password: str | None, tell: Tell, agree: Callable[[str], bool]
-) -> dict[str, Mapping[str, str]]:
-    """The section of a partition that may be overwritten; {} after the command for one was said, or where
-    nobody agreed.
-    """
-    survey = identity.ask(way, scratch.SURVEY, password)[0]
-    partition = scratch.present(survey)
-    if partition is None:
-        tell(scratch.plan(survey).proposal)
-    elif agree(f"Benchmarks overwrite {partition.device} ({partition.mib} MiB)."):
-        return {partition.driver: partition.section}
-    return {}
 
 
 def named(given: str) -> FoundBoard:

@@ -57,14 +57,6 @@ _LOOK_S = 10.0
         ),
     ),
     argument(
-        "--make-scratch",
-        action="store_true",
-        help=(
-            "print the command that makes a partition for storage benchmarks in free space of the board's "
-            "eMMC or card; once it is there, ask (even with --yes) and measure on it"
-        ),
-    ),
-    argument(
         "--install",
         action="store_true",
         help="have the board's apt-get install missing programs; shows their size and asks, even with --yes",

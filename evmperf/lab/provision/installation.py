@@ -1,6 +1,7 @@
 """Puts an image on a board, boots it, and checks that it is the image that runs."""
 
 import contextlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -8,14 +9,14 @@ from typing import Any
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
-from evmperf.lab.provision import cache, running, scratch
+from evmperf.lab.provision import cache, running
 from evmperf.lab.provision.cache import Cache
+from evmperf.lab.provision.content import Progress, quiet
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.network import NetworkWay
 from evmperf.lab.provision.record import Book, InstallationEntry
 from evmperf.lab.provision.running import Running
 from evmperf.lab.provision.ways import CardWay, CommandWay, Way
-from evmperf.lab.provision.writer import Progress
 from evmperf.measure.bench import Shell
 from evmperf.model.concealing import concealed
 from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, UsageError
@@ -62,7 +63,7 @@ class Installation:
         bench: LabgridBench,
         *,
         tell: Tell = lambda _line: None,
-        progress: Progress = cache.quiet,
+        progress: Progress = quiet,
     ) -> None:
         self.board, self.bench = board, bench
         self._tell, self._progress = tell, progress
@@ -101,19 +102,19 @@ class Installation:
         """What the board runs if it is this image already, by record and by inspection; else None.
 
         This proves: this host wrote the image, read it back and saw it boot; the medium is the same;
-        the running system identifies itself as the image; its root was mounted no more often than this
-        host has switched the board on since. Changes of files on the running system are not seen.
+        the running system identifies itself as the image. Changes of its files are not seen.
         """
-        if not self.book.read().may_hold(image.hashes.content):
+        record = self.book.read()
+        if not record.may_hold(image.hashes.content):
             return None
         try:
             runs = self._checked(image)
-            # Read anew: this start was counted, too.
-            reason = self.book.read().why_other(runs.medium, runs.mounts)
         except EvmperfError as error:
             reason = str(error)
-        if not reason:
-            return runs
+        else:
+            if runs.medium == record.medium:
+                return runs
+            reason = f"its medium is {runs.medium or 'none'}, not {record.medium or 'none'}"
         self._tell(f"{image.name} should be on the board, but {reason}")
         return None
 
@@ -146,7 +147,6 @@ class Installation:
                         f"interrupted: it is not booted; give the board an image with --image"
                     )
                 self._way.ready()
-            self.book.starts()
         except EvmperfError as error:
             # Another power cycle would not make it better.
             error.permanent = True  # type: ignore[attr-defined]
@@ -169,8 +169,6 @@ class Installation:
         self.book.written()
         if "written" in self._done:
             self._tell(f"wrote {self._done['written'] >> 10} KiB, and read it all back")
-        if self._done.get("repeated"):
-            self._tell(f"note: {self._done['repeated']} bytes read back wrong and were written again")
 
     def _checked(self, image: DiskImage) -> Running:
         """What the board runs; raises LabError if it is not what the image says of itself."""
@@ -180,7 +178,7 @@ class Installation:
         return runs
 
     def _identified(self, image: DiskImage, runs: Running) -> Installed:
-        self.book.booted(runs.medium, runs.mounts)
+        self.book.booted(runs.medium)
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
         facts = {
             **image.facts(),
@@ -188,9 +186,20 @@ class Installation:
             **{name: getattr(runs, name) for name in ("kernel_version", "uboot", "root")},
             "write": self._done,
         }
-        if remedy := scratch.removed(self.bench.shell(), self.board, runs.device):
-            self._tell(f"note: {remedy}")
+        for device in self._removed(runs):
+            self._tell(
+                f"note: {device}, the board file's scratch, is not on the medium: make it again "
+                f"(docs/day-one.md, 6)"
+            )
         return Installed(image, facts, "left_alone" in self._done, runs)
+
+    def _removed(self, runs: Running) -> list[str]:
+        """The scratch partitions of the board file on the disk of the root that are not there."""
+        disk = re.sub(r"p?\d+$", "", runs.device)
+        devices = {str(section.get("scratch", "")) for section in self.board.sections.values()}
+        theirs = sorted(one for one in devices if re.fullmatch(rf"{re.escape(disk)}p?\d+", one))
+        shell = self.bench.shell()
+        return [one for one in theirs if shell.run(f"[ -b {one} ]", running.TIMEOUT_S).status]
 
     def _recovered(self, image: DiskImage, error: EvmperfError) -> EvmperfError:
         """Put the last good image back; returns what to raise: the first error, and that it was."""
@@ -200,7 +209,7 @@ class Installation:
             self.bench.off()
             return BoardError(f"{sentence}; no earlier image of this board is known to put back")
         try:
-            before = Cache().get(good.file, sha256=good.sha256, tell=self._progress)
+            before = Cache().get(good.file, sha256=good.sha256, progress=self._progress)
             self._put(before)
             self._identified(before, self._checked(before))
         except EvmperfError as second:

@@ -15,7 +15,7 @@ from evmperf.measure.runs import folders
 from evmperf.measure.runs.spool import write_whole
 from evmperf.model.errors import UsageError
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 _Stored = TypeVar("_Stored")
@@ -41,35 +41,19 @@ class InstallationEntry(msgspec.Struct, frozen=True):
 
 class InstallationRecord(msgspec.Struct, frozen=True):
     """`on_board` was written last, `writing` while that write has not ended; `good` is the last image
-    that booted and was identified, with `medium` and `mounts` of that time (see `running.Running`).
-    `starts` counts how often this host has switched the board on since.
+    that booted and was identified, with the serial number of its `medium`.
     """
 
     on_board: InstallationEntry | None = None
     writing: bool = False
     good: InstallationEntry | None = None
     medium: str = ""
-    mounts: int | None = None
-    starts: int = 0
     schema: int = SCHEMA
 
     def may_hold(self, content: str) -> bool:
         """Whether the image of this SHA-256 was written last, wholly, and was seen to boot."""
         last = self.on_board
         return last is not None and not self.writing and last.content == content and last == self.good
-
-    def why_other(self, medium: str, mounts: int | None) -> str:
-        """Why this medium is not as this host left it, "" if it is."""
-        if medium != self.medium:
-            return f"its medium is {medium or 'none'}, not {self.medium or 'none'}"
-        if mounts is None or self.mounts is None:
-            return "" if mounts == self.mounts else "its root file system was exchanged"
-        if not 0 <= mounts - self.mounts <= self.starts:
-            return (
-                f"the mount count of its root is {mounts}, not {self.mounts} to {self.mounts + self.starts}: "
-                f"somebody else booted the board or used its medium"
-            )
-        return ""
 
 
 class Book:
@@ -94,16 +78,10 @@ class Book:
         """The write came to its end, and was read back."""
         self._write(replace(self.read(), writing=False))
 
-    def starts(self) -> None:
-        """The board is going to be switched on."""
+    def booted(self, medium: str) -> None:
+        """The image on the board booted and was identified, on this medium."""
         state = self.read()
-        if state.on_board:
-            self._write(replace(state, starts=state.starts + 1))
-
-    def booted(self, medium: str, mounts: int | None) -> None:
-        """The image on the board booted and was identified, with this medium and number of mounts."""
-        state = self.read()
-        self._write(replace(state, good=state.on_board, medium=medium, mounts=mounts, starts=0))
+        self._write(replace(state, good=state.on_board, medium=medium))
 
     def _write(self, record: InstallationRecord) -> None:
         write_whole(self.file, msgspec.json.encode(record))
