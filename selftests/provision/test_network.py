@@ -202,19 +202,14 @@ class Lost:
 @pytest.mark.parametrize(
     ("said", "starts", "reason"),
     [
-        (["Loading: *", "\tT T T T ", "Retry count exceeded"], False, "server sends nothing"),
-        (["ARP Retry count exceeded; starting again"], False, "server sends nothing"),
-        (
-            ["Loading: *\b####", "\tT T", "Retry count exceeded; starting again"],
-            False,
-            "the server stopped in mid-transfer",
-        ),
+        (["Loading: *", "\tT T T T ", "Retry count exceeded"], False, "exceeded; check the TFTP server"),
+        (["ARP Retry count exceeded; starting again"], False, "ARP Retry .*again; check"),
         (
             ["Loading: #", "Bytes transferred = 7 (7 hex)", "Loading: *\b####"],
             False,
-            "did not end in time.* slow.*shell",
+            "did not end in time; .*shell",
         ),
-        (["Loading: *", "TFTP error: 'File not found' (1)"], False, "'File not found'.*server looks"),
+        (["Loading: *", "TFTP error: 'File not found' (1)"], False, "'File not found'.*its files"),
         (
             ["Loading: *", "TFTP error: 'File not found' (1)", "Loading: #", "Bytes transferred = 7"],
             False,

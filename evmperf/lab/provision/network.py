@@ -40,11 +40,10 @@ _SLOWEST = 1 << 19
 _BLOCK = 1 << 20
 _SCRIPT = Path(__file__).with_name("network.sh").read_text("utf-8")
 
-_NOTHING = re.compile(r"Retry count exceeded|TFTP server died|\bT( T)+\s*$", re.MULTILINE)
-"""What U-Boot prints when nothing comes any more (net/tftp.c, net/arp.c)."""
-_REFUSED = re.compile(r"TFTP error: .*")
+_FAILED = re.compile(r"TFTP error: .*|.*Retry count exceeded.*|TFTP server died.*")
+"""What U-Boot prints of a transfer that fails (net/tftp.c, net/arp.c)."""
 _BEGUN, _ENDED = "Loading: ", "Bytes transferred"
-"""Before the marks (#) of a transfer's progress, and behind it (net/tftp.c, net/net.c)."""
+"""Before and behind the marks (#) of a transfer's progress (net/tftp.c, net/net.c)."""
 
 
 class Provider:
@@ -75,19 +74,13 @@ class Provider:
 
 
 def trouble(console: Sequence[str]) -> str:
-    """Why the last transfer in a console failed, and the remedy; "" if it did not fail."""
-    output = "\n".join(console)
-    _, begun, last = output.rpartition(_BEGUN)
-    output = last if begun else output
-    if refused := _REFUSED.search(output):
-        return f"{refused[0].strip()}; are the files where the server looks?"
-    if _NOTHING.search(output):
-        stopped = "the server stopped in mid-transfer"
-        what = stopped if "#" in last else "the server sends nothing"
-        return f"{what}; check that it runs, and the cable"
-    if begun and _ENDED not in last:
-        return "the transfer did not end in time: the server or the network is slow"
-    return ""
+    """What U-Boot printed of its last transfer that failed, and the remedy; "" if it did not fail."""
+    _, begun, last = "\n".join(console).rpartition(_BEGUN)
+    failed = _FAILED.search(last)
+    if not failed and (not begun or _ENDED in last):
+        return ""
+    reason = failed[0].strip() if failed else "the transfer did not end in time"
+    return f"{reason}; check the TFTP server, its files, the network and the cable"
 
 
 class NetworkWay(Way):
