@@ -7,10 +7,15 @@ export INFLUXD ?= 2.10
 
 # How many processes run the tests: two have the virtual EVMs, and the others wait more than they compute.
 WORKERS ?= $(shell echo $$(( $$(nproc) < 5 ? $$(nproc) + 1 : 6 )))
-SELFTESTS = $(BIN)/pytest selftests -n $(WORKERS) --durations=25 --durations-min=1
+# $(call selftests,EXPRESSION of markers): side by side, then one by one those that cannot hold beside others.
+PYTEST = $(BIN)/pytest selftests --durations=25 --durations-min=1
+selftests = status=0; \
+	$(PYTEST) -n $(WORKERS) -m "$(if $(1),$(1) and) not alone" --junitxml=selftests.xml || status=$$?; \
+	$(PYTEST) -m "$(if $(1),$(1) and) alone" --junitxml=selftests-alone.xml || status=$$?; \
+	exit $$status
 
 .PHONY: help setup environment host-packages compilers image virtual influxd browser programs dashboards gauge demo test check evmtest fasttest coverage lint \
-	bench docs guide-html lava-lab lava-test clean
+	bench docs guide-html lava-lab lava-lab-down lava-test clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -85,18 +90,18 @@ demo: ## boot the virtual EVM and measure boot time and eMMC: a first look
 
 test: virtual influxd browser programs ## every test of the project, on real virtual EVMs
 	@scripts/host-packages lava-jobs/lab/host-packages.txt
-	$(SELFTESTS) --junitxml=selftests.xml || scripts/again $$? $(BIN)/pytest
+	@$(call selftests)
 
 check: WORKERS := $(shell echo $$(( $$(nproc) < 5 ? $$(nproc) + 2 : 7 )))
 check: lint influxd browser programs ## before a merge: style, types, every test without a virtual EVM
-	$(SELFTESTS) -m "not virtual_evm" --junitxml=selftests.xml
+	@$(call selftests,not virtual_evm)
 
 evmtest: virtual influxd browser programs ## the tests on virtual EVMs alone: what `make check` leaves out
 	@scripts/host-packages lava-jobs/lab/host-packages.txt
-	$(SELFTESTS) -m virtual_evm --junitxml=selftests.xml
+	@$(call selftests,virtual_evm)
 
 fasttest: programs ## the tests that need no virtual EVM, database or browser
-	$(SELFTESTS) -m "not (virtual_evm or many_sessions or influxd or browser)"
+	@$(call selftests,not (virtual_evm or many_sessions or influxd or browser))
 
 coverage: virtual influxd browser programs ## what all tests reach of evmperf; the figures go to selftests/coverage.txt
 	-@rm -rf build/coverage; mkdir -p build/coverage; $(BIN)/coverage run -m pytest selftests -n $(WORKERS) -q
@@ -123,7 +128,10 @@ docs: $(VENV)/.tests ## the documentation as pages with search, in build/docs
 
 lava-lab: virtual ## start a whole LAVA here, with two virtual EVMs (once 3 minutes; needs root)
 	@scripts/host-packages lava-jobs/lab/host-packages.txt
-	@$(BIN)/evmperf virtual lava up
+	@$(BIN)/python -m selftests.support.lavalab up $(BOARD)
+
+lava-lab-down: ## stop it
+	@$(BIN)/python -m selftests.support.lavalab down
 
 lava-test: lava-lab $(VENV)/.tests ## the tests on a real LAVA that are too long for `make test`
 	$(BIN)/pytest selftests/lava --all-lava-jobs

@@ -63,11 +63,6 @@ OPTIONS = [
         help="time to wait for a board in use: 90s, 30m, 2h (default: none)",
     ),
     argument(
-        "--give-way",
-        action="store_true",
-        help="end after the current case when somebody asks for the board (`evmperf lab ask`)",
-    ),
-    argument(
         "--repeat",
         default="1",
         metavar="HOW",
@@ -82,6 +77,16 @@ OPTIONS = [
         default=0,
         metavar="N",
         help="cold boots of each case of boot times (default: the profile's number)",
+    ),
+    argument(
+        "--end",
+        action="append",
+        default=[],
+        metavar="NAME=END",
+        help=(
+            "measure a further end of each boot: NAME=line:REGEX, NAME=ping:ADDRESS, NAME=tcp:HOST:PORT, "
+            "NAME=http://URL, NAME=unit:UNIT of systemd"
+        ),
     ),
     argument(
         "--tool",

@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from evmperf.boards.vocabulary import FEATURES
 from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.commands.cli import arguments
 from evmperf.measure import boardfile
+from evmperf.model.concealing import learn
 from evmperf.model.ended import Ending, cause
 from evmperf.model.errors import BoardError, EvmperfError, LabError, UsageError, one_line
 from evmperf.model.exits import ExitStatus
@@ -82,13 +84,18 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
 def answer(config: pytest.Config, reply: SessionEnded) -> None:
     """Write the reply that `--answer` asks for."""
     if file := options.given(config).answer:
-        file.write_bytes(msgspec.json.encode(reply))
+        try:
+            file.write_bytes(msgspec.json.encode(reply))
+        except OSError as error:
+            print(f"--answer {file}: cannot be written ({error.strerror})", file=sys.stderr)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Begin a session where the call has evmperf's catalogue; all else is Labgrid's and the suite's own."""
     named = _env_file(config)
+    if config.option.lg_env == "":
+        raise pytest.UsageError("--lg-env is empty: name a board file or a board")
     if named and not Path(named).exists():
         try:
             config.option.lg_env = str(boards.find(named))
@@ -106,6 +113,7 @@ def pytest_configure(config: pytest.Config) -> None:
     elif options.given(config).catalogue:
         config.args = [str(TESTS), *config.args]
     config.option.importmode = "importlib"  # several folders may have a test_emmc.py
+    learn(os.environ)
     begin(config)
 
 
@@ -149,12 +157,16 @@ def begin(config: pytest.Config) -> MeasuringSession | None:
     if hasattr(config, "workerinput"):
         raise pytest.UsageError(_SEVERAL)
     try:
+        if file := options.given(config).answer:
+            file.open("ab").close()
         board = boardfile.named(named, options.given(config).options_file)
         boardfile.check_variables(board.file)
         asked = arguments.filled(
             WantedSession, options.given(config), board=named, select=config.option.keyword
         )
         session = MeasuringSession(board, asked)
+    except OSError as error:
+        raise pytest.UsageError(f"--answer {error.filename}: cannot be written ({error.strerror})") from None
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(board.file)
@@ -302,9 +314,6 @@ def measure(request: pytest.FixtureRequest, measuring: MeasuringSession) -> Meas
                 pytest.skip(plain(reason))
             result = measuring.measure(benchmark, case)
         request.node.stash[RESULT] = result
-        if options.given(request.config).give_way and measuring.claim and measuring.claim.asked:
-            measuring.gave_way = measuring.claim.asked[0]
-            request.session.shouldstop = plain(f"the board was asked for: {measuring.gave_way}")
         if result.status is not Status.MEASURED:
             pytest.fail(f"{result.status}: {cause(result)}", pytrace=False)
 

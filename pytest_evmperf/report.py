@@ -9,8 +9,8 @@ import pytest
 
 from evmperf.commands.app.measuring import MeasuringSession
 from evmperf.model.outlets import plain
-from evmperf.model.results import Result
-from pytest_evmperf.plugin import RESULT, SESSION
+from evmperf.model.results import Result, as_rows
+from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 
 _WIDTH = 160
 """Characters of the table in a page of pytest-html."""
@@ -22,6 +22,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = yield
     session = item.config.stash.get(SESSION, None)
     result = item.stash.get(RESULT, None)
+    if session and report.failed and result is None and what_is_measured(item) is None:
+        session.failed_tests.add(item.nodeid)
     if session is None or report.when != "call":
         return report
     if report.failed and session.bench:
@@ -68,4 +70,4 @@ def pytest_html_results_summary(prefix: list[str], session: Any) -> None:
     from evmperf.publish.report import page  # noqa: PLC0415  # not needed to collect tests
 
     report = (measuring.folder / page.NAME).absolute().as_uri()
-    prefix.append(_html(measuring, measuring.results, known=facts, report=report))
+    prefix.append(_html(measuring, list(as_rows(lambda: measuring.results)), known=facts, report=report))

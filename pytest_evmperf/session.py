@@ -61,6 +61,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def _write_nothing(config: pytest.Config) -> None:
     """Keep pytest's JUnit report from making the folder of a run that measures nothing."""
     if junit := config.pluginmanager.get_plugin("junitxml"):
+        if log := config.stash.get(junit.xml_key, None):
+            log.logfile = os.devnull  # what is being called is called although it is unregistered
         junit.pytest_unconfigure(config)
 
 
@@ -107,8 +109,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
         if exitstatus == ExitStatus.OK and session.items and all(map(skips, session.items)):
             session.exitstatus = ExitStatus.NOTHING
         session.exitstatus = measuring.status or session.exitstatus
-        measuring.await_taker()
         measuring.finish(int(session.exitstatus))
+        if not measuring.folder.exists():
+            _write_nothing(session.config)
         try:
             yield
             with measuring.signals.skippable():

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from evmperf.benchmarks import wording
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import Measure
 from evmperf.commands.app.measuring import MeasuringSession
@@ -13,7 +14,7 @@ from evmperf.model.concealing import concealed
 from evmperf.model.ended import cause
 from evmperf.model.errors import UsageError
 from evmperf.model.outlets import plain
-from evmperf.model.results import Case, Status
+from evmperf.model.results import Case, Status, as_rows
 from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 from pytest_evmperf.ticker import Ticker
 
@@ -65,17 +66,18 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     expected, rest = session.forecast.case_s(index), session.forecast.rest_s(index)
     passed = began - session.began
     reporter.ensure_newline()
+    row = wording.case(what[0].name, str(what[1]))
     if shared := _is_shared(item.config, session, what):
-        label = f"{what[1]}: "
+        label = f"{row}: "
     else:
         label = ""
         reporter.write_line(
-            f"[{number:>{width}}/{whole}] {session.board.name}  {what[0].name} {what[1]}  "
+            f"[{number:>{width}}/{whole}] {session.board.name}  {what[0].name} {row}  "
             f"(about {_clock(expected)}; all: {_clock(passed)} of {_clock(passed + rest)}, "
             f"until {clock(time.time() + rest)})"
         )
     if session.claim:
-        session.claim.doing(f"{what[0].name} {what[1]} ({number} of {whole})", session.expected_end())
+        session.claim.doing(f"{what[0].name} {row} ({number} of {whole})", session.expected_end())
 
     def sign() -> str:
         if session.person.asking:
@@ -151,7 +153,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
         baseline = source.baseline(session.run)
         width = None if terminalreporter.isatty else 140 if baseline else 120
-        terminalreporter.write(text_table(session.results, width, baseline))
+        terminalreporter.write(text_table(list(as_rows(lambda: session.results)), width, baseline))
     _shell_share(terminalreporter, session)
     terminalreporter.write_line(f"Results: {session.folder}/ (report.html, results.jsonl)")
     if session.sent:
@@ -162,7 +164,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _shell_share(terminalreporter: Any, session: MeasuringSession) -> None:
-    busy = session.busy_s()
-    wall = sum(result.duration_s for result in session.results)
-    if wall:
-        terminalreporter.write_line(f"Tools and boots took {_clock(busy)} of {_clock(wall)} of measuring.")
+    if session.results:
+        busy, wall = session.busy_s(), time.monotonic() - session.began
+        terminalreporter.write_line(f"Tools and boots took {_clock(busy)} of the session's {_clock(wall)}.")

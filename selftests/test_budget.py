@@ -28,23 +28,23 @@ GOALS = {
     "evmperf/explain *.py": 1_800,
     "evmperf/commands/night *.py": 650,
     "evmperf/commands/lava *.py": 1_300,
-    "evmperf/lab/desk evmperf/lab/doctor evmperf/commands/app/desk.py *.py": 1_400,
+    "evmperf/lab/desk evmperf/commands/app/desk.py *.py": 1_400,
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 42_490,
-    "virtual-evm *.py": 3_926,
-    "guide-reader *.py": 2_846,
-    "selftests *.py": 41_421,
-    "evmperf *.yaml *.j2 *.json": 4_774,
-    "docs README.md *.md": 3_597,
-    "evmperf/publish/influx *.py": 1_062,
+    "evmperf pytest_evmperf strategies *.py": 43_089,
+    "virtual-evm *.py": 3_646,
+    "guide-reader *.py": 2_859,
+    "selftests *.py": 43_445,
+    "evmperf *.yaml *.j2 *.json": 4_789,
+    "docs README.md *.md": 3_696,
+    "evmperf/publish/influx *.py": 967,
     "evmperf/publish/site *.py": 919,
-    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 1_783,
+    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 903,
     "evmperf/lab/provision *.py": 2_221,
-    "evmperf/commands/night *.py": 1_133,
-    "evmperf/commands/lava *.py": 1_546,
-    "evmperf/lab/desk evmperf/lab/doctor evmperf/commands/app/desk.py *.py": 1_893,
+    "evmperf/commands/night *.py": 1_067,
+    "evmperf/commands/lava *.py": 1_643,
+    "evmperf/lab/desk evmperf/commands/app/desk.py *.py": 1_814,
 }
 COMMANDS = 24
 """Commands of `evmperf` at most; the goal is 22."""

@@ -53,6 +53,7 @@ DOORS = {
         console.tree
         console.watch
         copying
+        ends
         images
         labports
         modes
@@ -153,12 +154,12 @@ DOORS = {
         bench
         boardcheck
         desk.boardfile
+        desk.examination
+        desk.finding
+        desk.host
         desk.identity
         desk.ports
-        doctor.examination
-        doctor.finding
-        doctor.host
-        doctor.target
+        desk.software
         keeping.claim
         keeping.locks
         keeping.wanted
@@ -170,13 +171,12 @@ DOORS = {
         provision.record
         provision.scratch
         provision.writer
+        target
     """,
     "commands": """
         cli.arguments
         cli.main
         cli.terminal
-        lava.devices
-        lava.render
     """,
 }
 """Modules of a district that others, and the virtual boards' package, may import; all of `model` may be."""

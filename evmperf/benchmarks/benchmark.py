@@ -126,6 +126,8 @@ class Benchmark:
     conditions: Callable[[Board], Mapping[str, str]] = field(default=lambda board: {})
     ti: "Benchmark | None" = None
     """The same table by TI's own program, which is used where the board has it."""
+    more: Callable[[str], Metric | None] = field(default=lambda name: None)
+    """Metrics that a board file adds, by name."""
     lacks: Callable[[Board, Case], str] = field(default=lambda board, case: "")
     """One line why a board that can run the benchmark does not have a row, "" if it has."""
 
@@ -208,6 +210,8 @@ class Benchmark:
         for metric in self.metrics_of(case) if case else self.metrics:
             if metric.name == name:
                 return metric
+        if more := self.more(name):
+            return more
         raise RefusedOutput(f"{self.name} declares no metric {name!r}, but its parser made one")
 
 

@@ -34,6 +34,14 @@ def case(benchmark: str, label: str) -> str:
     return _labels(benchmark).get(label, label)
 
 
+def label(benchmark: str, given: str) -> str:
+    """The label of a case that is named as in tables (`100 KiB`), any other name as it is."""
+    plain = given.replace(" ", "").lower()
+    return next(
+        (one for one, size in _labels(benchmark).items() if size.replace(" ", "").lower() == plain), given
+    )
+
+
 def metric(name: str) -> str:
     """A metric in words: `write`, `write CPU load`, `boot time`."""
     for pattern, text in _METRIC:

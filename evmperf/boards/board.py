@@ -14,6 +14,7 @@ from evmperf.boards import prompts, yamlfile
 from evmperf.boards.options import MAPPINGS, Options, Section
 from evmperf.boards.reference import Known, known_options, sections
 from evmperf.boards.vocabulary import FEATURES
+from evmperf.model.concealing import learn
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
 
@@ -214,7 +215,7 @@ def load(file: Path, tester: str = "", options: Path | None = None) -> Board:
     """Read and check a board file; `tester` is the lab's SSH name of one, `options` a file of evmperf's
     options beside a file of the lab's. Raises UsageError.
     """
-    name, main = _target(file)
+    name, main = target_of(file)
     features = main.get("features") or []
     features = [features] if isinstance(features, str) else features
     if not isinstance(features, list):
@@ -241,9 +242,10 @@ def load(file: Path, tester: str = "", options: Path | None = None) -> Board:
     return replace(board, features=board.features.union(assumed), assumed=True)
 
 
-def _target(file: Path) -> tuple[str, dict[str, Any]]:
-    """The target that is the board: `main`, or the only one."""
+def target_of(file: Path) -> tuple[str, dict[str, Any]]:
+    """Name and content of the target that is the board: `main`, or the only one. Raises UsageError."""
     document = yamlfile.read(file)
+    learn(document)
     targets = document.get("targets") if isinstance(document, dict) else None
     if not isinstance(targets, dict) or not targets:
         raise UsageError(f"{file}: has no targets, so it is no env file of Labgrid's")
@@ -332,6 +334,8 @@ def _check_value(file: Path, where: str, option: Known, value: Any) -> None:
             msgspec.convert(value, option.type)
             return
     except msgspec.ValidationError as error:
+        if option.yaml_type == "dict":
+            raise UsageError(f"{file}: {where}: {error}") from None
         # Its sentence has the bound where the type is right: "Expected `int` >= 1".
         if ">=" in str(error):
             form = str(error).removeprefix("Expected ").replace("`", "")

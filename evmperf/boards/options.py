@@ -42,6 +42,31 @@ class General(Section, frozen=True):
     """
 
 
+class End(Section, frozen=True, omit_defaults=True):
+    """An end of a boot: one of `line`, `ping`, `tcp`, `http` and `unit`."""
+
+    line: Text = ""
+    """Regular expression of a line that Linux prints on the console."""
+    ping: Text = ""
+    """IPv4 address that answers ping, on a cable of this machine."""
+    mac: Text = ""
+    """The MAC address that must answer; without it that of the first boot."""
+    tcp: Text = ""
+    """HOST:PORT that takes a connection."""
+    http: Text = ""
+    """http:// URL that answers with `status`."""
+    status: Count = 200
+    """HTTP status."""
+    unit: Text = ""
+    """Unit of systemd with a time of `property`."""
+    property: Text = "ActiveEnterTimestampMonotonic"
+    """What `systemctl show -p` calls the time, in microseconds since the kernel's start."""
+    interval_ms: Count = 20
+    """Milliseconds between two questions over the network."""
+    within_s: Count = 60
+    """Seconds after the prompt until when the mark must come."""
+
+
 class Booting(Section, frozen=True):
     """How the board boots."""
 
@@ -57,6 +82,8 @@ class Booting(Section, frozen=True):
     """
     max_failures: Number = 5
     """Failed boot cycles before the board is called broken."""
+    ends: dict[str, End] = msgspec.field(default_factory=dict)
+    """Further ends of a boot by their names, each a metric (see boot.md)."""
 
 
 class System(Section, frozen=True):

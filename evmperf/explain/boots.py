@@ -1,5 +1,6 @@
 """What took longest in a boot, for who asks why its time is what it is."""
 
+import contextlib
 import itertools
 import re
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from evmperf.benchmarks.families.boot import SPANS
+from evmperf.benchmarks.families.boot import END, SPANS
 from evmperf.benchmarks.tools import systemd_analyze
 from evmperf.boards.console import record, review, tree
 from evmperf.boards.console.marks import Phase
@@ -63,15 +64,16 @@ def answers_of(
     slowest = list(_slowest(folder, cycles, grown)) if grown and median else []
     slowest += _spoken(folder, median, command_line)
     for answer in answers:
-        spans = [(begin, end) for name, begin, end, _, _ in SPANS if name == answer.metric]
-        whole = spans == [SPANS[0][1:3]]
+        metric, whole = answer.metric, answer.metric == SPANS[0][0]
+        metric = SPANS[0][0] if metric.startswith(END) else metric
+        spans = [(begin, end) for name, begin, end, _, _ in SPANS if name == metric]
         if median and spans and spans[0][0] is Phase.STARTING_KERNEL:
             spans[0] = (next((p for p in _STARTS if p in median[2]), spans[0][0]), spans[0][1])
         if good and not answer.is_worse:
             yield answer
             continue
         causes = list(_parts(grown, usual, spans[0], answer.release)) if grown and spans else []
-        notes = grown.notes if grown and whole else ()
+        notes = (_phases(cycles), *grown.notes) if grown and whole else ()
         first = slowest if whole else ()
         yield msgspec.structs.replace(
             answer, causes=(*answer.causes, *first, *causes), notes=notes, looked=bool(grown)
@@ -108,11 +110,29 @@ def _median(folder: Path, result: Result) -> tuple[list[_Cycle], tree.Tree | Non
     return cycles, _tree(folder, cycles[len(cycles) // 2]) if cycles else None
 
 
+def _phases(cycles: list[_Cycle]) -> str:
+    """Seconds of each phase in the median boot and in the slowest one."""
+    (_, usual, marks), (_, slow, late) = cycles[len(cycles) // 2], cycles[-1]
+    both = [{a.phase: (b.mono_ns - a.mono_ns) / 1e9 for a, b in _pairs(some)} for some in (marks, late)]
+    words = [f"{phase} {s:.3f} ({both[1][phase]:.3f})" for phase, s in both[0].items() if phase in both[1]]
+    which = f"cycle {usual}, the median (in cycle {slow}, the slowest)"
+    return f"seconds after each mark in {which}: {', '.join(words)}"
+
+
+def _pairs(marks: dict[Phase, BootMark]) -> Iterator[tuple[BootMark, BootMark]]:
+    return itertools.pairwise(sorted(marks.values(), key=lambda mark: mark.mono_ns))
+
+
 def _units(text: str) -> list[tuple[str, float]]:
-    try:
+    with contextlib.suppress(RefusedOutput):
         return systemd_analyze.units(text)
-    except RefusedOutput:
-        return []
+    return []
+
+
+def _chain(text: str) -> list[str]:
+    with contextlib.suppress(RefusedOutput):
+        return systemd_analyze.chain(text)
+    return []
 
 
 def _proof(part: tree.Part) -> str:
@@ -203,8 +223,10 @@ def _tree(folder: Path, cycle: _Cycle, *, units: bool = True) -> tree.Tree | Non
     records = _records(folder, cycle)
     if not records:
         return None
-    timed = _units(_document(folder, "systemd")) if units else []
-    return tree.grow(records, cycle[2], timed, _document(folder, "dmesg") if units else "")
+    if not units:
+        return tree.grow(records, cycle[2])
+    timed, chain = _units(_document(folder, "systemd")), _chain(_document(folder, "systemd-chain"))
+    return tree.grow(records, cycle[2], timed, _document(folder, "dmesg"), chain)
 
 
 def _document(folder: Path, name: str) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.benchmarks import catalogue, control
+from evmperf.benchmarks import catalogue, control, wording
 from evmperf.explain import boots, compared, facts
 from evmperf.explain.answers import Answer, weigh
+from evmperf.judge.judge import better
 from evmperf.judge.published import releases, source
 from evmperf.measure.runs.history import StoredRun, in_folder
 from evmperf.measure.runs.spool import results_in
@@ -35,7 +36,7 @@ _GOVERNOR = (
     "echo performance >$p/scaling_governor; done'"
 )
 _PROOFS = {
-    "alike": "evmperf explain {run} ANOTHER_RUN",
+    "alike": "evmperf compare --facts {run} ANOTHER_RUN",
     "mode": "grep -iE 'mmc|usb|tuning|speed' RESULTS/{run}/facts/dmesg",
 }
 """What proves a cause of buses and conditions: the kernel says why it took no better mode."""
@@ -99,7 +100,7 @@ def explain(folder: Path, case: str = "", good: StoredRun | None = None, against
     every = source.baselines(run)
     if not (every or case or good) and any(results_in(folder)):
         return Explained(run.id, run.board, (), "", run.facts.busy)
-    results = [result for result in results_in(folder) if case in f"{result.benchmark} {result.case}"]
+    results = [result for result in results_in(folder) if _is_named(result, case)]
     if not results:
         names = ", ".join(sorted({result.benchmark for result in results_in(folder)})) or "none"
         raise UsageError(f"{run.id} has no case {case!r}; it has: {names}")
@@ -156,9 +157,12 @@ def _state(states: States, result: Result) -> State | None:
     return next((states[key] for key in _keys(result) if key in states), None)
 
 
+def _is_named(result: Result, words: str) -> bool:
+    named = (result.case, wording.case(result.benchmark, result.case))
+    return any(words in f"{result.benchmark} {case}" for case in named)
+
+
 def _answers(run: Run, result: Result, state: State | None, held: _Other, *, asked: bool) -> Iterator[Answer]:
-    rows = catalogue.metrics(result.benchmark, result.profile, result.case)
-    better = {metric.name: metric.better for metric in rows}
     published, history = held.baseline, held.history
     looked = bool(state and state.shown)
     answer = Answer(benchmark=result.benchmark, case=result.case, looked=looked, causes=())
@@ -168,7 +172,7 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
     for key, figure in figures([result]).items():
         other = published.figures.get(key) if published else None
         other = other if other and other.unit == figure.unit else None
-        is_worse = not other or _worse(figure, other, better.get(key.metric))
+        is_worse = not other or _worse(figure, other, better(key))
         if not asked and not (other and is_worse):
             continue
         sides = (figure, other if is_worse else None)
@@ -191,10 +195,10 @@ def _answers(run: Run, result: Result, state: State | None, held: _Other, *, ask
         )
 
 
-def _worse(figure: Figure, other: Figure, better: Direction | None) -> bool:
-    if better is Direction.HIGHER:
+def _worse(figure: Figure, other: Figure, way: Direction) -> bool:
+    if way is Direction.HIGHER:
         return figure.mean < other.mean * (1 - _BESIDE)
-    return better is Direction.LOWER and figure.mean > other.mean * (1 + _BESIDE)
+    return way is Direction.LOWER and figure.mean > other.mean * (1 + _BESIDE)
 
 
 def _causes(

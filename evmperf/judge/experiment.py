@@ -31,7 +31,7 @@ _HALF = "the other side of its block was not measured"
 @dataclass
 class Round:
     """One run of one side. `left_out` says why it does not count, "" if it does; `status` is the
-    session's exit status, `seconds` what it took; `version` is the candidate's, and `value` the median
+    session's exit status, `seconds` what it took; `version` is the candidate's, and `value` the mean
     of the first metric that was asked for, in its unit (None: not measured).
     """
 

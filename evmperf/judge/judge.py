@@ -29,7 +29,7 @@ from evmperf.judge.published.declared import tables
 from evmperf.model import comparable as facets
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Figure, Key
-from evmperf.model.results import Direction
+from evmperf.model.results import HIGHER, LOWER, Direction
 from evmperf.model.run import Run
 from evmperf.model.stats import share_text
 from evmperf.model.units import Unit
@@ -95,7 +95,7 @@ def against_figures(
         mark = accepted.latest(subject.marks, key, subject.run.board)
         sides = several(key) if several else ()
         if sides:
-            before, after = map(statistics.median, sides)
+            before, after = map(statistics.fmean, sides)
             verdict = replace(verdict, value=after, baseline=before)
         if why := _incomparable(subject, figure, run, theirs):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
@@ -126,8 +126,8 @@ def gone(subject: Subject, theirs: Iterable[Key]) -> dict[str, int]:
 
 
 def between(a: Sequence[Subject], b: Sequence[Subject], level: float = LEVEL) -> list[Verdict]:
-    """Judge several runs by several others: Student's t on one median a run. The verdicts' values
-    are the medians of both sides.
+    """Judge several runs by several others: Student's t on one mean a run. The verdicts' values
+    are the means of both sides.
     """
     theirs = {key: (subject.run, figure) for subject in a for key, figure in subject.figures.items()}
 
@@ -501,9 +501,10 @@ def not_judged(key: Key, shown: Mapping[Key, str] = MappingProxyType({})) -> str
 
 
 def better(key: Key) -> Direction:
-    """Which way a metric gets better; NONE for one that no table has."""
-    metric = declared.metric(key)
-    return metric.better if metric else Direction.NONE
+    """Which way a metric gets better; NONE for one that no table has and whose name does not say it."""
+    if metric := declared.metric(key):
+        return metric.better
+    return {LOWER: Direction.LOWER, HIGHER: Direction.HIGHER}.get(key.metric, Direction.NONE)
 
 
 def _limit(p_values: Sequence[float], level: float) -> float:

@@ -6,7 +6,8 @@ old level they end the alarm; between the levels the loss is half mended and sta
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -14,7 +15,9 @@ from evmperf.judge.shift import Shift
 from evmperf.model.alarm import AlarmState, MetricAlarm
 
 _TOGETHER = {1: 12.0, 2: 6.0, 3: 4.0, 5: 2.5, 10: 1.6}
-"""Nights, and the spreads that their median must be away from where it was."""
+"""Nights, and the spreads that their median must be away from where it was to be at a level of its own."""
+_OVER = {1: 4.0, 2: 3.0, 3: 2.5, 5: 2.0, 10: 1.6}
+"""The same of nights that are back at the old level, which is known: an odd night is over the night after."""
 _ALL, _MOST = 3, 0.6
 """Of so many nights and fewer all must have most of that, of more tonight's figure."""
 _OLD = 15
@@ -23,6 +26,10 @@ _BORNE_OUT = 0.6
 """The share of a change that a night has which bears it out."""
 _BACK = 1 / 3
 """The share of a change that is left where it is over."""
+_NIGHTS_BACK, _HALF = 5, 0.5
+"""Nights that do not bear a change out, and the share of it that most of them have less than: it is over. A
+change that ten nights showed, of a spread, no table ends.
+"""
 _NEWEST = 10
 """Nights that the size is taken from; of something better, those after which it is the level."""
 _MEDIAN_ERROR = 1.25 * 1.96
@@ -70,7 +77,7 @@ def again(ended: MetricAlarm, values: Sequence[float], runs: Sequence[str]) -> M
     """The alarm of a loss that is there again as it was before it ended, None if it is not."""
     away, size = [_away(ended, value) for value in values], _sized(ended)
     count = _elsewhere(away, 0.0, ended.spread)
-    there = statistics.median(away[-count:]) / size if count and size else 0.0
+    there = _left(away, count, size) if count else 0.0
     if not _BORNE_OUT <= there <= 1 / _BORNE_OUT or count >= len(runs):
         return None
     fresh = replace(
@@ -87,16 +94,20 @@ def _after(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], bet
     first = runs.index(alarm.eased) if alarm.eased in runs else begin
     away, size = [_away(alarm, value) for value in values[first:]], _sized(alarm)
     left = away[-1] / size if size else 0.0
+    most_back = len(away) > _NIGHTS_BACK and _left(away, _NIGHTS_BACK, size) < _HALF
     # After several nights that do not bear it out, one that does is not enough.
-    undecided = alarm.undecided + 1 if left < _BORNE_OUT else max(alarm.undecided - 2, 0)
+    doubted = left < _BORNE_OUT or most_back
+    undecided = alarm.undecided + 1 if doubted else max(alarm.undecided - 2, 0)
     alarm = replace(alarm, nights=nights, undecided=undecided)
-    count = _elsewhere(away, size, alarm.spread, fewest=1 + (nights > _OLD))
-    there = statistics.median(away[-count:]) / size if count and size else 1.0
-    if (count and there <= _BACK) or undecided >= _NEWEST:
+    fewest = 1 + (nights > _OLD)
+    count = _elsewhere(away, size, alarm.spread, _OVER, fewest)
+    over = (most_back and undecided >= _NIGHTS_BACK) or undecided >= _NEWEST
+    if over or (count and _left(away, count, size) <= _BACK):
         alarm = replace(alarm, state=AlarmState.RECOVERED, nights=nights - max(count, 1), undecided=0)
         return _after(alarm.under, values, runs, better) if alarm.under else alarm
+    count = _elsewhere(away, size, alarm.spread, fewest=fewest)
     # What is left of it is neither all nor nothing.
-    if count and there < 1 and not alarm.slow and _elsewhere(away, 0.0, alarm.spread):
+    if count and _left(away, count, size) < 1 and not alarm.slow and _elsewhere(away, 0.0, alarm.spread):
         alarm, away = replace(alarm, eased=runs[-count], undecided=0), away[-count:]
     if alarm.undecided:
         return alarm
@@ -104,9 +115,20 @@ def _after(alarm: MetricAlarm, values: Sequence[float], runs: Sequence[str], bet
     return replace(alarm, state=AlarmState.LEVEL) if better and nights >= _NEWEST else alarm
 
 
-def _elsewhere(away: Sequence[float], usual: float, spread: float, fewest: int = 1) -> int:
+def _left(away: Sequence[float], count: int, size: float) -> float:
+    """The share of a change that some newest nights have."""
+    return statistics.median(away[-count:]) / size if size else 1.0
+
+
+def _elsewhere(
+    away: Sequence[float],
+    usual: float,
+    spread: float,
+    together: Mapping[int, float] = MappingProxyType(_TOGETHER),
+    fewest: int = 1,
+) -> int:
     """Of how many newest nights, at least the `fewest`, the figures are together elsewhere; 0 for none."""
-    for count, spreads in _TOGETHER.items():
+    for count, spreads in together.items():
         newest = [one - usual for one in away[-count:]]
         if not fewest <= count <= len(newest):
             continue

@@ -175,7 +175,10 @@ def _of_brief(run: Run, figures: Iterable[Taken], shared: _Shared) -> dict[Key, 
         if under is None:
             mine = facets.of_run(run) | facets.of_case(run, case)
             under = cases[id(case)] = shared.setdefault(tuple(mine.items()), mine)
-        past_of[key] = Past(math.fsum(samples) / len(samples), unit, under, samples)
+        before = past_of.get(key)
+        another_execution = before and (before.unit, before.facets) == (unit, under)
+        values = (*before.samples, *samples) if before and another_execution else samples
+        past_of[key] = Past(math.fsum(values) / len(values), unit, under, values)
     return past_of
 
 

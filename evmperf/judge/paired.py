@@ -30,7 +30,7 @@ _LARGEST = 700.0
 
 
 Values = Mapping[Key, float]
-"""What one run says: the median of each metric's samples, in its unit."""
+"""What one run says: the mean of each metric's samples, in its unit."""
 PairedBlock = tuple[Values, Values]
 """One run of each side, measured next to each other."""
 

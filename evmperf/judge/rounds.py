@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from evmperf.benchmarks import wording
 from evmperf.judge.experiment import INTERRUPTED, NOTHING, Experiment, Round
 from evmperf.measure.runs import spool
 from evmperf.measure.signals import leave
@@ -66,6 +67,7 @@ class Sessions:
                 stderr=subprocess.STDOUT,
                 # It hears of the end from us alone: a second signal would hurry it.
                 start_new_session=True,
+                close_fds=False,  # it keeps the lock of the board when we are killed
             )
             try:
                 status = process.wait()
@@ -128,8 +130,11 @@ MeasureRound = Callable[[Experiment, Round, Sequence[str]], None]
 
 
 def matches(key: Key, patterns: Sequence[str]) -> bool:
-    """Whether a metric is one of `benchmark/case/metric`, in which `*` stands for anything."""
-    return any(fnmatch.fnmatchcase("/".join(key), pattern) for pattern in patterns)
+    """Whether a metric is one of `benchmark/case/metric`, in which `*` stands for anything; a case may be
+    named as in tables.
+    """
+    named = (key, key._replace(case=wording.case(key.benchmark, key.case)))
+    return any(fnmatch.fnmatchcase("/".join(one), pattern) for one in named for pattern in patterns)
 
 
 def measure_block(

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import requests
@@ -12,14 +12,16 @@ from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
 from evmperf.boards.console.attempt import NotReached, tell
+from evmperf.boards.console.booted import identity
 from evmperf.boards.console.marks import ObservedBoot, find, remarks
 from evmperf.boards.console.powering import Person
 from evmperf.boards.variation import Variation
 from evmperf.lab import guest
+from evmperf.lab.ends import EndWatch
 from evmperf.lab.meter import RailMeterDriver
 from evmperf.lab.shell import EvmShellDriver, LinuxShell, UbootShell
 from evmperf.lab.sshlink import SshFiles, SshLink
-from evmperf.lab.tester import CommandTester, open_tester
+from evmperf.lab.tester import LOCAL, VIRTUAL, CommandTester, open_tester
 from evmperf.measure import hostload
 from evmperf.measure.bench import Meter, Shell
 from evmperf.model.errors import (
@@ -72,6 +74,8 @@ class LabgridBench:
         self._longer = 1.0
         """How many times longer the limits of the last boot were than declared."""
         self._tester: CommandTester | None = None
+        self._macs: dict[str, str] = {}
+        """Who answered for each end over the network, in the first boot that had it."""
         self._strategy = guest.strategy_of(target, board)
         self._console = self._strategy.console
         self._boots: list[ObservedBoot] = []
@@ -123,6 +127,9 @@ class LabgridBench:
 
     def tester(self) -> Shell:
         """A root shell on the tester; raises LabError when there is none."""
+        return self._opened_tester()
+
+    def _opened_tester(self) -> CommandTester:
         if self._tester is None:
             self._tester = open_tester(self.board, self._target)
         return self._tester
@@ -176,8 +183,14 @@ class LabgridBench:
         retries, strategy.retries = strategy.retries, 0
         strategy.kernel_arguments = f"{self._arguments} {kernel_arguments}".strip()
         strategy.forget()
+        asked = {} if self._link or "init=" in kernel_arguments else self.board.options.boot.ends
         try:
-            self._transition("shell" if self._link else "booted")
+            with EndWatch(asked, self._words_beside() if asked else (), self._macs) as watch:
+                self._transition("shell" if self._link else "booted")
+                place = len(self._boots) - 1
+                ended = watch.await_all(self._boots[place], self._console, self.shell)
+                # A login that failed meanwhile was kept behind the boot.
+                self._boots[place:] = [*self._boots[place + 1 :], ended]
         except BoardError:
             pass  # it is in the record of the attempt, which is what we return
         except Stopped:
@@ -188,6 +201,11 @@ class LabgridBench:
         if self._link and not self._boots[-1].error:
             self._boots[-1] = self._link.timed(self._boots[-1], strategy.boot_timeout)
         return self._boots[-1]
+
+    def _words_beside(self) -> Sequence[str]:
+        """Words before a program that runs on this machine beside the board, where the tester is here."""
+        is_here = self.board.tester.partition(":")[0] in (LOCAL, VIRTUAL)
+        return self._opened_tester().words_here if is_here else ()
 
     def force(self, state: str) -> None:
         """Take the board to be at a state without switching; raises UsageError, BoardError or LabError."""
@@ -308,6 +326,7 @@ class LabgridBench:
                 post_mortem=attempt.post_mortem,
                 notes=tuple(notes),
                 warm=self._strategy.resets,
+                system=identity(console.output()) if console else {},
             )
         )
 

@@ -19,7 +19,7 @@ from pexpect import TIMEOUT
 from evmperf.boards import prompts
 from evmperf.boards.board import Board, classes
 from evmperf.boards.console.attempt import Attempt, NotReached, await_prompt, post_mortem, recent, tell
-from evmperf.boards.console.powering import Person, deadline
+from evmperf.boards.console.powering import Overdue, Person, deadline
 from evmperf.lab.bootoptions import BoardState
 from evmperf.lab.console import StampedSerialDriver
 from evmperf.lab.shell import EvmShellDriver
@@ -210,9 +210,18 @@ class LabStrategy:
         return prompts.ending(shell.login_prompt, shell.prompt) if shell else prompts.LOGIN_PROMPT
 
     def force(self, status: str) -> None:
-        """Take the board to be at a state, as Labgrid does for `--lg-initial-state`."""
-        self.status = BoardState[status]
-        self._strategy.force(self._names.get(self.status, status))
+        """Take the board to be at a state, of evmperf's name or the lab's, as Labgrid does for
+        `--lg-initial-state`; raises KeyError for another, UsageError where the lab's strategy cannot.
+        """
+        by_name = {name: state for state, words in _STATES.items() for name in (*words, self._names[state])}
+        self.status = by_name[status]
+        try:
+            self._strategy.force(self._names[self.status] or status)
+        except NotImplementedError:
+            raise UsageError(
+                f"{self._board.file_name}: {type(self._strategy).__name__} has no `force`, which "
+                f"--lg-initial-state needs: leave it out, and the board is booted"
+            ) from None
 
     def transition(self, status: BoardState | str) -> None:
         """Bring the board to a state; raises BootError. Every attempt is kept in `attempts`."""
@@ -306,7 +315,8 @@ class LabStrategy:
         name = type(self._strategy).__name__
         attempt.error = error
         if isinstance(error, TIMEOUT):
-            attempt.error = NotReached(f"{name} timed out at the {attempt.phase}", recent(self.console))
+            what = str(error) if isinstance(error, Overdue) else f"{name} timed out"
+            attempt.error = NotReached(what, recent(self.console))
         elif isinstance(error, TypeError):  # a transition that wants more than a state
             attempt.error = UsageError(f"{name}.transition cannot be called with a state: {one_line(error)}")
         attempt.post_mortem = self.post_mortem()

@@ -23,6 +23,7 @@ from evmperf.lab.login import LoginStopped, Prompt, log_in
 from evmperf.lab.sshlink import SshFiles
 from evmperf.measure.bench import Files, Shell, ShellReply
 from evmperf.model import limits
+from evmperf.model.concealing import learn
 from evmperf.model.errors import BoardError, Interrupted, RefusedOutput, ToolError
 
 _PASSWORD = r"[\r\n][^\r\n]{0,40}[Pp]assword[^\r\n:]{0,40}: ?(?=\Z)"
@@ -64,6 +65,10 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
 
     before_login: Callable[[], None] | None = attr.ib(default=None, init=False)
     """Called before anything is typed."""
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        learn({"password": self.password, "username": self.username})
 
     def execute(self, command: str, timeout_s: float) -> tuple[int, str]:
         """Run a command; exit status and output (stdout and stderr as the terminal shows them).
@@ -325,9 +330,12 @@ class CommandShell:
         """As the shell itself has it."""
         return self._shell.files
 
-    def run(self, command: str, timeout_s: float = 30.0) -> ShellReply:
-        """Run a command; its output and exit status, also as Labgrid's lines, error lines and status."""
-        return self._shell.run(command, timeout_s)
+    def run(self, command: str, timeout_s: float = 30.0, *, timeout: float | None = None) -> ShellReply:
+        """Run a command; its output and exit status, also as Labgrid's lines, error lines and status.
+
+        `timeout` is the deadline in seconds as Labgrid's tests call it.
+        """
+        return self._shell.run(command, timeout_s if timeout is None else timeout)
 
     def run_check(self, command: str, timeout: float = 30.0) -> list[str]:
         """The lines that a command prints; raises Labgrid's ExecutionError unless it ends with 0."""

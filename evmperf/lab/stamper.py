@@ -162,7 +162,7 @@ class _Frames(queue.SimpleQueue[bytes]):
 def main(protocol: str, place: str, port: str, baud: str, timeout_s: str) -> int:
     """Be the process; see the module's docstring."""
     began = time.monotonic_ns()
-    real_time = _be_undisturbed()
+    real_time = be_undisturbed()
     frames = _Frames()
     frames.put(_frame(real_time, 0, b""))
     try:
@@ -210,7 +210,7 @@ def _stamp(transport: Transport, frames: queue.SimpleQueue[bytes]) -> None:
             crowded = _CROWDED if late else max(0, crowded - 1)
 
 
-def _be_undisturbed() -> int:
+def be_undisturbed() -> int:
     """Take real-time priority, and lock what is in memory there; 1 if the priority was given."""
     gc.disable()  # nothing here makes cycles
     with contextlib.suppress(OSError, AttributeError):  # refused, or not on this system

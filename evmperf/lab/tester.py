@@ -96,6 +96,11 @@ class CommandTester:
         self._running: subprocess.Popen[bytes] | None = None
         self._forbidden: LabError | None = None
 
+    @property
+    def words_here(self) -> Sequence[str]:
+        """Words before a program that runs on this machine, on the tester's networks; () behind SSH."""
+        return () if self._over_ssh else self._prefix
+
     def run(self, command: str, timeout_s: float) -> ShellReply:
         """Run a command; raises ToolError when it hangs (killed), LabError without a tester."""
         process = self._running = self._start(command)

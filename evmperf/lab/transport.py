@@ -9,6 +9,7 @@ import os
 import re
 import select
 import socket
+import struct
 import time
 import tty
 from typing import Any
@@ -16,6 +17,12 @@ from typing import Any
 from evmperf.model.errors import LabError
 
 _SOCKET_BYTES = 65536
+_WINDOW = 4
+"""Segments that a server sends before an acknowledgement, at least: BBR's window while it probes the round
+trip (BBRMinPipeCwnd of draft-cardwell-iccrg-bbr-congestion-control); others begin with 10 (RFC 6928).
+"""
+_TCP_INFO_BYTES, _DATA_SEGMENTS = 160, 152
+"""Size of struct tcp_info and offset of tcpi_data_segs_in there (Linux, include/uapi/linux/tcp.h)."""
 ALL = 1 << 63
 """Later than any time in ns."""
 _TTY_BYTES = 4095
@@ -45,7 +52,7 @@ class RawTcp:
     """A raw TCP stream, as ser2net and terminal servers give it; a lost connection is an OSError."""
 
     more = False
-    """Whether the last `read` may have left something behind."""
+    """Whether the last `read` may have left something behind, here or with a server that waits for us."""
     early_output = b""
     """What came from the board while the connection was being set up."""
 
@@ -58,6 +65,7 @@ class RawTcp:
         for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             with contextlib.suppress(AttributeError):  # not every system has all three
                 self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        self._segments = 0
         self._acknowledge()
 
     def _acknowledge(self) -> None:
@@ -77,8 +85,18 @@ class RawTcp:
         if not data:
             raise ConnectionResetError("closed by the console server")
         self._acknowledge()
-        self.more = len(data) == _SOCKET_BYTES
+        # Single bytes in segments of their own soon fill the window, and the server keeps the next ones
+        # until our acknowledgement.
+        before, self._segments = self._segments, self._segments_received()
+        self.more = len(data) == _SOCKET_BYTES or self._segments - before >= _WINDOW
         return data
+
+    def _segments_received(self) -> int:
+        """Segments with data so far; 0 on a system that does not tell."""
+        with contextlib.suppress(AttributeError, OSError, struct.error):
+            told = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+            return int(struct.unpack_from("=I", told, _DATA_SEGMENTS)[0])
+        return 0
 
     def write(self, data: bytes) -> None:
         """Send all of `data`."""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
-from evmperf.boards import yamlfile
 from evmperf.boards.board import Board
 from evmperf.model.errors import UsageError
 
@@ -35,6 +34,6 @@ def check_variables(path: Path) -> None:
 def is_evmperfs(given: str) -> bool:
     """Whether a named file was written for evmperf: it has options that only evmperf reads."""
     with contextlib.suppress(UsageError, KeyError, TypeError):  # of other forms are others' files
-        main = yamlfile.read(boards.find(given))["targets"]["main"]
+        _, main = boards.target_of(boards.find(given))
         return "evmperf" in main or "name" in main["options"]["board"]
     return False

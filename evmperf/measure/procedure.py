@@ -177,9 +177,9 @@ class Procedure:
         return Execution(outputs, self.clock.time_ns(), self.progress.worked)
 
     def _key(self, step: Command) -> str:
-        """The key under which a step's execution is shared, one per round."""
-        key, rounds = self.progress.benchmark.shared_key(step), self.progress.rounds
-        return f"{key} round {rounds + 1}" if key and rounds else key
+        """The key under which a step's execution is shared, one per round and execution of its cases."""
+        key = self.progress.benchmark.shared_key(step)
+        return f"{key} {self.progress.execution}.{self.progress.rounds}" if key else ""
 
     def _note_failure(self, step: str, error: ToolError) -> None:
         raw = ""

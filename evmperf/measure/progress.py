@@ -46,6 +46,8 @@ class StepProgress:
     windows: list[PowerWindow] = field(default_factory=list)
     rounds: int = 0
     """Number of completed rounds."""
+    execution: int = 0
+    """How often this session measured the case before: it may be asked to, as by pytest-repeat."""
     performed: int = 0
     """Commands that ran for this case; those that ran for another are not among them."""
     state: State | None = None
@@ -125,8 +127,10 @@ class StepProgress:
         return True
 
     def file_name(self, name: str) -> str:
-        """The path for a raw file of this case."""
-        return f"{self.benchmark.name}/{self.case.label}/{name}"
+        """The path for a raw file of this case and round; no other one's is overwritten."""
+        times = (("execution", self.execution), ("round", self.rounds))
+        folders = [f"{what}-{number + 1}" for what, number in times if number]
+        return "/".join((self.benchmark.name, self.case.label, *folders, name))
 
     def has_failed(self) -> bool:
         """Whether a failure remained after the repetition."""

@@ -4,7 +4,8 @@ import functools
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
@@ -21,6 +22,8 @@ from evmperf.benchmarks.step import (
     Where,
 )
 from evmperf.benchmarks.tools import perf as perf_tool
+from evmperf.boards import ends
+from evmperf.boards.console.booted import another_system
 from evmperf.boards.console.marks import Phase, last_phase
 from evmperf.boards.variation import Variation
 from evmperf.measure import documents, provenance, shellstep, ubootstate, varied
@@ -80,6 +83,8 @@ class Runner:
         self.boot_s = 0.0
         """Seconds of all boots, including measured ones."""
         self._has_booted = False
+        self._system: Mapping[str, str] = {}
+        """What the first boot of a series booted."""
         self._steps = steps
         self._clock = clock
         self._late_s = late_s
@@ -97,6 +102,8 @@ class Runner:
         self._beside_tools: dict[Sequence[str], dict[str, str]] = {}
         self._tester_folder = f"{STEP_FOLDER}-{spool.run.id}"
         self._executions = Executions()
+        self._measured: Counter[tuple[str, str]] = Counter()
+        """How often each case of each benchmark was measured."""
         self._clocks: dict[str, BoardClock] = {}
         """Of the board and the tester, by the folder of their steps."""
         self._around = Around(bench.board, steps, clock, late_s) if looks else None
@@ -113,7 +120,9 @@ class Runner:
             repeats = self._repeats.boots
         plan = Plan(repeats, secrets.choice(_PORTS), secrets.token_bytes(64))
         conditions = dict(benchmark.conditions(self.bench.board))
-        progress = StepProgress(benchmark, case, plan, conditions=conditions)
+        before = self._measured[benchmark.name, case.label]
+        self._measured[benchmark.name, case.label] += 1
+        progress = StepProgress(benchmark, case, plan, conditions=conditions, execution=before)
         started_ns, began = self._clock.time_ns(), self._clock.monotonic()
         lab: LabError | None = None
         self._idle = None
@@ -255,8 +264,11 @@ class Runner:
     def _measure_boots(self, progress: StepProgress) -> None:
         allowed = self.bench.board.options.boot.max_failures
         self._installed_on = None
+        if asked := self.bench.board.options.boot.ends:
+            progress.conditions["ends"] = ends.described(asked)
         arguments = str(progress.case.params.get("kernel_arguments", ""))
         failed = 0
+        self._system = {}
         self._record_boots()
         if self.spool.run.facts.provisioned and not self._has_booted:
             first = self.bench.cold_boot(arguments)
@@ -290,6 +302,9 @@ class Runner:
             try:
                 if boot.error:
                     raise boot.error
+                if other := another_system(self._system, boot.system):
+                    progress.failures.append(Failure.of(other, step))
+                    return True
                 readings = boot_readings.readings(boot)
                 progress.check(readings)
                 if start := boot_readings.condition(boot):
@@ -308,7 +323,10 @@ class Runner:
                 progress.failures.append(Failure(error.kind, f"{error}{phase}", step))
                 return False
             else:
+                self._system = {**boot.system, **self._system}
                 progress.add(readings, cycle, self._clock.time_ns())
+                for name, sentence in boot.missed.items():
+                    progress.failures.append(Failure(Kind.BOARD, sentence, f"{step}, end {name}"))
                 on, up = boot.marks.get(Phase.POWER_ON), boot.marks.get(Phase.PROMPT)
                 if on and up:
                     progress.add_window((on.wall_ns, up.wall_ns), cycle)
@@ -326,15 +344,22 @@ class Runner:
             self._gather_facts(shell)
         return shell
 
+    def lacking(self, benchmark: Benchmark) -> list[str]:
+        """The tools of a benchmark that the board has not; those of no planned case are asked for now."""
+        shell, tools = self.linux(), benchmark.tools_on(self.bench.board)
+        if unasked := sorted({*tools}.difference(self._tools)):
+            self._tools += unasked
+            answer = self._steps.run(shell, provenance.tool_script(unasked), 60)
+            self.spool.run.facts.tools |= provenance.tools(answer.files)
+        return [tool for tool in tools if tool not in self.spool.run.facts.tools]
+
     def _check_tools(self, progress: StepProgress) -> None:
         """Record the versions of the benchmark's tools; raises ToolError for a missing one."""
         benchmark = progress.benchmark
-        self.linux()
+        for tool in self.lacking(benchmark):
+            raise ToolError(f"{tool} is not on the board's PATH: install it in the board's image")
         versions = self.spool.run.facts.tools
-        for tool in benchmark.tools_on(self.bench.board):
-            if tool not in versions:
-                raise ToolError(f"{tool} is not on the board's PATH: install it in the board's image")
-            progress.tools[tool] = versions[tool]
+        progress.tools |= {tool: versions[tool] for tool in benchmark.tools_on(self.bench.board)}
         if not benchmark.tester_tools:
             return
         for tool, version in self._versions_beside(benchmark).items():

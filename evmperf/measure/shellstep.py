@@ -7,9 +7,12 @@ machine's network if the shell has `beside`.
 """
 
 import base64
+import getpass
 import re
 import secrets
 import shlex
+import socket
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +22,7 @@ from evmperf.measure.bench import Shell, StepOutput
 from evmperf.model import limits
 from evmperf.model.errors import LabError, RefusedOutput, ToolError
 from evmperf.model.places import FURTHER_PROGRAMS, STEP_FOLDER, is_plain
+from evmperf.model.shelltext import ShellTexts
 
 LOG = "log"
 """Name of the output file with the text that the step's commands printed."""
@@ -32,18 +36,21 @@ _BESIDE = re.compile(r"beside ([0-9]{1,15})")
 _BESIDE_BYTES = 4096
 """Archives up to this size (bytes) use the console: 0.5 s at 115200 baud, like a transfer."""
 
+_SHELL = ShellTexts(__file__)
 _WRAPPER = Path(__file__).with_name("step.sh").read_text("ascii").partition("\n\n")[2]
 
 # In a shell without job control the step shares the shell's process group, which must live.
 _KILL = (
     "read -r g <@STEP_FOLDER@/group && read -r a b c d own x </proc/$$/stat && "
-    '{ [ "$g" = "$own" ] || kill -9 -$g; }'
+    '{ [ "$g" = "$own" ] || kill -9 -$g; }; : >@STEP_FOLDER@/group'
 )
 
 _STEP = f"step-{secrets.token_hex(2)}"
 """The wrapper's file there, of this process: another session on the machine removes it."""
 _SOURCE = f". @STEP_FOLDER@/{_STEP}"
 
+_QUIET_S = 60
+"""So long after its last step a session on another host still holds the machine."""
 _HEAD = re.compile(r"step ([0-9]{1,3}) ([0-9]{1,10}\.[0-9]{1,9}) ([0-9]{1,10}\.[0-9]{1,9})")
 
 _BLOCK = 512
@@ -56,11 +63,26 @@ class UnfitOutput(RefusedOutput):
 
 
 def install(shell: Shell, folder: str = STEP_FOLDER) -> None:
-    """Install the wrapper on the machine, once per boot. Raises ToolError on failure."""
-    text = shlex.quote(wrapper(folder))
-    reply = shell.run(f"mkdir -p {folder} && rm -f {folder}/step-*; printf %s {text} >{folder}/{_STEP}", 10)
+    """Take the machine and install the wrapper there, once per boot. Raises LabError where another session
+    measures, ToolError on failure.
+    """
+    reply = shell.run(_taking(folder), 10)
+    if holder := re.match(r"held by (\S.{0,99})", reply.text):
+        raise LabError(
+            f"the board is in use: {holder[1]} measures there (its {folder}/holder): let that session end; "
+            f"the board is free {_QUIET_S} s after its last step"
+        )
+    if not reply.status:
+        text = shlex.quote(wrapper(folder))
+        reply = shell.run(f"printf %s {text} >{folder}/{_STEP}", 10)
     if reply.status:
         raise ToolError(f"{folder} cannot be written there: {reply.text.strip()[:200]}")
+
+
+def _taking(folder: str) -> str:
+    host, user = (re.sub(r"[^a-zA-Z0-9.-]", "", name) for name in (socket.gethostname(), getpass.getuser()))
+    who = f"{user}@{host} since {time.strftime('%H:%M UTC', time.gmtime())}"
+    return _SHELL("take", folder=folder, step=_STEP, host=host or "unnamed", who=who, quiet_s=_QUIET_S)
 
 
 def wrapper(folder: str = STEP_FOLDER) -> str:

@@ -10,6 +10,7 @@ read -r a b c d g x </proc/$$/stat; echo $g >$F/group
 read t0 x </proc/uptime
 (eval "$1") </dev/null >$OUT/log 2>&1
 r=$?
+: >$F/group
 read t1 x </proc/uptime
 echo "step $r $t0 $t1" >$F/head
 fi

@@ -45,11 +45,13 @@ class Change:
 
     @property
     def middles(self) -> tuple[float, float]:
-        """The median of A, and B as much above it as within the blocks, in the metric's unit."""
+        """The median of A, and B as much above it as within the blocks, but within what was measured of B, in
+        the metric's unit.
+        """
         a = statistics.median(self.a)
         unit = 1.0 if self.in_points else statistics.median(map(abs, self.a)) or 1.0
         b = a + self.change * unit
-        return a, b if math.isfinite(b) else statistics.median(self.b)
+        return a, min(max(b, min(self.b)), max(self.b)) if math.isfinite(b) else statistics.median(self.b)
 
     @property
     def noise(self) -> float | None:
@@ -62,7 +64,7 @@ class Change:
 
     @property
     def detectable(self) -> float:
-        """The smallest change that these blocks can show; infinite for too few."""
+        """The smallest change that these blocks can tell; infinite for too few."""
         return (self.high - self.low) / 2
 
 
@@ -138,7 +140,11 @@ class Comparison:
 
     def sentence(self) -> str:
         """One line for people."""
-        counts = ", ".join(f"{number} {decision}" for decision in Outcome if (number := self.count(decision)))
+        numbers = {decision: self.count(decision) for decision in Outcome}
+        aside = numbers[Outcome.UNKNOWN] - len(self.open)
+        numbers[Outcome.UNKNOWN] = len(self.open)
+        counts = ", ".join(f"{number} {decision}" for decision, number in numbers.items() if number)
+        counts += f"{', ' * bool(counts)}{aside} not decided by the way" if aside else ""
         blocks = f"{self.blocks} block{'s' * (self.blocks != 1)}"
         return (
             f"B ({self.b}) against A ({self.a}) on {self.board} after {blocks}: "

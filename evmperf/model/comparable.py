@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from evmperf.model.facts import Facts
 from evmperf.model.results import VARIANT, Result
-from evmperf.model.run import Run
+from evmperf.model.run import FOREIGN, Run
 
 _CARD_TYPE = {"emmc": "MMC", "mmcsd": "SD"}
 """The kernel's card type of a storage driver's medium."""
@@ -28,7 +28,7 @@ def of_run(run: Run) -> dict[str, str]:
     facts = run.facts
     facets = {
         "board": run.board,
-        "kind of board": "virtual" if facts.virtual else "real",
+        "kind of board": FOREIGN if run.kind == FOREIGN else "virtual" if facts.virtual else "real",
         "operating system": run.os,
         "board revision": facts.board_revision,
         "place": "" if facts.virtual else run.place,

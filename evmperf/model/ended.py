@@ -22,9 +22,7 @@ class Ending(enum.StrEnum):
     BOARD = "board"
     """The board did nothing; whether it or its image is to blame, another board will show."""
     LOST = "lost"
-    """Somebody took the board, or it was given to somebody who asked."""
-    GAVE_WAY = "gave way"
-    """The latter, in a night's journal; run.json says `lost`, without a fact of that name."""
+    """Somebody took the board, or the coordinator forgot who holds it."""
     CUT = "cut"
     """Somebody ended it: Ctrl-C, a signal, or a night that had to end."""
     LIMIT = "over its limit"
@@ -53,10 +51,14 @@ class Ended:
 
 
 def of(
-    board: str, results: Sequence[Result], planned: int, cut: tuple[Ending, str, str] | None = None
+    board: str,
+    results: Sequence[Result],
+    planned: int,
+    cut: tuple[Ending, str, str] | None = None,
+    failed_tests: int = 0,
 ) -> Ended:
     """The end of a session that planned so many cases; `cut` is what ended it before, and why, if
-    anything did.
+    anything did. `failed_tests` measured no case.
     """
     failed = [result for result in results if result.status is not Status.MEASURED]
     measured = len(results) - len(failed)
@@ -67,7 +69,10 @@ def of(
         ending, what, why = cut
         return Ended(ending, f"{what}: {why} ({whole})." if why else f"{what}: {whole}.")
     if measured == planned:
-        return Ended(Ending.MEASURED, f"All measured: {whole}.")
+        done = f"All measured: {whole}" if planned else f"No case was to be measured on {board}"
+        if failed_tests:
+            return Ended(Ending.FAILED, f"{done}; {counted(failed_tests, 'other test')} failed.")
+        return Ended(Ending.MEASURED, f"{done}.")
     first = f"; first: {failed[0].benchmark} {failed[0].case}: {cause(failed[0])}" if failed else ""
     return Ended(Ending.FAILED, f"Only {whole}{first}.")
 

@@ -32,7 +32,9 @@ class EvmperfError(Exception):
     kind: Kind = Kind.USAGE
 
     def __str__(self) -> str:
-        return plain(concealed(super().__str__()))
+        from evmperf.model import limits  # noqa: PLC0415  # it loads msgspec, which help does without
+
+        return plain(limits.short_words(concealed(super().__str__())))
 
 
 class UsageError(EvmperfError):

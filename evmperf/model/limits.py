@@ -4,6 +4,7 @@ the record or the message says so. A serial line of 115200 baud carries 40 MiB a
 What a record of a run states beyond the limits of its numbers is damaged: it is named and left out.
 """
 
+import re
 from typing import Annotated
 
 import msgspec
@@ -55,6 +56,9 @@ YAML_BYTES = MIB // 4
 GUIDE_BYTES = 32 * MIB
 """Of the text of a guide."""
 
+FOREIGN_BYTES = 256 * MIB
+"""Of a file of figures that others measured."""
+
 LAVA_JOB_BYTES = 16 * MIB
 """Of a job's definition; all benchmarks of one board make 1 MB."""
 LAVA_LOG_BYTES = 256 * MIB
@@ -71,6 +75,14 @@ DOWNLOAD_BYTES = 128 << 30
 def mib(count: int) -> str:
     """A number of bytes for people."""
     return f"{count / MIB:g} MiB"
+
+
+_WORD = re.compile(r"\S{1000,}")
+
+
+def short_words(text: str) -> str:
+    """A text for people, without the rest of words that nobody reads to their end."""
+    return _WORD.sub(lambda match: shortened(match[0], 200), text)
 
 
 def shortened(text: str, limit: int = MESSAGE_CHARS) -> str:

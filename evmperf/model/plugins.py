@@ -1,10 +1,9 @@
 """What other packages add to evmperf, by entry points.
 
 `evmperf.commands`: a module that declares commands (its docstring is the line in the list). `evmperf.labs`: a
-function that starts the lab of a board file, for boards that are no hardware. `evmperf.lava`: a function that
-returns the address and the token of a LAVA server on this machine. `evmperf.guides`: what the package
-guide-reader answers: `figures` of a guide's board, a guide's `layout`, the `sheets` and what they say a mode
-costs (`price`).
+function that starts the lab of a board file, for boards that are no hardware. `evmperf.guides`: what the
+package guide-reader answers: `figures` of a guide's board, a guide's `layout`, the `sheets` and what they say
+a mode costs (`price`).
 """
 
 from collections.abc import Mapping

@@ -45,6 +45,8 @@ class BootRecord(SpoolRecord, frozen=True, kw_only=True, tag="boot"):
     failure: BootFailure | None = None
     post_mortem: str = ""
     notes: tuple[str, ...] = ()
+    ends: tuple[BootMark, ...] = ()
+    """Marks of ends that the board file names; each came within its `error_s` before or after."""
 
 
 class VerdictRecord(SpoolRecord, frozen=True, tag="verdict"):

@@ -29,12 +29,12 @@ class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
     release: str = ""
     repeat: str = "1"
     boots: int = 0
+    end: tuple[str, ...] = ()
     tool: str = ""
     vary: tuple[str, ...] = ()
     fact: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     wait: str = ""
-    give_way: bool = False
     keep_on: bool = False
     perf: bool = False
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from evmperf.model import limits
 from evmperf.model.errors import EvmperfError, Kind, RefusedOutput
 from evmperf.model.state import State
-from evmperf.model.units import Unit
+from evmperf.model.units import Unit, counted
 
 HISTORY: Mapping[int, str] = {
     1: "the first: result, boot, verdict, unknown",
@@ -37,6 +39,11 @@ class SpoolRecord(
     """One line of results.jsonl."""
 
 
+_Record = TypeVar("_Record", bound=SpoolRecord)
+_Row = tuple[str, str, object]
+"""Benchmark, case and way of measuring."""
+
+
 class Header(msgspec.Struct, frozen=True):
     """What every line begins with, whatever it is."""
 
@@ -50,6 +57,10 @@ class Direction(enum.StrEnum):
     HIGHER = "higher"
     LOWER = "lower"
     NONE = "none"
+
+
+LOWER, HIGHER = "lower_is_better", "higher_is_better"
+"""Metrics of series that others measured, which no catalogue has."""
 
 
 @dataclass(frozen=True)
@@ -216,3 +227,55 @@ class Result(SpoolRecord, frozen=True, tag="result"):
     def values(self, metric: str) -> list[float]:
         """All values of one metric, in its declared unit, in the order of measuring."""
         return [s.value for s in self.samples if s.metric == metric]
+
+
+def as_rows(read: Callable[[], Iterable[_Record]]) -> Iterator[_Record | Result]:
+    """Records, which are read twice, with all executions of a case as one result, in the place of its last.
+
+    A run has several where a case was asked for twice (pytest-repeat) or tried again (pytest-rerunfailures).
+    """
+    left = Counter(row for record in read() if (row := _row(record)))
+    executions: dict[_Row, list[Result]] = {}
+    for record in read():
+        if isinstance(record, Result) and (row := _row(record)):
+            left[row] -= 1
+            if left[row] or row in executions:
+                executions.setdefault(row, []).append(record)
+            if left[row]:
+                continue
+            if row in executions:
+                yield _together(executions.pop(row))
+                continue
+        yield record
+
+
+def _row(record: SpoolRecord) -> _Row | None:
+    """What a result is the row of; None for other records, and for figures of a guide."""
+    if isinstance(record, Result) and not record.published:
+        return record.benchmark, record.case, record.conditions.get(VARIANT)
+    return None
+
+
+def _together(executions: Sequence[Result]) -> Result:
+    """One result of several executions: the samples of all, numbered on. It is whole if the last one is."""
+    samples: list[Sample] = []
+    conditions: dict[str, Any] = {}
+    for one in executions:
+        first = 1 + max((sample.repetition for sample in samples), default=-1)
+        samples += (replace(sample, repetition=first + sample.repetition) for sample in one.samples)
+        conditions |= one.conditions
+    if (number := sum(bool(one.samples) for one in executions)) > 1:
+        conditions[REPEAT] = counted(number, "execution")
+    last = executions[-1]
+    in_part = samples and last.status is not Status.MEASURED
+    return replace(
+        last,
+        status=Status.PARTIAL if in_part else last.status,
+        samples=tuple(samples),
+        failures=tuple(failure for one in executions for failure in one.failures),
+        conditions=conditions,
+        raw=tuple(name for one in executions for name in one.raw),
+        started_ns=executions[0].started_ns,
+        duration_s=sum(one.duration_s for one in executions),
+        tool_s=sum(one.tool_s for one in executions),
+    )

@@ -10,6 +10,8 @@ from evmperf.model.ended import Ending
 from evmperf.model.facts import Facts
 from evmperf.model.results import SCHEMA
 
+FOREIGN = "foreign"
+"""Kind of the runs that others measured, and the beginning of the names of their boards."""
 NIGHT = "night"
 """The fact that says of which `evmperf night` a run is."""
 

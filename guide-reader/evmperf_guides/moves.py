@@ -93,5 +93,5 @@ def _add(pools: dict[tuple[str, ...], list[float]], value: float, *names: tuple[
 
 @functools.cache
 def known(before: str = "") -> Habits:
-    """The habits that the record tells; by guides `before` a date (YYYY-MM-DD) alone, where one is given."""
+    """The habits of the record's boards. With `before` (YYYY-MM-DD), older guides alone count."""
     return habits(entry for entry in record.entries() if not before or entry.date < before)

@@ -55,7 +55,7 @@ _KINDS = {
     "evidence": "please check",
     "order": "please check both rows",
     "missing": "was it left out on purpose?",
-    "form": "please repair the table",
+    "form": "please repair it",
 }
 """What each kind of remark asks."""
 
@@ -403,11 +403,24 @@ def _form(imported: ImportedGuide, text: str) -> Iterator[Remark]:
         where = names.get(problem.line, "")
         row = problem.text.split("\n")[0][:60]
         yield Remark("form", "", where, row, "", "not read", problem.reason, problem.line, ODDS / 3)
-    lines = text.splitlines()
-    for number, (title, bar) in enumerate(itertools.pairwise(lines), 1):
-        short = _BAR.fullmatch(bar) and len(bar) < len(title.rstrip())
-        if short and title.strip() and title[0] not in '=-^~"*#|+.:':
+    yield from _titles(text)
+
+
+def _titles(text: str) -> Iterator[Remark]:
+    """Titles that docutils warns of: longer than their underline, or twice in one section."""
+    bars: list[str] = []
+    path: tuple[str, ...] = ()
+    seen: dict[tuple[str, ...], int] = {}
+    for number, (title, bar) in enumerate(itertools.pairwise(text.splitlines()), 1):
+        if not _BAR.fullmatch(bar) or not title.strip() or title[0] in '=-^~"*#|+.:':
+            continue
+        bars += [bar[0]] if bar[0] not in bars else []
+        path = (*path[: bars.index(bar[0])], title.strip())
+        first = seen.setdefault(path, number)
+        reason = f"its section has the same title in line {first}" if first < number else ""
+        if len(bar) < len(title.rstrip()):
             reason = "its underline is shorter than the title"
+        if reason:
             yield Remark("form", "", title.strip()[:60], "", "", "a title", reason, number, ODDS)
 
 

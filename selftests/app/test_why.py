@@ -253,10 +253,14 @@ def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
     (folder / "console.log").write_bytes(HEADER + b"".join(one.line() for one in records))
     (folder / "facts").mkdir()
     (folder / "facts/systemd").write_text(" 1.500s dev-mmcblk1p2.device\n  30ms ssh.service\n")
+    chain = "multi-user.target @2.1s\n└─ssh.service @2.0s +30ms\n  └─basic.target @1.9s\n"
+    (folder / "facts/systemd-chain").write_text(f"The time when unit became active or started ...\n\n{chain}")
     assert main(["why", str(folder), "boot_time"]) == 0
     text = capsys.readouterr().out
+    assert "ssh.service (systemd, on its critical chain)" in text
+    assert "seconds after each mark in cycle 1, the median (in cycle 1, the slowest): " in text
     assert "1. 2.000 s in init_started: after 'Run /sbin/init as init process' (console)" in text
-    assert "2. 1.500 s in init_started: dev-mmcblk1p2.device (systemd, side by side)" in text
+    assert "2. 1.500 s in init_started: dev-mmcblk1p2.device (systemd, beside" in text
     assert "0.090 s in first_kernel_line: initcall a_probe (kernel)" in text
     assert "args:initcall_blacklist=a_probe" in text
     assert "no messages of spl_banner" in text

@@ -34,7 +34,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize(
     ("line", "word"),
     [
-        ("evmperf expl", "explain"),
+        ("evmperf comp", "compare"),
         ("evmperf doctor am6", "am64x"),
         ("evmperf benchmark list --board virt", "virtual-rt"),
         ("evmperf show my", "my-am64x-20261101T010203Z-ab12"),

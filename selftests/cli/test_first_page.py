@@ -11,7 +11,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.publish.report import page
 from selftests.support import programs, runs, spools
 
-EIGHT = ["desk", "show", "report", "check", "history", "explain", "why", "help"]
+EIGHT = ["desk", "show", "report", "check", "history", "compare", "why", "help"]
 
 
 def test_the_help_has_a_line_for_what_a_desk_needs_and_names_of_the_rest(capsys):

@@ -1,11 +1,13 @@
 """What booted, and how words get onto the kernel's command line: pure text to text."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from evmperf.boards.console import booted
 from selftests.support import programs
+from selftests.support.texts import BOOT
 
 PRINTED = """\
 args_all=setenv optargs earlycon=${earlycon} ${mtdparts}
@@ -122,3 +124,25 @@ def test_the_question_is_answered_by_a_real_shell():
     assert system.root is not None
     wrong = booted.complaint("sd", "", " ".join([*words[:1], "evmperf.not_there"]), system, ())
     assert "booted without evmperf.not_there:" in str(wrong)
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ("", []),
+        ("U-Boot 2025.01-ti", ["U-Boot"]),
+        ("6.12.17-ti", ["kernel"]),
+        ("mmcblk1p2", ["root"]),
+        ("(mmcblk1p2): mounted", []),
+        ("rauc.slot=A", ["root"]),
+    ],
+)
+def test_two_systems_differ_in_what_their_consoles_name(change, names):
+    line = "[    0.1] Kernel command line: console=ttyS2 root=/dev/mmcblk1p2 rauc.slot=A rw\r\n"
+    text = BOOT.decode().replace("[    1.234567]", f"{line}[    1.234567]")
+    later = text.replace(change, re.sub(r"[12A7](?=\D*$)", "9", change)) if change else text
+    first = booted.identity(text)
+    assert list(first) == ["U-Boot", "kernel", "root"]
+    other = booted.another_system(first, booted.identity(later))
+    assert [name for name in first if f"{name} is " in str(other or "")] == names
+    assert booted.another_system(first, {}) is None  # a quiet boot shows nothing

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from evmperf.boards.console import record as console
 from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord, History, Line
+from evmperf.model import concealing
 from evmperf.model.errors import LabError
 
 records = st.builds(
@@ -110,3 +111,19 @@ def test_a_record_that_cannot_be_written_is_a_lab_error_with_the_remedy():
     history.check()  # said once
     assert [r.data for r in history.records()] == [b"x"]
     history.close()
+
+
+def test_output_that_may_begin_a_secret_waits_within_bounds(tmp_path, monkeypatch):
+    """A board may print the first character of its password for ever."""
+    monkeypatch.setattr(concealing, "_learned", {"hunter2-of-the-lab"})
+    history, file = History(), tmp_path / "console.log"
+    history.open(file)
+    for number in range(1, 101):
+        history.feed(b"h" * 1000, number)
+    assert sum(len(record.data) for record in console.read(file)) > 90_000
+    history.feed(b" hunter2-of", 101)
+    history.feed(b"-the-lab\n", 102)
+    history.close()
+    text = file.read_text()
+    assert "hunter2" not in text
+    assert b"".join(record.data for record in console.read(file)).endswith(b" " + b"*" * 18 + b"\n")

@@ -4,8 +4,8 @@ import pytest
 
 from evmperf.boards.console.marks import Phase, remarks
 from evmperf.boards.console.signs import diagnose
-from evmperf.lab.doctor import software
-from evmperf.lab.doctor.finding import Noted
+from evmperf.lab.desk import software
+from evmperf.lab.desk.finding import Noted
 from evmperf.measure import provenance, shellstep
 from evmperf.model import places
 from evmperf.model.errors import Kind

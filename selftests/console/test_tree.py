@@ -7,6 +7,7 @@ import pytest
 from evmperf.boards.console import tree
 from evmperf.boards.console.marks import Phase, find
 from evmperf.boards.console.record import POWER_ON, ConsoleRecord
+from evmperf.model.errors import RefusedOutput
 
 PROMPT = r"login: "
 MS = 1_000_000
@@ -57,8 +58,9 @@ def test_the_longest_are_named_by_the_kernels_clock_where_it_is_there():
 
 def test_initcalls_and_bootstages_and_units_are_named_where_they_are_timed():
     report = (
-        (2050, "Timer summary in microseconds (3 records):\r\n       Mark    Elapsed  Stage\r\n"),
+        (2050, "Timer summary in microseconds (2 records):\r\n       Mark    Elapsed  Stage\r\n"),
         (2060, "          0          0  reset\r\n  1,200,000  1,200,000  eth_common_init\r\n\r\n"),
+        (2070, "Accumulated time:\r\n"),
     )
     calls = (
         (3200, "[    0.650000] initcall am65_cpsw_init+0x0/0x20 returned 0 after 312000 usecs\r\n"),
@@ -72,6 +74,30 @@ def test_initcalls_and_bootstages_and_units_are_named_where_they_are_timed():
     assert ("autoboot", "eth_common_init", 1.2, "U-Boot") in every
     assert every[0] == ("init_started", "a.service", 9.5, "systemd, side by side")
     assert not any("initcall" in note or "BOOTSTAGE" in note for note in found.notes)
+
+
+STAGES = """\
+Timer summary in microseconds (5 records):
+       Mark    Elapsed  Stage
+          0          0  reset
+    583,290    583,290  board_init_f
+  2,348,898  1,765,608  board_init_r
+
+Accumulated time:
+                57,678  dm_f
+                69,883  dm_r
+"""
+
+
+@pytest.mark.parametrize("lost", range(2, 9))
+def test_a_report_of_stages_with_fewer_records_than_it_states_is_cut(lost):
+    lines = STAGES.splitlines(keepends=True)
+    assert len(tree.bootstages(STAGES)) == 3
+    for damaged in (lines[:lost] + lines[lost + 1 :], lines[:lost]):
+        with pytest.raises(RefusedOutput):
+            tree.bootstages("".join(damaged))
+    with pytest.raises(RefusedOutput):
+        tree.bootstages(STAGES.replace("board_init_f\n", "board_init_f[  123.456789] mmc0: error -110\n"))
 
 
 def test_initcalls_that_the_console_did_not_show_are_in_the_kernels_log():

@@ -21,9 +21,8 @@ from evmperf.boards import board as boards
 from evmperf.commands.app import desk
 from evmperf.commands.cli.main import main
 from evmperf.lab import boardcheck
-from evmperf.lab.desk import boardfile, identity, ports
+from evmperf.lab.desk import boardfile, host, identity, ports
 from evmperf.lab.desk.identity import PasswordWanted
-from evmperf.lab.doctor import host
 from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
@@ -114,49 +113,24 @@ def test_a_person_gives_the_password_and_measures_on_a_busy_board(make_board, tm
     assert (status, "Nothing was measured" in shown) == (ExitStatus.OK, True)
 
 
-APT_GET = """#!/bin/sh
-case "$*" in
-*--assume-no*)
-    echo 'Need to get 188 kB of archives.'
-    echo 'After this operation, 644 kB of additional disk space will be used.'
-    echo 'Abort.' ;;
-*) cd "${0%/*}" && for program in cyclictest stress-ng iperf3 mpstat; do ln -s /bin/true $program; done ;;
-esac
-"""
-"""What apt-get prints, and that it brings the programs."""
+def test_missing_programs_are_named_with_the_line_that_installs_them(make_board, find, tmp_path, monkeypatch):
+    board, folder = make_board("ti,am642-evm"), tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
+    def put(*names):
+        for name in names:
+            (folder / name).write_text("#!/bin/sh\n")
+            (folder / name).chmod(0o755)
 
-@pytest.fixture
-def apt_get(tmp_path, monkeypatch):
-    """A function that puts apt-get, and a program of TI's, before all others on a board that is here."""
-    (tmp_path / "bin").mkdir()
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-
-    def write(text):
-        for name in ("apt-get", "filesystem_tests"):
-            (tmp_path / "bin" / name).write_text(text)
-            (tmp_path / "bin" / name).chmod(0o755)
-
-    return write
-
-
-def test_missing_programs_are_installed_once_somebody_agreed(make_board, tmp_path, apt_get):
-    board, asked, said = make_board("ti,am642-evm"), [], []
-    request = desk.FindBoard(folder=str(tmp_path / "found"), ports=(board.path,), install=True)
-    apt_get("#!/bin/sh\necho; echo E: Unable to locate package rt-tests")
-    with pytest.raises(
-        UsageError, match=r"cannot install .*rt-tests.*: E: Unable to locate .*`apt-get update`"
-    ):
-        desk.find(request, said.append)
-    apt_get(APT_GET)
-    without = desk.find(request, said.append, lambda plan: bool(asked.append(plan)))
-    assert re.search("rt-tests.* Need to get 188 kB of archives. After this operation, 644 kB", asked[0])
-    assert said[-1] == "No package was installed."
-    assert re.search("--install brings .*rt-tests", without.steps[-1][1])
+    put("filesystem_tests")
+    without = find(ports=(board.path,))
+    assert re.search("apt-get install --no-install-recommends .*rt-tests", without.steps[-1][1])
     assert re.search(r"\d+ tables measured as TI does.* filesystem_tests", str(without.state))
-    found = desk.find(request, said.append, lambda plan: True)
+    put("cyclictest", "stress-ng", "iperf3", "mpstat", "openssl", "taskset")
+    found = find(ports=(board.path,))
     assert "cyclictest" not in str(found.left_out)
-    assert not any("--install" in step for _, step in found.steps)
+    assert not any("apt-get" in step for _, step in found.steps)
 
 
 def test_a_card_in_a_lesser_mode_than_ti_expects_is_told(make_board, find, tmp_path):

@@ -15,8 +15,10 @@ from evmperf.benchmarks.tools import gauge
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
 from evmperf.lab.desk import boardfile, identity
-from evmperf.lab.desk.identity import Readiness, SshAddress
+from evmperf.lab.desk.identity import SshAddress
 from evmperf.model.errors import RefusedOutput
+from evmperf.model.results import Result, Sample, Status
+from evmperf.publish.report.summary import headlines
 
 FOLDER = Path(gauge.__file__).parent
 MACHINE = {  # of an ELF head: its number at byte 18
@@ -147,14 +149,17 @@ def test_disks_are_named_by_their_kind_and_no_word_of_a_board_is_a_path(tmp_path
 
 
 def test_what_spoils_figures_is_marked():
-    words = Readiness(4, 3.1, "powersave", 43.2, 800).words()
-    assert words == [
+    said = "cpus: 4\nload: 3.1\ngovernor: powersave\ntemperature: 43200\nmemory: 999999 819200\n"
+    busy = identity.answer(said)
+    assert not busy.is_idle
+    assert list(busy.state) == [
         ("load 3.1 of 4 CPUs", True),
         ("governor powersave", True),
         ("43 °C", False),
         ("800 MiB of memory free", False),
     ]
-    assert Readiness(load=0.1).is_idle
+    assert identity.answer("load: 0.1\n").is_idle
+    assert identity.answer("load: $(reboot)\ngovernor: \x1b[2J\nmemory: 1 2 3\n").state == ()
 
 
 @pytest.mark.parametrize(
@@ -171,5 +176,8 @@ def test_the_last_boot_is_what_systemd_or_the_kernel_tells(text, metrics):
     found = {reading.metric: reading.value for reading in step.parse({"started.txt": text})}
     assert len(found) == metrics
     assert found["kernel"] == pytest.approx(4.303 if metrics > 1 else 3.412345)
+    samples = tuple(Sample(name, value, "s", 0, 1) for name, value in found.items())
+    result = Result("last_boot", 1, "desk", "boot", {}, "quick", Status.MEASURED, samples)
+    assert [one.area for one in headlines([result], None)] == ["Boot" if metrics > 1 else "Kernel alone"]
     with pytest.raises(RefusedOutput, match="tells the duration"):
         step.parse({"started.txt": ""})

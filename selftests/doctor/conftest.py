@@ -1,4 +1,4 @@
-"""A host with a keeper of its own, without settings or a place."""
+"""A host with locks of its own, without settings or a place."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.lab.doctor import examination
-from selftests.support.placelab import end_keeper
+from evmperf.lab.desk import examination
 
 
 @pytest.fixture(scope="module", autouse=True)
-def own_keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("host")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVMPERF_KEEPER", str(folder / "keeper"))
         patch.setenv("EVMPERF_LOCKS", str(folder))
         yield
-    end_keeper(folder / "keeper")
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,9 @@ import yaml
 
 from evmperf.boards import board as boards
 from evmperf.commands.cli.main import main
-from evmperf.lab.doctor import examination
-from evmperf.lab.doctor.examination import Examination
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, exit_status
+from evmperf.lab.desk import examination
+from evmperf.lab.desk.examination import Examination
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, exit_status
 from evmperf.measure import boardfile
 from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
@@ -141,7 +141,8 @@ def test_the_switch_of_another_board(write, fake, switch):
     check_bad(found["power switch"], Kind.LAB, "off, .*answers.*outlet")
 
 
-def test_a_board_that_talks_on_when_it_is_off(write, fake):
+def test_a_board_that_talks_on_when_it_is_off(write, fake, monkeypatch):
+    monkeypatch.setattr(examination, "_QUIET_S", 5.0)  # on a busy host the talker gets no turn for long
     ended = threading.Event()
 
     def talk() -> None:

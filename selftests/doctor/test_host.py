@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from evmperf.commands.cli.doctor import influx
-from evmperf.lab.doctor import host
-from evmperf.lab.doctor.finding import Noted
+from evmperf.lab.desk import host
+from evmperf.lab.desk.finding import Noted
 from evmperf.model.errors import LabError, UsageError
 from selftests.support.ports import free_port
 

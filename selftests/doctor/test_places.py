@@ -1,4 +1,4 @@
-"""Boards in places: a real coordinator, exporter and keeper."""
+"""Boards in places: a real coordinator and exporter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evmperf.lab.doctor.finding import CheckOutcome, exit_status
+from evmperf.lab.desk.finding import CheckOutcome, exit_status
 from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
 from selftests.doctor.test_doctor import check_bad, examine, outcomes
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.many_sessions
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlaceLab]:
     lab = PlaceLab(tmp_path, {"one": {"board": "fake"}})
-    for name in ("EVMPERF_KEEPER", "EVMPERF_LOCKS", "LG_COORDINATOR"):
+    for name in ("EVMPERF_LOCKS", "LG_COORDINATOR"):
         monkeypatch.setenv(name, lab.environment[name])
     monkeypatch.setenv("LG_HOSTNAME", "here")
     monkeypatch.setenv("LG_USERNAME", "me")

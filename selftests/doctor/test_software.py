@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evmperf.boards import board as boards
-from evmperf.lab.doctor import software
-from evmperf.lab.doctor.finding import Noted
+from evmperf.lab.desk import software
+from evmperf.lab.desk.finding import Noted
 from evmperf.model.errors import LabError
 from selftests.support import programs
 
@@ -47,19 +47,23 @@ def test_a_script_that_cannot_be_typed_is_a_failure_of_the_lab():
         software.environment(stuck, "optargs")
 
 
+def uenv(text):
+    return software.uenv(AM64, lambda command: (0, text))
+
+
 @pytest.mark.parametrize(
     "line", ["optargs=quiet", "args_all=setenv x", "uenvcmd=run y", " mmcdev=0", "bootpart=0:1"]
 )
 def test_lines_of_uenv_that_decide_are_noted(line):
     text = f"# /run/media/boot-mmcblk1p1/uEnv.txt\nserverip=192.0.2.1\n{line}\n"
     with pytest.raises(Noted, match=rf"uEnv.txt sets {line.strip().split('=')[0]}: this overrides"):
-        software.uenv(text)
+        uenv(text)
 
 
 def test_comments_and_overlays_in_uenv_decide_nothing():
     text = "# /boot/uEnv.txt\n# optargs=quiet\nname_overlays=ti/a.dtbo ti/b.dtbo\n"
-    assert software.uenv(text).endswith("medium, overlays ti/a.dtbo ti/b.dtbo")
-    assert software.uenv("") == "none on the mounted partitions"
+    assert uenv(text).endswith("medium, overlays ti/a.dtbo ti/b.dtbo")
+    assert uenv("") == "none on the mounted partitions"
 
 
 def test_every_board_has_programs_to_look_for():
@@ -98,7 +102,7 @@ AM64 = boards.load(boards.find("am64x"))
 
 def test_doctor_says_what_tis_own_programs_measure(tmp_path):
     said = software.as_ti(AM64, AsBoard(tmp_path, ["filesystem_tests"]))
-    assert said.startswith("TI's own programs measure 7")
+    assert said == "7 tables measured as TI does, by filesystem_tests"
 
 
 def test_doctor_says_what_is_not_comparable_and_what_would_make_it_so(tmp_path):
@@ -116,5 +120,7 @@ def test_doctor_says_what_is_not_comparable_and_what_would_make_it_so(tmp_path):
 
 def test_doctor_says_that_a_card_is_below_the_mode_that_ti_expects(tmp_path):
     printed = "mode: SD 2 (sd high-speed)\nmode: MMC 9 (mmc HS200)\nsilicon: SR1.0\n"
-    with pytest.raises(Noted, match=r"7 tables: .*; mmcsd: TI's own check .* SDR104 .*SD high-speed$"):
+    with pytest.raises(
+        Noted, match=r"7 tables measured .*; mmcsd: TI's own check .* SDR104 .*SD high-speed$"
+    ):
         software.as_ti(AM64, AsBoard(tmp_path, ["filesystem_tests"], printed))

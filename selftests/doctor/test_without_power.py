@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.lab.doctor.examination import Examination
-from evmperf.lab.doctor.finding import CheckOutcome
+from evmperf.lab.desk.examination import Examination
+from evmperf.lab.desk.finding import CheckOutcome
 from evmperf.measure import boardfile
 
 BOOTS = {"power switch", "U-Boot", "environment", "command line"}

@@ -83,13 +83,13 @@ def test_each_board_gets_its_image_however_it_is_reached(over):
 
 def test_a_plan_of_a_night_is_a_pipeline_as_well(tmp_path, capsys):
     file = tmp_path / "lab.yaml"
-    job = {"board": "am64x.yaml", "place": "am64x-3", "profile": "quick", "options": ["--give-way"]}
+    job = {"board": "am64x.yaml", "place": "am64x-3", "profile": "quick", "options": ["--keep-on"]}
     file.write_text(yaml.safe_dump({"boards": [job], "guide": False, "history": "/srv/runs"}))
     assert cli.main(["gitlab", "pipeline", str(file), "--release", "12.00"]) == 0
     data = yaml.safe_load(capsys.readouterr().out)
     job = data["measure am64x-3"]
     assert job["variables"] == {"LG_PLACE": "am64x-3"}
-    assert job["script"][0].endswith("--profile quick --release 12.00 --run-kind nightly --give-way")
+    assert job["script"][0].endswith("--profile quick --release 12.00 --run-kind nightly --keep-on")
     assert "--from /srv/runs" in data["judge am64x-3"]["script"][0]
     assert not any("guide" in line for line in data["pages"]["script"])
 
@@ -98,6 +98,57 @@ def test_a_plan_of_a_night_is_a_pipeline_as_well(tmp_path, capsys):
 def test_what_only_the_scheduler_of_a_night_can_is_refused(word):
     with pytest.raises(UsageError, match="use `evmperf night`"):
         night(names=["am64x"], job=word)
+
+
+def test_a_pipeline_of_a_labs_own_repository_names_only_what_is_in_it(tmp_path, monkeypatch, capsys):
+    lab = tmp_path / "lab"
+    (lab / "env").mkdir(parents=True)
+    for file in (lab / "env/ours.yaml", lab / "beside.yaml", tmp_path / "outside.yaml"):
+        shutil.copy(ENV_DIR / "am64x.yaml", file)
+    monkeypatch.chdir(lab)
+    words = ["gitlab", "pipeline", "--over", "lava-native", "--boards"]
+    assert cli.main([*words, f"ours {lab}/beside.yaml am62l"]) == 0
+    text = capsys.readouterr().out
+    assert "make" not in text
+    assert str(tmp_path) not in text
+    data = yaml.safe_load(text)
+    assert "cache" not in data["default"]
+    assert data["default"]["before_script"] == [
+        "python3 -m venv .venv",
+        ".venv/bin/pip install --quiet 'evmperf[guide]'",
+    ]
+    submit = [data[f"measure {name}"]["script"][0].split()[3] for name in ("ours", "beside", "am62l")]
+    assert submit == ["env/ours.yaml", "beside.yaml", "am62l.yaml"]
+    (lab / "requirements.txt").write_text("evmperf==1.0\n")
+    (lab / "Makefile").write_text("all:\n")
+    assert cli.main([*words, "ours"]) == 0
+    assert ".venv/bin/pip install --quiet -r requirements.txt" in capsys.readouterr().out
+    assert cli.main([*words, "../outside.yaml"]) == ExitStatus.USAGE
+    assert "put it into env/" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("over", list(Over))
+@pytest.mark.parametrize(
+    "where", [{"images": ["http://u:s3cr3tPW@h/a.wic"]}, {"job": {"image": "https://u:s3cr3tPW@h/a.wic"}}]
+)
+def test_no_password_is_written_into_the_pipeline(over, where):
+    with pytest.raises(UsageError, match="masked CI variable") as refused:
+        night(over=over, **where)
+    assert "s3cr3tPW" not in str(refused.value)
+
+
+def test_an_option_with_a_token_is_refused():
+    with pytest.raises(UsageError, match="masked CI variable"):
+        night(job={"options": ["--token", "glpat-0123456789abcdef"]})
+
+
+@pytest.mark.parametrize("reference", ["$PW", "${PW}"])
+def test_a_password_is_a_reference_to_a_variable_which_the_shell_of_the_job_reads(reference):
+    (line,) = night(images=[f"http://u:{reference}@h/a b.wic"])["measure virtual"]["script"]
+    words = subprocess.run(
+        ["sh", "-c", f"printf '%s\\n' {line}"], env={"PW": "a b"}, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert "http://u:a b@h/a b.wic" in words
 
 
 def test_what_a_variable_holds_stays_one_word_of_the_shell():
@@ -196,6 +247,20 @@ def test_every_job_finds_the_environment_of_the_one_before(pipeline):
             program, *words = shlex.split(line)
             assert program.startswith(".venv/bin/") or program in ("make", "mkdir", "exit"), line
             assert program != "make" or set(words) <= set(targets), line
+
+
+def test_merge_requests_run_what_ci_runs():
+    parts = re.findall(r"^part make (\S+)$", (PARENT.parent / ".ci/run").read_text(), re.MULTILINE)
+    jobs = rendered(yaml.safe_load(PARENT.read_text()))
+    checks = [
+        line.split()[1] for job in jobs.values() if job.get("stage") == "check" for line in job["script"]
+    ]
+    assert checks == ["lint", "test"]
+    prepared = re.findall(r"^test: (.+?) ##", (PARENT.parent / "Makefile").read_text(), re.MULTILINE)[
+        0
+    ].split()
+    assert set(parts) <= {*checks, *prepared, "setup"}
+    assert [part for part in parts if part in checks] == checks
 
 
 def test_one_job_keeps_the_environment_and_a_nights_jobs_only_fetch_it():

@@ -101,7 +101,7 @@ def test_merge_requests_and_nights_have_their_own_jobs(here: Here) -> None:
     planned = here("--list", EVMPERF_PLAN="night.yaml")
     assert jobs(planned.stdout) == {"night"}
     request = here("--list", CI_PIPELINE_SOURCE="merge_request_event")
-    assert jobs(request.stdout) == {"check", "virtual EVMs"}
+    assert jobs(request.stdout) == {"lint", "test"}
 
 
 def test_every_job_has_the_cache_when_gitlab_has_put_its_defaults_in(here: Here) -> None:
@@ -111,7 +111,7 @@ def test_every_job_has_the_cache_when_gitlab_has_put_its_defaults_in(here: Here)
     # Warnings come before the document.
     data = yaml.safe_load(shown.stdout.partition("---\n")[2])
     scripted = {name: job for name, job in data.items() if "script" in job}
-    assert {"check", "virtual EVMs", "nightly plan"} <= set(scripted)
+    assert {"lint", "test", "nightly plan"} <= set(scripted)
     for name, job in scripted.items():
         caches = job["cache"] if isinstance(job["cache"], list) else [job["cache"]]
         assert [cache["paths"] for cache in caches] == [[".venv/"]], name

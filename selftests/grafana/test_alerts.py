@@ -21,9 +21,7 @@ from selftests.support.grafana import interpolated, panels
 FOLDER = Path(__file__).parents[2] / "dashboards"
 HOUR_NS = 3_600_000_000_000
 OPEN = MetricAlarm(AlarmState.OPEN, "since", "since", size=-0.1)
-ALL_ALARMS = (
-    'from(bucket: params.bucket) |> range(start: -1d) |> filter(fn: (r) => r._measurement == "alarms")'
-)
+ALL_ALARMS = 'from(bucket: bucket) |> range(start: -1d) |> filter(fn: (r) => r._measurement == "alarms")'
 
 
 def rules():

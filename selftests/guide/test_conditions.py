@@ -63,7 +63,7 @@ def test_why_and_explain_work_against_a_guide_of_one_s_own(guide, tmp_path, caps
     assert main(["import-guide", str(guide), "--into", str(tmp_path / "results")]) == 0
     capsys.readouterr()
     there = importer.run_of(importer.load(guide), BOARD).id
-    main(["explain", there, folder.name, "--results", str(tmp_path / "results")])
+    main(["compare", "--facts", there, folder.name, "--results", str(tmp_path / "results")])
     assert "6.12.99" in capsys.readouterr().out
 
 

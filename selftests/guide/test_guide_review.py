@@ -1,6 +1,7 @@
 """What a review asks of guides: planted faults, real repairs, and files that are no guides."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -82,6 +83,18 @@ def test_a_planted_fault_is_asked_about_and_a_healthy_guide_is_not(kind, old, tm
     remarks = json.loads(capsys.readouterr().out)["remarks"]
     assert {one["kind"] for one in remarks if not one["folded"]} == ({kind} if kind else set())
     assert status == bool(kind)
+
+
+def test_a_title_that_a_section_has_twice_is_asked_about(old, tmp_path, capsys):
+    _, before = old
+    file = written(tmp_path, "12.00", measured(2))
+    text = file.read_text()
+    title = re.search(r"^(\S.*)\n-{4,}\n", text, re.MULTILINE)
+    file.write_text(f"{text}\n{title[0]}")
+    assert cli.main(["guide", "review", str(file), str(before)]) == 1
+    at, line = text.count("\n", 0, title.start()) + 1, text.count("\n") + 2
+    said = f"line {line}: {title[1]}: a title, its section has the same title in line {at}: "
+    assert said in capsys.readouterr().out
 
 
 def test_it_is_shown_as_lines_a_page_and_for_a_merge_request(old, tmp_path, capsys):

@@ -67,8 +67,8 @@ def test_a_file_that_others_may_read_is_refused(file, mode):
     ("text", "message"),
     [
         (f"token = {TOKEN}", "is not a TOML file"),
-        (f'token = "{TOKEN}"\npassword = "x"', "knows no password"),
-        (f'token = ["{TOKEN}"]', "token must be text"),
+        (f'token = "{TOKEN}"\npassword = "x"', "unknown field `password`: it takes url"),
+        (f'token = ["{TOKEN}"]', r"Expected `str`.*\$\.token"),
     ],
 )
 def test_a_wrong_file_is_named_without_the_token(file, text, message):

@@ -1,21 +1,16 @@
 """From the spool into a real InfluxDB: everything, once, whatever is sent how often."""
 
-import itertools
 import json
 import re
 import time
 
 import msgspec
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import Spool, read_records, read_run
-from evmperf.model.anytime import half_width
-from evmperf.model.errors import UsageError
 from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published
 from evmperf.publish.influx.client import Store
@@ -27,13 +22,8 @@ from selftests.support import runs, spools
 from selftests.support.influxd import points
 
 
-def a_case(generator, count):
-    """The first row of a table on disk."""
-    return itertools.islice(runs.results(generator, benchmarks=("emmc_ext4",), count=count), 1)
-
-
-def push(store, folder, again=False):
-    (pushed,) = push_all(store, [folder], again=again)
+def push(store, folder):
+    (pushed,) = push_all(store, [folder])
     return pushed
 
 
@@ -63,12 +53,13 @@ def test_two_machines_pushing_the_same_run_change_nothing(bucket, store, tmp_pat
     assert points(bucket) == before
 
 
-def test_what_was_sent_is_not_sent_again_unless_asked(store, tmp_path):
-    folder = spools.recorded(tmp_path)
-    first = push(store, folder)
-    second = push(store, folder)
-    assert first.points > 80
-    assert second.points == 1  # the run's
+def test_what_was_sent_does_not_wait_and_what_changed_does(bucket, store, tmp_path):
+    run = spools.a_run()
+    folder = spools.write(tmp_path, run, [spools.a_result(run)])
+    push(store, folder)
+    assert waiting(tmp_path, bucket) == []
+    spools.judge(folder, "worse", "by 20 %", -0.2)
+    assert waiting(tmp_path, bucket) == [folder]
 
 
 def test_it_comes_back_as_it_went(bucket, store, tmp_path):
@@ -137,7 +128,8 @@ def test_records_added_after_the_end_are_sent(bucket, store, tmp_path):
     spools.judge(folder, "worse", "by 20 %", -0.2)
     assert not push(store, folder).problem
     assert points(bucket, "verdicts") == 1
-    assert progress(folder)[state_key(bucket)].results == (folder / "results.jsonl").stat().st_size
+    files = (folder / "results.jsonl", folder / "verdicts.jsonl")
+    assert progress(folder)[state_key(bucket)] == sum(file.stat().st_size for file in files)
 
 
 def test_a_later_verdict_replaces_the_one_before(bucket, store, tmp_path):
@@ -156,8 +148,8 @@ def test_a_later_verdict_replaces_the_one_before(bucket, store, tmp_path):
 def stored_values(store, measurement, field):
     """All values of a field, whatever their time."""
     flux = """
-from(bucket: params.bucket) |> range(start: 0)
-|> filter(fn: (r) => r._measurement == params.measurement and r._field == params.field)
+from(bucket: bucket) |> range(start: 0)
+|> filter(fn: (r) => r._measurement == measurement and r._field == field)
 """
     rows = store.query(flux, measurement=measurement, field=field)
     return [row.get_value() for row in rows]
@@ -166,16 +158,6 @@ from(bucket: params.bucket) |> range(start: 0)
 def test_records_that_say_nothing_of_measuring_are_left_alone():
     run = spools.a_run()
     assert list(RunLines(run).of(UnknownRecord(line=1, reason="no table", text="x"))) == []
-
-
-def test_a_case_that_was_measured_over_says_how_well_it_is_known():
-    (found,) = list(a_case(np.random.default_rng(1), count=6))
-    line, *_ = RunLines(spools.a_run()).of(replace(found, conditions={"repeat": "6 rounds"}))
-    width = half_width(found.values("write_throughput"))
-    assert "6 rounds" in line
-    assert f",known_write_throughput={width!r} " in line
-    plain, *_ = RunLines(spools.a_run()).of(found)
-    assert "known_" not in plain
 
 
 def test_a_guide_keeps_its_bounds(bucket, store, tmp_path):
@@ -240,9 +222,9 @@ def test_what_is_too_old_for_the_bucket_is_passed_over_and_the_rest_arrives(
 
 def test_batches_are_filled_over_runs(bucket, tmp_path, monkeypatch):
     requests = []
-    post = Store._post_once
+    write = Store._write
     monkeypatch.setattr(
-        Store, "_post_once", lambda self, lines: (requests.append(len(lines)), post(self, lines))[1]
+        Store, "_write", lambda self, lines: (requests.append(len(lines)), write(self, lines))[1]
     )
     for night in range(40):
         run = spools.a_run(night)
@@ -264,11 +246,3 @@ def test_a_sample_is_stored_in_few_bytes(tmp_path):
     samples = sum(line.split(" ")[-2].count("=") - 2 for line in made)
     assert samples > 500
     assert sum(map(len, made)) / samples < 120
-
-
-def test_points_of_an_older_layout_are_not_mixed_in(store, tmp_path):
-    store.finish(store.start([f'run,board=made-up,kind=desk schema=2i,run="old" {spools.START_NS}']))
-    with pytest.raises(UsageError, match=r"as evmperf 0\.2 stored them"):
-        InfluxRuns(store).runs()
-    push(store, spools.recorded(tmp_path))
-    assert [entry.run.id for entry in InfluxRuns(store).runs()] == [spools.RECORDED.name]

@@ -30,7 +30,6 @@ def series(tmp_path_factory):
             for sample in result.samples
         }
         for record in (*results, *verdicts, spools.FAILED_BOOT):
-            lines.count(record)
             found |= {_series(line) for line in lines.of(record)}
         return found | {_series(lines.run())}
 

@@ -19,14 +19,14 @@ def test_the_newer_server_reads_what_the_older_one_kept(tmp_path, monkeypatch):
         server.setup()
         config = server.bucket()
         with Store(config) as store:
-            list(push(store, [run], again=True))
+            list(push(store, [run]))
         sent = points(config)
         server.stop()
         monkeypatch.setenv("INFLUXD", "2.10")
         server.start()
         with Store(config) as store:
             assert [entry.run.id for entry in InfluxRuns(store).runs()] == [run.name]
-            list(push(store, [run], again=True))
+            list(push(store, [run]))
         assert points(config) == sent > 0
     finally:
         server.stop()

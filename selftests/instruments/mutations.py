@@ -30,7 +30,7 @@ ONCE = {
     "cyclictest:cpus": "the number of a CPU",
     "cyclictest:histograms": "a count, where some were beyond the histogram",
     "cyclictest:latencies": "the maximum, where some were beyond the histogram",
-    "dd:throughput": "the seconds behind the two or three digits of the rate",
+    "dd:throughput": "the seconds behind the two or three digits of the rate, or within half a millisecond",
     "programs:dhrystone": "the digits behind those of the microseconds",
     "programs:dhrystone_clock": "the clock, where only the program or one line of cpufreq says it",
     "glmark2:drawing.variant": "the size of the surface",
@@ -51,10 +51,10 @@ ONCE = {
     "suspend:latencies": "a phase, which may be shorter than the time between two messages",
     "programs:standin": "all numbers",
     "suspend:parse.asleep_s": "seconds within what the two clocks are apart",
-    "uboot:sf_rate": "the time",
-    "uboot:file_rate": "digits of the time within a quarter of a second",
-    "uboot:disk_rate": "the time",
-    "uboot:seconds": "the time",
+    "uboot:sf_rate": "the time of a command behind one `time`, as earlier versions have it",
+    "uboot:file_rate": "digits of such a time within a quarter of a second",
+    "uboot:disk_rate": "such a time",
+    "uboot:seconds": "such a time",
     "xfrm:carried": "all counters",
 }
 """Parsers that read a number of which the tool prints some digits only once, and which."""

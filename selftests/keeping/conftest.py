@@ -13,7 +13,7 @@ from selftests.support.placelab import PlaceLab
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlaceLab]:
     lab = PlaceLab(tmp_path_factory.mktemp("lab"), {"one": {"board": "fake"}, "two": {"board": "fake"}})
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("LG_COORDINATOR", "EVMPERF_KEEPER", "EVMPERF_LOCKS", "EVMPERF_STATE"):
+        for name in ("LG_COORDINATOR", "EVMPERF_LOCKS", "EVMPERF_STATE"):
             patch.setenv(name, lab.environment[name])
         patch.setenv("LG_HOSTNAME", "here")
         patch.setenv("LG_USERNAME", "me")

@@ -1,26 +1,20 @@
-"""The keeper against a real coordinator and exporter: who may hold a board, and who has lost it."""
+"""Boards against a real coordinator and exporter: who may hold one, and who has lost it."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import signal
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
-from evmperf.lab.keeping import locks, wire
-from evmperf.lab.keeping.claim import JOIN, Claim, KeeperLink
-from evmperf.lab.keeping.wanted import LOCKS_TAG, Holder, Wanted, device_key
-from evmperf.measure.hostload import slowness
+from evmperf.lab.keeping import locks
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.wanted import Wanted
 from evmperf.model.errors import BoardLost, LabError, UsageError
-from selftests.support.asking import asking
-from selftests.support.placelab import PlaceLab, holders, until
-from selftests.support.programs import REPOSITORY
+from selftests.keeping.holders import other
+from selftests.support.placelab import until
 
 NOTICE_S = 30.0
 """How late a notice may come here, where much else runs; `make bench` measures how late it is."""
@@ -40,34 +34,23 @@ def place(lab):
     return Wanted("one", lab.address)
 
 
-HOLD = """
-import sys, time
-from evmperf.lab.keeping.claim import Claim
-from evmperf.lab.keeping.wanted import Wanted
-claim = Claim.take(Wanted(sys.argv[1], sys.argv[2], tuple(sys.argv[3:])), "run-elsewhere")
-print("held", flush=True)
-time.sleep(600)
-"""
-
-
-@contextlib.contextmanager
-def holding_process(*wanted):
-    process = subprocess.Popen([sys.executable, "-c", HOLD, *wanted], cwd=REPOSITORY, stdout=subprocess.PIPE)
-    try:
-        assert process.stdout.readline() == b"held\n"
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
 def test_the_run_is_in_the_holders_name(lab, place):
-    with held(place) as claim:
-        assert lab.holder("one") == "here/me+run-1"
-        assert (claim.host, claim.user) == ("here", "me+run-1")
-        claim.check()
-    assert lab.holder("one") == ""
+    for _ in range(2):  # the second session of this process
+        with held(place) as claim:
+            assert lab.holder("one") == "here/me+run-1"
+            assert (claim.host, claim.user) == ("here", "me+run-1")
+            claim.check()
+        assert lab.holder("one") == ""
+
+
+def test_one_process_holds_several_places(lab, place):
+    with held(place) as first, held(Wanted("two", lab.address)) as second:
+        assert [lab.holder("one"), lab.holder("two")] == ["here/me+run-1"] * 2
+        lab.kick("two", "bob")
+        until(lambda: second.lost)
+        first.check()
+    assert [lab.holder("one"), lab.holder("two")] == ["", "here/bob"]
+    lab.client("two", "release", user="bob")
 
 
 def test_a_kicked_holder_knows_at_once_and_by_whom(lab, place):
@@ -87,11 +70,21 @@ def test_a_kicked_holder_knows_at_once_and_by_whom(lab, place):
 
 def test_two_runs_of_one_user_are_two_holders(lab, place):
     soon = time.time() // 60 * 60 + 1830  # kept in whole seconds, so not at a minute's end
-    with held(place, until=soon), pytest.raises(UsageError) as refused:
-        Claim.take(place, "run-2")
+    with held(place, until=soon), other(place) as second:
+        refused = second.refused()
     clock = time.strftime("%H:%M", time.localtime(soon))
-    for word in ("one is held by me on here (run run-1) since ", clock, "--wait 30m"):
-        assert word in str(refused.value)
+    assert refused.startswith("refused (usage): ")
+    for word in ("held by me on here (run run-1)", f"end at {clock}", "--wait 30m"):
+        assert word in refused
+
+
+def test_a_holder_on_another_host_is_named_with_its_expected_end(lab, place, tmp_path):
+    soon = time.time() // 60 * 60 + 1830
+    with held(place, until=soon), other(place, LG_HOSTNAME="there", EVMPERF_LOCKS=str(tmp_path)) as second:
+        refused = second.refused()
+    clock = time.strftime("%H:%M", time.localtime(soon))
+    assert re.search(rf"held by me .*\(run run-1\) since \d\d:\d\d, .*end at {clock}", refused)
+    assert "evmperf_until" not in lab.client("one", "show")
 
 
 def test_a_place_of_somebody_else_says_whose(lab, place):
@@ -106,34 +99,47 @@ def test_a_place_without_devices_is_not_held(lab):
     with pytest.raises(LabError, match="the place bare has no devices"):
         Claim.take(Wanted("bare", lab.address), "run-1")
     assert lab.holder("bare") == ""
-    lab.client("bare", "delete")
+
+
+def test_a_wrong_name_and_a_wrong_address_are_told(lab):
+    with pytest.raises(UsageError, match=r"oen matches nothing at the coordinator .*did you mean one"):
+        Claim.take(Wanted("oen", lab.address), "run-1")
+    with pytest.raises(LabError, match=r"no Labgrid coordinator answers at 127\.0\.0\.1:1 "):
+        Claim.take(Wanted("one", "127.0.0.1:1"), "run-1")
 
 
 def test_what_a_user_acquired_by_hand_is_used_and_stays_theirs(lab, place):
     lab.client("one", "acquire")
-    with held(place) as claim:
-        assert (claim.user, claim.borrowed) == ("me", True)
-        with pytest.raises(UsageError, match=r"one .*run run-1\)"):
-            Claim.take(place, "run-2")
+    with held(place) as claim, other(place) as second:
+        assert claim.user == "me"
+        assert re.search(r"one .*run run-1\)", second.refused())
     assert lab.holder("one") == "here/me"
     with held(place) as claim:
         lab.client("one", "release")
         until(lambda: claim.lost)
 
 
+def test_of_many_who_take_a_place_at_once_one_has_it(lab, place):
+    with contextlib.ExitStack() as stack:
+        takers = [stack.enter_context(other(place, f"run-{number}")) for number in range(5)]
+        first = [taker.line() for taker in takers]
+        (winner,) = (number for number, line in enumerate(first) if line == "held")
+        assert lab.holder("one") == f"here/me+run-{winner}"
+        losers = [taker for number, taker in enumerate(takers) if number != winner]
+        assert all("held by me on here (run" in loser.refused() for loser in losers)
+        takers[winner].release()
+    assert lab.holder("one") == ""
+
+
 def test_a_board_of_somebody_who_is_done_goes_to_who_waits(lab, place):
-    said = []
-    with held(place):
-        waiting = threading.Thread(
-            target=lambda: said.append(Claim.take(place, "run-2", wait_s=60, tell=said.append))
-        )
-        waiting.start()
-        until(lambda: said)
-        assert "(run run-1)" in said[0]
-    waiting.join(30)
-    said[1].check()
-    assert lab.holder("one") == "here/me+run-2"
-    said[1].release()
+    with contextlib.ExitStack() as stack:
+        with held(place):
+            waiting = stack.enter_context(other(place, wait_s=60))
+            assert "(run run-1)" in waiting.line()
+            until(lambda: "waiting" in lab.client("", "reservations"))
+        assert waiting.line() == "held"
+        assert lab.holder("one") == "here/me+run-2"
+        waiting.release()
     assert "waiting" not in lab.client("", "reservations")
 
 
@@ -145,98 +151,45 @@ def test_who_waits_for_long_keeps_its_turn(lab, place):
         return dict(re.findall(r"token: (\w+)\n(?:.*\n)*?  timeout: (.+)", shown))
 
     lab.client("one", "acquire", user="bob")
-    taken = []
-    waiting = threading.Thread(
-        target=lambda: taken.append(Claim.take(place, "run-2", wait_s=120, priority=-1.0))
-    )
-    waiting.start()
-    until(queued, 60)
-    ((token, ends),) = queued().items()
-    until(lambda: queued()[token] > ends, 60)
-    lab.client("", "cancel-reservation", token)
-    until(lambda: queued() and token not in queued(), 60)
-    lab.client("one", "release", user="bob")
-    waiting.join(60)
-    taken[0].check()
-    assert lab.holder("one") == "here/me+run-2"
-    taken[0].release()
-
-
-@contextlib.contextmanager
-def waiting_for(place, run="run-2", **more):
-    """A claim that is waited for; gives the list that it comes into."""
-    taken, said = [], []
-    thread = threading.Thread(
-        target=lambda: taken.append(Claim.take(place, run, wait_s=120, tell=said.append, **more))
-    )
-    thread.start()
-    try:
-        until(lambda: said)
-        yield taken
-    finally:
-        thread.join(120)
-        taken[0].release()
-
-
-@pytest.mark.parametrize("priority", [0.0, -1.0])
-def test_who_kicks_may_take_the_place_before_who_waits_and_keeps_it(lab, place, priority):
-    with held(place) as kicked, waiting_for(place, priority=priority) as taken:
-        lab.client("one", "release", "--kick", user="bob")
-        until(lambda: kicked.lost)
-        until(lambda: "waiting" not in lab.client("", "reservations"))
-        lab.client("one", "acquire", user="bob")
-        until(lambda: "evmperf_locks" not in lab.client("one", "show"))
-        assert lab.holder("one") == "here/bob"
-        assert taken == []
-        lab.client("one", "release", user="bob")  # let go: no need to wait any more
-        until(lambda: taken, 60)
+    with other(place, wait_s=240, priority=-1.0) as waiting:
+        until(queued, 60)
+        ((token, ends),) = queued().items()
+        until(lambda: queued()[token] > ends, 60)
+        lab.client("", "cancel-reservation", token)
+        until(lambda: queued() and token not in queued(), 60)
+        lab.client("one", "release", user="bob")
+        assert waiting.line().startswith("told: one is held by bob")
+        assert waiting.line() == "held"
         assert lab.holder("one") == "here/me+run-2"
-
-
-def test_a_place_that_is_kicked_free_is_left_alone_by_nights(lab, place):
-    with held(place), waiting_for(place) as taken:
-        lab.client("one", "release", "--kick", user="bob")
-        # A night is nobody who has just kicked; a person may be.
-        until(lambda: lab.holder("one") == "")
-        with pytest.raises(UsageError, match=r"one: its holder was kicked .* reserved for"):
-            Claim.take(place, "night-1", priority=-1.0)
-        with held(place, "run-3"):
-            assert lab.holder("one") == "here/me+run-3"
-        until(lambda: taken, 60)
-        assert lab.holder("one") == "here/me+run-2"
+        waiting.release()
 
 
 def test_who_waits_in_vain_is_told_by_whom(place):
-    with held(place), pytest.raises(UsageError, match="one is held by me"):
-        Claim.take(place, "run-2", wait_s=0.5)
+    with held(place), other(place, wait_s=0.5) as second:
+        assert "one is held by me" in second.refused()
 
 
-def test_a_dead_holders_place_is_free(lab, place):
-    with holding_process("one", lab.address) as process:
-        assert lab.holder("one") == "here/me+run-elsewhere"
-        with contextlib.ExitStack() as stack:
-            observer = KeeperLink()
-            stack.callback(observer.close)
-            process.kill()
-            free_after = until(lambda: not acquired(observer, lab, "one"))
-    assert free_after < NOTICE_S
-
-
-def acquired(link, lab: PlaceLab, name):
-    places = link.ask("places", coordinator=lab.address)["places"]
-    return next(place["acquired"] for place in places if place["name"] == name)
-
-
-def test_a_dead_keeper_is_noticed_and_leaves_no_lock_behind(lab, place):
-    with held(place) as claim:
-        (keeper,) = holders(wire.socket_path().with_name(wire.socket_path().name + ".lock"))
-        os.kill(keeper, signal.SIGKILL)
-        until(lambda: claim.lost)
-        with pytest.raises(BoardLost, match=r"keeper .*ended"):
-            claim.check()
+def test_a_killed_holders_place_is_taken_back_with_a_sentence(lab, place):
+    said = []
+    with other(place, "run-killed") as first:
+        assert first.line() == "held"
+        first.process.kill()
+        first.process.wait()
+    assert lab.holder("one") == "here/me+run-killed"
+    with other(place, LG_USERNAME="bob") as another:  # it is not theirs to take
+        assert "(run run-killed)" in another.refused()
+    with held(place, tell=said.append):
         assert lab.holder("one") == "here/me+run-1"
-        with held(place, "run-2"):
-            assert lab.holder("one") == "here/me+run-2"
+    (sentence,) = said
+    assert re.search(r"run run-killed\b.*: taken back$", sentence)
+
+
+def test_the_place_of_a_namesake_on_another_host_is_not_taken_back(lab, place, tmp_path):
+    with other(place, "run-there", EVMPERF_LOCKS=str(tmp_path)) as there:  # a container of the same name
+        assert there.line() == "held"
+        with pytest.raises(UsageError, match=r"held by me .*\(run run-there"):
+            Claim.take(place, "run-1")
+        there.release()
 
 
 def test_a_coordinator_that_goes_takes_all_holds_with_it(lab, place):
@@ -253,127 +206,82 @@ def test_a_coordinator_that_goes_takes_all_holds_with_it(lab, place):
             second.check()
 
 
-def test_a_night_waits_for_no_kicker_after_a_coordinators_restart(lab, place):
-    with held(place) as claim:
-        saved = lab.folder / "places.yaml"  # by Labgrid's coordinator, every 15 s
-        until(lambda: saved.exists() and LOCKS_TAG in saved.read_text())
+def test_who_waits_is_told_of_a_coordinator_that_goes(lab, place):
+    lab.client("one", "acquire", user="bob")
+    with other(place, wait_s=600) as waiting:
+        assert "one is held by bob" in waiting.line()
         lab.end("coordinator")
-        until(lambda: claim.lost)
+        assert "does not answer any more" in waiting.refused()
     lab.restart()
-    with held(place, "night-1", priority=-1.0) as night:
-        night.check()
 
 
-def test_a_night_shares_its_board_with_its_session(lab, place, monkeypatch):
-    with held(place, "night-1") as night:
-        monkeypatch.setenv(JOIN, night.token)
-        with held(place, "run-1") as session:
-            assert session.user == "me+night-1"
-            session.check()
-        night.check()
-        assert lab.holder("one") == "here/me+night-1"
+@pytest.mark.parametrize("local", [False, True])
+def test_a_process_that_a_holder_starts_shares_the_board(lab, place, local):
+    board = Wanted("desk", devices=("relay 5",)) if local else place
+    with held(board) as holder:
+        with other(board, **holder.environment) as child, other(board) as stranger:
+            assert "(run run-1)" in stranger.refused()
+            assert child.line() == "held"
+            assert child.do("doing", "4k") == "done"
+            assert [(r.run, r.doing) for r in locks.held()] == [("run-1", "4k")]
+            child.release()
+        holder.check()
+        if not local:
+            assert lab.holder("one") == "here/me+run-1"
+            with other(board, **holder.environment) as child:
+                assert child.line() == "held"
+                lab.client("one", "release", "--kick", user="bob")
+                assert child.line().startswith("told: lost: one was released")
+    with other(board, **holder.environment) as child:
+        assert re.search("refused .lab.: .* not hold the board any more", child.refused())
 
 
-@pytest.mark.parametrize("asker", ["me", "ada"])
-def test_who_asks_gets_the_board_before_all_others_for_as_long_as_they_say(lab, place, asker, monkeypatch):
-    environment = {**lab.environment, "LG_USERNAME": asker}
-    with held(place) as claim, waiting_for(place, "night-1", priority=-1.0) as night:
-        monkeypatch.setenv("LG_USERNAME", "bob")
-        with (
-            waiting_for(place, "run-2") as other,
-            asking(environment, "one", "one hour", "--for", "1h") as ada,
-        ):
-            until(lambda: claim.asked)
-            assert claim.asked == [f"{asker}, for 60 min: one hour"]
-            claim.release()
-            until(lambda: ada.has_it, 60)
-            assert lab.holder("one") == f"here/{asker}"
-            # The asker's own sessions use it, one at a time.
-            monkeypatch.setenv("LG_USERNAME", asker)
-            with held(place, "run-of-asker") as mine:
-                assert (mine.user, mine.borrowed) == (asker, True)
-                ada.process.send_signal(signal.SIGINT)
-                until(lambda: "run run-of-asker goes on" in ada.said, 60)
-                mine.check()
-                assert (night, other) == ([], [])
-            assert ada.process.wait(60 * slowness()) == 0, ada.said
-            until(lambda: other, 60)
-        until(lambda: night, 60)
-
-
-def test_an_asker_who_is_killed_keeps_nobody_away(lab, place):
-    environment = {**lab.environment, "LG_USERNAME": "ada"}
-    with held(place) as claim, asking(environment, "one") as ada:
-        until(lambda: claim.asked)
-        with waiting_for(place, priority=-1.0) as night:
-            ada.process.kill()
-            until(lambda: "evmperf_ask" not in lab.client("one", "show"), 60)
-            claim.release()
-            until(lambda: night, 60)
-    with asking(environment, "one") as ada:
-        until(lambda: ada.has_it, 60)
-        ada.process.kill()
-        until(lambda: lab.holder("one") == "", 60)
-
-
-def test_a_message_from_labgrids_own_client_is_shown(lab, place):
-    with held(place) as claim:
-        lab.client("one", "set-tags", "evmperf_ask=carl: me too", user="carl")
-        until(lambda: claim.asked == ["carl: me too"])
-        until(lambda: "evmperf_ask" not in lab.client("one", "show"))
-
-
-def test_a_local_board_is_asked_for_and_lent_to_ones_own_sessions(lab, monkeypatch):
-    desk = Wanted("desk", devices=("relay 7",))
-    with held(desk) as claim, asking(lab.environment, "desk", "please") as me:
-        until(lambda: claim.asked)
-        with waiting_for(desk, "night-1", priority=-1.0) as night:
-            claim.release()
-            until(lambda: me.has_it, 60)
-            with held(desk, "run-1") as mine:
-                assert mine.borrowed
-                with pytest.raises(UsageError, match="desk is held by me"):
-                    Claim.take(desk, "run-2")
-                me.process.kill()  # a session goes on, and nobody else gets at the board
-                until(lambda: {r.run for r in locks.held()} == {"run-1"})
-                with pytest.raises(UsageError, match=r"desk .* \(run run-1\)"):
-                    Claim.take(desk, "run-2")
-                assert night == []
-            until(lambda: night, 60)
-    with asking(lab.environment, "nowhere") as me:
-        assert me.process.wait(60 * slowness()) == 4
+@pytest.mark.parametrize("local", [False, True])
+def test_nobody_gets_a_board_while_the_session_of_a_killed_holder_is_on_it(lab, place, local):
+    board, said = Wanted("desk", devices=("relay 6",)) if local else place, []
+    code = "import sys; sys.stdin.read()"
+    with other(board, "run-killed", CHILD=code) as holder:
+        assert holder.line() == "held"
+        assert holder.do("child") == "done"
+        holder.process.kill()
+        holder.process.wait()
+        with pytest.raises(UsageError, match=r"held by me .*\(run run-killed\)"):
+            Claim.take(board, "run-1")
+        holder.process.stdin.close()  # the child's input, too
+        with held(board, wait_s=60, tell=said.append):
+            pass
+    assert local or "taken back" in said[-1]
 
 
 # Boards without a coordinator
 
 
 def test_a_local_board_has_one_holder(lab):
-    wanted = Wanted("desk", devices=(device_key("tty at 127.0.0.1"), "relay 3"))
-    with holding_process("desk", "", *wanted.devices):
+    wanted = Wanted("desk", devices=("tty at 127.0.0.1", "relay 3"))
+    with other(wanted, "run-elsewhere") as elsewhere:
+        assert elsewhere.line() == "held"
         with pytest.raises(UsageError, match=r"desk .*run run-elsewhere"):
             Claim.take(wanted, "run-1")
         (record,) = locks.held()
         assert record.run == "run-elsewhere"
-    with held(wanted, wait_s=5) as claim:
-        claim.doing("emmc_ext4 4k", time.time() + 60)
-        until(lambda: locks.held()[0].doing == "emmc_ext4 4k")
+        elsewhere.process.kill()
+        with held(wanted, wait_s=60) as claim:
+            claim.doing("emmc_ext4 4k", time.time() + 60)
+            assert locks.held()[0].doing == "emmc_ext4 4k"
     assert locks.held() == []
+
+
+def test_of_many_who_take_a_local_board_at_once_one_has_it(lab):
+    wanted = Wanted("desk", devices=("relay 8", "tty 8"))
+    with contextlib.ExitStack() as stack:
+        takers = [stack.enter_context(other(wanted, f"run-{number}")) for number in range(5)]
+        first = [taker.line() for taker in takers]
+        (winner,) = (number for number, line in enumerate(first) if line == "held")
+        losers = [taker for number, taker in enumerate(takers) if number != winner]
+        assert all("desk is held by" in loser.refused() for loser in losers)
+        takers[winner].release()
 
 
 def test_a_shared_device_keeps_two_boards_apart(lab):
     with held(Wanted("a", devices=("relay 1", "tty 1"))), pytest.raises(UsageError, match="b is held by"):
         Claim.take(Wanted("b", devices=("relay 1", "tty 2")), "run-2")
-
-
-@pytest.mark.parametrize("name", ["lab/me+run-1", "lab/me"])
-def test_a_holders_name_is_read_as_it_is_written(name):
-    holder = Holder.named(name)
-    assert f"{holder.host}/{holder.labgrid_user}" == name
-    assert holder.by_hand == "lab/me"
-
-
-def test_the_keeper_ends_when_nobody_needs_it(lab):
-    with held(Wanted("desk", devices=("relay 9",))):
-        lock = wire.socket_path().with_name(wire.socket_path().name + ".lock")
-        assert holders(lock)
-    until(lambda: not holders(lock))

@@ -20,6 +20,12 @@ from evmperf.model.errors import BoardLost, LabError
 HOLDER = HoldRecord("here", "me", "r", place="desk", coordinator="", since=1.0)
 
 
+def taken(names, record=HOLDER):
+    locks = Locks(names)
+    locks.describe(record)
+    return locks
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("EVMPERF_LOCKS", str(tmp_path))
@@ -40,13 +46,13 @@ while True:
 
 
 def test_who_reads_keeps_nobody_from_a_free_lock(folder):
-    Locks(["tty"], HOLDER).release()
+    taken(["tty"]).close()
     lock_file(folder).write_text("left by a holder that was killed")
     reader = subprocess.Popen([sys.executable, "-c", READER], stdout=subprocess.PIPE)
     try:
         assert reader.stdout.readline() == b"reading\n"
         for _ in range(5000):
-            Locks(["tty"], HOLDER).release()
+            taken(["tty"]).close()
     finally:
         reader.kill()
         reader.wait()
@@ -54,37 +60,37 @@ def test_who_reads_keeps_nobody_from_a_free_lock(folder):
 
 
 def test_a_file_that_is_deleted_between_opening_and_locking_is_no_lock(folder, monkeypatch):
-    first = Locks(["tty"], HOLDER)
+    first = taken(["tty"])
     opened = locks._open
 
     def too_late(path):
         monkeypatch.setattr(locks, "_open", opened)
         file = opened(path)
-        first.release()
+        first.close()
         path.unlink()
         return file
 
     monkeypatch.setattr(locks, "_open", too_late)
-    mine = Locks(["tty"], HOLDER)
+    mine = taken(["tty"])
     with pytest.raises(Busy):
-        Locks(["tty"], HOLDER)
-    mine.release()
+        taken(["tty"])
+    mine.close()
 
 
 def test_a_deleted_lock_is_locked_again_or_known_to_be_lost(folder):
-    first = Locks(["tty"], HOLDER)
+    first = taken(["tty"])
     lock_file(folder).unlink()
     first.keep()
     with pytest.raises(Busy) as busy:
-        Locks(["tty"], HOLDER)
+        taken(["tty"])
     assert busy.value.holder == HOLDER
     lock_file(folder).unlink()
-    second = Locks(["tty"], replace(HOLDER, user="bob"))
+    second = taken(["tty"], replace(HOLDER, user="bob"))
     with pytest.raises(Busy) as busy:
         first.keep()
     assert busy.value.holder.user == "bob"
-    first.release()
-    second.release()
+    first.close()
+    second.close()
 
 
 def test_of_two_claims_to_one_board_one_is_lost(lab):
@@ -96,10 +102,10 @@ def test_of_two_claims_to_one_board_one_is_lost(lab):
         file.unlink()
         claim.check()
         file.unlink()
-        other = Locks(wanted.devices, replace(HOLDER, user="bob"))
+        other = taken(wanted.devices, replace(HOLDER, user="bob"))
         with pytest.raises(BoardLost, match=r"desk .* bob on here"):
             claim.check()
-        other.release()
+        other.close()
     finally:
         claim.release()
 
@@ -122,11 +128,9 @@ GARBAGE = [
 
 @contextlib.contextmanager
 def locked(file):
-    """A lock as another user may take it, also as an earlier evmperf did."""
+    """A lock as another user may take it."""
     handle = os.open(file, os.O_RDWR)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    with contextlib.suppress(AttributeError):
-        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, locks._range(fcntl.F_WRLCK))
+    fcntl.fcntl(handle, fcntl.F_OFD_SETLK, locks._LOCK)
     try:
         yield
     finally:
@@ -136,19 +140,19 @@ def locked(file):
 @pytest.mark.parametrize("text", GARBAGE, ids=range(len(GARBAGE)))
 def test_garbage_in_a_lock_stops_nobody(folder, capsys, monkeypatch, text):
     monkeypatch.delenv("LG_COORDINATOR", raising=False)
-    good = Locks(["relay"], HOLDER)
+    good = taken(["relay"])
     file = folder / f"evmperf-{'0' * 16}.lock"
     file.write_bytes(text)
     with locked(file):
         assert locks.held() == [HOLDER]
         assert main(["lab", "who"]) == 0
     assert "desk" in capsys.readouterr().out
-    good.release()
-    Locks(["tty"], HOLDER).release()
+    good.close()
+    taken(["tty"]).close()
     mine = locks._path("tty")
     mine.write_bytes(text)
     with locked(mine), pytest.raises(Busy) as busy:
-        Locks(["tty"], HOLDER)
+        taken(["tty"])
     assert "held by an unknown user" in refusal("desk", busy.value.holder)
 
 
@@ -163,5 +167,5 @@ def test_links_and_pipes_among_the_locks_are_left_alone(folder, tmp_path_factory
     reading.join(10)
     assert found == [[]]
     with pytest.raises(LabError, match="cannot be opened"):
-        Locks(["tty"], HOLDER)
+        taken(["tty"])
     assert secret.read_text() == "x"

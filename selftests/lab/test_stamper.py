@@ -90,6 +90,20 @@ def test_raw_tcp_carries_both_ways_with_stamps_of_the_arrival(server: socket.soc
         port.close()
 
 
+def test_a_server_whose_window_may_be_full_is_read_again_at_once(server: socket.socket) -> None:
+    transport = RawTcp("127.0.0.1", server.getsockname()[1], 2)
+    with server.accept()[0] as board:
+        board.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        seen = []
+        for pieces in ([b"x"], [b"x" * 600], [b"x"] * 8, [b"x"]):
+            for piece in pieces:
+                board.sendall(piece)
+            time.sleep(0.1)
+            assert transport.read() == b"".join(pieces)
+            seen.append(transport.more)
+    assert seen == [False, False, True, False]
+
+
 def test_what_is_read_is_acknowledged_at_once(server: socket.socket) -> None:
     """A dialogue makes Linux delay it, and a server with Nagle's algorithm waits for it."""
     wire = RawTcp("127.0.0.1", server.getsockname()[1], TIMEOUT_S)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from evmperf_virtual.lavalab import Lab
 
 from evmperf.commands.lava.server import LavaServer
 from selftests.support import on_request
 from selftests.support.lava_labs import started
+from selftests.support.lavalab import Lab
 
 OPTION = "--all-lava-jobs"
 

@@ -5,7 +5,6 @@ import stat
 
 import pytest
 import yaml
-from evmperf_virtual import lavalab as labs
 
 from evmperf.commands.cli import main as cli
 from evmperf.commands.lava.render import resources
@@ -25,7 +24,6 @@ def nobody(monkeypatch, tmp_path):
     monkeypatch.delenv(URL_VARIABLE, raising=False)
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr(labs, "running", lambda: None)
 
 
 @pytest.fixture

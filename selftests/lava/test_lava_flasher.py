@@ -6,12 +6,12 @@ import functools
 import http.server
 
 import pytest
-from evmperf_virtual import lavalab as labs
 from evmperf_virtual import release
 
 from evmperf.commands.cli import main as cli
 from evmperf.measure.runs.spool import read_results, read_run
 from evmperf.model.exits import ExitStatus
+from selftests.support import lavalab as labs
 from selftests.support import web
 from selftests.support.lava_labs import started
 

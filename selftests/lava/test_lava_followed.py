@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from evmperf_virtual import lavalab as labs
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
@@ -40,7 +39,6 @@ class Lava:
     def __init__(self):
         self.definition, self.health, self.log, self.states = "", "Complete", MEASURED, ()
         self.results = {"plain.1": "pass", "plain.2": "pass", "plain.1.value": "pass"}
-        self.cancelled = False
 
     def answer(self, path):
         """What LAVA 2023.01 answers to a GET, None for 404."""
@@ -55,9 +53,6 @@ class Lava:
                 "original_definition": self.definition,
                 "definition": self.definition,
             }
-        if path == "jobs/1/cancel/":
-            self.cancelled = True
-            return {"message": "Job cancel signal sent."}
         suites = [{"id": 7, "name": "lava"}, {"id": 8, "name": f"0_{SUITE}"}]
         cases = [{"name": name, "result": said, "suite": 8} for name, said in self.results.items()]
         pages = {
@@ -87,7 +82,6 @@ def lava(tmp_path, monkeypatch):
 
     known = {**catalogue.benchmarks(), **lava_jobs.CATALOGUE}
     monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
-    monkeypatch.setattr(labs, "running", lambda: None)
     monkeypatch.setenv(TOKEN_VARIABLE, "")
     monkeypatch.chdir(tmp_path)
     with web.serving(Handler) as server:
@@ -188,8 +182,6 @@ def test_a_job_that_is_not_to_be_followed_to_its_end(lava, capsys):
     lava.states = ("Running",)
     assert called("wait", "1", "--timeout", "0") == ExitStatus.LAB_BROKEN
     assert "job 1 is still Running after 0 s" in capsys.readouterr().err
-    assert called("cancel", "1") == 0
-    assert lava.cancelled
     lava.definition = ""
     assert called("wait", "1") == called("import", "1") == ExitStatus.USAGE
     assert "job 1 was not made by evmperf" in capsys.readouterr().err
@@ -201,7 +193,7 @@ def test_a_whole_image_tells_the_job_what_must_run(lava, tmp_path, monkeypatch, 
     assert called("render", "virtual", *words, "file:///nowhere/a.wic") == 0
     said = capsys.readouterr()
     assert "/nowhere/a.wic is not on this machine" in said.err
-    assert "evm_same '" not in said.out
+    assert "image_kernel" not in said.out
     image = imagelab.build(tmp_path / "a.wic")
     render(lava, capsys, *words, f"file://{image}")
     (metadata,) = yaml.safe_load(lava.definition)["metadata"].values()

@@ -215,7 +215,6 @@ FAILED = {
     "dead shell": (ending("LAVATimeout", "lava-test-shell timed out"), "", "board", 1),
     "job time-out": (ending("Job", "job timed out after 60 seconds"), "", "board", 1),
     "no test shell": (ending("Test", joblog.RAISED["no_overlay"]), "", "lab", 3),
-    "another image": (ending("Test", joblog.RAISED["other_image"]), "", "lab", 3),
     "lab host's own": (ending("Test", joblog.RAISED["lab_broken"]), "", "lab", 3),
     "a case raised": (ending("Test", "something"), "", "tool", 1),
     "panic": (ending("Job", "wait for prompt timed out"), PANIC, "board", 1),
@@ -249,6 +248,26 @@ def test_a_board_that_started_by_another_u_boot_gives_no_figures(outputs, tmp_pa
         assert done.run.exit_status == (0 if good else 3)
         assert (f"its U-Boot is '{old}', the image's is '{new}'" in done.run.outcome) != good
         assert any(result.samples for result in done.results) == good
+
+
+def test_a_board_that_runs_another_system_gives_no_figures(outputs, tmp_path):
+    text = lava_jobs.log(outputs("plain"), END)
+    header = header_of(joblog.parse(text, "a log"), "a log")
+    here = os.uname()
+    for number, (says, good) in enumerate(
+        [
+            ({"kernel": here.release, "version": here.version}, True),
+            ({"kernel": "6.12.43-ti"}, False),
+            ({"kernel": here.release, "version": "#9 it's another"}, False),
+            ({"machine": "am64xx-evm"}, True),  # nothing to compare with
+        ]
+    ):
+        given = {**header, **{f"image_{key}": value for key, value in says.items()}}
+        done = imported(text, tmp_path / str(number), given)
+        assert done.measured == good
+        assert any(result.samples for result in done.results) == good
+        assert done.run.exit_status == (0 if good else 3)
+        assert ("does not run the image" in done.run.outcome) != good
 
 
 def checksum_of(label):

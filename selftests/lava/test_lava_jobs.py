@@ -14,22 +14,12 @@ from evmperf.benchmarks.step import Prepare, SearchStep, Where
 from evmperf.boards import board as boards
 from evmperf.boards import prompts
 from evmperf.commands.lava import devices
-from evmperf.commands.lava.joblog import RAISED, decode_header
-from evmperf.commands.lava.render import (
-    JOBS,
-    METADATA,
-    JobConsole,
-    JobRequest,
-    default_device_type,
-    identified,
-    prologue,
-    render,
-)
+from evmperf.commands.lava.joblog import decode_header
+from evmperf.commands.lava.render import JOBS, METADATA, JobConsole, JobRequest, default_device_type, render
 from evmperf.commands.lava.selection import JobKind, matches, select
 from evmperf.lab.shell import EvmShellDriver
 from evmperf.lab.strategy import K3BootStrategy
 from evmperf.model.errors import UsageError
-from selftests.support import programs
 from selftests.support.lava_jobs import made_up
 from selftests.support.lava_packages import Checker, unpacked
 
@@ -142,27 +132,6 @@ def test_a_job_with_a_whole_image_has_it_flashed_and_fits_both_schemas(lava):
     assert header["release"] == "11.01"
     plain = job("am64x.yaml")
     assert next(iter(plain["actions"][0].values()))["to"] == "overlay"
-    assert not [text for text in shell_text(plain) if "evm_same" in text and "evm_same()" not in text]
-
-
-def test_a_board_that_runs_another_image_ends_the_job_before_anything_is_measured():
-    """The step, run in a shell, on the kernel of this machine."""
-    said = {"image_kernel": programs.run("uname", "-r", check=True).stdout.strip()}
-    functions = re.search(r"^evm_same\(\) \{.*?^\}", prologue({}), re.M | re.S)[0]
-    around = f'evm_twice() {{ "$@"; }}\nlava-test-raise() {{ echo raised $1; }}\n{functions}\n'
-
-    def run(header):
-        (step,) = identified(header)
-        text = f"{around}{step}\necho measured"
-        return subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=False)
-
-    assert run(said).stdout == "measured\n"
-    other = run(said | {"image_version": "#9 it's another"}).stdout
-    assert "its build of the kernel is #" in other
-    assert "the image's is #9 it's another" in other
-    assert f"raised {RAISED['other_image']}" in other
-    assert "measured" not in other
-    assert identified({"board": "x"}) == []
 
 
 @pytest.mark.parametrize("root", ["ramdisk", "nfsrootfs"])

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
 import yaml
-from evmperf_virtual import lavalab as labs
 
 from evmperf.boards import board as boards
 from evmperf.commands.app import lavajobs
@@ -20,6 +18,7 @@ from evmperf.measure.hostload import slowness
 from evmperf.measure.runs.spool import read_results
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Result
+from selftests.support import lavalab as labs
 from selftests.support import programs
 from selftests.support.placelab import until
 from selftests.support.spools import cases_of
@@ -83,7 +82,7 @@ def lavacli(lab, *words: str) -> None:
 
 
 def finished(server: LavaServer, number: int):
-    return server.wait(number, DEADLINE_S * slowness(), lambda job: None, threading.Event())
+    return server.wait(number, DEADLINE_S * slowness(), lambda job: None)
 
 
 def test_lavas_own_client_takes_a_job(lab) -> None:
@@ -174,7 +173,7 @@ def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server) -> None:
 def test_a_cancelled_job_is_the_labs(lab, server) -> None:
     (number,) = server.submit(definition())
     until(lambda: server.job(number).state not in ("Submitted", "Scheduling", "Scheduled"))
-    server.cancel(number)
+    lavacli(lab, "jobs", "cancel", str(number))
     job = finished(server, number)
     assert job.health == "Canceled"
     found = lavajobs.judge(server, job)

@@ -1,5 +1,6 @@
 """Looks at the board around cases: this machine's own kernel is the board's."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +45,20 @@ class Steps:
 
 def adding(line):
     return lambda said: f"{said}{line}\n"
+
+
+def hog(ticks):
+    """A process that has run for so long, on a CPU that was busy with it."""
+
+    def change(said):
+        def busier(match):
+            return f"{match[1]}{int(match[2]) + ticks}"
+
+        busy, changed = re.subn(r"^(/proc/stat cpu +)(\d+)", busier, said, count=1, flags=re.MULTILINE)
+        assert changed
+        return f"{busy}/proc/4711/stat {ticks} a hog\n"
+
+    return change
 
 
 def skewed(rate):
@@ -124,10 +139,7 @@ def test_what_changes_during_a_case_refuses_it_once(looking):
 
 @pytest.mark.parametrize(
     ("acts", "status", "says"),
-    [
-        ([adding(f"/proc/4711/stat {ticks} a hog") for ticks in (100, 250)], Status.MEASURED, "a hog (4711)"),
-        ([skewed(2.6)] * 3, Status.REFUSED, None),
-    ],
+    [([hog(100), hog(250)], Status.MEASURED, "a hog (4711)"), ([skewed(2.6)] * 3, Status.REFUSED, None)],
 )
 def test_rows_that_share_an_execution_share_its_marks_and_its_refusal(looking, acts, status, says):
     step = Measure("all", 'sleep 1.5; echo 5 >"$OUT/x"', 10, parse=parse, shared="all")
@@ -148,7 +160,7 @@ def test_a_spoiled_row_that_others_share_is_not_run_again(looking):
 
 
 def test_other_work_is_named(looking):
-    runner, _ = looking(adding("/proc/4711/stat 100 a hog"), adding("/proc/4711/stat 9000 a hog"))
+    runner, _ = looking(hog(100), hog(9000))
     result = runner.measure(FINE, CASE)
     assert result.status is Status.MEASURED
     assert result.state.beside["a hog (4711)"] == 89.0

@@ -39,6 +39,15 @@ def test_facts_of_the_board_are_gathered_once(lab):
     assert sum("uname -r" in command for command in asked) == 1
 
 
+def test_a_tool_of_no_planned_case_is_asked_for(lab):
+    runner = lab()
+    runner.measure(FINE, CASE)
+    result = runner.measure(make(measuring('echo 7 >"$OUT/x"'), tools=("dd", "ls")), CASE)
+    assert (result.status, "coreutils" in result.tools["ls"]) == (Status.MEASURED, True)
+    missing = runner.measure(make(measuring('echo 7 >"$OUT/x"'), tools=("no-such-thing",)), CASE)
+    assert "no-such-thing is not on" in messages(missing)[0]
+
+
 def test_refused_once_then_fine_is_measured_and_the_refusal_is_kept(lab, tmp_path):
     flag = tmp_path / "flag"
     step = measuring(f'[ -e {flag} ] && echo 7 >"$OUT/x" || echo garbage >"$OUT/x"; touch {flag}')

@@ -7,9 +7,11 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Place, Profile
+from evmperf.benchmarks.families.boot import end_metric
+from evmperf.boards.console.booted import identity
 from evmperf.measure.runs.spool import read_records, read_results, read_run
 from evmperf.model.errors import BoardError, Kind, LabError
-from evmperf.model.records import BootRecord
+from evmperf.model.records import BootMark, BootRecord
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import MARKS, Status
 from selftests.support.fakes import failed_boot, good_boot
@@ -37,6 +39,22 @@ def test_boots_give_one_sample_each(lab):
     boots = boot_records(runner)
     assert len(boots) == 5
     assert read_run(runner.spool.folder).facts.uboot.startswith("U-Boot 2025.01")
+
+
+def test_an_end_that_a_board_file_names_is_a_metric_with_its_error(lab):
+    came = BootMark("app", 3_500_000_000, 3_500_000_000, 0.004, "ready")
+    whole = [replace(good_boot(), ends={"app": came}) for _ in range(4)]
+    late = replace(
+        good_boot(), missed={"app": "end app: `line ready` did not come within 60 s of the prompt"}
+    )
+    runner = lab(boots=[*whole, late])
+    result = runner.measure(replace(BOOTS, more=end_metric), CASE)
+    assert result.values("end_app") == [2.5] * 4
+    assert result.error("end_app") == pytest.approx(0.005)
+    assert len(result.values("boot_time")) == 5
+    assert [(f.step, f.message) for f in result.failures] == [("cycle 5, end app", late.missed["app"])]
+    assert result.status is Status.PARTIAL
+    assert boot_records(runner)[0].ends == (came,)
 
 
 def test_the_shortest_time_without_power_is_a_condition(lab):
@@ -71,6 +89,25 @@ def test_one_hung_boot_is_recorded_and_keeps_the_others(lab):
     assert record.failure.phase == "login prompt"
     assert record.post_mortem == "power: on"
     assert not runner.broken
+
+
+def test_a_boot_of_another_slot_is_named_and_not_counted(lab):
+    slots = "232324"
+    lines = "Linux version 6.12.17 #1 SMP\r\n[    0.1] Kernel command line: root=/dev/mmcblk1p{} rw\r\n"
+    boots = [
+        replace(
+            good_boot(number + 2), system=identity(f"\r\nU-Boot 2025.01-ti\r\n[    0.0] {lines.format(slot)}")
+        )
+        for number, slot in enumerate(slots)
+    ]
+    runner = lab(boots=boots, repeats=Repeats(boots=6))
+    result = runner.measure(BOOTS, CASE)
+    assert (result.status, runner.broken) == (Status.PARTIAL, "")
+    assert [s.repetition for s in result.samples if s.metric == "boot_time"] == [0, 2, 4]
+    assert [failure.step for failure in result.failures] == ["cycle 2", "cycle 4", "cycle 6"]
+    assert "root is 'root=/dev/mmcblk1p3', was 'root=/dev/mmcblk1p2'. An A/B updater" in str(
+        result.failures[0]
+    )
 
 
 def test_the_first_boot_of_an_image_is_told_and_not_counted(lab):

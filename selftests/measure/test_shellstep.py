@@ -9,6 +9,8 @@ import select
 import subprocess
 import sys
 import tarfile
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -150,18 +152,101 @@ def test_binary_output_does_not_disturb(shell):
     assert files["log"] == "ok\n"
 
 
-def test_a_session_whose_machine_another_one_took_says_so(shell):
+OTHER = """\
+import pathlib, sys
+from evmperf.measure import shellstep
+from evmperf.model.errors import LabError
+from selftests.support.fakes import LocalShell
+try:
+    shellstep.install(LocalShell(pathlib.Path(sys.argv[1])))
+except LabError as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def other(shell):
+    """A function that lets another session begin on the machine, from a host; returns what it says."""
+
+    def begin(host=""):
+        own = ["unshare", "--uts", "sh", "-c", f'hostname {host} && exec "$@"', "sh"] if host else []
+        command = [*own, sys.executable, "-c", OTHER, str(shell.folder.parent)]
+        return subprocess.run(command, check=True, cwd=REPOSITORY, capture_output=True, text=True).stdout
+
+    return begin
+
+
+def test_a_session_whose_machine_another_one_took_says_so(shell, other):
     shellstep.run(shell, "true", 10)
-    other = (
-        "import pathlib, sys\n"
-        "from evmperf.measure import shellstep\n"
-        "from selftests.support.fakes import LocalShell\n"
-        "shellstep.install(LocalShell(pathlib.Path(sys.argv[1])))"
-    )
-    folder = str(shell.folder.parent)
-    subprocess.run([sys.executable, "-c", other, folder], check=True, cwd=REPOSITORY)
+    assert other() == ""  # of this host, where locks of devices keep two apart
     with pytest.raises(LabError, match="another evmperf began to measure there"):
         shellstep.run(shell, "true", 10)
+
+
+def test_a_second_session_is_refused_while_a_step_runs_with_its_holder_and_time(shell, other, tmp_path):
+    said = []
+    wait = f"touch {tmp_path}/runs; until [ -e {tmp_path}/asked ]; do sleep 0.05; done"
+    step = threading.Thread(target=lambda: said.append(shellstep.run(shell, wait, 60)))
+    step.start()
+    while not (tmp_path / "runs").exists():
+        time.sleep(0.01)
+    refusal = other()
+    (tmp_path / "asked").touch()
+    step.join()
+    assert re.search(r"in use: \S+@\S+ since \d\d:\d\d UTC measures there", refusal)
+    assert said[0].status == 0
+    assert other() == ""
+
+
+def test_a_second_session_of_another_host_is_refused_between_steps(shell, other):
+    if os.geteuid() != 0:
+        pytest.skip("needs root: the session of another host has a host name of its own")
+    assert "in use: " in other("desk7")  # nothing was measured yet
+    shellstep.run(shell, "true", 10)
+    assert "in use: " in other("desk7")
+    assert shellstep.run(shell, "true", 10).status == 0
+    # A minute after its last step, or after a boot, the machine is free.
+    (head,) = shell.folder.parent.glob("**/head")
+    head.write_text("step 0 1.00 1.00\n")
+    assert other("desk7") == ""
+
+
+@pytest.mark.parametrize("shell_of_the_board", ["bash", "dash"])
+@pytest.mark.parametrize(
+    "began", ["a[$(touch {trap})]", "1.5", "", "x", "$(touch {trap})", "1 2 3; touch {trap}"]
+)
+def test_what_stands_in_a_holders_file_is_never_a_command(tmp_path, shell_of_the_board, began):
+    """bash runs a command that stands in the index of an array in what it calculates."""
+    folder, trap = tmp_path / "evmperf", tmp_path / "trap"
+    folder.mkdir()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    (folder / "holder").write_text(f"{boot} {began.format(trap=trap)} step-1 another bob@desk7\n")
+    (folder / "head").write_text(f"step 0 1.0 {began.format(trap=trap)}\n")
+    (folder / "group").write_text(f"$(touch {trap})\n")
+    said = subprocess.run(
+        [shell_of_the_board, "-c", shellstep._taking(str(folder))], capture_output=True, text=True, check=True
+    )
+    assert (said.stdout, trap.exists()) == ("", False)
+    assert shellstep._STEP in (folder / "holder").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a folder of another user")
+@pytest.mark.parametrize("how", ["owned", "link", "link to nothing"])
+def test_a_folder_of_another_user_is_not_taken(tmp_path, how):
+    shell = LocalShell(tmp_path / "board")
+    theirs = tmp_path / "theirs"
+    if how == "owned":
+        shell.folder.mkdir()
+        os.chown(shell.folder, 65534, 65534)
+    else:
+        shell.folder.symlink_to(theirs)
+        if how == "link":
+            theirs.mkdir()
+            (theirs / "step-theirs").touch()
+    with pytest.raises(ToolError, match="another user's"):
+        shellstep.install(shell)
+    assert [path.name for path in tmp_path.glob("theirs/*")] == (["step-theirs"] if how == "link" else [])
+    assert how != "owned" or not [*shell.folder.iterdir()]
 
 
 class Garbling:

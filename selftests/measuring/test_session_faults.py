@@ -40,6 +40,18 @@ def test_kill_9_keeps_what_was_measured_and_the_next_session_measures(measuring,
     assert after.wait() == 0, after.said
 
 
+def test_a_results_folder_renamed_while_it_measures_ends_the_session(measuring) -> None:
+    session = measuring(SELECT)
+    await_linux_case(session)
+    folder = session.folder
+    away = folder.rename(folder.with_name("away"))
+    assert session.wait() == 3, session.said
+    assert f"was renamed to {away}" in session.said
+    assert not folder.exists()
+    assert [result.status for result in spool.read_results(away)][:2] == ["measured", "measured"]
+    assert spool.read_run(away).exit_status == 3
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 def test_a_full_results_folder_ends_the_session_as_a_broken_lab(
     measuring, tmp_path: Path, virtual_bench: client.LabClient

@@ -11,7 +11,7 @@ from evmperf_virtual import envfile
 from selftests.support import seeds, tiprograms, virtualbench
 from selftests.support.sessions import whole
 
-pytestmark = [pytest.mark.virtual_evm, seeds.needs("real/ltp-ddt")]
+pytestmark = [pytest.mark.virtual_evm, pytest.mark.alone, seeds.needs("real/ltp-ddt")]
 
 PERIOD = 256
 """Frames: TI's program has a buffer of 1024."""

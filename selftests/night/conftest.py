@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,8 @@ import pytest
 import yaml
 
 from evmperf.measure.hostload import slowness
+from evmperf.measure.runs.history import SpoolFolder
+from evmperf.model.run import Run
 from selftests.support import programs
 from selftests.support.placelab import PlaceLab
 
@@ -55,10 +56,10 @@ class Night:
     def folder(self) -> Path:
         return next(self.results.glob("night-*"))
 
-    def events(self, kind: str) -> list[dict[str, Any]]:
-        journals = list(self.results.glob("night-*/journal.jsonl"))
-        lines = journals[0].read_text().splitlines() if journals else []
-        return [event for line in lines if (event := json.loads(line))["event"] == kind]
+    def runs(self, *, ended: bool = False) -> list[Run]:
+        """The night's runs, oldest first."""
+        runs = [entry.run for entry in SpoolFolder(self.results).runs(left_out=print)]
+        return [run for run in runs if run.ending or not ended]
 
 
 @pytest.fixture(scope="session")

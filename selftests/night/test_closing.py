@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +17,7 @@ from evmperf.commands.night.closing import (
     sentence,
 )
 from evmperf.commands.night.conductor import NightConductor, Progress
-from evmperf.commands.night.journal import Journal
+from evmperf.commands.night.folder import NightFolder
 from evmperf.commands.night.plan import Job, read
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import append_verdicts
@@ -54,8 +53,9 @@ def conducted(folder, plan, *measured):
     """A night in the folder of its runs that has measured these on each of its boards."""
     file = folder / "x.yaml"
     file.write_text(f"guide: no\n{plan}boards: [{', '.join(['{board: virtual.yaml}'] * len(measured))}]\n")
-    journal = Journal(folder / "night-x")
-    night = NightConductor(read(file), folder, journal, time.time() + 3600, lambda line: None)
+    (folder / "night-x").mkdir()
+    there = NightFolder(folder / "night-x", time.time(), time.time() + 3600, resumed=False, lock=None)
+    night = NightConductor(read(file), folder, there, lambda line: None)
     for progress, numbers in zip(night.progress, measured, strict=True):
         progress.state = "measured"
         progress.runs = [f"am64xx-hsevm-{number:04}" for number in numbers]
@@ -84,7 +84,7 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path, monkey
     runs.write(tmp_path, [], number=22, night="night-x")  # nothing measured
     night = conducted(tmp_path, "confirm: 1m\n", [20], [21, 22])
     night.progress[1].runs.append("killed-early")
-    closing = close(night, time.time())
+    closing = close(night)
     kept = SpoolFolder(tmp_path / "store").runs()
     assert [entry.run.id[-4:] for entry in kept] == ["0020", "0021", "0022"]
     (worse,) = closing.worse
@@ -106,7 +106,7 @@ def test_one_damaged_old_run_is_left_out_by_name_and_the_rest_is_judged(tmp_path
     lost = ("emmc_ext4", "102400", "write_throughput")
     runs.write(tmp_path, runs.results(generator, changed={lost: 0.7}), number=20, night="night-x")
     night = conducted(tmp_path, "site: no\n", [20])
-    closing = close(night, time.time())
+    closing = close(night)
     assert closing.failed == []
     assert [w.key for w in closing.worse] == [lost]
     page = (tmp_path / "night-x/night.md").read_text()
@@ -127,7 +127,7 @@ def test_a_night_without_verdicts_is_not_a_good_night(tmp_path, monkeypatch):
         "    against.judged = judged\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    closing = close(night, time.time())
+    closing = close(night)
     ((command, said),) = closing.failed
     assert command == "verdicts"
     log = tmp_path / "night-x" / LOG
@@ -147,7 +147,7 @@ def test_the_exit_status_says_first_what_a_lab_has_to_mend(closing):
 def test_the_page_is_the_same_in_both_forms(closing):
     closing.failed.append(("database", "no server"))
     values = {
-        "night": SimpleNamespace(journal=SimpleNamespace(id="night-x")),
+        "name": "night-x",
         "closing": closing,
         "began": 1.8e9,
         "ended": 1.8e9 + 60,

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.many_sessions
 
 
 def places(night):
-    return [event["place"] for event in night.events("started")]
+    return [run.place for run in night.runs()]
 
 
 def measure_alone(lab, folder, place):
@@ -65,10 +65,9 @@ def test_eight_boards_are_measured_at_the_same_time_and_judged(lab, night, tmp_p
     assert sorted(places(tonight)) == sorted(lab.boards)
     assert "8 of 8 boards measured." in tonight.said
     alone = measure_alone(lab, tmp_path, "fake-1")
-    for event in tonight.events("started"):
-        folder = tonight.results / event["run"]
-        run = spool.read_run(folder)
-        assert (run.kind, run.place, run.exit_status) == ("nightly", event["place"], 0)
+    for run in tonight.runs():
+        folder = tonight.results / run.id
+        assert (run.kind, run.exit_status) == ("nightly", 0)
         assert run.facts.night == tonight.folder.name
         assert what_is_measured(folder) == what_is_measured(alone)
     text = (tonight.folder / "night.md").read_text()
@@ -95,8 +94,8 @@ def test_what_fails_on_the_products_account_is_not_tried_again(lab, night):
     lab.boards["fake-1"].boots[:] = ["well", "oops", "well"]
     tonight = night(boards=[{"place": "fake-1"}], boots=3)
     assert tonight.wait() == 1, tonight.said
-    (measured,) = tonight.events("measured")
-    assert measured["ending"] == "failed"
+    (measured,) = tonight.runs()
+    assert measured.ending == "failed"
 
 
 def test_a_board_that_does_not_boot_is_tried_once_more_and_holds_up_nobody(lab, night):
@@ -113,8 +112,8 @@ def test_a_busy_board_is_waited_for(lab, night):
     until(lambda: "waiting: fake-1 is held by bob on here" in tonight.said, 120)
     lab.client("fake-1", "release", user="bob")
     assert tonight.wait() == 0, tonight.said
-    (started,) = tonight.events("started")
-    found = spool.read_results(tonight.results / started["run"])
+    (started,) = tonight.runs()
+    found = spool.read_results(tonight.results / started.id)
     assert {result.conditions["repeat"] for result in found} == {"2 rounds"}
 
 
@@ -122,11 +121,9 @@ def test_a_night_leaves_a_board_to_who_kicks_it(lab, night):
     lab.boards["fake-6"].boots[:] = ["stuck"]
     tonight = night(boards=[{"place": "fake-6"}])
     until(lambda: lab.boards["fake-6"].typed[-1:] == ["boot"], 120)
-    lab.client("fake-6", "release", "--kick", user="bob")
-    until(lambda: len(tonight.events("measured")) == 1, 120)
-    until(lambda: "reserved for the kicker" in tonight.said, 120)
-    assert lab.holder("fake-6") == ""
-    lab.client("fake-6", "acquire", user="bob")
+    lab.kick("fake-6", "bob")
+    until(lambda: len(tonight.runs(ended=True)) == 1, 120)
+    until(lambda: "waiting: fake-6 is held by bob on here" in tonight.said, 120)
     assert places(tonight) == ["fake-6"]
     lab.client("fake-6", "release", user="bob")
     assert tonight.wait() == 0, tonight.said
@@ -136,15 +133,15 @@ def test_a_night_leaves_a_board_to_who_kicks_it(lab, night):
 def test_a_killed_night_goes_on_where_it_was(lab, night):
     lab.boards["fake-2"].boots[:] = ["stuck"]
     tonight = night(boards=[{"place": "fake-1"}, {"place": "fake-2"}])
-    until(lambda: len(tonight.events("measured")) == 1, 120)
+    until(lambda: len(tonight.runs(ended=True)) == 1, 120)
     until(lambda: lab.boards["fake-2"].typed[-1:] == ["boot"], 120)
     tonight.process.send_signal(signal.SIGKILL)
     tonight.process.wait()
     until(lambda: not any(board.is_on for board in lab.boards.values()), 10)
-    until(lambda: not lab.holder("fake-2"), 20)
     tonight.start()
     assert tonight.wait() == 0, tonight.said
     assert "going on with night-plan-" in tonight.said
+    assert re.search(r"fake-2 was still held by ci .*: taken back", tonight.said)
     assert sorted(places(tonight)) == ["fake-1", "fake-2", "fake-2"]
     assert "2 of 2 boards measured." in tonight.said
 
@@ -169,8 +166,8 @@ def test_a_coordinator_that_is_started_anew_does_not_end_the_night(lab, night):
     tonight = night(boards=[{"place": "fake-1"}])
     until(lambda: lab.boards["fake-1"].typed[-1:] == ["boot"], 400)
     lab.end("coordinator")
-    until(lambda: len(tonight.events("measured")) == 1, 400)
+    until(lambda: len(tonight.runs(ended=True)) == 1, 400)
     lab.restart()
     assert tonight.wait() == 0, tonight.said
-    assert "coordinator" in tonight.events("measured")[0]["sentence"]
+    assert "coordinator" in tonight.runs()[0].outcome
     assert places(tonight) == ["fake-1", "fake-1"]

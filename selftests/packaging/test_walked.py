@@ -110,6 +110,8 @@ def measured(tmp_path_factory):
     (folder / "night.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0])
     (folder / "baselines").mkdir()
     (folder / "lab.yaml").write_text(LAB)
+    nights = [f"{1_700_000_000 + number * 86_400},build,{2 + number % 3 / 100},s" for number in range(25)]
+    (folder / "ci.csv").write_text("\n".join(["time,series,value,unit", *nights, ""]))
     return folder
 
 

@@ -18,7 +18,7 @@ from evmperf.model.exits import ExitStatus
 from selftests.provision import imagelab
 from selftests.provision.cards import Image, assert_equal, used_card
 from selftests.support.boardfiles import fake_board
-from selftests.support.placelab import QUICK, end_keeper
+from selftests.support.placelab import QUICK
 from selftests.support.texts import BOOT
 
 
@@ -78,7 +78,7 @@ def scripted(tmp_path, fake, switch, monkeypatch):
     """The file of a scripted board whose lab flashes by a command of its own, on a host with own locks."""
     for name in ("LG_PLACE", "LG_COORDINATOR"):
         monkeypatch.delenv(name, raising=False)
-    for name in ("CACHE", "KEEPER", "LOCKS", "STATE"):
+    for name in ("CACHE", "LOCKS", "STATE"):
         monkeypatch.setenv(f"EVMPERF_{name}", str(tmp_path / "host"))
     file = tmp_path / "scripted.yaml"
     envfile.write(envfile.source("virtual"), file, serial_port=fake.port, power_port=switch.port)
@@ -90,8 +90,8 @@ def scripted(tmp_path, fake, switch, monkeypatch):
         main["drivers"][name].update(arguments)
     main["drivers"]["K3BootStrategy"]["roots"] = {}
     file.write_text(yaml.safe_dump(data, sort_keys=False))
-    yield file
-    end_keeper(tmp_path / "host")
+    (tmp_path / "host").mkdir()
+    return file
 
 
 def its_image(file, kernel):

@@ -55,6 +55,21 @@ def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, statu
     assert status == ExitStatus.USAGE or not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize("place", ["no-such-folder/session.json", ".", "/dev/full"])
+def test_an_answer_that_cannot_be_written_is_one_sentence(tmp_path, place):
+    file = tmp_path / place
+    done = programs.pytest("--lg-env", "virtual.yaml", "--answer", str(file), "-k", "emmc and (")
+    assert done.returncode == ExitStatus.USAGE
+    assert f"--answer {file}: cannot be written (" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_an_empty_board_is_a_wrong_call():
+    done = programs.pytest("--lg-env", "")
+    assert (done.returncode, "--lg-env is empty" in done.stderr) == (ExitStatus.USAGE, True)
+    assert "INTERNALERROR" not in done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("text", [None, b"", b'{"sentence": "x"}', b"[" * 9999])
 def test_a_session_that_could_not_answer_is_told_by_its_status(tmp_path, text):
     file = tmp_path / "session.json"

@@ -123,6 +123,32 @@ def test_without_any_power_what_needs_no_boot_is_measured(tmp_path, fake):
     assert fake.switched == [True]
 
 
+OWN = """
+from evmperf.benchmarks import catalogue
+
+BENCHMARK = catalogue.benchmark("openssl_throughput")
+
+def test_figure(measure):
+    measure(BENCHMARK, BENCHMARK.cases("quick")[0])
+
+def test_lab(measuring):
+    assert WORKS, "the lamp is off"
+"""
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_tests_of_a_labs_own_are_counted_and_their_tools_asked_for(tmp_path, fake, works):
+    fake._come_up()
+    own = tmp_path / "test_own.py"
+    own.write_text(OWN.replace("WORKS", str(works)))
+    done = programs.run(*command(tmp_path, fake, {}, "--lg-initial-state", "shell", str(own)))
+    assert done.returncode == (0 if works else 1), done.stdout
+    end = "." if works else "; 1 other test failed."
+    assert f"All measured: 1 of 1 case measured on am64xx-hsevm{end}" in done.stdout
+    done = programs.run(*command(tmp_path, fake, {}, "--lg-initial-state", "shell", f"{own}::test_lab"))
+    assert f"measured on am64xx-hsevm{end}" in done.stdout
+
+
 def test_a_board_that_dies_ends_the_session_with_what_was_measured(tmp_path, fake):
     """Nothing here can switch it: no further case waits."""
     fake._come_up()

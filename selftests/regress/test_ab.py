@@ -3,14 +3,19 @@ import re
 from html import unescape
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evmperf.boards import variation
 from evmperf.commands.cli.main import main
-from evmperf.judge import ab, experiment
+from evmperf.judge import ab, experiment, paired
 from evmperf.judge.experiment import Experiment
 from evmperf.measure.runs import differences
+from evmperf.model.change import Quantity
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key
+from evmperf.model.results import Direction
 from evmperf.model.verdict import Outcome
 from evmperf.publish.report import ab as report
 from selftests.regress.rounds import FakeSessions, noisy
@@ -66,19 +71,19 @@ def test_each_round_is_a_run_of_its_own_with_its_block(folder):
 
 
 def test_the_order_within_blocks_is_random_and_stays_what_it_was():
-    given = wanted()
-    orders = ["".join(given.order(block, "ab")) for block in range(40)]
+    asked = wanted()
+    orders = ["".join(asked.order(block, "ab")) for block in range(40)]
     assert 8 < orders.count("ab") < 32
     assert orders == ["".join(wanted().order(block, "ab")) for block in range(40)]
 
 
-def test_the_budget_ends_it_and_what_is_not_known_says_what_would_have_shown(folder):
+def test_the_budget_ends_it_and_what_is_not_decided_says_which_change_cannot_be_told(folder):
     sessions = FakeSessions(folder, noisy({"102400": 0.015}))
     comparison = ab.go_on(folder, wanted(blocks=30, budget_s=700), sessions)
     assert comparison.blocks == 5
     assert comparison.ended == "the budget of 12 min is spent"
     (line,) = report.undecided(comparison)
-    assert "not known; a change of " in line
+    assert "5 blocks cannot tell a change of " in line
     assert ab.exit_status(comparison) is ExitStatus.UNDECIDED
     assert comparison.state == "unsure"
     assert "1 not decided" in report.as_markdown(comparison)
@@ -88,19 +93,22 @@ def test_the_budget_ends_it_and_what_is_not_known_says_what_would_have_shown(fol
 
 def test_after_the_first_block_it_says_what_is_needed_and_when_that_is_not_allowed(folder):
     plans = []
-    given = wanted(blocks=3)
+    asked = wanted(blocks=3)
     sessions = FakeSessions(folder, noisy({"102400": 0.015}))
-    ab.go_on(folder, given, sessions, lambda now: plans.append(now.plan(3, 0)))
+    ab.go_on(folder, asked, sessions, lambda now: plans.append(now.plan(3, 0)))
     assert re.match(r"at least 4 blocks, \d+ min in all, .*; 3 are allowed", plans[0])
     assert all(re.match(r"about \d+ blocks, \d+ min", plan) for plan in plans[1:])
 
 
 def test_named_metrics_decide_when_it_ends(folder):
     sessions = FakeSessions(folder, noisy({"102400": -0.10, "1048576": 0.019}))
-    given = wanted(blocks=12, metrics=["emmc_ext4/102400/write_throughput"])
-    comparison = ab.go_on(folder, given, sessions)
+    asked = wanted(blocks=12, metrics=["emmc_ext4/102400/write_throughput"])
+    comparison = ab.go_on(folder, asked, sessions)
     assert comparison.blocks < 12
-    assert comparison.count(Outcome.UNKNOWN) > 0
+    aside = comparison.count(Outcome.UNKNOWN)
+    assert aside > 0
+    assert comparison.headline == "1 metric worse"
+    assert comparison.sentence().endswith(f": 1 worse, {aside} not decided by the way")
 
 
 def test_interrupted_it_goes_on_where_it_was_without_the_half_block(folder):
@@ -117,11 +125,11 @@ def test_interrupted_it_goes_on_where_it_was_without_the_half_block(folder):
 
 
 def test_killed_between_two_rounds_nothing_is_lost(folder):
-    given = wanted()
+    asked = wanted()
     sessions = FakeSessions(folder, noisy({"102400": -0.10}))
     sessions.failures = [None] * 7 + [SystemExit(9)]
     with pytest.raises(SystemExit):
-        ab.go_on(folder, given, sessions)
+        ab.go_on(folder, asked, sessions)
     measured = len(list(folder.glob("*/run.json")))
     comparison = ab.go_on(folder, experiment.Experiment.load(folder), sessions)
     assert comparison.blocks >= 4
@@ -181,9 +189,9 @@ def test_interruptions_are_no_failures_of_a_side(folder):
 
 def test_every_format_says_the_same(folder):
     sessions = FakeSessions(folder, noisy(SLOWER))
-    given = wanted(blocks=30)
-    comparison = ab.go_on(folder, given, sessions)
-    a, b = zip(*given.pairs(), strict=True)
+    asked = wanted(blocks=30)
+    comparison = ab.go_on(folder, asked, sessions)
+    a, b = zip(*asked.pairs(), strict=True)
     differ = differences.between([folder / one.run for one in a], [folder / one.run for one in b])
     assert [entry.area for entry in differ] == ["variation"]
     data = json.loads(report.as_json(comparison, differ))
@@ -204,6 +212,15 @@ def test_every_format_says_the_same(folder):
     assert "| **worse** | eMMC ext4, 100 KiB, write |" in note
 
 
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)), min_size=4, max_size=8))
+def test_no_side_is_shown_with_a_load_that_nobody_measured(pairs):
+    key = Key("emmc", "4k", "cpu_load")
+    blocks = [({key: a}, {key: b}) for a, b in pairs]
+    (change,) = paired.compare(blocks, {key: Quantity("%", Direction.LOWER)})
+    _, b = change.middles
+    assert min(change.b) <= b <= max(change.b)
+
+
 def test_an_ab_of_which_nothing_was_measured_says_so():
     from evmperf.model.change import Comparison
 
@@ -215,15 +232,17 @@ def test_an_ab_of_which_nothing_was_measured_says_so():
 
 @pytest.mark.many_sessions
 def test_this_machine_is_measured_in_turn_and_a_person_looks_on(tmp_path, sshd):
-    words = ["ab", board_file(tmp_path, sshd), "--b", "run:: [/x]", "--rounds", "1", "--results", tmp_path]
+    words = ["ab", board_file(tmp_path, sshd), "--b", "run:: [/x]", "--budget", "1s", "--results", tmp_path]
     with this_machine():
         begun = programs.evmperf(*words, "-k", "openssl_throughput and aes-128-cbc and 1024")
         assert begun.returncode == ExitStatus.UNDECIDED, begun.stderr
         (folder,) = tmp_path.glob("ab-*")
         again = f"evmperf ab --resume {folder}"
-        assert re.search(rf"1 not decided; .* --rounds: {again}", begun.stderr)
+        assert re.search(rf"1 not decided; .* --budget: {again}", begun.stderr)
         assert begun.stdout.endswith(f"Report: {folder}/ab.html\n")
-        status, shown = programs.at_terminal("ab", "--resume", folder, "--rounds", "2", "--json")
+        status, shown = programs.at_terminal(
+            "ab", "--resume", folder, "--rounds", "2", "--budget", "9h", "--json"
+        )
     assert status == ExitStatus.UNDECIDED, shown
     line = r"B \(run:: \[/x\]\) against A \(as-is\) on desk after 2 blocks: .* still open\)"
     assert re.search(line, " ".join(shown.split())), shown
@@ -239,7 +258,8 @@ def test_this_machine_is_measured_in_turn_and_a_person_looks_on(tmp_path, sshd):
     [
         ([], "needs a board file, or --resume FOLDER"),
         (["virtual", "--a", "as-is"], "both sides are as-is"),
-        (["virtual", "--b", "args:x", "--rounds", "0"], "--rounds 0: must be at least 1"),
+        (["virtual", "--b", "args:x", "--rounds", "0"], "--rounds 0: fewer than 4 blocks decide nothing"),
+        (["virtual", "--b", "args:x", "--rounds", "3"], "--rounds 3: fewer than 4 blocks decide nothing"),
     ],
 )
 def test_wrong_calls(words, told, capsys):

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evmperf.judge import against, judge
+from evmperf.judge import against, judge, life
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.against import judged, parse
 from evmperf.judge.nights import EarlierNight, Past
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import VERDICTS
-from evmperf.model.alarm import AlarmState
+from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Key, figures
@@ -294,3 +294,13 @@ def test_one_night_decides_nothing_where_that_is_switched_off():
     for one_night, outcome in ((True, Outcome.WORSE), (False, Outcome.UNKNOWN)):
         (verdict,) = judge.against_nights(subject, board.past, one_night=one_night)
         assert (verdict.outcome, verdict.alarm.nights) == (outcome, 1)
+
+
+@pytest.mark.parametrize(("size", "found", "back"), [(8, 1, 1), (4, 3, 2), (1.2, 10, 6)])
+def test_an_alarm_by_odd_nights_ends_as_soon_as_the_figure_is_back(size, found, back):
+    spread = 0.02
+    values = [100.0] * 30 + [100 * np.exp(spread * size)] * found + [100.0] * back
+    names = [f"n{number:03}" for number in range(len(values))]
+    share = float(np.expm1(spread * size))
+    alarm = MetricAlarm(AlarmState.OPEN, "n030", "n030", "n029", found, 100.0, share, spread=spread)
+    assert life.followed(alarm, values, names, better=False).state is AlarmState.RECOVERED

@@ -11,14 +11,19 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.main import main
+from evmperf.judge import judge
 from evmperf.judge.against import judged, parse
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import RECORDS, VERDICTS
 from evmperf.model.exits import ExitStatus
+from evmperf.model.figures import Key, figures
+from evmperf.model.results import Sample
+from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
 from evmperf.publish.report.columns import sparkline
 from selftests.instruments.speed import verdicts as quality
 from selftests.support import runs, seeds
+from selftests.support.spools import a_case
 
 LOST = ("emmc_ext4", "102400", "write_throughput")
 
@@ -102,6 +107,23 @@ def test_several_runs_of_each_side(tmp_path, capsys):
     same = ["--a", *names[:2], "--b", *names[2:4]]
     assert main(["compare", *same, "--results", str(tmp_path)]) == ExitStatus.OK
     assert main(["compare", "--a", names[0], "--results", str(tmp_path)]) == ExitStatus.USAGE
+
+
+def test_the_figure_of_several_runs_is_the_one_that_is_judged():
+    """The mean, as everywhere; a median beside it would be another figure than the test compared."""
+    key = Key("emmc_ext4", "4k", "write_throughput")
+
+    def side(begin, values):
+        for number, value in enumerate(values, begin):
+            samples = (Sample(key.metric, value, "MB/s", 0, number),)
+            run = Run(f"run-{number}", "evm", "full", started_ns=number)
+            yield judge.Subject(run, figures([a_case(case="4k", samples=samples)]), ())
+
+    (verdict,) = judge.between([*side(1, (50.0, 50.2, 56.0))], [*side(4, (40.0, 40.2, 46.0))])
+    assert (verdict.baseline, verdict.value) == (
+        pytest.approx(52.066, abs=0.01),
+        pytest.approx(42.066, abs=0.01),
+    )
 
 
 def test_direction_comes_from_the_catalogue(tmp_path):
@@ -267,10 +289,10 @@ def test_verdicts_that_the_database_does_not_get_are_on_the_disk(tmp_path, capsy
 def test_what_differs_is_explained_to_people_and_programs(tmp_path, capsys):
     generator = runs.history(tmp_path, nights=1)
     runs.write(tmp_path, runs.results(generator), number=1, kernel="6.18.1")
-    words = ["explain", "last~1", "last", "--results", str(tmp_path)]
+    words = ["compare", "--facts", "last~1", "last", "--results", str(tmp_path)]
     assert cli.main(words) == ExitStatus.OK
     assert "6.18.1" in capsys.readouterr().out
-    assert cli.main([*words, "--json"]) == ExitStatus.OK
+    assert cli.main([*words, "--json", "-"]) == ExitStatus.OK
     assert "6.18.1" in {entry["b"] for entry in json.loads(capsys.readouterr().out)}
 
 

@@ -7,7 +7,6 @@ import json
 import re
 import unicodedata
 import xml.etree.ElementTree as ET
-from types import SimpleNamespace
 
 import pytest
 from docutils import core, nodes
@@ -213,7 +212,7 @@ def test_pages_of_a_night_and_an_a_b_are_their_own(results, tmp_path):
     _describe(board, results)
     closing = Closing([board], [(HOSTILE, HOSTILE)])
     values = {
-        "night": SimpleNamespace(journal=SimpleNamespace(id=HOSTILE)),
+        "name": HOSTILE,
         "closing": closing,
         "began": 1.8e9,
         "ended": 1.8e9,
@@ -282,8 +281,8 @@ def test_what_machines_read_of_a_verdict_can_be_read(form):
         ("show", "{run}", "--facts"),
         ("show", "{run}"),
         ("runs",),
-        ("explain", "{first}", "{run}"),
-        ("explain", "{first}", "{run}", "--all"),
+        ("compare", "--facts", "{first}", "{run}"),
+        ("compare", "--facts", "{first}", "{run}", "--all"),
         ("history", "--board", "made-up"),
         ("check", "{run}", "--against", "{first}"),
         ("show", HOSTILE),

@@ -168,7 +168,12 @@ def test_a_failed_boot_is_shown_with_its_post_mortem(opened, everything):
 
 def test_a_failed_cycle_keeps_its_place_among_the_bars(opened, tmp_path):
     run = spools.a_run()
-    samples = tuple(spools.Sample("boot_time", 4.0 + n, "s", n, run.started_ns + n) for n in (0, 2))
+    times = {"boot_time": (4.0, None), "end_app": (5.5, 0.003)}
+    samples = tuple(
+        spools.Sample(name, value + n, "s", n, run.started_ns + n, error)
+        for n in (0, 2)
+        for name, (value, error) in times.items()
+    )
     failure = Failure(Kind.BOARD, "no prompt", "cycle 2")
     result = spools.a_result(
         run,
@@ -181,12 +186,17 @@ def test_a_failed_cycle_keeps_its_place_among_the_bars(opened, tmp_path):
     )
     folder = spools.write(tmp_path, run, [result])
     page.write(folder)
-    rows = opened(folder).locator("figure .bars tr:not(.axis)").all_inner_texts()
-    assert [row.split() for row in rows] == [
-        ["1", "4.00", "s"],
-        ["2", "failed", "(board)"],
-        ["3", "6.00", "s"],
-    ]
+    sheet = opened(folder)
+    rows = sheet.locator("figure .bars tr:not(.axis)").all_inner_texts()
+    assert [" ".join(row.split()) for row in rows] == ["1 4.00 s", "2 board: no prompt failed", "3 6.00 s"]
+    marks = [mark.get_attribute("title") for mark in sheet.locator("figure .bars b").all()]
+    assert marks == ["app: 5.50 s", "app: 7.50 s"]
+    caption = sheet.locator("figcaption").inner_text()
+    assert "Boot time in 2 cycles: min 4.00 s, median 5.00 s, p95 6.00 s, max 6.00 s" in caption
+    assert (
+        "End app in 2 cycles: min 5.50 s, median 6.50 s, p95 7.50 s, max 7.50 s, each within 3.0 ms"
+        in caption
+    )
 
 
 def test_trials_and_histograms_are_drawn(opened, tmp_path):

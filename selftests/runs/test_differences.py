@@ -160,11 +160,11 @@ def test_a_damaged_device_tree_is_said(make):
 def test_explain_on_the_command_line(make, tmp_path, capsys):
     make("a", {"kernel_config": "".join(f"CONFIG_X{n}=y\n" for n in range(40))})
     make("b", {"kernel_config": CONFIG})
-    assert main(["explain", "a", "b", "--results", str(tmp_path)]) == 0
+    assert main(["compare", "--facts", "a", "b", "--results", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert text.startswith("kernel configuration:\n  only in B: CONFIG_HZ = 250\n")
     assert "more (--all)" in text
-    assert main(["explain", "a", "b", "--results", str(tmp_path), "--json"]) == 0
+    assert main(["compare", "--facts", "a", "b", "--results", str(tmp_path), "--json", "-"]) == 0
     assert len(json.loads(capsys.readouterr().out)) == 42
-    assert main(["explain", "a", "--results", str(tmp_path)]) == ExitStatus.USAGE
+    assert main(["compare", "--facts", "a", "--results", str(tmp_path)]) == ExitStatus.USAGE
     assert "two sides" in capsys.readouterr().err

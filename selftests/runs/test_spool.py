@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+import shutil
 from pathlib import Path
 from types import MappingProxyType
 
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from evmperf.measure.runs.spool import (
     RECORDS,
@@ -61,6 +63,16 @@ results = st.builds(
     duration_s=real,
     tool_s=real,
 )
+MEASURED = Result(
+    benchmark="emmc_fake",
+    version=1,
+    driver="emmc",
+    case="4k",
+    params={},
+    profile="quick",
+    status=Status.MEASURED,
+    samples=tuple(Sample("rate", 12.5 + number, "MB/s", number, 10 + number) for number in range(2)),
+)
 
 
 def a_boot(goal):
@@ -104,7 +116,7 @@ def read(folder):
 
 
 @settings(max_examples=40)
-@given(st.lists(results, max_size=3))
+@given(st.lists(results, max_size=3, unique_by=lambda result: (result.benchmark, result.case)))
 def test_results_come_back_as_they_were(tmp_path_factory, kept):
     spool = Spool(tmp_path_factory.mktemp("spool"), Run("r", "b", "quick"))
     for result in kept:
@@ -276,3 +288,59 @@ def test_nothing_but_the_spool_opens_results_for_writing():
         if ways.search(line) and re.search(r"\bRECORDS\b|results\.jsonl", line)
     }
     assert found == {"measure/runs/spool.py"}
+
+
+def test_what_failed_and_was_tried_again_is_one_whole_row(spool):
+    """As by pytest-rerunfailures: nothing of the first try is lost, and its row counts once."""
+    lost = replace(MEASURED, status=Status.PARTIAL, failures=(Failure(Kind.TOOL, "no answer", "read"),))
+    other = replace(MEASURED, case="8k")
+    for result in (lost, other, MEASURED):
+        spool.append(result)
+    apart, row = read_results(spool.folder)
+    assert apart == other
+    assert (row.case, row.status) == (MEASURED.case, Status.MEASURED)
+    assert [sample.value for sample in row.samples] == [s.value for s in (*lost.samples, *MEASURED.samples)]
+    assert len({(sample.metric, sample.repetition) for sample in row.samples}) == len(row.samples)
+    assert row.failures == lost.failures
+
+
+def test_what_was_measured_and_then_failed_is_there_in_part(spool):
+    spool.append(MEASURED)
+    spool.append(replace(MEASURED, status=Status.FAILED, samples=()))
+    (row,) = read_results(spool.folder)
+    assert (row.status, row.samples) == (Status.PARTIAL, MEASURED.samples)
+
+
+@pytest.mark.parametrize("write", ["append", "save", "keep_raw"])
+@pytest.mark.parametrize("how", ["renamed", "parent renamed", "deleted", "replaced", "records deleted"])
+def test_a_folder_that_is_gone_ends_the_session_and_is_not_made_anew(tmp_path, how, write):
+    results = tmp_path / "results"
+    spool = Spool(results, Run("r", "b", "quick"))
+    spool.hold()
+    spool.append(a_boot("first"))
+    away = tmp_path / "away" if how == "parent renamed" else results / "r-old"
+    if how == "parent renamed":
+        results.rename(away)
+        away /= "r"
+    elif how == "deleted":
+        shutil.rmtree(spool.folder)
+    elif how == "records deleted":
+        (spool.folder / RECORDS).unlink()
+    else:
+        spool.folder.rename(away)
+    if how == "replaced":
+        Spool(results, Run("r", "b", "quick"))
+    moved = "deleted" not in how
+    words = f"was renamed to {away}" if moved else "records were deleted"
+    with pytest.raises(LabError, match=words):
+        {
+            "append": lambda: spool.append(a_boot("second")),
+            "save": spool.save,
+            "keep_raw": lambda: spool.keep_raw("a/out.txt", "said"),
+        }[write]()
+    assert not (spool.folder / RECORDS).exists()
+    if moved:
+        goals = [record.goal for record in read_records(away)]
+        assert goals == (["first", "second"] if write == "append" else ["first"])
+        assert (away / "raw/a/out.txt").exists() == (write == "keep_raw")
+    spool.release()

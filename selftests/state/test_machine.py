@@ -33,6 +33,8 @@ BUSY = {"cpu_user": 900, "cpu_system": 100, "shell.own_ticks": 300, "shell.threa
         ({"counted": {"cpu_idle": 50, "cpu_steal": 50}}, "host", 2.0, "50%"),
         ({"counted": {**BUSY, "forks": 900}}, "beside", 1 / (1 - 0.65), "900 processes"),
         ({"beside": {"hog (7)": 5.0}}, "beside", 2.0, "50% of a CPU"),
+        # It reaped a child that had run for a minute before the case.
+        ({"counted": BUSY, "beside": {"init (1)": 76.1}}, "beside", 1 / (1 - 0.65), "65% of a CPU"),
         ({"counted": {"tester.cpu_user": 990, "tester.cpu_idle": 10}}, "tester", None, "of the tester"),
         (
             {"counted": {"disk.read_sectors": 1 << 18, "shell.read_bytes": 1 << 26}},

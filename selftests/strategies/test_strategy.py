@@ -48,6 +48,7 @@ def test_what_a_command_prints_comes_back_whole(open_bench, command):
     assert (reply.status, reply.text) == (0, here.stdout)
 
 
+@pytest.mark.alone
 def test_being_there_already_costs_nothing(open_bench):
     bench = open_bench()
     assert bench.shell() is bench.shell()
@@ -257,6 +258,7 @@ def test_a_prompt_that_does_not_fit_is_shown_with_what_came(open_bench, fake):
 # The record
 
 
+@pytest.mark.alone
 def test_everything_on_the_console_is_recorded(open_bench, tmp_path):
     bench = open_bench()
     bench.record_console(tmp_path / "console.log")

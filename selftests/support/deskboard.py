@@ -1,10 +1,12 @@
-"""A board on a desk: scripted, on a pseudo terminal; and the desk itself."""
+"""A board on a desk: scripted, on a pseudo terminal, with a disk that is a file; and the desk itself."""
 
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import select
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -19,6 +21,63 @@ from selftests.support.fakeboard import FakeBoard
 
 def here(command):
     return subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, text=True, check=False).stdout
+
+
+class Disks:
+    """An eMMC that is a file, with a table that sfdisk made; `tells` whether its kernel sees changes made by
+    commands, as it does when it boots.
+    """
+
+    def __init__(self, folder, table, mib, grown_mib, tells=True):
+        self._folder = folder
+        self._tells = tells
+        self._sys = folder / "sys/block/mmcblk0"
+        (self._sys / "device").mkdir(parents=True)
+        (self._sys / "holders").mkdir()
+        (folder / "dev").mkdir()
+        self.image = folder / "dev/mmcblk0"
+        self.image.touch()
+        os.truncate(self.image, mib << 20)
+        subprocess.run(["sfdisk", "-q", self.image], input=table, text=True, check=True)
+        os.truncate(self.image, grown_mib << 20)
+        for name, text in {"device/type": "MMC", "size": (grown_mib << 20) // 512, "ro": 0}.items():
+            (self._sys / name).write_text(f"{text}\n")
+        self.boot()
+
+    @property
+    def table(self):
+        """Number, first sector and count of each partition."""
+        done = subprocess.run(["sfdisk", "-J", self.image], capture_output=True, check=True)
+        found = json.loads(done.stdout)["partitiontable"]["partitions"]
+        return {(int(p["node"].rpartition("p")[2]), p["start"], p["size"]) for p in found}
+
+    def run(self, command):
+        """What a command on the board prints."""
+        command = command.replace("/sys/class/block/", "/sys/block/mmcblk0/")
+        for root in ("/sys/block", "/dev/mmcblk", "/dev/$n"):
+            command = command.replace(root, f"{self._folder}{root}")
+        # Of a file partx would make a loop device.
+        said = here(command.replace("partx --add", "true"))
+        if self._tells:
+            self.boot()
+        return said.replace(str(self._folder), "")
+
+    def rewrite(self, table):
+        """Another table on the disk, that the kernel knows nothing of."""
+        subprocess.run(["sfdisk", "-q", "-f", self.image], input=table, text=True, check=True)
+
+    def boot(self):
+        """The kernel reads the table; it shows two sectors of an extended partition."""
+        done = subprocess.run(["sfdisk", "-J", self.image], capture_output=True, check=True)
+        entries = json.loads(done.stdout)["partitiontable"].get("partitions", [])
+        extended = {e["node"] for e in entries if e["type"] in ("5", "f", "85")}
+        for folder in self._sys.glob("mmcblk0p*"):
+            shutil.rmtree(folder)
+        for entry in entries:
+            folder = self._sys / entry["node"].rpartition("/")[2]
+            folder.mkdir()
+            (folder / "start").write_text(f"{entry['start']}\n")
+            (folder / "size").write_text(f"{2 if entry['node'] in extended else entry['size']}\n")
 
 
 class Terminal:
@@ -56,6 +115,7 @@ class DeskBoard(FakeBoard):
         super().__init__()
         self.pace_s = 0.05
         self.prompt = "root@board:~# "
+        self.disks = None
         self._folder = folder
         tree = folder / "device-tree"
         tree.mkdir()
@@ -75,7 +135,7 @@ class DeskBoard(FakeBoard):
         for place in ("/proc/device-tree", "/proc/loadavg", "/sys/class/mmc_host", "/sys/kernel/debug"):
             if (own := self._folder / place.rpartition("/")[2]).exists():
                 command = command.replace(place, str(own))
-        said = here(command)
+        said = self.disks.run(command) if self.disks else here(command)
         said = said.replace("\n", "\r\n")
         self.say(f"{said}evmperf-end\r\n{self.prompt}")
 

@@ -141,7 +141,7 @@ def points(config: Config, measurement: str = "", **tags: str) -> int:
     which = "".join(f' and r.{name} == "{value}"' for name, value in tags.items())
     named = f'r._measurement == "{measurement}"' if measurement else "true"
     flux = f"""
-from(bucket: params.bucket) |> range(start: 0)
+from(bucket: bucket) |> range(start: 0)
 |> filter(fn: (r) => (r._field == "run" or r._field == "repetition") and {named}{which})
 |> group() |> count()
 """

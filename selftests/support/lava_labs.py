@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from evmperf_virtual import lavalab as labs
-from evmperf_virtual.lavalab import Lab
 
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE
+from selftests.support import lavalab as labs
+from selftests.support.lavalab import Lab
 
 
 @contextmanager

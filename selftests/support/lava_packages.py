@@ -12,11 +12,11 @@ from typing import Self
 
 import pytest
 from evmperf_virtual.debian import DebianArchive
-from evmperf_virtual.lavalab import SUITE
 from evmperf_virtual.steps import BuildSteps
 
 from evmperf.commands.lava.devices import DEVICE_TYPES
 from evmperf.measure.runs import folders
+from selftests.support.lavalab import SUITE
 
 PACKAGES = ("lava-common", "lava-server", "lava-dispatcher")
 

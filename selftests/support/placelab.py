@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
+from grpc import aio
 from labgrid.remote import client as labgrid_client
 from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
+from labgrid.remote.generated import labgrid_coordinator_pb2_grpc as rpc
 
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
-from evmperf.lab.keeping.places import Connection
-from evmperf.lab.keeping.wanted import Holder
 from evmperf.measure.hostload import slowness
 from selftests.support.boardfiles import console_and_power
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
@@ -53,6 +53,26 @@ def until(holds: Callable[[], bool], seconds: float = 120.0) -> float:
     return time.monotonic() - began
 
 
+class Visitor(labgrid_client.ClientSession):
+    """Labgrid's client of any user. A coordinator knows clients by their connections, and gRPC shares one
+    between the sessions of a process: this one has its own.
+    """
+
+    host = user = ""
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        self.channel = aio.insecure_channel(self.address, options=options)
+        self.stub = rpc.CoordinatorStub(self.channel)
+
+    def gethostname(self) -> str:
+        return self.host
+
+    def getuser(self) -> str:
+        return self.user
+
+
 class PlaceLab:
     """`boards` and `switches` by place; the environment for whoever works in this lab."""
 
@@ -67,7 +87,6 @@ class PlaceLab:
         self.environment = {
             **os.environ,
             "LG_COORDINATOR": self.address,
-            "EVMPERF_KEEPER": str(folder / "keeper"),
             "EVMPERF_LOCKS": str(folder),
             "EVMPERF_STATE": str(folder / "state"),
             "PYTHONUNBUFFERED": "1",
@@ -123,8 +142,7 @@ class PlaceLab:
         words = [*(["-p", place] if place else []), *arguments]
         given = labgrid_client.get_parser().parse_args(words)
 
-        async def run(connection: Connection) -> None:
-            session = connection._session
+        async def run(session: Visitor) -> None:
             session.args, session.prog = given, "labgrid-client"
             done = given.func(session)
             if inspect.isawaitable(done):
@@ -137,36 +155,35 @@ class PlaceLab:
     def holder(self, place: str) -> str:
         """Who holds a place, as the coordinator says; "" for nobody."""
 
-        async def look(connection: Connection) -> str:
-            return connection.find(place).acquired or ""
+        async def look(session: Visitor) -> str:
+            return session.get_place(place).acquired or ""
 
         return self._talk("me", look)
 
-    async def _create(self, connection: Connection) -> None:
+    async def _create(self, session: Visitor) -> None:
         """Make the places that the coordinator does not know."""
-        stub = connection._session.stub
+        stub = session.stub
         for name, tags in self.places.items():
-            if name in connection._session.places:
+            if name in session.places:
                 continue
             await stub.AddPlace(pb.AddPlaceRequest(name=name))
             pattern = f"lab/{name}/*"
             await stub.AddPlaceMatch(pb.AddPlaceMatchRequest(placename=name, pattern=pattern))
             await stub.SetPlaceTags(pb.SetPlaceTagsRequest(placename=name, tags=tags))
 
-    def _talk(self, user: str, what: Callable[[Connection], Awaitable[T]]) -> T:
+    def _talk(self, user: str, what: Callable[[Visitor], Awaitable[T]]) -> T:
         """Do something with the coordinator as a user of that name."""
 
         async def talk() -> T:
-            host = self.environment.get("LG_HOSTNAME", socket.gethostname())
-            connection = Connection(self.address, Holder(host, user), ignore, ignore)
-            await connection.open()
+            session = Visitor(self.address, asyncio.get_running_loop())
+            session.host, session.user = self.environment.get("LG_HOSTNAME", socket.gethostname()), user
+            await session.start()
             try:
-                return await what(connection)
+                return await what(session)
             finally:
-                await connection.close()
-
-        def ignore(*_: object) -> None:
-            pass
+                session.stopping.set()
+                await session.stop()
+                await session.close()
 
         return asyncio.run(talk())
 
@@ -176,11 +193,10 @@ class PlaceLab:
         Returns when it was asked for, on the monotonic clock.
         """
 
-        async def take(connection: Connection) -> float:
+        async def take(session: Visitor) -> float:
             asked = time.monotonic()
-            request = pb.ReleasePlaceRequest(placename=place)
-            await connection._session.stub.ReleasePlace(request)
-            await connection.acquire(place)
+            await session.stub.ReleasePlace(pb.ReleasePlaceRequest(placename=place))
+            await session.stub.AcquirePlace(pb.AcquirePlaceRequest(placename=place))
             return asked
 
         return self._talk(user, take)
@@ -221,23 +237,3 @@ class PlaceLab:
             switch.close()
         for board in self.boards.values():
             board.close()
-        end_keeper(self.folder / "keeper")
-
-
-def end_keeper(folder: Path) -> None:
-    """End the keepers of that folder; they say who they are by the lock they hold."""
-    for lock in folder.glob("*.lock"):
-        for process in holders(lock):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, 15)
-            until(lambda process=process: not Path(f"/proc/{process}").exists())
-
-
-def holders(path: Path) -> list[int]:
-    """The processes that have a file open."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it may end meanwhile
-            if any(link.resolve() == path for link in (process / "fd").iterdir()):
-                found.append(int(process.name))
-    return sorted(found)

@@ -2,9 +2,9 @@
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
 from evmperf.benchmarks.step import Measure
-from evmperf.measure.runs.spool import read_results
+from evmperf.measure.runs.spool import records_from
 from evmperf.model.errors import RefusedOutput
-from evmperf.model.results import Case, Direction, Metric, Reading
+from evmperf.model.results import Case, Direction, Metric, Reading, Result
 from evmperf.model.units import Unit
 
 RATE = Metric("rate", Unit.MEGABYTE_PER_SECOND, Direction.HIGHER, "Rate", low=1.0, high=100.0)
@@ -51,7 +51,9 @@ FINE = make(measuring('echo 12.5 >"$OUT/x"'))
 
 
 def on_spool(runner):
-    return read_results(runner.spool.folder)
+    """Each execution apart."""
+    records = (record for _, record in records_from(runner.spool.folder, 0))
+    return [record for record in records if isinstance(record, Result)]
 
 
 def messages(result):

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.server
+import sys
 import threading
 
 
@@ -19,11 +20,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    """Takes it well when a client hangs up: what it printed would be taken for the client's."""
+
+    daemon_threads = True
+
+    def handle_error(self, request, address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, address)
+
+
 @contextlib.contextmanager
 def serving(handler, host="127.0.0.1"):
     """A server that answers by that handler; it ends here."""
-    with http.server.ThreadingHTTPServer((host, 0), handler) as server:
-        server.daemon_threads = True
+    with _Server((host, 0), handler) as server:
         server.url = f"http://{host}:{server.server_port}"
         threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
         try:

@@ -2,7 +2,10 @@
 each other are refused. Damaged text is test_mutations.py's.
 """
 
+import contextlib
+import itertools
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -48,6 +51,38 @@ def test_dd_of_other_bytes_than_asked_for_is_refused(recording, expected):
     if expected != recording.arguments[0]:
         with pytest.raises(RefusedOutput, match="copied"):
             dd.throughput(recording.texts[0], expected)
+
+
+_RATES = ("evmperf.benchmarks.tools.uboot:file_rate", "evmperf.benchmarks.tools.uboot:disk_rate")
+UBOOT = [one for rate in _RATES for one in good_recordings(rate) if "three" in one.name]
+
+
+def taken_wrongly(recording, text):
+    """The texts with one character changed that give another number, by more than 1 %."""
+    wrong = []
+    for at, replacement in itertools.product(range(len(text)), "0159. x"):
+        damaged = f"{text[:at]}{replacement}{text[at + 1 :]}"
+        with contextlib.suppress(RefusedOutput):
+            if recording.parse(damaged) != pytest.approx(recording.expected, rel=0.01):
+                wrong.append(damaged)
+    return wrong
+
+
+@pytest.mark.parametrize("recording", UBOOT, ids=str)
+def test_no_character_of_u_boots_three_times_makes_another_number(recording):
+    (text,) = recording.texts
+    assert taken_wrongly(recording, text) == []
+    one_line = re.sub(r"\n\ntime: \S+ seconds", "", text, count=2)
+    assert recording.parse(one_line) == pytest.approx(recording.expected, rel=0.005)  # as of earlier versions
+    assert taken_wrongly(recording, one_line)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_two_times_of_u_boot_are_too_few(lost):
+    (text,) = UBOOT[0].texts
+    times = [match.span() for match in re.finditer(r"time: \S+ seconds\n?", text)]
+    with pytest.raises(RefusedOutput, match="2 time lines"):
+        UBOOT[0].parse(text[: times[lost][0]] + text[times[lost][1] :])
 
 
 @given(st.sampled_from(SF), st.integers(0, 1 << 32), st.integers(0, 1 << 32))
@@ -231,3 +266,24 @@ def test_a_run_of_cyclictest_that_did_not_end_well_is_refused(change):
 def test_what_bounds_a_score_is_part_of_it(name, scenes, said):
     text = (DATA / "glmark2" / f"{name}.txt").read_text()
     assert glmark2.drawing(text, scenes).variant == said
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("1+0 records in\n1+0 records out\n1048576 bytes (1.0 MB) copied, 0.000135278 s, 11 GB/s\n", 7.751e9),
+        (
+            "\r99614720 bytes (100 MB, 95 MiB) copied, 1 s, 99 MB/s\n4+0 records in\n4+0 records out\n"
+            "1048576 bytes (210 MB, 200 MiB) copied, 2.1 s, 499 kB/s\n",
+            499321,
+        ),
+        ("1+0 records in\n1+0 records out\n1048576 bytes (1.0 MB) copied, 0.0101 s, 120 MB/s\n", None),
+        ("1+0 records in\n1+0 records out\n1048576 bytes (1.0 MB) copied, 0.000135 s, 5.0 GB/s\n", None),
+    ],
+)
+def test_dd_of_uutils_looks_at_the_clock_for_its_rate_a_little_earlier(text, rate):
+    if rate is None:
+        with pytest.raises(RefusedOutput, match="rate does not match"):
+            dd.throughput(text, 1048576, 1)
+    else:
+        assert dd.throughput(text, 1048576, 1) == pytest.approx(rate, rel=0.001)

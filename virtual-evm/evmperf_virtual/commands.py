@@ -8,7 +8,7 @@ from pathlib import Path
 from evmperf.commands.cli.arguments import JSON, argument, command, group
 from evmperf.commands.cli.terminal import note
 from evmperf.model.errors import EvmperfError, LabError
-from evmperf_virtual import envfile, image, lavalab, recipe, release
+from evmperf_virtual import envfile, image, recipe, release
 from evmperf_virtual.board import BenchStatus
 from evmperf_virtual.client import LabClient, all_benches, terminal
 
@@ -189,35 +189,6 @@ def _status(args: argparse.Namespace) -> None:
     else:
         for bench, status, reason in rows:
             print(_line(status) if status else f"{bench.name}: {reason}")
-
-
-@command(
-    "virtual lava",
-    argument("action", choices=["up", "down", "status"]),
-    argument(
-        "--board",
-        default="virtual",
-        metavar="VARIANT",
-        help="the virtual EVM that LAVA boots itself (default: %(default)s)",
-    ),
-    listed="a LAVA of your own on this machine (needs root)",
-)
-def _lava(args: argparse.Namespace) -> int:
-    """A LAVA of your own on this machine, with two virtual boards (needs root)."""
-    if args.action == "up":
-        lab = lavalab.up(note, args.board)
-        print(f"LAVA is running at {lab.url}; stop it with `evmperf virtual lava down`")
-        return 0
-    if args.action == "down":
-        print("LAVA stopped" if lavalab.down() else "LAVA was not running")
-        return 0
-    running = lavalab.running()
-    print(
-        f"LAVA is running at {running.url}"
-        if running
-        else "LAVA is not running; start it with `make lava-lab`"
-    )
-    return 0 if running else 1
 
 
 def _line(status: BenchStatus) -> str:

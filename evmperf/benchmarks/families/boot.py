@@ -24,6 +24,16 @@ METRICS = tuple(
     for name, _, _, title, required in SPANS
 )
 
+END = "end_"
+"""How the metric of an end begins that a board file names."""
+
+
+def end_metric(name: str) -> Metric | None:
+    """The metric of an end that a board file names; None for other names."""
+    title = f"Boot to {name.removeprefix(END)}"
+    is_end = name.startswith(END)
+    return Metric(name, Unit.SECOND, Direction.LOWER, title, 0.0, 3600.0, required=False) if is_end else None
+
 
 _EFI = "EFI stub"
 """Another beginning of a boot time: EFI and GRUB start Linux without U-Boot saying so."""
@@ -45,7 +55,7 @@ def readings(boot: ObservedBoot) -> list[Reading]:
         spans = {"kernel": kernel, "userland": boot.parts["userspace"]}
         return [Reading("boot_time", sum(spans.values())), *(Reading(*span) for span in spans.items())]
     marks = dict(boot.marks)
-    start = _start(marks)
+    start = start_of(marks)
     # The power switch's own time is its matter; no published figure has it.
     timed = (mark for mark in marks.values() if boot.measured and mark.phase != Phase.POWER_ON)
     off_s = {mark.phase: mark.error_s for mark in timed}
@@ -74,6 +84,9 @@ def readings(boot: ObservedBoot) -> list[Reading]:
                 f"{allowed * 1000:.0f} ms are allowed: the console was not read in time; give "
                 f"the lab's user real-time priority (docs/lab-set-up.md) or the host less to do"
             )
+    for name, mark in boot.ends.items():
+        value = (mark.mono_ns - marks[start].mono_ns) / 1e9
+        figures.append(Reading(f"{END}{name}", value, mark.error_s + marks[start].error_s))
     return figures
 
 
@@ -81,7 +94,7 @@ def condition(boot: ObservedBoot) -> str:
     """The start of a boot time other than "Starting kernel" of a cold boot; others do not compare."""
     if boot.parts:
         return f"what kernel and systemd say of {boot.warm}"
-    first = _start(boot.marks)
+    first = start_of(boot.marks)
     start = _EFI if first is Phase.EFI_STUB else ""
     if first in (Phase.FIRST_KERNEL_LINE, Phase.TF_A):
         line = "the kernel's first line" if first is Phase.FIRST_KERNEL_LINE else "TF-A's first line"
@@ -95,7 +108,7 @@ def off_s(boot: ObservedBoot) -> float:
     return max(round((on.wall_ns - boot.started_ns) / 1e9, 1), 0.0) if on and not boot.warm else 0.0
 
 
-def _start(marks: Mapping[Phase, BootMark]) -> Phase:
+def start_of(marks: Mapping[Phase, BootMark]) -> Phase:
     """Where a boot time begins: without U-Boot (falcon mode, MCU+ SBL), at the kernel's first line, and where
     the kernel is quiet at TF-A's.
     """
@@ -121,4 +134,5 @@ def record(boot: ObservedBoot) -> BootRecord:
         failure=(BootFailure(boot.error.kind, str(boot.error), boot.phase) if boot.error else None),
         post_mortem=boot.post_mortem,
         notes=tuple(boot.notes),
+        ends=tuple(boot.ends.values()),
     )

@@ -3,7 +3,7 @@ first case with and without "20 boot cycles".
 """
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile, noted
-from evmperf.benchmarks.families.boot import METRICS
+from evmperf.benchmarks.families.boot import METRICS, end_metric
 from evmperf.model.results import Case
 
 _CASES = (
@@ -21,4 +21,5 @@ BENCHMARK = Benchmark(
     place=Place.BOOT,
     options=(("boot", "medium"),),
     conditions=noted("boot", "medium"),
+    more=end_metric,
 )

@@ -98,7 +98,7 @@ def _timed(side: str, command: str, size: int, rate: Callable[..., float], *aske
     """A timed command that moves `size` bytes; `rate` takes its text, the side and what was `asked`."""
     return Measure(
         side,
-        f"time {command}",
+        f"{uboot.TIME} {command}",
         _slow_s(size),
         size / 3e6,
         parse=reading_of(f"{side}_throughput", CONSOLE, rate, side, *asked),

@@ -1,4 +1,4 @@
-"""dd of GNU coreutils: parser of the line it ends with (LC_ALL=C)."""
+"""dd of GNU coreutils and of uutils: parser of the line it ends with (LC_ALL=C)."""
 
 import re
 
@@ -10,6 +10,8 @@ TEXT_FILE = "dd.txt"
 _LAST = re.compile(
     r"(\d+) bytes \([^\n]*\) copied, (\d+(?:\.\d+)?(?:e-\d+)?) s, (\d+(?:\.\d)?) ([kMGTP]?)B/s"
 )
+_EARLIER_S = 0.0005
+"""Seconds by which uutils looks at the clock for the rate before it does for the seconds that it prints."""
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _RECORDS = re.compile(r"(\d+)\+(\d+) records (in|out)")
 
@@ -22,8 +24,8 @@ def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
     """
     lines = text.splitlines()
     begin = next((n for n, line in enumerate(lines) if _RECORDS.fullmatch(line)), 0)
-    # Lines before the records are progress messages (`status=progress`).
-    meanwhile = all(map(_LAST.fullmatch, lines[:begin]))
+    # Lines before the records are progress messages (`status=progress`), each behind a carriage return.
+    meanwhile = all(_LAST.fullmatch(line) for line in map(str.strip, lines[:begin]) if line)
     last = [line for line in lines[begin if meanwhile else 0 :] if not _RECORDS.fullmatch(line)]
     refuse(not last, "dd's last line is missing", text)
     odd = [line for line in last if not _LAST.fullmatch(line)] or [*last[1:], ""]
@@ -33,6 +35,7 @@ def throughput(text: str, expected_bytes: int, unit: int = MEGABYTE) -> float:
     refuse(copied != expected_bytes, f"dd copied {copied} of {expected_bytes} bytes", text)
     refuse(seconds <= 0, "dd took no time at all", text)
     rate = times(span(match[3]), _PREFIXES[match[4]])
-    same = agree(over(copied, span(match[2])), rate)
+    earliest, latest = span(match[2])
+    same = agree(over(copied, (max(earliest - _EARLIER_S, 0.0), latest)), rate)
     refuse(not same, f"dd's rate does not match {copied} bytes in {seconds:g} s", text)
     return copied / seconds / unit

@@ -19,6 +19,8 @@ _LINE = re.compile(
     rf"^Startup finished in ((?:{_TIME} ?{_PART}(?: \+ )?)+)(?: = (?P<sum>{_TIME}))? *$", re.MULTILINE
 )
 _UNIT = re.compile(rf" *({_TIME}) ?([\w@.:\\-]{{1,120}}\.[a-z]{{4,9}})")
+_CHAINED = re.compile(rf"[ │├└─`|-]*([\w@.:\\-]{{1,120}}\.[a-z]{{4,9}})(?: @({_TIME}))?(?: \+({_TIME}))?")
+_CHAIN_HEADS = ("The time when unit became active", "The time the unit took to start", "The time after the")
 _DIGIT_MS = 1
 """Times are cut to milliseconds (format_timespan): a sum may be that much longer for each part but one."""
 
@@ -48,6 +50,16 @@ def units(text: str) -> list[tuple[str, float]]:
     once = falls and len(dict(rows)) == len(rows)
     refuse(not once, "systemd-analyze's units are not in the order of their times, or come twice", text)
     return rows
+
+
+def chain(text: str) -> list[str]:
+    """Units on the critical chain, from `systemd-analyze critical-chain` (src/analyze/
+    analyze-critical-chain.c), the last one to start first; raises RefusedOutput for any other line.
+    """
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(_CHAIN_HEADS)]
+    units = [_CHAINED.fullmatch(line.rstrip()) for line in lines]
+    refuse(not lines or not all(units), "systemd-analyze printed another line than a unit's of a chain", text)
+    return [unit[1] for unit in units if unit]
 
 
 def _seconds(text: str) -> float:

@@ -11,6 +11,12 @@ SECTOR_BYTES = 512
 SCSI_BLOCK_BYTES = 4096
 """Block size of UFS."""
 
+TIME = "time time time"
+"""Before a command: `time` takes any, also another one, so a number that a console may damage comes three
+times, each later by the printing of one line.
+"""
+_UNEVEN_S, _UNEVEN = 0.005, 0.01
+"""By how many seconds, and what part of the time, the printing of two lines may differ."""
 _TIME = re.compile(r"time: (?:(\d+) minutes, )?(\d+)\.(\d{3}) seconds")
 _BLOCKS = r"block # (\d+), count (\d+) \.\.\. (\d+) blocks (?:read|written): (\S+)"
 _DISKS = {
@@ -36,12 +42,26 @@ _SEQUENCE = {"write": ["Erased", "Written", "Read"], "read": ["Read"]}
 
 
 def seconds(text: str) -> float:
-    """Seconds of exactly one `time:` line (cmd/time.c prints whole milliseconds), more than zero."""
-    minutes, whole, milli = only(_TIME, text, "U-Boot printed {} time lines instead of one")
+    """Seconds of the command behind TIME, more than zero: cmd/time.c prints whole milliseconds. Three lines
+    must fit each other; a command behind one `time` has one line, and nothing checks it.
+    """
+    lines = _TIME.findall(text)
+    whole = len(lines) in (1, 3) and len(lines) == len(re.findall(r"\btime", text))
+    refuse(not whole, f"U-Boot printed {len(lines)} time lines instead of one or three", text)
+    took = [_seconds(line, text) for line in lines]
+    refuse(took[0] <= 0, "U-Boot measured a time of zero", text)
+    if len(took) > 1:
+        # What is between them is the printing of one line.
+        first_s, second_s = took[1] - took[0], took[2] - took[1]
+        uneven = abs(second_s - first_s) > _UNEVEN_S + _UNEVEN * took[0]
+        refuse(min(first_s, second_s) < 0 or uneven, "U-Boot's three times of a command disagree", text)
+    return took[0]
+
+
+def _seconds(line: tuple[str, str, str], text: str) -> float:
+    minutes, whole, milli = line
     refuse(int(whole) >= 60, f"U-Boot does not print times as {whole}.{milli} seconds", text)
-    took = int(minutes or 0) * 60 + int(whole) + int(milli) / 1000
-    refuse(took <= 0, "U-Boot measured a time of zero", text)
-    return took
+    return int(minutes or 0) * 60 + int(whole) + int(milli) / 1000
 
 
 def disk_rate(text: str, operation: str, count: int, command: str) -> float:
@@ -84,14 +104,14 @@ def sf_fill(size: int) -> str:
 
 def sf_write(offset: int, size: int) -> str:
     """Erase, write (only this is timed), read back, compare."""
-    return f"sf erase {offset:x} {size:x} && time sf write ${{loadaddr}} {offset:x} {size:x} && " + (
+    return f"sf erase {offset:x} {size:x} && {TIME} sf write ${{loadaddr}} {offset:x} {size:x} && " + (
         _read_back("", offset, size)
     )
 
 
 def sf_read(offset: int, size: int) -> str:
     """Read what `sf_write` wrote (only this is timed), compare."""
-    return _read_back("time ", offset, size)
+    return _read_back(f"{TIME} ", offset, size)
 
 
 def _read_back(time: str, offset: int, size: int) -> str:

@@ -58,7 +58,9 @@ class Attempt:
     def sentence(self) -> str:
         """How it failed."""
         reason = str(self.error).strip().split("\n")[0] or type(self.error).__name__
-        return f"the board did not reach {self.goal}: {reason} (at the {self.phase})"
+        return (
+            f"the board did not reach {self.goal}: {reason}{f' (at the {self.phase})' if self.phase else ''}"
+        )
 
 
 def tell(console: object, what: str, *arguments: object) -> None:

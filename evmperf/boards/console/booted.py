@@ -99,6 +99,38 @@ def _root(text: str, arguments: str | None) -> str | None:
     return f"root: {device} type: {kind}" if kind else None
 
 
+_SLOT = re.compile(r"(?:^| )((?:root|init|rauc\.slot|androidboot\.slot_suffix)=\S+)")
+_IDENTITY = {
+    "U-Boot": re.compile(r"(?<=[\r\n])U-Boot \d{4}\.\d\d[^\r\n]*"),
+    "kernel": re.compile(r"\] Linux version ([^\r\n]*)"),
+}
+
+
+def identity(text: str) -> dict[str, str]:
+    """Boot loader, kernel and root that a boot's console names; what it does not show is absent."""
+    system = shown(text)
+    found = {name: match[match.re.groups] for name, form in _IDENTITY.items() if (match := form.search(text))}
+    # The number of a disk may change from boot to boot, that of a partition does not.
+    partition = re.match(r"root: \S+?p?(\d+)(?: |$)", system.root or "")
+    slots = _SLOT.findall(system.arguments or "")
+    parts = [*slots, *([f"partition {partition[1]}"] if partition else [])]
+    return found | ({"root": ", ".join(parts)} if parts else {})
+
+
+def another_system(first: Mapping[str, str], later: Mapping[str, str]) -> WrongBoot | None:
+    """How a later boot of a series is one of another system than the first, or None."""
+    other = [name for name in first if name in later and first[name] != later[name]]
+    if not other:
+        return None
+    differences = "; ".join(f"{name} is {later[name]!r}, was {first[name]!r}" for name in other)
+    return WrongBoot(
+        f"another system booted than before, so this boot is not counted: {differences}. An A/B updater "
+        f"(RAUC, SWUpdate, Mender) changes the slot where the power is cut before a boot is marked good: "
+        f"mark the slot good, or disable the updater's boot counter, while boots are measured",
+        medium=False,
+    )
+
+
 def answered(text: str) -> BootedSystem:
     """What QUESTION printed."""
     answers = dict(re.findall(r"^(cmdline|root|type): ?([^\r\n]*)", text, re.MULTILINE))

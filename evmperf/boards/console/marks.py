@@ -68,8 +68,14 @@ class ObservedBoot:
     measured: bool = True
     notes: Sequence[str] = ()
     warm: str = ""
+    ends: Mapping[str, BootMark] = field(default_factory=dict)
+    """Marks of ends that the board file names, each within its `error_s` before or after."""
+    missed: Mapping[str, str] = field(default_factory=dict)
+    """Why ends that the board file names have no mark, a sentence each."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """Seconds of the boot's parts as its kernel and systemd tell them, where no console does."""
+    system: Mapping[str, str] = field(default_factory=dict)
+    """What booted (`booted.identity`)."""
 
 
 _SPL = re.compile(rb"U-Boot SPL \d{4}\.\d\d[^\r\n]*")

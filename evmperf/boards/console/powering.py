@@ -69,9 +69,13 @@ class Person:
         return True
 
 
+class Overdue(TIMEOUT):
+    """What `deadline` raises."""
+
+
 @contextmanager
 def deadline(seconds: float, message: str) -> Iterator[None]:
-    """Raise TIMEOUT out of whatever blocks after so long, by a signal (Labgrid's record of steps is of one
+    """Raise Overdue out of whatever blocks after so long, by a signal (Labgrid's record of steps is of one
     thread); without effect outside the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -79,15 +83,17 @@ def deadline(seconds: float, message: str) -> Iterator[None]:
         return
 
     def expire(*_: object) -> None:
-        raise TIMEOUT(f"{message} for {seconds} s")
+        raise Overdue(f"{message} for {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before, began = signal.signal(signal.SIGALRM, expire), time.monotonic()
+    others_s, _ = signal.setitimer(signal.ITIMER_REAL, seconds)  # as pytest-timeout's
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if others_s:
+            signal.setitimer(signal.ITIMER_REAL, max(others_s - (time.monotonic() - began), 0.001))
 
 
 class Switch:

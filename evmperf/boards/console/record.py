@@ -19,10 +19,12 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 from evmperf.model import limits
+from evmperf.model.concealing import known
 from evmperf.model.errors import LabError
 
 HEADER = b"evmperf-console/2\n"
@@ -56,6 +58,8 @@ some time without a trace, 1.7 ms at most, and 2.1 ms over RFC 2217, on two core
 
 _LINE_CHARS = 2000
 """Of a line that is shown."""
+_WAITING_BYTES = 4096
+"""Of output whose last bytes may begin a secret; a board may print such bytes without end."""
 _RECORD_BYTES = 256
 """What a record takes in memory beside its bytes."""
 
@@ -157,6 +161,9 @@ class History:
         self._written = 0
         self._since_ns = 0
         self._file: BinaryIO | None = None
+        self._secrets: list[bytes] = []
+        self._waiting: list[ConsoleRecord] = []
+        """Written with what follows, as the last bytes may begin a secret."""
         self._error: OSError | None = None
 
     def open(self, path: Path) -> None:
@@ -165,6 +172,7 @@ class History:
             path.touch(0o600)
             self._file = path.open("ab", buffering=0)
             self._written = self._file.tell()
+            self._secrets = [secret.encode() for secret in known()]
             if self._written == 0:
                 self._write(HEADER)
 
@@ -172,6 +180,7 @@ class History:
         """Stop writing to the file."""
         with self._lock:
             if self._file:
+                self._hand_on(to_the_end=True)
                 self._file.close()
             self._file = None
 
@@ -233,10 +242,33 @@ class History:
             # Of a file that is full, only the events of the lab go on.
             full = self._written > limits.CONSOLE_LOG_BYTES
             if record.kind != "<" or not full:
-                self._write(record.line())
+                self._waiting.append(record)
+                self._hand_on()
             if not full and self._written > limits.CONSOLE_LOG_BYTES:
                 notice = f"console output is not kept from here on: {limits.CONSOLE_LOG_BYTES} bytes"
                 self._write(replace(record, kind="#", data=notice.encode(), bound_ns=0).line())
+
+    def _hand_on(self, to_the_end: bool = False) -> None:
+        """Write what waits, known secrets as asterisks, also one that came in several pieces."""
+        for kind in "<>":
+            pieces = [record.data for record in self._waiting if record.kind == kind]
+            said = b"".join(pieces)
+            for secret in self._secrets:
+                said = said.replace(secret, b"*" * len(secret))
+                begun = any(said.endswith(secret[:length]) for length in range(1, len(secret)))
+                if begun and not to_the_end and len(said) < _WAITING_BYTES:
+                    return
+            if said != b"".join(pieces):
+                rest = iter(said)
+                self._waiting = [
+                    replace(record, data=bytes(islice(rest, len(record.data))))
+                    if record.kind == kind
+                    else record
+                    for record in self._waiting
+                ]
+        for record in self._waiting:
+            self._write(record.line())
+        self._waiting.clear()
 
     def _write(self, line: bytes) -> None:
         """Append a line to the file, or nothing of it."""

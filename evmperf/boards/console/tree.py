@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evmperf.boards.console.marks import Phase
@@ -29,8 +29,10 @@ _STAMPED = re.compile(r"(?:<\d+>)?\[ *(\d{1,6}\.\d{6})\](?:\[[^\]]{1,12}\])? (.*
 _INITCALL = re.compile(r"initcall (\w{1,120})\S* returned -?\d+ after (\d{1,12}) usecs")
 _INIT = re.compile(r"Run /\S+ as init")
 _KERNEL = (Phase.FIRST_KERNEL_LINE, Phase.STARTING_KERNEL, Phase.EFI_STUB)
-_STAGE = re.compile(r" *(\d[\d,]{0,14}) +(\d[\d,]{0,14})  (\S.*)")
+_STAGE = re.compile(r" *(\d[\d,]{0,14}) +(\d[\d,]{0,14})  (\S[^\[]*)")
+_ACCUMULATED = re.compile(r" *\d[\d,]{0,14}  \S[^\[]*")
 _REPORT = "Timer summary in microseconds"
+_RECORDS = re.compile(r"\((\d{1,6}) records\)")
 _ESCAPES = re.compile(r"\x1b\[[\d;?]*[A-Za-z]|\r")
 _JOB = re.compile(r"A start job is running for (.{1,60}?) \(\d")
 _SIGNS = (
@@ -132,8 +134,11 @@ def grow(
     marks: Mapping[Phase, BootMark],
     units: Iterable[tuple[str, float]] = (),
     kernel_log: str = "",
+    chain: Collection[str] = (),
 ) -> Tree:
-    """The tree of a boot; `units` are systemd's with seconds, `kernel_log` may have the initcalls."""
+    """The tree of a boot; `units` are systemd's with seconds, those of `chain` on its critical chain;
+    `kernel_log` may have the initcalls.
+    """
     lines = list(_lines(records))
     log = list(_lines([ConsoleRecord(0, 0, "<", kernel_log.encode())]))
     before_init = itertools.takewhile(lambda line: not _INIT.match(line.text), log)
@@ -149,7 +154,11 @@ def grow(
         candidates = list(_initcalls(a.phase, inside)) or [call for call in calls if call.phase == a.phase]
         candidates = candidates or list(_stages(a.phase, inside)) or list(_silences(a.phase, inside))
         if a.phase == Phase.INIT_STARTED:
-            candidates += [Part(a.phase, name, seconds, "systemd, side by side") for name, seconds in units]
+            side = "beside its critical chain" if chain else "side by side"
+            sides = {
+                name: f"systemd, {'on its critical chain' if name in chain else side}" for name, _ in units
+            }
+            candidates += [Part(a.phase, name, seconds, sides[name]) for name, seconds in units]
         parts += sorted(candidates, key=lambda part: -part.seconds)[:_MOST]
     signs = [what for sign, what in _SIGNS if any(sign.search(line.text) for line in lines)]
     notes = [
@@ -187,17 +196,25 @@ def _stages(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
 
 def bootstages(text: str) -> list[tuple[str, float]]:
     """Stages of U-Boot's bootstage report (common/bootstage.c) with their seconds since the stage before,
-    which two columns tell; raises RefusedOutput where they differ, and without a report.
+    which two columns tell; raises RefusedOutput where they differ, without a report, and for one that is cut:
+    it states its number of records. Those of SPL that U-Boot took over count there and are not all printed.
     """
     lines = itertools.dropwhile(lambda line: not line.startswith(_REPORT), text.split("\n"))
+    head, *rows = *itertools.takewhile(str.strip, lines), ""
     stages, before_us = [], 0
-    for line in itertools.islice(itertools.takewhile(str.strip, lines), 2, None):
+    for line in rows[1:-1]:
         row = _STAGE.fullmatch(line)
         mark_us, elapsed_us = (int(n.replace(",", "")) for n in row.groups()[:2]) if row else (0, -1)
         if not row or mark_us - before_us != elapsed_us:
             raise RefusedOutput("U-Boot's report of its stages is damaged", text)
         stages.append((row[3], elapsed_us / 1e6))
         before_us = mark_us
+    if stated := _RECORDS.search(head):
+        is_whole = next(lines, "") == "Accumulated time:"
+        missing = int(stated[1]) - len(stages) - len([*itertools.takewhile(_ACCUMULATED.fullmatch, lines)])
+        took_over = any(stage == "end phase" for stage, _ in stages)
+        if not is_whole or missing < 0 or (missing and not took_over):
+            raise RefusedOutput("U-Boot's report of its stages is cut", text)
     if not stages:
         raise RefusedOutput("U-Boot printed no report of its stages", text)
     return stages

@@ -11,7 +11,7 @@ from evmperf.explain.proving import Proved, Proving
 from evmperf.judge import ab, experiment
 from evmperf.judge.experiment import Experiment
 from evmperf.judge.rounds import LOG, Sessions
-from evmperf.lab.keeping.claim import Holding
+from evmperf.lab.keeping.claim import holding
 from evmperf.measure import boardfile
 from evmperf.model.change import Comparison
 from evmperf.model.errors import LabError, UsageError
@@ -46,8 +46,7 @@ def prove(
     """Set back, on a board that is held meanwhile, what differs from a good run; raises as `Proving` does."""
     sessions = Sessions(folder)
     proving = Proving(folder, boardfile.named(board), board, result, answer, budget_s, sessions.round, tell)
-    with experiment.held(folder), Holding(folder.name, 0.0) as holding:
-        holding.have(board)
+    with experiment.held(folder), holding(board, folder.name):
         tell(f"measuring into {folder}")
         try:
             return proving.prove()
@@ -65,8 +64,7 @@ def in_turn(
 ) -> Comparison:
     """Measure the blocks of an A/B on a board that is held meanwhile."""
     sessions = Sessions(folder)
-    with experiment.held(folder), Holding(plan.id, wait_s) as holding:
-        holding.have(plan.board)
+    with experiment.held(folder), holding(plan.board, plan.id, wait_s):
         tell(f"measuring into {folder}")
         try:
             sessions.wait_for_others()

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,13 +14,13 @@ from evmperf.boards import board as boards
 from evmperf.boards import modes
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED, FEATURES
-from evmperf.lab.desk import boardfile, identity, ports
+from evmperf.lab.desk import boardfile, identity, ports, software
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
 from evmperf.lab.desk.ports import Port, Voice
+from evmperf.lab.provision import scratch
 from evmperf.measure import boardfile as boardfiles
 from evmperf.measure.signals import attend
 from evmperf.model.errors import LabError, UsageError
-from evmperf.model.outlets import plain
 from evmperf.model.replies import WantedSession, answer
 
 Tell = Callable[[str], None]
@@ -31,8 +31,6 @@ _POWER = {
     "hand": "you are asked to switch the board off and on",
     "reset": "the board is reset or rebooted",
 }
-_PLAN_S, _INSTALL_S = 60.0, 1200.0
-"""After which apt-get counts as hung."""
 _QUIET = ("-qq", "--tb=no", "-rN", "-o", "console_output_style=classic")
 """Neither pytest's head nor its counts of what was skipped nor a percentage."""
 _LOOKS = 60
@@ -55,8 +53,7 @@ class FindBoard(msgspec.Struct, frozen=True, kw_only=True):
     console, and SSH for files), or on whatever USB serial port it talks; its file goes into `folder`.
 
     `user` logs in on a console; `power` is how its power is worked, as options.boot.power says it;
-    `tester` is what stands at the other end of its network cable, `local` for this machine. With
-    `install` the board's package manager brings missing programs, if whoever asks agrees.
+    `tester` is what stands at the other end of its network cable, `local` for this machine.
     """
 
     folder: str
@@ -68,7 +65,6 @@ class FindBoard(msgspec.Struct, frozen=True, kw_only=True):
     power: str = "none"
     tester: str = ""
     boot: bool = False
-    install: bool = False
 
 
 class FoundBoard(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,36 +92,31 @@ class NoBoard(UsageError):
     """There is no board on this desk."""
 
 
-def find(request: FindBoard, tell: Tell, agree: Callable[[str], bool] = lambda plan: False) -> FoundBoard:
-    """Find the board, ask it what it is, and write its file; `agree` says whether the packages of
-    that sentence may be installed.
+def find(request: FindBoard, tell: Tell) -> FoundBoard:
+    """Find the board, ask it what it is, and write its file.
 
-    Raises UsageError where there is no board, it does not log in (PasswordWanted where a password
+    Raises UsageError where there is no board or it does not log in (PasswordWanted where a password
     would help), LabError for a way that is broken.
     """
     drivers = {*boardfile.SAFE, *CABLED, *boardfile.STORAGE}
     benchmarks = [b for b in catalogue.benchmarks().values() if b.driver in drivers]
     theirs = catalogue.ti_programs(benchmarks)
-    question = identity.question({*theirs, *(tool for benchmark in benchmarks for tool in _needs(benchmark))})
+    needed = set().union(*map(_needs, benchmarks))
     network = _address(request) if request.address else None
     way = network if network and not request.ports else _voice(request, tell)
-    board = identity.answer(*identity.ask(way, question, request.password, request.user))
+
+    def ask(question: str) -> tuple[str, str]:
+        return identity.ask(way, question, request.password, request.user)
+
+    board = identity.answer(*ask(identity.question({*theirs, *needed})))
     if network and not identity.checks_key(network):
         tell(f"The host key of {network.host} is not checked: known_hosts has none for it.")
     if network and network is not way:
         identity.ask(network, "true")  # a console is there, and SSH carries files
     if board.user != "0":
-        name = board.login or "the user there"
-        why = f" ({board.sudo})" if board.sudo else ""
-        raise UsageError(
-            f"{name} is not root and gets no sudo without a password{why}, so no benchmark can run: add the "
-            f"line `{name} ALL=(ALL) NOPASSWD: ALL` with visudo on the board, or log in as root"
-        )
-    if request.install:
-        board = _installed(request, way, question, board, tell=tell, agree=agree)
-    power = request.power
-    if power == "hand" and isinstance(way, SshAddress):
-        power = "none"
+        raise UsageError(_without_root(board))
+    if request.power == "hand" and isinstance(way, SshAddress):
+        request = msgspec.structs.replace(request, power="none")
         tell("--power hand needs the board's console: over SSH no boot is timed.")
     like = boardfile.fitting(board)
     sections: dict[str, Mapping[str, str]] = {}
@@ -138,92 +129,72 @@ def find(request: FindBoard, tell: Tell, agree: Callable[[str], bool] = lambda p
         for benchmark in benchmarks
         if benchmark.driver in measured and (missing := sorted(_needs(benchmark) - board.tools))
     }
-    absent = {**boardfile.TWICE, **absent}
     file = boardfile.write(
         Path(request.folder),
         board,
         way,
-        absent,
+        {**boardfile.TWICE, **absent},
         beside=network if network is not way else None,
-        power=power,
+        power=request.power,
         tester=request.tester,
         sections=sections,
         password=request.password,
     )
-    modes_printed = identity.ask(way, modes.QUESTION, request.password, request.user)[0]
-    where = f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path
+    lacking = {*theirs, *needed} - board.tools
     about = FoundBoard(
-        where=where,
+        where=f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path,
         model=board.model or "a board without a name",
         os=f"{board.os}, Linux {board.kernel}",
         like=like.name if like else "",
         file=str(file),
         state=(
-            *identity.state(way, request.password, request.user).words(),
-            *_as_ti(boards.load(like).name if like else "", theirs, board, modes_printed),
+            *board.state,
+            *software.ti_ways(
+                boards.load(like).name if like else "", theirs, lacking, ask(modes.QUESTION)[0]
+            ),
         ),
-        steps=_steps(boards.load(file), sorted(set().union(*map(_needs, benchmarks)) - board.tools)),
+        steps=_steps(boards.load(file), lacking, _storage(ask(scratch.SURVEY)[0])),
     )
     return _with_benchmarks(about)
 
 
-def _steps(board: Board, missing: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """What is left out, by worth, with the step that brings it; `missing` are programs."""
-    steps = [
+def _without_root(board: BoardIdentity) -> str:
+    name = board.login or "the user there"
+    why = f" ({board.sudo})" if board.sudo else ""
+    return (
+        f"{name} is not root and gets no sudo without a password{why}, so no benchmark can run: add the "
+        f"line `{name} ALL=(ALL) NOPASSWD: ALL` with visudo on the board, or log in as root"
+    )
+
+
+def _steps(board: Board, missing: Collection[str], storage: str) -> tuple[tuple[str, str], ...]:
+    """What is left out, by worth, with the step that brings it; `missing` are programs, `storage` is the
+    step to a scratch partition.
+    """
+    steps = [] if board.features & boardfile.STORAGE else [("Storage writes", storage)]
+    steps += [
         (what, step) for what, drivers, step in boardfile.WORTH if not board.features.intersection(drivers)
     ]
     if packages := sorted({boardfile.PACKAGES[tool] for tool in missing if tool in boardfile.PACKAGES}):
-        steps.append(("Benchmarks of further programs", f"--install brings {', '.join(packages)}"))
+        line = f"apt-get install --no-install-recommends {' '.join(packages)}"
+        steps.append(("Benchmarks of further programs", f"as root on the board: {line}"))
     return tuple(steps)
 
 
-def _as_ti(
-    board: str, theirs: Mapping[str, Sequence[str]], about: BoardIdentity, printed: str
-) -> Iterator[tuple[str, bool]]:
-    """Which tables TI's own programs measure, and modes below TI's expectation, as parts of a state; of a
-    `board` without a name, that is none of TI's, only the first.
-    """
-    programs = {program: names for program, names in theirs.items() if program in about.tools}
-    for program, names in programs.items():
-        yield f"{len(names)} tables measured as TI does, by {program}", False
-    if not programs and board:
-        yield "without TI's own programs: file systems and audio do not compare with its figures", False
-    for driver, mode in modes.lesser_modes(board, printed):
-        yield f"{driver}: {mode}", True
-
-
-def _installed(
-    request: FindBoard,
-    way: Voice | SshAddress,
-    question: str,
-    board: BoardIdentity,
-    *,
-    tell: Tell,
-    agree: Callable[[str], bool],
-) -> BoardIdentity:
-    """The board's identity after its package manager has brought missing programs, if somebody agreed.
-
-    Raises UsageError where there is no apt-get, or it does not find them.
-    """
-    packages = sorted({package for tool, package in boardfile.PACKAGES.items() if tool not in board.tools})
-    install = f"LC_ALL=C apt-get install --no-install-recommends {{}} {' '.join(packages)} 2>&1"
-
-    def ask(command: str, within_s: float) -> str:
-        return identity.ask(way, command, request.password, request.user, within_s=within_s)[0]
-
-    planned = ask(install.format("--assume-no"), _PLAN_S)
-    sizes = [line.strip() for line in planned.splitlines() if re.match(r"(Need to get|After this) ", line)]
-    if not sizes:
-        *_, last = ["it printed nothing", *filter(None, map(str.strip, planned.splitlines()))]
-        raise UsageError(
-            f"the board's apt-get cannot install {', '.join(packages)}: {plain(last[:200])}; run `apt-get "
-            f"update` there, or install them by hand"
-        )
-    if not agree(f"apt-get on the board: {' '.join(packages)}. {plain(' '.join(sizes)[:300])}"):
-        tell("No package was installed.")
-        return board
-    ask(f"DEBIAN_FRONTEND=noninteractive {install.format('--yes')} >/dev/null", _INSTALL_S)
-    return identity.answer(*identity.ask(way, question, request.password, request.user))
+def _storage(survey: str) -> str:
+    """The step to storage benchmarks: the option for a scratch partition that is there, or its command."""
+    try:
+        there = scratch.present(survey)
+        if there is None:
+            return scratch.plan(survey).proposal
+    except UsageError as error:
+        return str(error)
+    options = ", ".join(f"{name}: {value}" for name, value in there.section.items())
+    return (
+        f"{there.device} ({there.mib} MiB) is there for them to overwrite: `evmperf board new NAME --from "
+        f"desk`, then add to that file the feature {there.driver} and the option "
+        f"`{there.driver}: {{{options}}}`"
+    )
 
 
 def _needs(benchmark: Benchmark) -> set[str]:
@@ -249,7 +220,7 @@ def wait_until_idle(file: str, wait: Callable[[], None]) -> bool:
     """
     way = boardfile.address(boards.load(Path(file)))
     for _ in range(_LOOKS):
-        if not way or identity.state(way).is_idle:
+        if not way or identity.answer(*identity.ask(way, identity.question(()))).is_idle:
             return bool(way)
         wait()
     return False

@@ -60,7 +60,7 @@ def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:
         given = boardfile.named(board or header["board_file"])
         chosen = importing.selection_of(header, given, f"job {job.id}")
         expected = [case_name(benchmark, case) for benchmark, case in chosen.cases]
-    reported = {case["name"]: case["result"] for case in server.results(job.id, selection.SUITE)}
+    reported = {case.name: case.result for case in server.results(job.id, selection.SUITE)}
     missing = "did not report"
     wrong = [f"{n}: {reported.get(n, missing)}" for n in expected if reported.get(n) != "pass"]
     passed = f"{len(expected) - len(wrong)} of {len(expected)} cases passed"

@@ -14,6 +14,7 @@ import msgspec
 
 from evmperf.benchmarks.benchmark import Benchmark, Place
 from evmperf.benchmarks.tools import gauge
+from evmperf.boards import ends
 from evmperf.boards import variation as variations
 from evmperf.boards.board import Board
 from evmperf.boards.console.powering import Person
@@ -45,8 +46,6 @@ _SEND_AT_MOST_S = 20.0
 """How long the end of a session waits for InfluxDB."""
 _ANSWER_S = 20.0
 """How long a board may take to say what it has."""
-_TAKER_S = 5.0
-"""How long the end of a session waits for the name of who has taken the board."""
 
 
 class MeasuringSession:
@@ -56,7 +55,7 @@ class MeasuringSession:
     """
 
     def __init__(self, board: Board, asked: WantedSession) -> None:
-        self.board = board
+        self.board = board = ends.checked(board, asked.end)
         self._variation = variations.parse(asked.vary)
         self.request = asked = msgspec.structs.replace(asked, **self._variation.provisioned)
         results = Path(asked.results)
@@ -85,6 +84,8 @@ class MeasuringSession:
         self.planned: list[tuple[Benchmark, Case]] = []
         """What will be measured, in order."""
         self.results: list[Result] = []
+        self.failed_tests: set[str] = set()
+        """Tests of a lab's own that failed and measured no case."""
         self.sent = ""
         """How sending to InfluxDB went, in a sentence."""
         self.lab_failure = ""
@@ -93,8 +94,6 @@ class MeasuringSession:
         """Why nothing was measured on a lab that works: an image that does not boot or does not fit."""
         self.wrong_call = False
         """Whether that is a wrong option, file or board file."""
-        self.gave_way = ""
-        """Who asked for the board, when the session ended for that."""
         self.interrupted = False
         self.signals = Signals()
         self.began = time.monotonic()
@@ -139,7 +138,6 @@ class MeasuringSession:
         self.claim = Claim.take(board, self.run.id, until=until, wait_s=wait_s, tell=tell)
         # A night's hold was for the whole night, and one that was waited for begins now.
         self.claim.doing("starting", self.expected_end())
-        self.claim.on_asked = lambda message: tell(f"asked for {board.place}: {message}")
         if board.coordinator:
             # Labgrid's own session in this process goes by the holder's name, too.
             os.environ["LG_HOSTNAME"], os.environ["LG_USERNAME"] = self.claim.host, self.claim.user
@@ -148,7 +146,7 @@ class MeasuringSession:
     def switch_off(self, tell: Callable[[str], None]) -> None:
         """Switch the board off that is held, and let go of it; raises EvmperfError."""
         from evmperf.lab.bench import LabgridBench  # noqa: PLC0415
-        from evmperf.lab.doctor.target import opened  # noqa: PLC0415  # Labgrid is slow to import
+        from evmperf.lab.target import opened  # noqa: PLC0415  # Labgrid is slow to import
 
         assert self.claim is not None
         try:
@@ -246,7 +244,8 @@ class MeasuringSession:
         self._see()
         reason = self.unsupported(benchmark, case)
         if not reason and not benchmark.ti:
-            lacking = [tool for tool in benchmark.tools_on(self.board) if tool not in self.run.facts.tools]
+            assert self._runner is not None
+            lacking = self._runner.lacking(benchmark)
             reason = f"{', '.join(lacking)} is not on the board's PATH" if lacking else ""
         self._absent += bool(reason)
         return reason
@@ -319,18 +318,12 @@ class MeasuringSession:
             finally:
                 if self._started_bench and not self.lost:
                     self._started_bench.stop()
-                self.await_taker()  # while there is a keeper to say it
                 self.let_go()
 
     def let_go(self) -> None:
         """Hold the board no more; may be called again."""
         if self.claim:
             self.claim.release()
-
-    def await_taker(self) -> None:
-        """Who has taken a board, Labgrid says a moment after it is gone."""
-        if self.claim:
-            self.claim.await_taker(_TAKER_S)
 
     def finish(self, exit_status: int) -> None:
         """Write how the run ended; a spool that was never opened stays unwritten."""
@@ -374,14 +367,14 @@ class MeasuringSession:
         reasons = (
             (Ending.LOST, "The board was lost", self.lost),
             (Ending.LAB, "The lab is broken", self.lab_failure),
-            (Ending.LOST, "Gave way", self.gave_way),
             (Ending.WRONG if self.wrong_call else Ending.BOARD, "Nothing was measured", self._not_begun),
         )
         cut = next((reason for reason in reasons if reason[-1]), None)
         if self.interrupted and not cut:
             by = f" by {self.signals.by}" if self.signals.by not in ("", "SIGINT") else ""
             cut = (Ending.CUT, f"Interrupted{by}", "")
-        return ended.of(self.board.name, self.results, len(self.planned) - self._absent + self._kept, cut)
+        planned = max(len(self.planned) - self._absent + self._kept, len(self.results))
+        return ended.of(self.board.name, self.results, planned, cut, len(self.failed_tests))
 
     @property
     def status(self) -> ExitStatus | None:

@@ -22,6 +22,7 @@ from evmperf.measure import boardfile
 from evmperf.measure.runs import differences
 from evmperf.measure.runs.differences import Difference
 from evmperf.measure.runs.spool import new_run_id
+from evmperf.model import anytime
 from evmperf.model.change import Comparison
 from evmperf.model.errors import EvmperfError, Kind, UsageError
 from evmperf.model.exits import ExitStatus
@@ -170,8 +171,8 @@ def _plan(options: argparse.Namespace) -> Experiment:
     if named[0].words == named[1].words:
         raise UsageError(f"both sides are {named[0]}: give them different --a and --b")
     blocks = _BLOCKS if options.rounds is None else options.rounds
-    if blocks < 1:
-        raise UsageError(f"--rounds {blocks}: must be at least 1")
+    if blocks < anytime.FEWEST:
+        raise UsageError(f"--rounds {blocks}: fewer than {anytime.FEWEST} blocks decide nothing")
     a, b = with_images([side.words for side in named], board)
     return Experiment(
         id=f"ab-{new_run_id(board.name)}",

@@ -104,12 +104,19 @@ def add(commands: Any, module: str) -> None:
         first, _, last = name.rpartition(" ")
         if first and first not in groups:
             about = inspect.cleandoc(_GROUPS[first])
-            parser = commands.add_parser(first, description=about, formatter_class=_Format)
+            parser = commands.add_parser(
+                first, description=about, formatter_class=_Format, allow_abbrev=False
+            )
             groups[first] = parser.add_subparsers(metavar="COMMAND", required=True)
         about = inspect.getdoc(one.run) or ""
         words = {"help": one.line or about} if first else {}
         parser = groups.get(first, commands).add_parser(
-            last, description=about, epilog=inspect.cleandoc(one.epilog), formatter_class=_Format, **words
+            last,
+            description=about,
+            epilog=inspect.cleandoc(one.epilog),
+            formatter_class=_Format,
+            allow_abbrev=False,
+            **words,
         )
         parser.set_defaults(func=one.run)
         for each in one.arguments:

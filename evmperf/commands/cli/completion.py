@@ -74,7 +74,7 @@ _COMPLETERS: dict[str, _Completer] = {
     "history.board": _measured_boards,
     "runs.board": _measured_boards,
     "run": _runs,
-    **dict.fromkeys(("compare.a", "compare.b", "explain.a", "explain.b", "side_a", "side_b"), _runs),
+    **dict.fromkeys(("compare.a", "compare.b", "side_a", "side_b"), _runs),
     "benchmark": lambda **_: catalogue.benchmarks(),
     "history.metric": _metrics,
     **dict.fromkeys(("check.accept", "ab.metric"), _figures),

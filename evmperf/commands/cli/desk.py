@@ -14,10 +14,11 @@ from evmperf.commands.app.desk import FindBoard, FoundBoard
 from evmperf.commands.cli.arguments import argument, command, filled, show, tell
 from evmperf.commands.cli.terminal import own
 from evmperf.judge.published import source
+from evmperf.lab.desk import host
+from evmperf.lab.desk.finding import Noted
 from evmperf.lab.desk.identity import PasswordWanted
-from evmperf.lab.doctor import host
-from evmperf.lab.doctor.finding import Noted
 from evmperf.measure.runs import spool
+from evmperf.model.concealing import learn
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
@@ -55,11 +56,6 @@ _LOOK_S = 10.0
             "the other end of the board's network cable: this machine (local, local:INTERFACE), "
             "or one over SSH"
         ),
-    ),
-    argument(
-        "--install",
-        action="store_true",
-        help="have the board's apt-get install missing programs; shows their size and asks, even with --yes",
     ),
     argument("--all", action="store_true", dest="show_all", help="list everything that is left out"),
     argument("--boot", action="store_true", help="boot Linux on a board at U-Boot's prompt"),
@@ -134,16 +130,11 @@ def _wanted(board: FoundBoard) -> bool:
 def _find(options: argparse.Namespace) -> FoundBoard:
     request = filled(FindBoard, options, folder=Path(options.results) / "desk")
     try:
-        return desk.find(request, show, _agrees)
+        return desk.find(request, show)
     except PasswordWanted as error:
         if not sys.stdin.isatty():
             raise
         print(f"{error}.")
         password = getpass.getpass(f"Password of {options.user}: ")
-        return desk.find(msgspec.structs.replace(request, password=password), show, _agrees)
-
-
-def _agrees(sentence: str) -> bool:
-    """Whether the person at the terminal wants what the sentence says: only a word does."""
-    print(sentence)
-    return sys.stdin.isatty() and input("Go on? Type yes: ").strip().lower() == "yes"
+        learn({"user": options.user, "password": password})
+        return desk.find(msgspec.structs.replace(request, password=password), show)

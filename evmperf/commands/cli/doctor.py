@@ -14,8 +14,8 @@ from evmperf.boards.console.review import Reviewed
 from evmperf.boards.prompts import INIT_SHELL_PROMPT, LOGIN_PROMPT
 from evmperf.commands.cli.arguments import COORDINATOR, JSON, RESULTS, argument, command
 from evmperf.commands.cli.terminal import note
-from evmperf.lab.doctor.examination import Examination
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, checked, exit_status
+from evmperf.lab.desk.examination import Examination
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, checked, exit_status
 from evmperf.measure import boardfile
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import run_folder
@@ -29,7 +29,7 @@ _WIDTH = 14
 _MOST = 5
 """Parts of a boot's phase that are shown."""
 _ANSWER_S = 5.0
-_LAST_MINUTE = "from(bucket: params.bucket) |> range(start: -1m) |> limit(n: 1)"
+_LAST_MINUTE = "from(bucket: bucket) |> range(start: -1m) |> limit(n: 1)"
 
 
 @command(

@@ -1,7 +1,6 @@
 """The command `evmperf lava`: jobs made from the catalogue, submitted, followed, and read back."""
 
 import argparse
-import threading
 from pathlib import Path
 
 from evmperf.commands.app import lavajobs
@@ -49,7 +48,7 @@ _JOB = (
     ),
     argument("--priority", default="medium", choices=["low", "medium", "high"]),
 )
-_SERVER = (
+_WAITING = (
     IDENTITY,
     argument("--timeout", type=float, default=86400.0, help="seconds to wait at most (default: a day)"),
 )
@@ -63,8 +62,8 @@ group(
   evmperf lava submit am64x -k emmc --kind native --wait --import
   evmperf lava wait 1234
 
-The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN, else lavacli's default identity, else the
-lab that `make lava-lab` has started on this machine. docs/lava.md says more.
+The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN, else lavacli's default identity.
+docs/lava.md says more.
 """,
 )
 
@@ -89,7 +88,7 @@ def _definition(options: argparse.Namespace) -> str:
 
 @command(
     "lava submit",
-    *_SERVER,
+    *_WAITING,
     RESULTS,
     *_JOB,
     argument("--wait", action="store_true", help="follow the job to its end"),
@@ -119,11 +118,11 @@ def _submit(options: argparse.Namespace) -> int:
 
 def _follow(options: argparse.Namespace) -> Judged:
     server = connect(options.identity)
-    job = server.wait(options.job, options.timeout, _tell, threading.Event())
+    job = server.wait(options.job, options.timeout, _tell)
     return lavajobs.judge(server, job, options.board)
 
 
-@command("lava wait", *_SERVER, _NUMBER, _FILE, listed="follow a job to its end, and judge it")
+@command("lava wait", *_WAITING, _NUMBER, _FILE, listed="follow a job to its end, and judge it")
 def _wait(options: argparse.Namespace) -> int:
     """Exit status: 0 complete, and every planned case passed; 1 something failed;
     3 LAVA or the lab failed.
@@ -131,15 +130,9 @@ def _wait(options: argparse.Namespace) -> int:
     return _judge(_follow(options))
 
 
-@command("lava cancel", *_SERVER, _NUMBER)
-def _cancel(options: argparse.Namespace) -> None:
-    """end a job that runs or waits"""
-    connect(options.identity).cancel(options.job)
-
-
 @command(
     "lava import",
-    *_SERVER,
+    IDENTITY,
     RESULTS,
     argument("--run-kind", default="lava", help="default: %(default)s"),
     argument("--fact", action="append", default=[], metavar="NAME=VALUE", help="a further fact of the run"),

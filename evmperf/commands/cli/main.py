@@ -2,11 +2,13 @@
 
 import argparse
 import contextlib
+import difflib
 import errno
 import gc
 import importlib
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any, NoReturn
 from evmperf import __version__
 from evmperf.commands.cli import terminal
 from evmperf.measure.signals import Signals
+from evmperf.model.concealing import learn
 from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus, of_kind
 
@@ -48,6 +51,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
+        if choice := re.match(r"argument COMMAND: invalid choice: '(.*)' \(choose from (.*)\)", message):
+            near = difflib.get_close_matches(choice[1], re.findall(r"[\w-]+", choice[2]), n=1)
+            hint = f". Did you mean {near[0]}?" if near else f"; known are {choice[2]}"
+            message = f"there is no command {choice[1]}{hint}"
         self.exit(ExitStatus.USAGE, f"{self.prog}: error: {message}\n")
 
 
@@ -56,6 +63,7 @@ def main(words: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if words is None else words
     # A command keeps most of what it makes until its end: to look for garbage costs a tenth of its time.
     gc.set_threshold(100_000)
+    learn(os.environ)
     with terminal.plain():
         return _run(words)
 

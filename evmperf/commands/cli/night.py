@@ -12,7 +12,7 @@ from evmperf.commands.gitlab import pipeline
 from evmperf.commands.gitlab.note import MergeRequest
 from evmperf.commands.night import closing, plan
 from evmperf.commands.night.conductor import NightConductor
-from evmperf.commands.night.journal import open_night, read
+from evmperf.commands.night.folder import open_night
 from evmperf.measure.signals import listening
 from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
@@ -37,17 +37,10 @@ def _night(options: argparse.Namespace) -> int:
     """
     asked = plan.read(options.plan)
     results = Path(options.results or asked.results).absolute()
-    plan_text = options.plan.read_text()
-    journal = open_night(results, asked.name, plan_text, fresh=options.new)
-    begun = next((e for e in read(journal.folder) if e["event"] == "begun"), None)
-    began = begun["at"] if begun else time.time()
-    until = begun["until"] if begun else plan.end_of(asked, began)
-    if begun:
-        show(f"going on with {journal.id}, which began at {time.ctime(began)}")
-    else:
-        journal.note("begun", plan=plan_text, until=until)
-
-    night = NightConductor(asked, results, journal, until, lambda line: None)
+    folder = open_night(asked, options.plan.read_text(), results, fresh=options.new)
+    if folder.resumed:
+        show(f"going on with {folder.path.name}, which began at {time.ctime(folder.began)}")
+    night = NightConductor(asked, results, folder, lambda line: None)
 
     def show_line(line: str) -> None:
         done = sum(progress.done for progress in night.progress)
@@ -61,20 +54,15 @@ def _night(options: argparse.Namespace) -> int:
         cut.append(number)
         night.end()
 
-    try:
-        with listening(stop):
-            night.measure()
-        if cut:
-            print(f"interrupted: `evmperf night {options.plan}` resumes it")
-            return ExitStatus.INTERRUPTED
-        ended = closing.close(night, began)
-        sentence = closing.sentence(ended)
-        journal.note("ended", status=ended.status, sentence=sentence)
-    finally:
-        journal.close()
+    with listening(stop):
+        night.measure()
+    if cut:
+        print(f"interrupted: `evmperf night {options.plan}` resumes it")
+        return ExitStatus.INTERRUPTED
+    ended = closing.close(night)
     for what, reason in ended.failed:
         print(f"{what}: {reason}")
-    print(f"{sentence} {journal.folder / 'night.html'}")
+    print(f"{closing.sentence(ended)} {folder.path / 'night.html'}")
     return ended.status
 
 

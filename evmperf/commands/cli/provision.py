@@ -13,8 +13,8 @@ import msgspec
 from evmperf.boards import board as boards
 from evmperf.commands.cli.arguments import BOARD, BOARD_OPTION, COORDINATOR, JSON, argument, command, group
 from evmperf.commands.cli.terminal import own
+from evmperf.lab import target as targets
 from evmperf.lab.bench import LabgridBench
-from evmperf.lab.doctor import target as targets
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import placement
 from evmperf.lab.provision import identity, writer

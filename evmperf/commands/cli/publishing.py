@@ -52,14 +52,14 @@ def _site(options: argparse.Namespace) -> None:
 @command("push", RUNS, RESULTS)
 def _push(options: argparse.Namespace) -> None:
     """Sends runs to the InfluxDB that EVMPERF_INFLUX_URL, _TOKEN, _ORG and _BUCKET or
-    ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, sends what is not
-    there yet; a named run is sent as a whole.
+    ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, sends the runs that
+    are not there yet, or not whole.
     """
     runs = [run_folder(run, options.results) for run in options.run]
     config = configs.required()
     with Store(config) as store:
         sent = []
-        for pushed in push(store, runs or waiting(options.results, config), again=bool(runs)):
+        for pushed in push(store, runs or waiting(options.results, config)):
             sent.append(pushed)
             if pushed.points:
                 print(f"{pushed.folder.name}: {counted(pushed.points, 'point')}")
@@ -95,3 +95,25 @@ def _export(options: argparse.Namespace) -> None:
         else:
             samples.WRITERS[name](chosen, file)
     print(f"{file}: {counted(len(chosen), 'run')}")
+
+
+@command(
+    "import",
+    argument(
+        "file", type=Path, metavar="FILE", help="a .csv, asv's folder of results, data.js, or mapping.yaml"
+    ),
+    RESULTS,
+    argument("--board", default="", metavar="NAME", help="what was measured, if the file does not say it"),
+)
+def _import(options: argparse.Namespace) -> None:
+    """Makes runs of figures that others measured: the CSV of `evmperf export`, a CSV of series, the results
+    of asv, the data.js of github-action-benchmark, an InfluxDB 2 bucket (docs/your-lab.md). They are named
+    `foreign-...`, and no measured figure is compared with them. A run that is there is left unchanged.
+    """
+    from evmperf.commands.app import foreign  # noqa: PLC0415  # for those who have such figures
+
+    new, before = foreign.read(options.file, options.board, options.results)
+    boards = ", ".join(sorted({run.board for run in new})) or "nothing new"
+    print(
+        f"{options.file}: {counted(len(new), 'new run')} ({boards}), {counted(before, 'run')} already there"
+    )

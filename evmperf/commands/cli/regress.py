@@ -1,4 +1,4 @@
-"""`evmperf check`, `compare` and `explain`: runs judged, and what differs between them."""
+"""`evmperf check` and `compare`: runs judged, and what differs between them."""
 
 import argparse
 import contextlib
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evmperf.commands.app import sources, why
 from evmperf.commands.app.again import in_turn
-from evmperf.commands.cli.arguments import JSON, RESULTS, SOURCE, WAIT, argument, command, duration, tell
+from evmperf.commands.cli.arguments import RESULTS, SOURCE, WAIT, argument, command, duration, tell
 from evmperf.commands.cli.terminal import width
 from evmperf.judge import accepted, against, confirm, experiment, goals, judge, shift
 from evmperf.judge.against import WantedBaseline
@@ -241,14 +241,27 @@ def _named(sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title
     "compare",
     *_SIDES,
     RESULTS,
+    argument("--facts", action="store_true", help="judge nothing: only what differs besides the figures"),
     *_OUTPUT,
     epilog="""Exit status: 0 no decided figure is worse, 1 a figure is worse or a goal missed, 5 nothing
     comparable, 6 no figure decided, or a change suspected.
     """,
 )
 def _compare(options: argparse.Namespace) -> int:
-    """Judge run B by run A."""
+    """Judge run B by run A. With --facts it lists the differences between the two in everything known about
+    them: options, image, kernel, command line, device tree by node, kernel configuration, modules, kernel
+    messages, U-Boot, CPU frequency, mitigations, tools, media; likely causes come first. With several runs
+    per side, it lists only differences that all runs of a side share, and the exit status is 0.
+    """
     a, b = _sides(options)
+    if options.facts:
+        listed = differences.between(a, b)
+        print(
+            json.dumps([dataclasses.asdict(entry) for entry in listed], indent=1)
+            if options.json
+            else differing.text(listed, everything=options.all).rstrip("\n")
+        )
+        return ExitStatus.OK
     level = _level(options)
     if len(a) > 1 or len(b) > 1:
         judgement = against.between(a, b, level)
@@ -281,22 +294,6 @@ def _write(
         lines = [*lines[:_TOLD], f"  ... and {more} more lines (--all)\n"]
     text = formats.text(judgement, options.all, width()) + "".join(lines)
     sys.stdout.write(here(judgement) if here else text)
-
-
-@command(
-    "explain", JSON, RESULTS, *_SIDES, argument("--all", action="store_true", help="every line, however many")
-)
-def _explain(options: argparse.Namespace) -> None:
-    """Lists the differences between two runs in everything known about them: options, image, kernel, command
-    line, device tree by node, kernel configuration, modules, kernel messages, U-Boot, CPU frequency,
-    mitigations, tools, media; likely causes come first. With several runs per side, it lists only
-    differences that all runs of a side share. The exit status is 0 whether anything differs or not.
-    """
-    listed = differences.between(*_sides(options))
-    if options.json:
-        print(json.dumps([dataclasses.asdict(entry) for entry in listed], indent=1))
-    else:
-        print(differing.text(listed, everything=options.all), end="")
 
 
 def _accept(options: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evmperf.benchmarks import catalogue
+from evmperf.benchmarks import catalogue, wording
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import RESULTS, RUN, SOURCE, argument, board_name, command, count
 from evmperf.commands.cli.terminal import width
@@ -97,7 +97,7 @@ def _show(options: argparse.Namespace) -> None:
 
 @command(
     "history",
-    argument("board", help="the board's name, as in its file"),
+    argument("board", type=board_name, help="the board's name, or its file"),
     argument(
         "benchmark",
         nargs="?",
@@ -118,22 +118,26 @@ def _history(options: argparse.Namespace) -> None:
         if not options.benchmark:
             _measured(source, options.board, options.last)
             return
-        benchmark = catalogue.benchmark(options.benchmark)
-        by_metric = measured(source.runs(options.board)[-options.last :], benchmark.name, options.case)
-    metrics = [options.metric] if options.metric else [m.name for m in benchmark.metrics]
+        name = options.benchmark
+        case = wording.label(name, options.case)
+        by_metric = measured(source.runs(options.board)[-options.last :], name, case)
+    known = catalogue.benchmarks().get(name)
+    if not (known or by_metric):
+        catalogue.benchmark(name)  # raises, with the nearest names
+    metrics = [options.metric] if options.metric else [m.name for m in known.metrics] if known else by_metric
     figures_of = {metric: by_metric[metric] for metric in metrics if metric in by_metric}
     if not figures_of:
         case = f" {options.case}" if options.case else ""
         raise UsageError(
             f"{source}: the last {options.last} runs of {options.board!r} have no "
-            f"{options.metric or 'figures'} of {benchmark.name}{case}; "
+            f"{options.metric or 'figures'} of {name}{case}; "
             f"`evmperf history {options.board}` lists what was measured"
         )
     for metric, figures in figures_of.items():
         cases: dict[str, list[Measured]] = defaultdict(list)
         for figure in figures:
-            cases[figure.case].append(figure)
-        heading = f"{options.board} {benchmark.name} {metric}, from {source}"
+            cases[wording.case(name, figure.case)].append(figure)
+        heading = f"{options.board} {name} {metric}, from {source}"
         shown = {"heading": heading, "cases": cases, "day": _day, "sparkline": sparkline}
         print(look.render("commands/cli/history.txt.j2", **shown), end="")
 

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from evmperf.model import outlets
-from evmperf.model.concealing import concealed
+from evmperf.model.concealing import concealed, without_known
 
 
 class Plain:
-    """A stream that takes text only; `own` is for the escape sequences of our own."""
+    """A stream that takes text only, without known secrets; `own` is for the escape sequences of our own."""
 
     def __init__(self, own: TextIO) -> None:
         self.own = own
 
     def write(self, text: str) -> int:
         """Write what can be shown of a text; returns its length."""
-        self.own.write(outlets.plain(text))
+        self.own.write(outlets.plain(without_known(text)))
         return len(text)
 
     def __getattr__(self, name: str) -> object:
@@ -29,7 +29,9 @@ class Messages(Plain):
 
     def write(self, text: str) -> int:
         """Write what may be shown of a text; returns its length."""
-        super().write(concealed(text))
+        from evmperf.model import limits  # noqa: PLC0415  # it loads msgspec, which help does without
+
+        super().write(limits.short_words(concealed(text)))
         return len(text)
 
 

@@ -16,7 +16,7 @@ from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_folder, read_run, results_in
 from evmperf.model import ended
 from evmperf.model.ended import Ending
-from evmperf.model.errors import EvmperfError, LabError, UsageError
+from evmperf.model.errors import EvmperfError, LabError, RefusedOutput, UsageError
 from evmperf.model.facts import Facts
 from evmperf.model.run import Run
 
@@ -62,11 +62,36 @@ def read(
                     f"({header.get('evmperf_revision', 'unknown')}) and its board file"
                 )
     with new_folder(results) as scratch:
-        if failure := joblog.other_loader(entries, header.get("image_uboot", "")):
+        failure = joblog.other_loader(entries, header.get("image_uboot", "")) or _other_system(header, blocks)
+        if failure:
             blocks = {}
         _replay(entries, blocks, selection, Spool(scratch, run), failure or joblog.failure(entries))
         (scratch / run.id).rename(results / run.id)
     return run, True
+
+
+def _other_system(header: Mapping[str, str], blocks: Mapping[str, joblog.MarkedBlock]) -> LabError | None:
+    """Why the board does not run the image that it was given, by the facts that it said; None if it does, or
+    unknown.
+    """
+    try:
+        files = replay.decoded(blocks[provenance.LABEL]).files
+    except (KeyError, RefusedOutput):
+        return None
+    facts = provenance.parse(files)
+    runs = {
+        "kernel": facts.kernel,
+        "version": facts.kernel_version,
+        "release": provenance.release(facts, files),
+    }
+    for what, found in runs.items():
+        asked = header.get(f"image_{what}", "")
+        if asked and found and asked.split() != found.split():
+            return LabError(
+                f"the board does not run the image it was given: its {what} is {found!r}, the image's is "
+                f"{asked!r}: did the device's flasher write it?"
+            )
+    return None
 
 
 def header_of(entries: list[joblog.LogEntry], name: str) -> dict[str, str]:

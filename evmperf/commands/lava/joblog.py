@@ -43,7 +43,6 @@ RAISED = {
     "lab_broken": "evmperf-calls-the-lab-broken",
     "not_run": "evmperf-did-not-measure",
     "no_overlay": "no-test-shell-came-over-the-network",
-    "other_image": "the-board-runs-another-image",
 }
 """What a job's shell raises, by the word for it in the templates."""
 

@@ -41,19 +41,6 @@ _FLASHING_S = 3600
 _SPARE_S = 600
 """For what surrounds the measuring: queueing in the job, deploying, transferring the overlay."""
 
-_QUESTIONS = {
-    "image_kernel": ("kernel", "uname -r"),
-    "image_version": ("build of the kernel", "uname -v"),
-    "image_release": (
-        "release",
-        "for f in /etc/os-release /etc/evmperf-release; do [ ! -r $f ] || . $f; done; "
-        f'case "$ID" in {"|".join(sorted(provenance.DISTRIBUTIONS))}) VERSION_ID=;; esac; '
-        'echo "${BUILD_ID:-$VERSION_ID}"',
-    ),
-    "image_machine": ("machine", "cat /etc/hostname"),
-}
-"""What of a header an image says of itself: in words, and as a question to the board's shell."""
-
 _FACTS_S = 60.0
 _CONTROL_S = 120.0
 _MACHINE = "aarch64"
@@ -222,7 +209,6 @@ def _steps(board: Board, selection: Selection, request: JobRequest, header: dict
         steps.append(_heredoc(f"evm_step {control.NAME}", text, _CONTROL_S))
     if request.kind is JobKind.BOOT:
         return steps
-    steps += identified(header)
     looked_at: list[str] = []
     for benchmark, case in selection.cases:
         driver = benchmark.driver
@@ -274,16 +260,6 @@ def prologue(header: Mapping[str, str]) -> str:
     ).rstrip()
 
 
-def identified(header: Mapping[str, str]) -> list[str]:
-    """The step that ends the job unless the board runs its image; none for a job without an image."""
-    calls = [
-        f'evm_same {shlex.quote(what)} {shlex.quote(header[key])} "$({question})"'
-        for key, (what, question) in _QUESTIONS.items()
-        if header.get(key)
-    ]
-    return ["\n".join(calls)] if calls else []
-
-
 def _call(step: NativeStep, label: str) -> str:
     match step:
         case Prepare():
@@ -312,7 +288,7 @@ def definition_header(definition: str) -> dict[str, str] | None:
     """What a job's definition says about itself; None for a job that is not of evmperf."""
     try:
         return joblog.decode_header(yaml.safe_load(definition)["metadata"][METADATA])
-    except (yaml.YAMLError, KeyError, TypeError, ValueError):
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return None
 
 

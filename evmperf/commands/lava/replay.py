@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from evmperf.boards import prompts
 from evmperf.boards.board import Board
+from evmperf.boards.console.booted import identity
 from evmperf.boards.console.marks import ObservedBoot, Phase, find
 from evmperf.boards.console.record import POWER_ON, ConsoleRecord
 from evmperf.commands.lava import joblog
@@ -95,13 +96,18 @@ class LoggedSteps:
         self._clock.now_ns = max(self._clock.now_ns, block.time_ns)
         if block.copies[0].startswith(joblog.HUNG):
             raise ToolError(f"`{command[:80]}` did not end within {timeout_s:g} s: it was ended")
-        for fetches, copy in enumerate(block.copies, 1):
-            try:
-                # The job's log says when a step ended, but not by whose clock.
-                return replace(shellstep.decode(copy, bare=quiet), fetches=fetches, uptime_s=None)
-            except RefusedOutput as damaged:
-                error = damaged
-        raise RefusedOutput(f"{label}: {error} (both copies)", "\n".join(block.copies))
+        return decoded(block, bare=quiet)
+
+
+def decoded(block: joblog.MarkedBlock, *, bare: bool = False) -> StepOutput:
+    """What a step left, of its first whole copy; raises RefusedOutput."""
+    for fetches, copy in enumerate(block.copies, 1):
+        try:
+            # The job's log says when a step ended, but not by whose clock.
+            return replace(shellstep.decode(copy, bare=bare), fetches=fetches, uptime_s=None)
+        except RefusedOutput as damaged:
+            error = damaged
+    raise RefusedOutput(f"{block.label}: {error} (both copies)", "\n".join(block.copies))
 
 
 LoggedBoot = tuple[int, ObservedBoot]
@@ -226,6 +232,7 @@ def _boot(cycle: _Cycle, arguments: str, prompt: str) -> ObservedBoot:
         error=error,
         phase="login prompt" if error else "",
         measured=False,
+        system=identity(b"".join(r.data for r in records if r.kind == "<").decode("utf-8", "replace")),
     )
 
 

@@ -2,31 +2,75 @@
 never from a command line, and is in no message.
 """
 
+import math
 import os
 import re
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
+import msgspec
 import requests
 import yaml
 from requests.adapters import HTTPAdapter
 from urllib3 import Retry
+from urllib3.exceptions import HTTPError
 
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
-from evmperf.model.plugins import plugins
 from evmperf.model.tokens import usable
 
 URL_VARIABLE, TOKEN_VARIABLE = "EVMPERF_LAVA_URL", "EVMPERF_LAVA_TOKEN"
 _ANSWER_S = 30.0
+"""For the next piece of an answer."""
+_QUESTION_S, _LOG_S = 120.0, 3600.0
+"""For a whole answer, with what the server asks to wait before it."""
 _PIECE = 1 << 20
-_POLL_S = 2.0
+_ANSWER_BYTES = 4 * limits.LAVA_JOB_BYTES
+"""Of an answer, which may have a job's definition twice."""
+_REASON_BYTES = 1 << 16
+_MOST_PAGES = 1000
+_POLL_S, _LEAST_S = 2.0, 1.0
+_BUSY, _TRIES = (429, 502, 503, 504), 4
 _FINISHED = "Finished"
+
+_Word = Annotated[str, msgspec.Meta(max_length=200, pattern=r"^[\w .:+-]*\Z")]
+
+
+class _Job(msgspec.Struct):
+    """What the server answers of a job."""
+
+    state: _Word
+    health: _Word
+    actual_device: _Word | None = None
+    original_definition: str | None = None
+    definition: str | None = None
+
+
+class _Submitted(msgspec.Struct):
+    job_ids: Annotated[list[int], msgspec.Meta(min_length=1)]
+
+
+class LavaEntry(msgspec.Struct):
+    """A suite of a job, or a test case that it reported."""
+
+    name: str
+    id: int = 0
+    result: _Word = ""
+    suite: int | str = ""
+
+
+class _Page(msgspec.Struct):
+    results: list[LavaEntry]
+    next: str | None = None
+
+
+_Kind = TypeVar("_Kind")
 
 
 class NotThere(UsageError):
@@ -50,14 +94,23 @@ class LavaJob:
         return self.state == _FINISHED
 
 
+class _Session(requests.Session):
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """None: a redirect is an answer, and requests would read its body without a limit."""
+
+
 class LavaServer:
-    """One server with one token; raises LabError for its failures, UsageError for its refusals."""
+    """One server with one token; raises LabError for its failures, UsageError for its refusals. Each answer
+    has a size and a time, whatever the server asks for (`Retry-After`).
+    """
 
     def __init__(self, url: str, token: str) -> None:
         self.url = url.rstrip("/")
-        self._session = requests.Session()
+        self._session = _Session()
         # A server closes kept connections when it likes, so asking is tried again; doing is not.
-        again = HTTPAdapter(max_retries=Retry(3, allowed_methods=["GET"], backoff_factor=0.3))
+        # A server that is busy is asked again in _exchange: urllib3 would read all it says first.
+        tries = Retry(3, allowed_methods=["GET"], backoff_factor=0.3, respect_retry_after_header=False)
+        again = HTTPAdapter(max_retries=tries)
         self._session.mount("http://", again)
         self._session.mount("https://", again)
         if token:
@@ -65,90 +118,92 @@ class LavaServer:
 
     def submit(self, definition: str) -> list[int]:
         """Submit a job; the ids of what the server made of it."""
-        answer = self._ask("POST", "jobs/", json={"definition": definition})
-        return [int(number) for number in answer.json()["job_ids"]]
+        return self._ask("POST", "jobs/", _Submitted, json={"definition": definition}).job_ids
 
-    def job(self, number: int) -> LavaJob:
-        """The job of that number."""
-        data = self._ask("GET", f"jobs/{number}/").json()
-        state, health, device = (str(data[name] or "") for name in ("state", "health", "actual_device"))
-        definition = str(data["original_definition"] or data["definition"] or "")
+    def job(self, number: int, within_s: float = _QUESTION_S) -> LavaJob:
+        """The job of that number; the server has `within_s` seconds to answer."""
+        data = self._ask("GET", f"jobs/{number}/", _Job, within_s)
+        definition = data.original_definition or data.definition or ""
         page = f"{self.url}/scheduler/job/{number}"
-        return LavaJob(int(data["id"]), state, health, device, definition, page)
+        return LavaJob(number, data.state, data.health, data.actual_device or "", definition, page)
 
-    def wait(
-        self, number: int, timeout_s: float, tell: Callable[[LavaJob], None], ending: threading.Event
-    ) -> LavaJob:
-        """Follow a job to its end, telling each state; raises LabError after `timeout_s` seconds, or
-        at `ending`.
-        """
+    def wait(self, number: int, timeout_s: float, tell: Callable[[LavaJob], None]) -> LavaJob:
+        """Follow a job to its end, telling each state; raises LabError after `timeout_s` seconds."""
         deadline = time.monotonic() + timeout_s
         state = ""
         while True:
-            job = self.job(number)
+            left_s = max(deadline - time.monotonic(), _LEAST_S)
+            job = self.job(number, min(left_s, _QUESTION_S))
             if job.state != state:
                 state = job.state
                 tell(job)
             if job.finished:
                 return job
-            if time.monotonic() > deadline:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
                 raise LabError(f"job {number} is still {job.state} after {timeout_s:g} s: see {job.url}")
-            if ending.wait(_POLL_S):
-                raise LabError(f"job {number} is {job.state} and goes on: see {job.url}")
+            time.sleep(min(left_s, _POLL_S))
 
     def log(self, number: int) -> str:
         """The job's log, a YAML list with one line an entry; raises LabError for a job that never ran."""
         try:
-            answer = self._ask("GET", f"jobs/{number}/logs/", stream=True)
+            log = self._read("GET", f"jobs/{number}/logs/", _LOG_S, limits.LAVA_LOG_BYTES)
         except NotThere:
             raise LabError(f"job {number} has no log: it never ran ({self.url})") from None
-        log = bytearray()
-        try:
-            with answer:
-                for piece in answer.iter_content(_PIECE):
-                    log += piece
-                    if len(log) > limits.LAVA_LOG_BYTES:
-                        raise UsageError(
-                            f"job {number}: its log has more than {limits.mib(limits.LAVA_LOG_BYTES)}: end "
-                            f"the program that floods its console"
-                        )
-        except requests.RequestException as error:
-            raise LabError(
-                f"the connection to the LAVA server {self.url} broke while it sent the log of job "
-                f"{number} ({type(error).__name__}): run the command again"
-            ) from None
         return log.decode("utf-8", "replace")
 
-    def results(self, number: int, suite: str) -> list[dict[str, object]]:
-        """The test cases (`name`, `result`, `measurement`, `unit`) that the job reported in a suite, whose
-        name is without LAVA's index.
-        """
+    def results(self, number: int, suite: str) -> list[LavaEntry]:
+        """The test cases that the job reported in a suite, whose name is without LAVA's index."""
         suites = self._pages(f"jobs/{number}/suites/")
-        ids = {str(s["id"]) for s in suites if re.sub(r"^\d+_", "", str(s["name"])) == suite}
+        ids = {str(one.id) for one in suites if re.sub(r"^\d+_", "", one.name) == suite}
         cases = self._pages(f"jobs/{number}/tests/")
         # The server gives a suite as a number or as the address of its page.
-        return [case for case in cases if str(case["suite"]).rstrip("/").rpartition("/")[2] in ids]
+        return [case for case in cases if str(case.suite).rstrip("/").rpartition("/")[2] in ids]
 
-    def cancel(self, number: int) -> None:
-        """Cancel a job that runs or waits."""
-        self._ask("GET", f"jobs/{number}/cancel/")
-
-    def _pages(self, path: str) -> list[dict[str, object]]:
-        entries: list[dict[str, object]] = []
-        while True:
-            data = self._ask("GET", path, params={"limit": 100, "offset": len(entries)}).json()
-            entries += data["results"]
-            if not data["next"] or not data["results"]:
+    def _pages(self, path: str) -> list[LavaEntry]:
+        entries: list[LavaEntry] = []
+        for _ in range(_MOST_PAGES):
+            page = self._ask("GET", path, _Page, params={"limit": 100, "offset": len(entries)})
+            entries += page.results
+            if not page.next or not page.results:
                 return entries
+        raise LabError(
+            f"{self.url} answers more than {_MOST_PAGES} pages of {_named(path)}: see the job's page"
+        )
 
-    def _ask(self, method: str, path: str, **more: Any) -> requests.Response:
-        url = f"{self.url}/api/v0.2/{path}"
+    def _ask(
+        self, method: str, path: str, kind: type[_Kind], within_s: float = _QUESTION_S, **more: Any
+    ) -> _Kind:
+        """What the server answers, as data of that kind."""
+        body = self._read(method, path, within_s, **more)
         try:
-            answer = self._session.request(method, url, timeout=_ANSWER_S, allow_redirects=False, **more)
-        except requests.RequestException as error:
+            return msgspec.json.decode(body, type=kind, strict=False)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise LabError(
-                f"the LAVA server {self.url} cannot be reached ({type(error).__name__}): check "
-                f"its address and the network"
+                f"{self.url} does not answer like LAVA's REST interface v0.2 ({_named(path)}: "
+                f"{error}): check the address"
+            ) from None
+
+    def _read(
+        self, method: str, path: str, within_s: float = _QUESTION_S, most: int = _ANSWER_BYTES, **more: Any
+    ) -> bytes:
+        """The answer of at most `most` bytes within `within_s` seconds, also where the server trickles."""
+        done: Future[tuple[requests.Response, bytes]] = Future()
+        end = time.monotonic() + within_s
+
+        def work() -> None:
+            try:
+                done.set_result(self._exchange(method, path, end, most, **more))
+            except BaseException as error:  # noqa: BLE001  # it is raised where the answer is waited for
+                done.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            answer, body = done.result(within_s)
+        except TimeoutError:
+            raise LabError(
+                f"the LAVA server {self.url} does not answer within {within_s:.3g} s ({_named(path)}): "
+                f"run the command again"
             ) from None
         if answer.status_code in (401, 403):
             raise UsageError(
@@ -156,27 +211,60 @@ class LavaServer:
                 f"there and put it into {TOKEN_VARIABLE} or lavacli's configuration"
             )
         if answer.status_code == 404:
-            raise NotThere(f"{self.url} has no {path.strip('/').replace('jobs/', 'job ')}")
+            raise NotThere(f"{self.url} has no {_named(path)}")
         if answer.status_code == 400:
-            raise UsageError(f"{self.url} refuses this: {_reason(answer)}")
-        if not answer.ok or answer.is_redirect:
-            raise LabError(f"{self.url} answers {answer.status_code}: {_reason(answer)}")
-        return answer
+            raise UsageError(f"{self.url} refuses this: {_reason(body)}")
+        if not 200 <= answer.status_code < 300:
+            raise LabError(f"{self.url} answers {answer.status_code}: {_reason(body)}")
+        if len(body) > most:
+            raise LabError(f"{self.url} answers more than {limits.mib(most)} ({_named(path)}): not read")
+        return body
+
+    def _exchange(
+        self, method: str, path: str, end: float, most: int, **more: Any
+    ) -> tuple[requests.Response, bytes]:
+        """One answer and its body, cut after more than `most` bytes; a server that is busy is asked again
+        when it says, if that is before `end`.
+        """
+        url = f"{self.url}/api/v0.2/{path}"
+        for further in reversed(range(_TRIES)):
+            body = bytearray()
+            try:
+                with self._session.request(
+                    method, url, timeout=_ANSWER_S, allow_redirects=False, stream=True, **more
+                ) as answer:
+                    for piece in answer.iter_content(_PIECE):
+                        body += piece
+                        if len(body) > (most if answer.ok else _REASON_BYTES):
+                            break
+            except (OSError, HTTPError) as error:
+                raise LabError(
+                    f"the LAVA server {self.url} cannot be reached ({type(error).__name__}): check "
+                    f"its address and the network"
+                ) from None
+            asked = re.fullmatch(r"[0-9]{1,9}", answer.headers.get("Retry-After", ""))
+            pause_s = max(int(asked[0]), 1) if asked else math.inf
+            busy = method == "GET" and answer.status_code in _BUSY
+            if not busy or not further or time.monotonic() + pause_s > end:
+                break
+            time.sleep(pause_s)
+        return answer, bytes(body)
+
+
+def _named(path: str) -> str:
+    return path.strip("/").replace("jobs/", "job ")
 
 
 def connect(identity: str = "") -> LavaServer:
-    """The server of this identity, of the environment, or of a lab on this machine; raises UsageError."""
+    """The server of this identity, or of the environment; raises UsageError."""
     url = os.environ.get(URL_VARIABLE, "")
     if url and not identity:
         return LavaServer(_without_secrets(url), usable(os.environ.get(TOKEN_VARIABLE, ""), TOKEN_VARIABLE))
     if configured := _lavacli(identity):
         return configured
-    for local in plugins("lava").values() if not identity else ():
-        if address := local.load()():
-            return LavaServer(*address)
     raise UsageError(
-        f"no LAVA server: set {URL_VARIABLE} and {TOKEN_VARIABLE}, make an identity with "
-        f"`lavacli identities add`, or start a lab on this machine with `make lava-lab`"
+        f"no LAVA server: set {URL_VARIABLE} and {TOKEN_VARIABLE}, or make an identity with "
+        f"`lavacli identities add`"
     )
 
 
@@ -221,11 +309,13 @@ def _without_secrets(url: str) -> str:
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
 
-def _reason(answer: requests.Response) -> str:
+def _reason(body: bytes) -> str:
+    """Why, from the body of an error: DRF's JSON or text."""
+    said: Any = body[:_REASON_BYTES].decode("utf-8", "replace")
     try:
-        data = answer.json()
-    except ValueError:
-        return " ".join(answer.text.split())[:200] or "no reason given"
+        data = msgspec.json.decode(said)
+    except (msgspec.DecodeError, RecursionError):
+        data = said
     if isinstance(data, dict):
         data = data.get("message") or data.get("detail") or data
-    return " ".join(str(data).split())[:300]
+    return " ".join(str(data).split())[:300] or "no reason given"

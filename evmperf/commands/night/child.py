@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evmperf.benchmarks import control
-from evmperf.lab.keeping.claim import JOIN, Claim
+from evmperf.lab.keeping.claim import Claim
 from evmperf.measure.runs import spool
 from evmperf.model.ended import Ended, Ending
 from evmperf.model.errors import EvmperfError, Kind, UsageError
@@ -57,9 +57,6 @@ class Child:
             leave_out=tuple(but),
         )
         words = [*_WITH_US, *session.command(), "-p", "no:cacheprovider", *options]
-        environment = {**os.environ, JOIN: claim.token, "LG_PLACE": claim.board.place}
-        if claim.board.coordinator:
-            environment["LG_COORDINATOR"] = claim.board.coordinator
         with self._log.open("ab") as log:
             with self._lock:
                 if self._cut:
@@ -69,8 +66,9 @@ class Child:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    env=environment,
+                    env={**os.environ, **claim.environment},
                     start_new_session=True,
+                    close_fds=False,  # it keeps the lock of the board when we are killed
                 )
             status = self._wait(process, deadline)
         if status == ExitStatus.NOTHING and but:
@@ -108,9 +106,7 @@ def outcome(folder: Path, status: int, sentence_given: str, *, cut: bool) -> End
         return EndedRun(Ending.CUT if cut else ending, sentence_given, name)
     measured = sum(result.status is Status.MEASURED for result in results)
     sentence = run.outcome or f"the session ended without a reason (status {status})"
-    if run.ending is Ending.LOST and not run.facts.lost:
-        ending = Ending.GAVE_WAY
-    elif run.ending in (Ending.LOST, Ending.WRONG):
+    if run.ending in (Ending.LOST, Ending.WRONG):
         ending = run.ending
     elif status == ExitStatus.OK:
         ending = Ending.MEASURED
@@ -135,13 +131,3 @@ def measured_in(folder: Path) -> list[str]:
             if result.status is Status.MEASURED and result.benchmark != control.NAME
         ]
     return []
-
-
-def why(folder: Path) -> str:
-    """The sentence of a run's first failure that is not a tool's, with the phase of a boot."""
-    with contextlib.suppress(EvmperfError):
-        for result in spool.read_results(folder):
-            for failure in result.failures:
-                if failure.kind in (Kind.BOARD, Kind.LAB):
-                    return failure.message
-    return ""

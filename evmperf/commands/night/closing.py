@@ -20,6 +20,7 @@ from evmperf.benchmarks import wording
 from evmperf.commands.app import sources
 from evmperf.commands.night.child import measured_in
 from evmperf.commands.night.conductor import NightConductor, Progress
+from evmperf.commands.night.folder import PAGE
 from evmperf.commands.night.plan import board_file
 from evmperf.lab.keeping.wanted import clock
 from evmperf.measure.runs import spool
@@ -35,8 +36,6 @@ from evmperf.publish.pages import look
 
 LOG = "closing.log"
 """In the night's folder: the commands, and what they printed."""
-_KEPT = (ExitStatus.OK, ExitStatus.USAGE, ExitStatus.LAB_BROKEN)
-"""How keeping runs ends: what the store did not take stays in the results, and is a remark."""
 _COMMAND_S = 1800.0
 _GRACE_S = 60.0
 """How long a command that was told to end may take for it."""
@@ -236,9 +235,9 @@ class Commands:
             process.send_signal(signal.SIGTERM)
 
 
-def close(night: NightConductor, began: float) -> Closing:
+def close(night: NightConductor) -> Closing:
     """Judge what was measured, write guide, site and page, push; returns what to say of it."""
-    plan, folder = night.plan, night.journal.folder
+    plan, folder = night.plan, night.folder.path
     results, source = f"--results={night.results}", f"--from={plan.history}"
     closing = Closing([NightBoard(progress) for progress in night.progress])
     commands = Commands(closing, folder / LOG)
@@ -262,17 +261,17 @@ def close(night: NightConductor, began: float) -> Closing:
         commands.run("database", ["push", results])
     if plan.site and measured:
         commands.run("site", ["site", results, source, f"--output={night.results / 'site'}"])
-    links = {"journal": "journal.jsonl", "guide": "guide.rst", "trends": "../site/index.html"}
+    links = {"guide": "guide.rst", "trends": "../site/index.html"}
     values = {
-        "night": night,
-        "began": began,
+        "name": folder.name,
+        "began": night.folder.began,
         "ended": time.time(),
         "closing": closing,
         "sentence": sentence(closing),
         "links": [(name, file) for name, file in links.items() if (folder / file).exists()],
     }
-    for suffix in ("html", "md"):
-        (folder / f"night.{suffix}").write_text(render(f"night.{suffix}.j2", **values))
+    for page in ("night.html", PAGE):
+        (folder / page).write_text(render(f"{page}.j2", **values))
     return closing
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evmperf.boards import board as boards
-from evmperf.commands.night.child import Child, EndedRun, measured_in
-from evmperf.commands.night.journal import Journal, read
+from evmperf.commands.night.child import Child, EndedRun, measured_in, outcome
+from evmperf.commands.night.folder import NightFolder
 from evmperf.commands.night.plan import Job, NightPlan, board_file
 from evmperf.lab.keeping import locks
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import clock
-from evmperf.measure.runs.spool import new_run_id
+from evmperf.measure.runs import spool
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.run import NIGHT
@@ -41,7 +41,7 @@ class Doing(enum.StrEnum):
     """No board is left to try, or no time."""
 
 
-_GOES_ON = (*(Doing.WAITING, Doing.MEASURING), *(Ending.LOST, Ending.GAVE_WAY, Ending.LAB, Ending.BOARD))
+_GOES_ON = (*(Doing.WAITING, Doing.MEASURING), *(Ending.LOST, Ending.LAB, Ending.BOARD))
 
 
 @dataclass
@@ -66,9 +66,9 @@ class NightConductor:
     """Measures a plan; `progress` may be read by other threads at any time."""
 
     def __init__(
-        self, plan: NightPlan, results: Path, journal: Journal, until: float, tell: Callable[[str], None]
+        self, plan: NightPlan, results: Path, folder: NightFolder, tell: Callable[[str], None]
     ) -> None:
-        self.plan, self.results, self.journal, self.until = plan, results, journal, until
+        self.plan, self.results, self.folder, self.until = plan, results, folder, folder.until
         self.progress = [Progress(job) for job in plan.boards]
         self.ending = threading.Event()
         self.tell = tell
@@ -97,21 +97,16 @@ class NightConductor:
             child.cut(hurry=hurry)
 
     def _recall(self) -> None:
-        """Restore the progress of an earlier part of this night from the journal."""
-        progress_of = {progress.job.name: progress for progress in self.progress}
-        for event in read(self.journal.folder):
-            progress = progress_of.get(event.get("job", ""))
-            if progress is None:
-                continue
-            if event["event"] == "started":
-                progress.runs.append(event["run"])
-                progress.place = event["place"]
-            elif event["event"] == "measured":
-                if event["run"] and event["run"] not in progress.runs:
-                    progress.runs.append(event["run"])
-                progress.place = event["place"]
-                self._conclude(progress, EndedRun(Ending(event["ending"]), event["sentence"], event["run"]))
+        """Restore the progress of an earlier part of this night from its runs."""
         for progress in self.progress:
+            progress.runs = self.folder.runs(progress.job)
+            for name in progress.runs:
+                with contextlib.suppress(UsageError):  # it did not reach its board
+                    run = spool.read_run(self.results / name)
+                    progress.place = run.place
+                    if run.ending and run.exit_status is not None:
+                        cut = run.ending is Ending.CUT
+                        self._conclude(progress, outcome(self.results / name, run.exit_status, "", cut=cut))
             if not progress.done:
                 progress.state = Doing.WAITING
 
@@ -145,37 +140,23 @@ class NightConductor:
         try:
             place = progress.place = claim.board.place
             board = boards.load(board_file(progress.job))
-            run = new_run_id(board.name)
+            run = spool.new_run_id(board.name)
             progress.state, before = Doing.MEASURING, list(progress.runs)
-            self.journal.note("started", job=progress.job.name, place=place, run=run)
             progress.runs.append(run)
             self.tell(f"{progress.job.name}: measuring on {place}, run {run}")
-            outcome = self._session(progress, claim, run, before)
+            done = self._session(progress, claim, run, before)
         finally:
             claim.release()
-        self._ended(progress, run, outcome)
-
-    def _ended(self, progress: Progress, run: str, outcome: EndedRun, **more: int) -> None:
-        """Note the outcome of a session, decide what it means, and report it."""
-        self.journal.note(
-            "measured",
-            job=progress.job.name,
-            place=progress.place,
-            run=run,
-            ending=outcome.ending,
-            sentence=outcome.sentence,
-            measured=outcome.measured,
-            **more,
-        )
-        self._conclude(progress, outcome)
-        self.tell(f"{progress.job.name}: {outcome.ending} on {progress.place}: {outcome.sentence}")
+        self._conclude(progress, done)
+        self.tell(f"{progress.job.name}: {done.ending} on {place}: {done.sentence}")
 
     def _session(self, progress: Progress, claim: Claim, run: str, but: list[str]) -> EndedRun:
         job = progress.job
-        options = [*self.plan.words(job), "--fact", f"{NIGHT}={self.journal.id}"]
+        options = [*self.plan.words(job), "--fact", f"{NIGHT}={self.folder.path.name}"]
         limit = time.time() + seconds(job.limit) if job.limit else self.until
         measured_before = [case for name in but for case in measured_in(self.results / name)]
-        log = self.journal.folder / f"{run}.log"
+        log = self.folder.log(job, run)
+        log.parent.mkdir(exist_ok=True)
         with self._ended_with_us(Child(board_file(job), self.results, log)) as child:
             done = child.run(claim, run, options, but=measured_before, deadline=min(limit, self.until))
         if done.ending is Ending.CUT and limit <= time.time() < self.until:
@@ -193,18 +174,18 @@ class NightConductor:
         finally:
             self._children.discard(child)
 
-    def _conclude(self, progress: Progress, outcome: EndedRun) -> None:
-        """Decide what an outcome means for the job."""
-        place, progress.sentence, progress.state = progress.place, outcome.sentence, outcome.ending
-        if outcome.ending in _WORTH_ANOTHER_TRY:
-            progress.failures.append(f"{place}: {outcome.sentence}")
+    def _conclude(self, progress: Progress, done: EndedRun) -> None:
+        """Decide what the end of a session means for the job."""
+        place, progress.sentence, progress.state = progress.place, done.sentence, done.ending
+        if done.ending in _WORTH_ANOTHER_TRY:
+            progress.failures.append(f"{place}: {done.sentence}")
             if len(progress.failures) >= _TRIES:
                 progress.state = Doing.GIVEN_UP
-        elif outcome.ending is Ending.LOST:
+        elif done.ending is Ending.LOST:
             progress.losses += 1
             if progress.losses >= _LOSSES:
                 progress.state = Doing.GIVEN_UP
-        elif outcome.ending is Ending.CUT:
+        elif done.ending is Ending.CUT:
             progress.state = Ending.LOST  # goes on if this night does
 
     def _give_up(self, progress: Progress, sentence: str) -> None:
@@ -220,8 +201,7 @@ class NightConductor:
             return self._claim(progress, 0.0)
         # Somebody holds it, perhaps for hours: release the shared things meanwhile.
         stack.close()
-        gave_way = progress.state is Ending.GAVE_WAY  # who asked has it for a time that they stated
-        waiting = self.until if gave_way else seconds(self.plan.wait) or self.until
+        waiting = seconds(self.plan.wait) or self.until
         claim = self._claim(progress, max(min(waiting, self.until - time.time()), 0.0))
         self._share(progress, stack)
         return claim
@@ -235,7 +215,7 @@ class NightConductor:
             self.tell(f"{progress.job.name}: waiting: {sentence}")
 
         return Claim.take(
-            wanted, self.journal.id, until=self.until, wait_s=wait_s, priority=_PRIORITY, tell=tell
+            wanted, self.folder.path.name, until=self.until, wait_s=wait_s, priority=_PRIORITY, tell=tell
         )
 
     # What a person reads

@@ -63,7 +63,6 @@ class NightPlan(msgspec.Struct, frozen=True):
     repeat: str = ""
     images: list[str] = []
     run_kind: str = "nightly"
-    give_way: bool = False
     against: str = "last:30"
     history: str = ""
     """Where earlier runs are, DIR or influx; "" for the night's own results."""
@@ -89,7 +88,6 @@ class NightPlan(msgspec.Struct, frozen=True):
         if not lava:
             words += ["--run-kind", self.run_kind, *job.options]
             words += [f"--repeat={repeat}"] if repeat else []
-            words += ["--give-way"] if self.give_way else []
         return words + [
             word for image in ([job.image] if job.image else self.images) for word in ("--image", image)
         ]

@@ -106,7 +106,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         for metric in () if self.module else self.metrics:
             if numbered(metric.name, name) is not None:
                 return replace(metric, name=name)
-        return None
+        return self.module.more(name) if self.module else None
 
     def case_of(self, label: str) -> str:
         """The case that a printed row label stands for (without its unit)."""

@@ -12,7 +12,7 @@ from evmperf.measure.runs.history import GUIDE, StoredRun, by_age
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.results import Published, Result, Sample, Status
-from evmperf.model.run import Run
+from evmperf.model.run import FOREIGN, Run
 
 KIND = "published"
 """Kind of a run of the record that stands among measured ones."""
@@ -60,8 +60,9 @@ def nearest(run: Run, candidates: Sequence[Baseline]) -> Baseline | None:
 
 
 def baselines(run: Run) -> list[Baseline]:
-    """Those of every release, oldest first; none for virtual boards, never compared with real ones."""
-    if run.facts.virtual:
+    """Those of every release, oldest first; none for virtual boards and for
+    figures of others, never compared with real ones."""
+    if run.facts.virtual or run.kind == FOREIGN:
         return []
     return [Baseline(run, *one) for one in _figures(identity.board(run.board), run.os)]
 

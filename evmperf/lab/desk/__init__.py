@@ -1,1 +1,1 @@
-"""Finding the board on a desk: what listens on serial ports and SSH, what it is, and its file."""
+"""A board asked what it is, for its desk and its doctor: ways to it, the question, checks, its file."""

@@ -68,52 +68,37 @@ def write(
     this desk found out, each with its options.
     """
     like = fitting(identity)
-    main_like = yamlfile.read(like)["targets"]["main"] if like else {}
-    own = {word: dict(options) for word, options in (sections or {}).items()}
-    slug = re.sub(r"[^a-z0-9]+", "-", identity.model.lower()).strip("-")[:40]
-    name = like.stem if like else slug or "board"
-    title = identity.model or "a board without a name"
-    general = main_like.get("options", {}).get("board") or {
-        "name": name,
-        "title": title,
-        "description": f"{title}, {identity.soc or identity.os}",
-    }
-    theirs = main_like.get("drivers", {})
-    driver = next((name for name in theirs if name.endswith("BootStrategy")), "BootStrategy")
-    strategy = dict(theirs.get(driver) or {})
-    device, _, kind = identity.root.partition(" ")
-    stated = main_like.get("options", {}).get("boot", {}).get("medium", "sd")
-    medium = "nvme" if device.startswith("nvme") else _MEDIA.get(kind, stated)
-    if not like and kind not in _MEDIA:
-        strategy["roots"] = {}  # what the root of another medium is like, nobody has said
+    known = yamlfile.read(like)["targets"]["main"] if like else {}
+    options = known.get("options", {})
+    found = {word: dict(section) for word, section in (sections or {}).items()}
+    features = set(known.get("features", SAFE))
+    cables = [word for word in ETHERNET if tester and word in features and word in options]
+    boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
+    safe = [word for word in SAFE if word in features or word == "desk"]
     resources, drivers = _way(way, identity, password)
     if beside:
         more_resources, more_drivers = _way(beside, identity, None)
         resources, drivers = resources | more_resources, drivers | more_drivers
-    boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
-    features = set(main_like.get("features", SAFE))
-    cables = [
-        word for word in ETHERNET if tester and word in features and word in main_like.get("options", {})
-    ]
+    if power == "hand":
+        drivers = {"ManualPowerDriver": {}, **drivers}
+    general = options.get("board") or _general(identity)
     machine = gauge.machine(identity.machine)
     main: dict[str, object] = {
-        "features": [
-            *(["boot"] if boots else []),
-            *(w for w in SAFE if w in features or w == "desk"),
-            *cables,
-            *own,
-        ],
+        "features": [*(["boot"] if boots else []), *safe, *cables, *found],
         "options": {
             "board": {**general, "profile": "quick"},
-            "boot": {"medium": str(medium), "power": power},
+            "boot": {
+                "medium": _medium(identity, options.get("boot", {}).get("medium", "sd")),
+                "power": power,
+            },
             **({"desk": {"machine": machine, "disks": list(identity.disks)}} if machine else {}),
             **({"absent": dict(absent)} if absent else {}),
-            **{word: main_like["options"][word] for word in cables},
-            **own,
+            **{word: options[word] for word in cables},
+            **found,
             **({"tester": {"host": tester}} if tester else {}),
         },
         "resources": resources,
-        "drivers": {**({"ManualPowerDriver": {}} if power == "hand" else {}), **drivers, driver: strategy},
+        "drivers": {**drivers, **_strategy(identity, known.get("drivers", {}), is_known=bool(like))},
     }
     data = {
         "imports": ["evmperf.lab.console", "evmperf.lab.shell", "evmperf.lab.strategy"],
@@ -121,7 +106,32 @@ def write(
     }
     about = f"# As `evmperf desk` found it{f', like {like.name}' if like else ''}.\n"
     text = about + yaml.safe_dump(data, sort_keys=False)
+    name = like.stem if like else general["name"]
     return copying.written(folder / f"desk-{name}.yaml", text, "w", private=True)
+
+
+def _general(identity: BoardIdentity) -> dict[str, str]:
+    """The section `board` of a board that nobody has described."""
+    name = re.sub(r"[^a-z0-9]+", "-", identity.model.lower()).strip("-")[:40] or "board"
+    title = identity.model or "a board without a name"
+    return {"name": name, "title": title, "description": f"{title}, {identity.soc or identity.os}"}
+
+
+def _medium(identity: BoardIdentity, stated: str) -> str:
+    """What the board booted from, as far as its root shows it."""
+    device, _, kind = identity.root.partition(" ")
+    return "nvme" if device.startswith("nvme") else _MEDIA.get(kind, stated)
+
+
+def _strategy(
+    identity: BoardIdentity, theirs: Mapping[str, Mapping[str, object]], *, is_known: bool
+) -> dict[str, dict[str, object]]:
+    """The strategy of the board file that fits, or the plain one."""
+    driver = next((name for name in theirs if name.endswith("BootStrategy")), "BootStrategy")
+    strategy = dict(theirs.get(driver) or {})
+    if not is_known and identity.root.partition(" ")[2] not in _MEDIA:
+        strategy["roots"] = {}  # what the root of another medium is like, nobody has said
+    return {driver: strategy}
 
 
 def address(board: boards.Board) -> SshAddress | None:

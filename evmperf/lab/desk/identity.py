@@ -1,7 +1,7 @@
 """What a board says that it is, asked in its Linux over a serial port or SSH."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evmperf.lab.desk.ports import PortLine, Voice, heard
@@ -27,6 +27,8 @@ _PLACES = ("model", "soc", "os", "kernel", "root", "user", "login", "sudo", "mac
 _BUSES = (("pcie", r"\S+/nvme/"), ("usb", r"\S+/usb\d"), ("ufs", r"\S*[/.]ufs"), ("sata", r"\S+/ata\d"))
 """What the path of a disk in sysfs shows of it."""
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,31}")
+_IDLE, _HOT_MC, _LITTLE_KIB = 0.5, 75_000, 64 * 1024
+"""The load, temperature (in thousandths of a degree) and free memory from which figures are spoilt."""
 
 
 class PasswordWanted(UsageError):
@@ -48,6 +50,8 @@ class BoardIdentity:
     """What was read: `compatible` from the most to the least special, `tools` that were found; `prompt` is
     the shell's on the console; `login` is who logged in, and where that is not root `sudo` is what sudo
     says without a password. `links` are its wired interfaces with a carrier, each with its IPv4 addresses.
+    `state` is what it does at the moment, each in words and whether that spoils figures; `load` is that of
+    the last minute, 0.0 if the board does not tell it.
     """
 
     model: str = ""
@@ -64,65 +68,20 @@ class BoardIdentity:
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
     prompt: str = ""
     disks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Readiness:
-    """What may spoil figures before they are measured, None where the board does not tell; memory in MiB."""
-
-    cpus: int | None = None
-    load: float | None = None
-    governor: str = ""
-    temperature_c: float | None = None
-    available_mib: int | None = None
+    state: tuple[tuple[str, bool], ...] = ()
+    load: float = 0.0
 
     @property
     def is_idle(self) -> bool:
         """Whether other processes leave the board to a benchmark."""
-        return self.load is None or self.load <= _IDLE
-
-    def words(self) -> list[tuple[str, bool]]:
-        """Each in words, and whether it spoils figures."""
-        remarks = []
-        if self.load is not None:
-            remarks.append((f"load {self.load:g} of {self.cpus or '?'} CPUs", not self.is_idle))
-        if self.governor:
-            remarks.append((f"governor {self.governor}", self.governor == "powersave"))
-        if self.temperature_c is not None:
-            remarks.append((f"{self.temperature_c:.0f} °C", self.temperature_c > _HOT_C))
-        if self.available_mib is not None:
-            remarks.append((f"{self.available_mib} MiB of memory free", self.available_mib < _LITTLE_MIB))
-        return remarks
-
-
-_IDLE, _HOT_C, _LITTLE_MIB = 0.5, 75.0, 64
-
-
-def state(way: Voice | SshAddress, password: str | None = None, user: str = "root") -> Readiness:
-    """Ask for the board's state; raises as `ask`."""
-    values = dict(
-        re.findall(r"^(\w+): +(\S.*?)\s*$", ask(way, _SHELL("state"), password, user)[0], re.MULTILINE)
-    )
-
-    def number(word: str, pattern: str = r"(\d{1,9}(?:\.\d{1,3})?)") -> float | None:
-        match = re.fullmatch(pattern, values.get(word, ""))
-        return float(match[1]) if match else None
-
-    cpus, heat, free = number("cpus"), number("temperature"), number("memory", r"\d+ (\d{1,12})")
-    return Readiness(
-        int(cpus) if cpus else None,
-        number("load"),
-        values.get("governor", "") if re.fullmatch(r"[a-z]{1,20}", values.get("governor", "")) else "",
-        heat / 1000 if heat else None,
-        int(free) // 1024 if free else None,
-    )
+        return self.load <= _IDLE
 
 
 def question(tools: Iterable[str]) -> str:
     """Shell text that only reads, in lines that busybox's shell takes (1 KiB)."""
     words = sorted(tools)
     chunks = (" ".join(words[at : at + _WORDS]) for at in range(0, len(words), _WORDS))
-    about = f"{_SHELL('question', further=FURTHER_PROGRAMS)}\n{_SHELL('disks')}"
+    about = "\n".join((_SHELL("question", further=FURTHER_PROGRAMS), _SHELL("disks"), _SHELL("state")))
     test = "case $t in /*) [ -d $t ];; *) command -v $t >/dev/null 2>&1;; esac && echo tool: $t"
     return "\n".join([about, *(f"for t in {chunk}; do {test}; done" for chunk in chunks)])
 
@@ -156,7 +115,28 @@ def answer(output: str, prompt: str = "") -> BoardIdentity:
         links=links,
         prompt=prompt,
         disks=_disks(entries.get("disk", ())),
+        state=tuple(_state(entries)),
+        load=_number(entries, "load") or 0.0,
     )
+
+
+def _state(entries: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, bool]]:
+    """What may spoil figures before they are measured, as far as the board tells it."""
+    load, cpus, heat, free = (_number(entries, word) for word in ("load", "cpus", "temperature", "memory"))
+    if load is not None:
+        yield f"load {load:g} of {f'{cpus:g}' if cpus else '?'} CPUs", load > _IDLE
+    if re.fullmatch("[a-z]{1,20}", governor := entries.get("governor", [""])[0]):
+        yield f"governor {governor}", governor == "powersave"
+    if heat:
+        yield f"{heat / 1000:.0f} °C", heat > _HOT_MC
+    if free is not None:
+        yield f"{free / 1024:.0f} MiB of memory free", free < _LITTLE_KIB
+
+
+def _number(entries: Mapping[str, Sequence[str]], word: str) -> float | None:
+    """The last number that a board said of something, None without one."""
+    match = re.fullmatch(r"(?:\d{1,12} )?(\d{1,12}(?:\.\d{1,3})?)", entries.get(word, [""])[0])
+    return float(match[1]) if match else None
 
 
 def _disks(lines: Iterable[str]) -> tuple[str, ...]:

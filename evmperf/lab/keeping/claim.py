@@ -1,173 +1,73 @@
-"""A session's side of the keeper: hold a board, ask before each action, hear of a loss, see who holds."""
+"""A board that this process holds: at Labgrid's coordinator, or by a lock on this machine."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
-import json
+import getpass
 import os
-import select
 import socket
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
 from evmperf.boards import board as boards
-from evmperf.lab.keeping import locks, wire
-from evmperf.lab.keeping.wanted import Holder, HoldRecord, Wanted, placement
-from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
-from evmperf.model.places import for_children
+from evmperf.lab.keeping.locks import Busy, Locks, held
+from evmperf.lab.keeping.wanted import HoldRecord, Wanted, clock, placement, refusal, variables
+from evmperf.model.errors import BoardLost, LabError, UsageError
 
-_ANSWER_S = 10.0
-"""Time limit for an answer of the keeper, which does no long work."""
-_START_S = 20.0
-_TAKE_S = 60.0
-"""Time limit for Labgrid's import, the connection and an acquire, added to the waiting time."""
+if TYPE_CHECKING:
+    from labgrid.remote.common import Place
+
+    from evmperf.lab.keeping.places import CoordinatorSession
 
 JOIN = "EVMPERF_HOLD"
-"""The environment variable by which a night passes its hold to a session."""
-_BOARD = "EVMPERF_HOLD_BOARD"
-"""The variable that says which board `EVMPERF_HOLD` is for, for a program that we start."""
-
-
-@contextlib.contextmanager
-def variables(values: Mapping[str, str | None]) -> Iterator[None]:
-    """Within it, the environment has these variables, and lacks those whose value is None."""
-    before = {name: os.environ.pop(name, None) for name in values}
-    try:
-        os.environ |= {name: value for name, value in values.items() if value is not None}
-        yield
-    finally:
-        for name in values:
-            os.environ.pop(name, None)
-        os.environ |= {name: value for name, value in before.items() if value is not None}
-
-
-class KeeperLink:
-    """A connection to this host's keeper, started if necessary: one JSON object a line, both ways. Raises
-    LabError.
-    """
-
-    def __init__(self) -> None:
-        self._numbers = itertools.count(1)
-        self._answers: dict[int, dict[str, Any]] = {}
-        self._arrived = threading.Condition()
-        self._sending = threading.Lock()
-        self.closed = False
-        self.ended = ""
-        """Why the keeper is gone, "" while it runs."""
-        self._socket = _connect()
-        self._reader = threading.Thread(target=self._read, name="keeper", daemon=True)
-        self._reader.start()
-
-    def hear(self, news: Mapping[str, Any]) -> None:
-        """Take an unsolicited message of the keeper, "lost" last; called in another thread."""
-
-    def ask(self, do: str, timeout_s: float = _ANSWER_S, **what: Any) -> dict[str, Any]:
-        """Send a request, wait for the answer; raises the keeper's error, LabError without one."""
-        number = next(self._numbers)
-        self._send(do, n=number, **what)
-        with self._arrived:
-            self._arrived.wait_for(lambda: number in self._answers or self.ended, timeout_s)
-            answer = self._answers.pop(number, None)
-        if answer is None:
-            raise LabError(self.ended or f"the keeper did not answer within {timeout_s:g} s")
-        if "error" in answer:
-            raise (UsageError if answer.get("kind") == Kind.USAGE else LabError)(answer["error"])
-        return answer
-
-    def say(self, do: str, **what: Any) -> None:
-        """Send a message that needs no answer."""
-        with contextlib.suppress(LabError):
-            self._send(do, **what)
-
-    def close(self) -> None:
-        """Close the connection; the keeper releases what it held through it."""
-        self.closed = True
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        if threading.current_thread() is not self._reader:
-            self._reader.join(_ANSWER_S)
-        self._socket.close()
-
-    def _send(self, do: str, **what: Any) -> None:
-        with self._sending:
-            try:
-                self._socket.sendall(wire.encode({"do": do, **what}))
-            except OSError as error:
-                raise LabError(self.ended or f"the keeper is gone ({error.strerror})") from None
-
-    def _read(self) -> None:
-        with contextlib.suppress(OSError, ValueError), self._socket.makefile("rb") as lines:
-            for line in lines:
-                message = json.loads(line)
-                if "re" in message:
-                    with self._arrived:
-                        self._answers[message["re"]] = message
-                        self._arrived.notify_all()
-                else:
-                    self.hear(message)
-        with self._arrived:
-            self.ended = "the keeper of this host has ended"
-            self._arrived.notify_all()
-        if not self.closed:
-            self.hear({"lost": self.ended})
-
-
-def ask_once(do: str, **what: Any) -> dict[str, Any]:
-    """The keeper's answer to one request, which may need Labgrid's import; raises as `KeeperLink.ask`."""
-    with contextlib.closing(KeeperLink()) as link:
-        return link.ask(do, _TAKE_S, **what)
+"""The environment variable by which a holder shares its board with a process that it starts."""
+_LOOK_S = 0.5
+_MOVED_S = 60.0
+"""Smaller changes of an expected end are not told (seconds)."""
 
 
 def holders(coordinator: str) -> list[HoldRecord]:
     """The records of all held boards on this host and, if given, at a coordinator. Raises LabError."""
-    records = locks.held()
+    records = held()
+    here = {record.place for record in records if record.coordinator == coordinator}
     if coordinator:
-        here = {r.place for r in records if r.coordinator == coordinator}
-        remote = [place for place in places(coordinator) if place["name"] not in here]
-        records += filter(None, (holder(place, coordinator) for place in remote))
+        from evmperf.lab.keeping.places import connect  # noqa: PLC0415  # Labgrid is slow to import
+
+        with contextlib.closing(connect(coordinator)) as session:
+            records += [
+                HoldRecord.of_place(p.name, p.acquired, p.changed, p.tags, coordinator)
+                for p in session.places()
+                if p.acquired and p.name not in here
+            ]
     return sorted(records, key=lambda record: record.place)
 
 
-def holder(place: Mapping[str, Any], coordinator: str) -> HoldRecord | None:
-    """The record of a place of `places` that somebody holds, by hand or by any keeper."""
-    if not place["acquired"]:
-        return None
-    return HoldRecord.of_place(place["name"], place["acquired"], place["changed"], place["tags"], coordinator)
+class Claim:
+    """A board that is held until `release` or its loss. Another thread calls `on_lost` with the reason."""
 
-
-def places(coordinator: str) -> list[dict[str, Any]]:
-    """All places of a coordinator: name, tags, acquired, changed, ready; raises LabError."""
-    return list(ask_once("places", coordinator=coordinator)["places"])
-
-
-class Claim(KeeperLink):
-    """A board that is held until `release` or its loss. Another thread calls `on_lost` with the reason, and
-    `on_asked` with each request for the board.
-    """
-
-    def __init__(self, board: Wanted) -> None:
-        self.board = board
+    def __init__(self, wanted: Wanted, run: str, until: float) -> None:
+        user, host = os.environ.get("LG_USERNAME") or getpass.getuser(), os.environ.get("LG_HOSTNAME")
+        self._wanted = self.board = wanted
+        self._shares = os.environ.get(JOIN) == wanted.token
+        if JOIN in os.environ:  # the name is that of the holder who started us
+            user, _, of_holder = user.partition("+")
+            run = of_holder if self._shares else run
+        host = host or socket.gethostname()
+        self._record = HoldRecord(host, user, run, wanted.place, wanted.coordinator, time.time(), until)
+        self.host, self.user = host, self._record.labgrid_user
+        """The holder's names at the coordinator."""
         self.lost = ""
         """Why the board was lost, "" while it is held."""
-        self.asked: list[str] = []
-        self.user = self.host = ""
-        """The holder's names at the coordinator."""
-        self.borrowed = False
-        """Whether the user acquired the place by hand."""
-        self.token = ""
         self.on_lost: Callable[[str], None] = lambda sentence: None
-        self.on_asked: Callable[[str], None] = lambda message: None
-        self._tell: Callable[[str], None] = lambda sentence: None
-        self._taker_known = threading.Event()
-        super().__init__()
+        self._locks: Locks | None = None
+        self._session: CoordinatorSession | None = None
+        self._owner = ""
+        self._owned = False
+        """Whether this process has acquired the place and releases it."""
 
     @classmethod
     def take(
@@ -178,153 +78,166 @@ class Claim(KeeperLink):
         until: float = 0.0,
         wait_s: float = 0.0,
         priority: float = 0.0,
-        ask: str = "",
         tell: Callable[[str], None] = lambda sentence: None,
-    ) -> Claim:
+    ) -> Self:
         """Hold a board for a run that is expected to end at `until` (seconds since the epoch).
 
-        Waits at most `wait_s` for a busy board and reports the wait to `tell`. If somebody kicks the holder
-        meanwhile, the board is left to them for ten minutes. A night shares a board that it holds with its
-        sessions. With a message to `ask` for it, the board comes before all others who wait. Raises
-        UsageError if the board is busy or unknown, LabError if the lab does not answer.
+        Waits at most `wait_s` for a busy board and reports the wait to `tell`. A board that whoever started
+        this process holds for it is shared. Raises UsageError if the board is busy or unknown, LabError if
+        the lab does not answer.
         """
-        asked = {"until": until, "wait_s": wait_s, "priority": priority, "ask": ask}
-        for last in (False, True):
-            claim = cls(board)
-            claim._tell = tell
-            try:
-                if (token := os.environ.get(JOIN)) and not ask:
-                    held = claim.ask("join", token=token)
-                else:
-                    by = Holder.here(run)
-                    held = claim.ask("hold", _TAKE_S + wait_s, wanted=board, holder=by, **asked)
-                break
-            except BaseException as error:
-                claim.close()
-                # Retry only after an error: Ctrl-C does not mean that the keeper ended.
-                if last or not claim.lost or not isinstance(error, Exception):
-                    raise
-                # The keeper was ending for lack of use: the next try starts a new one.
-        claim.board = replace(board, place=held["place"])
-        claim.token, claim.borrowed = held["token"], held["borrowed"]
-        claim.user, claim.host = held["user"], held["host"]
+        claim = cls(board, run, until)
+        try:
+            claim._take(time.monotonic() + wait_s, priority, tell)
+        except BaseException:
+            claim.release()
+            raise
         return claim
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which a process that we start shares the board."""
+        place = {"LG_PLACE": self._wanted.place, "LG_COORDINATOR": self._wanted.coordinator}
+        names = {"LG_HOSTNAME": self.host, "LG_USERNAME": self.user, JOIN: self._wanted.token}
+        return names | (place if self._wanted.coordinator else {})
+
+    def _take(self, deadline: float, priority: float, tell: Callable[[str], None]) -> None:
+        if self.board.coordinator:
+            from evmperf.lab.keeping.places import connect  # noqa: PLC0415  # Labgrid is slow to import
+
+            self._session = connect(self.board.coordinator, self.board.file, self.environment)
+            self.board = replace(self.board, place=self._session.find(self.board.place).name)
+        token = ""
+        try:
+            while why := self._try(tell):
+                if time.monotonic() >= deadline:
+                    raise UsageError(why)
+                if not token:
+                    tell(why)
+                token = self._session.queue(self.board.place, priority, token) if self._session else "-"
+                time.sleep(_LOOK_S)
+        finally:
+            if token and self._session:
+                self._session.leave_queue(token)
+
+    def _try(self, tell: Callable[[str], None]) -> str:
+        """Take the board; returns why it cannot be had."""
+        place = self.board.place
+        self._record = replace(self._record, place=place, since=time.time())
+        try:
+            self._locks = locks = Locks(self.board.locked, shared=self._shares)
+        except Busy as busy:
+            return refusal(place, busy.holder)
+        locks.describe(self._record)
+        if self._session and (why := self._try_place(self._session, place, locks.left, tell)):
+            locks.describe(locks.left)
+            locks.close()
+            return why
+        locks.left = None
+        return ""
+
+    def _try_place(
+        self, session: CoordinatorSession, name: str, left: HoldRecord | None, tell: Callable[[str], None]
+    ) -> str:
+        place = session.find(name)
+        by_hand = f"{self.host}/{self._record.user}"
+        if place.acquired == by_hand or by_hand in place.allowed:
+            self.user = self._record.user  # who acquired it by hand, keeps it
+        elif self._shares:
+            if place.acquired != session.name:
+                raise LabError(f"whoever started this session does not hold {name} any more")
+        else:
+            if left and place.acquired == f"{self.host}/{left.labgrid_user}" and left.by == self._record.by:
+                session.release(name, place.acquired)
+                tell(f"{name} was still held by {left}, whose session was killed: taken back")
+            elif place.acquired:
+                return _held(place)
+            self._owned = True  # an interrupted acquire is released, too
+            if why := session.acquire(name):
+                self._owned = False
+                return _held(place) if place.acquired else why
+            if self._record.until:
+                session.tag(name, f"{self._record.until:.0f}")
+        self._owner = session.name if self._owned else place.acquired
+        session.watchers[name] = self._watch
+        self._watch(place.acquired or "")  # it may have changed before
+        return ""
+
+    def _watch(self, acquired: str | None) -> None:
+        """Take note of a place's holder, None when the coordinator is gone; called in another thread."""
+        board, now = self.board, clock(time.time())
+        if acquired == self._owner or (self.lost and not acquired):
+            return
+        if acquired is None:
+            at = f"the coordinator {board.coordinator}"
+            self._lose(f"{at} went away at {now} and has forgotten who holds {board.place}")
+        elif not acquired:
+            self._lose(f"{board.place} was released by another user at {now}")
+        else:  # also after the release of a kick
+            by = HoldRecord.of_place(board.place, acquired, 0.0, {}, "")
+            self._lose(f"{board.place} was taken by {by} at {now}")
+
+    def _lose(self, sentence: str) -> None:
+        first, self.lost = not self.lost, sentence
+        if first and self._locks:
+            self._locks.unlock()  # the next holder may be of this machine
+        if first:
+            self.on_lost(sentence)
+
     def check(self) -> None:
-        """Ask the keeper whether the board is still ours; raises BoardLost."""
-        if not self.lost:
+        """Raise BoardLost if the board is not ours any more."""
+        if not self.lost and self._locks:
             try:
-                lost = self.ask("check")["lost"]
-            except LabError as error:
-                lost = str(error)
-            if lost and not self.lost:
-                self.hear({"lost": lost})
+                self._locks.keep()
+            except Busy as busy:
+                holder = busy.holder or "an unknown user"
+                self._lose(f"{self.board.place} is held by {holder}: our lock was deleted")
         if self.lost:
             raise BoardLost(self.lost)
 
     def doing(self, what: str, until: float = 0.0) -> None:
         """Report the current case and the expected end, for `evmperf lab who`."""
-        self.say("doing", what=what, until=until)
-
-    def await_taker(self, seconds: float) -> None:
-        """After a loss, wait at most that long until the taker is known."""
-        if self.lost and not self.ended:
-            self._taker_known.wait(seconds)
+        moved = bool(until) and abs(until - self._record.until) > _MOVED_S
+        self._record = replace(self._record, doing=what, until=until if moved else self._record.until)
+        if self._locks and not self.lost:
+            self._locks.describe(self._record)
+        if self._session and self._owned and not self.lost and moved:
+            self._session.tag(self.board.place, f"{until:.0f}")
 
     def release(self) -> None:
         """Release the board; a second call does nothing."""
-        if self.closed:
-            return
-        with contextlib.suppress(EvmperfError):
-            self.ask("release")
-        self.close()
-
-    def hear(self, news: Mapping[str, Any]) -> None:
-        """Note a loss, who took the board, a request for it, or the reason of a wait."""
-        if "lost" in news:
-            # A second message names the taker; the end of the keeper says less.
-            first = not self.lost
-            if news.get("taken"):
-                self._taker_known.set()
-            if first or news.get("taken"):
-                self.lost = news["lost"]
-            if first:
-                self.on_lost(self.lost)
-        elif "asked" in news:
-            self.asked.append(news["asked"])
-            self.on_asked(news["asked"])
-        elif "waiting" in news:
-            self._tell(news["waiting"])
+        locks, session, self._locks, self._session = self._locks, self._session, None, None
+        if session:
+            session.watchers.pop(self.board.place, None)
+            if self._owned and not self.lost:
+                session.release(self.board.place)
+            session.close()
+        if locks:
+            if not self._shares and not self.lost:
+                locks.describe(locks.left)
+            locks.close()
 
 
-class Holding:
-    """Holds one board after the other for `run`, waiting at most `wait_s` for each; sessions that are
-    started meanwhile share the hold. A board that whoever started us holds already stays theirs.
+@contextlib.contextmanager
+def holding(board: str, run: str, wait_s: float = 0.0) -> Iterator[None]:
+    """Hold the board of this file for `run`, after a wait of at most `wait_s`; sessions that are started
+    meanwhile share it. A board that whoever started us holds stays theirs. Raises UsageError or LabError.
     """
+    wanted = placement(boards.find(board))
+    if os.environ.get(JOIN) == wanted.token:
+        yield
+        return
 
-    def __init__(self, run: str, wait_s: float = 0.0) -> None:
-        self._run, self._wait_s, self._board = run, wait_s, ""
-        self._claim: Claim | None = None
-        self._held = contextlib.ExitStack()
+    def tell(sentence: str) -> None:
+        print(f"evmperf: {sentence}", file=sys.stderr, flush=True)
 
-    def have(self, board: str) -> None:
-        """Hold the board of this file in place of any other; raises UsageError or LabError."""
-        if board == self._board:
-            if self._claim:
-                self._claim.check()
-            return
-        if not self._board and os.environ.get(JOIN) and os.environ.get(_BOARD, board) == board:
-            self._board = board
-            return
-        self.__exit__()
-        self._held.enter_context(variables({JOIN: None, _BOARD: None}))
-        self._claim = Claim.take(
-            placement(boards.find(board)),
-            self._run,
-            wait_s=self._wait_s,
-            tell=lambda sentence: print(f"evmperf: {sentence}", file=sys.stderr, flush=True),
-        )
-        self._held.callback(self._claim.release)
-        self._held.enter_context(variables({JOIN: self._claim.token, _BOARD: board}))
-        self._board = board
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._claim, self._board = None, ""
-        self._held.close()
+    claim = Claim.take(wanted, run, wait_s=wait_s, tell=tell)
+    try:
+        with variables(claim.environment):
+            yield
+    finally:
+        claim.release()
 
 
-def _connect() -> socket.socket:
-    """A connection to the keeper, started in the background if none runs; raises LabError."""
-    path = wire.socket_path()
-    deadline = time.monotonic() + _START_S
-    while True:
-        link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            link.connect(str(path))
-        except OSError as error:
-            link.close()
-            if time.monotonic() > deadline:
-                raise LabError(
-                    f"the keeper of this host did not start ({error.strerror}): see {path}.log"
-                ) from None
-        else:
-            return link
-        try:
-            with Path(f"{path}.log").open("ab") as log:
-                subprocess.run(
-                    # -P: do not import an evmperf of the current folder.
-                    [sys.executable, "-P", "-m", "evmperf.lab.keeping.server"],
-                    env=for_children(os.environ),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                    timeout=_START_S,
-                    check=False,
-                )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise LabError(f"the keeper of this host did not start: {error}") from None
-        select.select([], [], [], 0.02)
+def _held(place: Place) -> str:
+    return refusal(place.name, HoldRecord.of_place(place.name, place.acquired, place.changed, place.tags, ""))

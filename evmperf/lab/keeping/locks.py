@@ -1,6 +1,7 @@
-"""Locks on this machine for boards without a coordinator: one file per device, for all users.
+"""Locks on this machine: a file per device or place, for all users.
 
-The holder writes its record into the file. The kernel unlocks the file when the holder ends.
+The holder writes its record into the file. The kernel unlocks the file when the holder and the processes that
+inherited it have ended.
 """
 
 import contextlib
@@ -19,9 +20,15 @@ from evmperf.model.errors import LabError
 
 _SYSTEM = Path("/run/lock")
 """Debian's folder for locks of all users (Filesystem Hierarchy Standard 3.0, 5.9)."""
-_HOLDER = msgspec.json.Decoder(HoldRecord)
+_RECORD = msgspec.json.Decoder(HoldRecord)
 _SIZE = 65536
 """Maximum bytes read of a lock's file."""
+_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+_LOCK, _UNLOCK, _QUERY = (
+    struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0)  # a struct flock for a whole file (fcntl(2))
+    for kind in (fcntl.F_WRLCK, fcntl.F_UNLCK, fcntl.F_RDLCK)
+)
+"""Of an open file description, as flock(2), but to be queried."""
 
 
 class Busy(Exception):
@@ -33,35 +40,47 @@ class Busy(Exception):
 
 
 class Locks:
-    """The locks of one board; all, or none and Busy or LabError."""
+    """The locks of one board, all or none; with `shared` those of the process that started this one. Raises
+    Busy or LabError.
+    """
 
-    def __init__(self, devices: Sequence[str], holder: HoldRecord) -> None:
+    def __init__(self, names: Sequence[str], *, shared: bool = False) -> None:
         self._files: dict[Path, int] = {}
-        self._holder = holder
+        self._shared = shared
         with contextlib.ExitStack() as failing:
-            failing.callback(self.release)
-            for path in sorted({_path(device) for device in devices}):
-                self._files[path] = _lock(path, holder)
+            failing.callback(self.close)
+            for path in {_path(name) for name in names}:
+                self._files[path] = _open(path) if shared else _lock(path)
+            if shared and not all(map(_is_locked, self._files.values())):
+                raise LabError("the process that started this session does not hold the board any more")
             failing.pop_all()
+        self.left = None if shared else _record(next(iter(self._files.values())))
+        """The record of a holder that was killed."""
 
-    def describe(self, holder: HoldRecord) -> None:
-        """Write the holder's new record."""
-        self._holder = holder
+    def describe(self, record: HoldRecord | None) -> None:
+        """Write the holder's record into the files, or nothing."""
         for file in self._files.values():
-            _write(file, holder)
+            os.ftruncate(file, 0)
+            os.pwrite(file, msgspec.json.encode(record) if record else b"", 0)
 
     def keep(self) -> None:
         """Lock deleted files again; raises Busy if another holder has one now, or LabError."""
         for path, file in self._files.items():
-            if not _is_at(path, file):
-                self._files[path] = _lock(path, self._holder)
+            if not self._shared and not _is_at(path, file):
+                self._files[path] = new = _lock(path)
+                os.pwrite(new, os.pread(file, _SIZE, 0), 0)
                 os.close(file)
 
-    def release(self) -> None:
-        """Unlock all files."""
+    def unlock(self) -> None:
+        """Unlock all files, also for who inherited them, and leave the records."""
         for file in self._files.values():
-            with contextlib.suppress(OSError):
-                os.ftruncate(file, 0)
+            if not self._shared:
+                fcntl.fcntl(file, fcntl.F_OFD_SETLK, _UNLOCK)
+
+    def close(self) -> None:
+        """Unlock and close all files."""
+        self.unlock()
+        for file in self._files.values():
             os.close(file)
         self._files.clear()
 
@@ -73,36 +92,57 @@ def folder() -> Path:
     return _SYSTEM if os.access(_SYSTEM, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
 
 
-def _path(device: str) -> Path:
-    return folder() / f"evmperf-{hashlib.sha256(device.encode()).hexdigest()[:16]}.lock"
+def held() -> list[HoldRecord]:
+    """The records of the holders of all locks on this machine."""
+    records: list[HoldRecord] = []
+    for path in sorted(folder().glob("evmperf-*.lock")):
+        with contextlib.suppress(OSError):
+            file = os.open(path, _FLAGS & ~os.O_RDWR | os.O_NONBLOCK)  # it may be a pipe
+            record = _record(file) if _is_locked(file) else None
+            os.close(file)
+            if record and record not in records:  # a board with several devices
+                records.append(record)
+    return records
 
 
-def _lock(path: Path, holder: HoldRecord) -> int:
-    while True:
-        try:
-            file = _open(path)
-        except OSError as error:
-            raise LabError(f"{path}: cannot be opened: {error.strerror}") from None
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with contextlib.suppress(OSError):  # flock decides, this one can be queried
-                fcntl.fcntl(file, fcntl.F_OFD_SETLK, _range(fcntl.F_WRLCK))
-            if _is_at(path, file):
-                _write(file, holder)
+def _path(name: str) -> Path:
+    return folder() / f"evmperf-{hashlib.sha256(name.encode()).hexdigest()[:16]}.lock"
+
+
+def _open(path: Path) -> int:
+    # In a shared folder the kernel refuses O_CREAT on another user's file
+    # (fs.protected_regular), so try without first.
+    try:
+        while True:
+            with contextlib.suppress(FileNotFoundError):
+                return os.open(path, _FLAGS)
+            with contextlib.suppress(FileExistsError):
+                file = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL)
+                os.fchmod(file, 0o666)
                 return file
-            os.close(file)  # deleted between opening and locking: it locks nothing
-        except BlockingIOError:
-            record = os.pread(file, _SIZE, 0)
-            os.close(file)
-            raise Busy(_decoded(record)) from None
-        except OSError as error:
-            os.close(file)
-            raise LabError(f"{path}: cannot be written: {error.strerror}") from None
+    except OSError as error:
+        raise LabError(f"{path}: cannot be opened: {error.strerror}") from None
 
 
-def _range(kind: int) -> bytes:
-    """A struct flock for a whole file (fcntl(2))."""
-    return struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0)
+def _lock(path: Path) -> int:
+    while True:
+        file = _open(path)
+        try:
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, _LOCK)
+        except OSError:
+            holder = _record(file)
+            os.close(file)
+            raise Busy(holder) from None
+        if _is_at(path, file):
+            os.set_inheritable(file, True)
+            return file
+        os.close(file)  # deleted between opening and locking: it locks nothing
+
+
+def _is_locked(file: int) -> bool:
+    """Whether somebody else has a lock; the query takes none, which would block others."""
+    asked = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _QUERY)
+    return bool(struct.unpack_from("h", asked)[0] != fcntl.F_UNLCK)
 
 
 def _is_at(path: Path, file: int) -> bool:
@@ -112,55 +152,9 @@ def _is_at(path: Path, file: int) -> bool:
     return False
 
 
-def _decoded(text: bytes) -> HoldRecord | None:
-    """A holder's record; None for anything else."""
+def _record(file: int) -> HoldRecord | None:
+    """The record in a file; None for anything else."""
     try:
-        return _HOLDER.decode(text)
+        return _RECORD.decode(os.pread(file, _SIZE, 0))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-
-
-def _open(path: Path) -> int:
-    # In a shared folder the kernel refuses O_CREAT on another user's file
-    # (fs.protected_regular), so try without first; never follow a link.
-    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-    for _ in range(2):
-        try:
-            return os.open(path, flags)
-        except FileNotFoundError:
-            with contextlib.suppress(FileExistsError):
-                file = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
-                os.fchmod(file, 0o666)
-                return file
-    return os.open(path, flags)
-
-
-def _write(file: int, holder: HoldRecord) -> None:
-    os.ftruncate(file, 0)
-    os.pwrite(file, msgspec.json.encode(holder), 0)
-
-
-def held() -> list[HoldRecord]:
-    """The records of the holders of all locks on this machine."""
-    records: list[HoldRecord] = []
-    for path in sorted(folder().glob("evmperf-*.lock")):
-        with contextlib.suppress(OSError):
-            # Do not follow a link, do not wait on a pipe.
-            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                # The query takes no lock, which would block others.
-                asked = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _range(fcntl.F_RDLCK))
-                is_locked = struct.unpack_from("h", asked)[0] != fcntl.F_UNLCK
-                record = _decoded(os.pread(file, _SIZE, 0)) if is_locked else None
-            finally:
-                os.close(file)
-            if record and record not in records:  # a board with several devices
-                records.append(record)
-    return records
-
-
-def identity() -> str:
-    """Identifies this folder of locks among hosts and containers of the same name."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
-    status = folder().stat()
-    return f"{boot}-{status.st_dev:x}-{status.st_ino:x}"

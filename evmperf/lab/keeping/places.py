@@ -1,212 +1,217 @@
-"""The keeper's connection to Labgrid's coordinator, in the name of one holder.
+"""Labgrid's own client session of this process: it takes, watches and releases places.
 
-Labgrid's own ClientSession does the talking. The coordinator identifies clients by
-connection. gRPC would share one between the sessions of a process, so each has its own channel.
+`RemotePlaceManager` starts it, as for the targets of this process, which use it, too: Labgrid alone decides
+how its coordinator is reached (proxy, TLS). A coordinator takes one session from a process.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import difflib
-from collections.abc import Callable, Mapping
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import grpc
-from labgrid.remote.client import ClientSession, ServerError
+from labgrid import Environment
+from labgrid.config import Config
+from labgrid.exceptions import InvalidConfigError
+from labgrid.remote import client
 from labgrid.remote.common import Place, ReservationState
 from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
-from labgrid.remote.generated import labgrid_coordinator_pb2_grpc as rpc
-from labgrid.util.proxy import proxymanager
+from labgrid.resource.remote import RemotePlaceManager
 
-from evmperf.lab.keeping.wanted import Holder
+from evmperf.lab.keeping.wanted import UNTIL_TAG, variables
 from evmperf.model.errors import LabError, UsageError
 
 _ANSWER_S = 30.0
 """An acquire waits for the exporter, at most 10 s for each resource."""
-
 _NO_MORE = (ReservationState.expired.value, ReservationState.invalid.value)
-
-_OPTIONS = [
-    ("grpc.use_local_subchannel_pool", 1),
-    # As Labgrid's own client: a coordinator that is cut off is noticed after 18 s.
-    ("grpc.keepalive_time_ms", 7500),
-    ("grpc.keepalive_timeout_ms", 10000),
-    ("grpc.http2.ping_timeout_ms", 10000),
-    ("grpc.http2.max_pings_without_data", 0),
-]
+_sessions: dict[str, CoordinatorSession] = {}
+_connecting = threading.Lock()
 
 
-class TakenAway(Exception):
-    """Somebody else holds the place, or it is reserved for somebody else."""
+def connect(
+    address: str, board_file: str = "", environment: Mapping[str, str] | None = None
+) -> CoordinatorSession:
+    """This process's session at a coordinator, until each caller has closed it; it has the name that the
+    `environment` of the first says. Raises LabError, or UsageError for the board file.
+    """
+    with _connecting, variables(environment or {}):
+        session = _sessions.get(address)
+        if session and session.ended:
+            session.stop()
+        if session is None or session.ended:
+            session = _sessions[address] = CoordinatorSession(address, board_file)
+        session.users += 1
+        return session
 
 
-class _Session(ClientSession):  # type: ignore[misc]
-    """Labgrid's session with the holder's name; it reports changes of places."""
+class CoordinatorSession:
+    """A session at a coordinator. In its own thread it calls the `watchers` of a place with the holder after
+    each change ("" for nobody), and all with None when the coordinator is gone.
+    """
 
-    holder = Holder("", "")
-    notify: Callable[[str], None] = staticmethod(lambda place: None)
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        self.channel = grpc.aio.insecure_channel(self.address, options=_OPTIONS)
-        self.stub = rpc.CoordinatorStub(self.channel)
-
-    def gethostname(self) -> str:
-        """The holder's host."""
-        return self.holder.host
-
-    def getuser(self) -> str:
-        """The holder's name at the coordinator."""
-        return self.holder.labgrid_user
-
-    async def on_place_changed(self, place_pb2: Any) -> None:
-        """Store the record, then report the change."""
-        await super().on_place_changed(place_pb2)
-        self.notify(place_pb2.name)
-
-    async def on_place_deleted(self, name: str) -> None:
-        """Store the record, then report the change."""
-        await super().on_place_deleted(name)
-        self.notify(name)
-
-
-class Connection:
-    """One holder at one coordinator; `on_change` gets changed places, `on_gone` the coordinator's loss."""
-
-    def __init__(
-        self,
-        address: str,
-        holder: Holder,
-        on_change: Callable[[Connection, str], None],
-        on_gone: Callable[[Connection], None],
-    ) -> None:
-        self.address = address
-        self.holder = holder
-        self._on_change, self._on_gone = on_change, on_gone
-        self.name = f"{holder.host}/{holder.labgrid_user}"
-        """The holder's name as the coordinator writes it into a place."""
-        self._session: Any = None
-        self._watch: asyncio.Task[None] | None = None
-
-    @property
-    def alive(self) -> bool:
-        """Whether the coordinator answers."""
-        return self._session is not None and not self._session.stopping.is_set()
-
-    async def open(self) -> None:
-        """Connect; raises LabError."""
-        loop = asyncio.get_running_loop()
+    def __init__(self, address: str, board_file: str) -> None:
+        self.users, self.ended, self._address = 0, False, address
+        self.watchers: dict[str, Callable[[str | None], None]] = {}
+        manager = RemotePlaceManager.get()
+        manager.url, manager.env = address, _options(board_file) if board_file else None
+        logging.getLogger().addFilter(_by_us)
         try:
-            address = proxymanager.get_grpc_address(self.address, default_port=20408)
-            session = _Session(address, loop)
-            session.holder = self.holder
-            session.notify = lambda place: self._on_change(self, place)
-            async with asyncio.timeout(_ANSWER_S):
-                await session.start()
-        except (ServerError, OSError, ValueError, TimeoutError) as error:
+            contextvars.Context().run(manager._start)  # with an event loop of its own
+        except (client.ServerError, OSError, ValueError) as error:
             raise LabError(
-                f"no Labgrid coordinator answers at {self.address} "
-                f"({' '.join(getattr(error, 'args', ())) or type(error).__name__}): check "
+                f"no Labgrid coordinator answers at {address} ({' '.join(map(str, error.args))}): check "
                 f"LG_COORDINATOR, and that labgrid-coordinator runs there"
             ) from None
-        self._session = session
-
-        async def await_end() -> None:
-            await session.stopping.wait()
-            self._on_gone(self)
-
-        self._watch = loop.create_task(await_end())
-
-    async def close(self) -> None:
-        """Disconnect; held places stay held."""
-        if self._watch:
-            self._watch.cancel()
-        if self._session:
-            self._session.stopping.set()
-            with contextlib.suppress(Exception):
-                await self._session.stop()
-            await self._session.close()
+        self._session = manager.session
+        self.name = f"{self._session.gethostname()}/{self._session.getuser()}"
+        """The holder's name as the coordinator writes it into a place."""
+        self._on_place_changed = self._session.on_place_changed
+        self._session.on_place_changed = self._changed
+        self._thread = threading.Thread(target=self._session.loop.run_forever, name="labgrid", daemon=True)
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._await_end(), self._session.loop)
 
     def places(self) -> list[Place]:
         """All places, by name."""
         return [place for _, place in sorted(self._session.places.items())]
 
-    def find(self, name: str) -> Place:
-        """The place of that name or alias; raises UsageError with the nearest one."""
-        for place in self.places():
-            if name == place.name or name in place.aliases:
-                return place
-        names = sorted(self._session.places)
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}."
-        raise UsageError(
-            f"there is no place {name!r} at the coordinator {self.address}: {hint} "
-            f"`labgrid-client -x {self.address} places` lists them"
-        )
-
-    async def acquire(self, name: str) -> None:
-        """Acquire a place; raises TakenAway, or LabError if its devices are missing."""
+    def find(self, pattern: str) -> Place:
+        """The place of that name, alias or pattern; raises UsageError with the nearest one."""
         try:
-            await self._ask("AcquirePlace", pb.AcquirePlaceRequest(placename=name))
+            return self._session.get_place(pattern)
+        except client.UserError as error:
+            names = [place.name for place in self.places()]
+            near = difflib.get_close_matches(pattern, names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}."
+            raise UsageError(
+                f"{' '.join(error.args)} at the coordinator {self._address}: {hint} "
+                f"`labgrid-client -x {self._address} places` lists them"
+            ) from None
+
+    def acquire(self, name: str) -> str:
+        """Acquire a place; returns why it cannot be had. Raises LabError if its devices are missing."""
+        try:
+            self._ask("AcquirePlace", pb.AcquirePlaceRequest(placename=name))
         except grpc.aio.AioRpcError as error:
             reason = error.details() or error.code().name
-            if "resources" in reason:
-                raise LabError(
-                    f"Labgrid could not take the devices of place {name} ({reason}): look at "
-                    f"`labgrid-client -p {name} show` and at its exporter"
-                ) from None
-            raise TakenAway(reason) from None
-        # The change of the place arrives on another stream than the answer.
-        await self._session.sync_with_coordinator()
-        if not self.find(name).acquired_resources:
-            await self.release(name)
+            if error.code() is grpc.StatusCode.UNAVAILABLE:
+                raise self._silent() from None
+            if "resources" not in reason:
+                self._sync()
+                return f"{name} is unavailable ({reason}): wait for it with --wait 30m"
             raise LabError(
-                f"the place {name} has no devices: its exporter is not connected, or no match fits "
-                f"(`labgrid-client resources`, `labgrid-client -p {name} show`)"
-            )
-
-    def has_devices(self, place: Place) -> bool:
-        """Whether an exporter offers something for the place now."""
-        return any(
-            resource.data.get("avail") and place.hasmatch((exporter, group, resource.cls, name))
-            for exporter, groups in self._session.resources.items()
-            for group, resources in groups.items()
-            for name, resource in resources.items()
+                f"Labgrid could not take the devices of place {name} ({reason}): look at "
+                f"`labgrid-client -p {name} show` and at its exporter"
+            ) from None
+        self._sync()
+        if self.find(name).acquired_resources:
+            return ""
+        self.release(name)
+        raise LabError(
+            f"the place {name} has no devices: its exporter is not connected, or no match fits "
+            f"(`labgrid-client resources`, `labgrid-client -p {name} show`)"
         )
 
-    async def release(self, name: str, owner: str = "") -> None:
-        """Release a place if it still belongs to us or to that owner."""
-        request = pb.ReleasePlaceRequest(placename=name, fromuser=owner or self.name)
+    def release(self, name: str, holder: str = "") -> None:
+        """Release a place if this session or that holder has it, and take our tag off."""
+        self.tag(name, "")
+        with contextlib.suppress(grpc.aio.AioRpcError, LabError):
+            self._ask("ReleasePlace", pb.ReleasePlaceRequest(placename=name, fromuser=holder or self.name))
+
+    def tag(self, name: str, until: str) -> None:
+        """Set or remove the tag of a place with its holder's expected end."""
+        with contextlib.suppress(grpc.aio.AioRpcError, LabError):
+            self._ask("SetPlaceTags", pb.SetPlaceTagsRequest(placename=name, tags={UNTIL_TAG: until}))
+
+    def queue(self, name: str, priority: float, token: str) -> str:
+        """Stay in the queue for a place, whose reservation expires after 60 s; returns the new token."""
         with contextlib.suppress(grpc.aio.AioRpcError):
-            await self._ask("ReleasePlace", request)
-
-    async def tag(self, name: str, tags: Mapping[str, str]) -> None:
-        """Set tags of a place ("" removes one); raises LabError."""
-        try:
-            await self._ask("SetPlaceTags", pb.SetPlaceTagsRequest(placename=name, tags=tags))
-        except grpc.aio.AioRpcError as error:
-            raise LabError(f"the tags of place {name} cannot be set: {error.details()}") from None
-
-    async def reserve(self, name: str, priority: float) -> str:
-        """Queue for a place; returns the reservation's token."""
+            if token:
+                answer = self._ask("PollReservation", pb.PollReservationRequest(token=token))
+                if answer.reservation.state not in _NO_MORE:
+                    return token
         request = pb.CreateReservationRequest(prio=priority)
         request.filters["main"].filter["name"] = name
-        answer = await self._ask("CreateReservation", request)
-        return str(answer.reservation.token)
+        try:
+            return str(self._ask("CreateReservation", request).reservation.token)
+        except grpc.aio.AioRpcError:
+            raise self._silent() from None
 
-    async def is_our_turn(self, token: str) -> bool | None:
-        """Whether the place is ours now; None if the reservation was cancelled or expired (60 s)."""
-        with contextlib.suppress(grpc.aio.AioRpcError):
-            answer = await self._ask("PollReservation", pb.PollReservationRequest(token=token))
-            if answer.reservation.state not in _NO_MORE:
-                return bool(answer.reservation.allocations)
-        return None
-
-    async def give_up(self, token: str) -> None:
+    def leave_queue(self, token: str) -> None:
         """Cancel the reservation."""
-        with contextlib.suppress(grpc.aio.AioRpcError):
-            await self._ask("CancelReservation", pb.CancelReservationRequest(token=token))
+        with contextlib.suppress(grpc.aio.AioRpcError, LabError):
+            self._ask("CancelReservation", pb.CancelReservationRequest(token=token))
 
-    async def _ask(self, method: str, request: Any) -> Any:
-        return await getattr(self._session.stub, method)(request, timeout=_ANSWER_S)
+    def close(self) -> None:
+        """End the session with its last user; held places stay held."""
+        with _connecting:
+            self.users -= 1
+            if not self.users:
+                self.stop()
+
+    def stop(self) -> None:
+        """End the session; a second call does nothing."""
+        if _sessions.get(self._address) is self:
+            del _sessions[self._address]
+            RemotePlaceManager.get().session = None
+            self._session.stopping.set()
+            with contextlib.suppress(Exception):
+                self._do(self._session.stop())
+                self._do(self._session.close())
+            self._session.loop.call_soon_threadsafe(self._session.loop.stop)
+            self._thread.join()
+
+    def _sync(self) -> None:
+        """Await the changes of an answer, which arrive on another stream."""
+        self._do(self._session.sync_with_coordinator())
+
+    async def _changed(self, place: Any) -> None:
+        await self._on_place_changed(place)
+        if watcher := self.watchers.get(place.name):
+            watcher(place.acquired if place.HasField("acquired") else "")
+
+    async def _await_end(self) -> None:
+        await self._session.stopping.wait()
+        self.ended = True
+        for watcher in list(self.watchers.values()):
+            watcher(None)
+
+    def _ask(self, method: str, request: Any) -> Any:
+        async def ask() -> Any:
+            return await getattr(self._session.stub, method)(request, timeout=_ANSWER_S)
+
+        return self._do(ask())
+
+    def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
+        async def limited() -> Any:
+            async with asyncio.timeout(_ANSWER_S + 5.0):  # Labgrid waits for ever when its stream has ended
+                return await work
+
+        try:
+            return asyncio.run_coroutine_threadsafe(limited(), self._session.loop).result()
+        except TimeoutError:
+            raise self._silent() from None
+
+    def _silent(self) -> LabError:
+        return LabError(f"the coordinator {self._address} does not answer any more")
+
+
+def _options(board_file: str) -> Environment:
+    """The board file's options for Labgrid, without its imports: a process can import those once."""
+    environment = Environment.__new__(Environment)
+    try:
+        environment.targets, environment.config = {}, Config(board_file)
+    except InvalidConfigError as error:
+        raise UsageError(str(error)) from None
+    return environment
+
+
+def _by_us(record: logging.LogRecord) -> bool:
+    """Whether a message is not one of Labgrid's session, whose ends are reported in a sentence."""
+    return bool(record.pathname != client.__file__)

@@ -1,109 +1,61 @@
-"""The board of a board file: a place at a coordinator, or devices of this machine."""
+"""The board of a board file: a place at a coordinator, or devices of this machine; and who holds one."""
 
-from __future__ import annotations
-
-import getpass
+import contextlib
+import hashlib
 import json
 import os
 import re
-import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import msgspec
-from msgspec.structs import asdict
 
 from evmperf.boards import yamlfile
-from evmperf.boards.board import classes
-from evmperf.lab.keeping import wire
+from evmperf.boards.board import classes, target_of
 from evmperf.model.errors import UsageError
 
 DEFAULT_COORDINATOR = "127.0.0.1:20408"
 """Labgrid's own default."""
+UNTIL_TAG = "evmperf_until"
+"""The tag of a place with its holder's expected end, in seconds since the epoch."""
 
 _HERE = re.compile(r"\b(127(\.\d+){3}|localhost|\[?::1\]?)\b")
 _PLACE = re.compile(r"\$LG_PLACE\b|\$\{LG_PLACE\}")
 _WIRES = ("SerialPort", "PowerPort")
-
-
-_GRACE_S = 600.0
-"""How long a place is reserved for a kicker who has not taken it yet, in seconds."""
-
-UNTIL_TAG = "evmperf_until"
-"""The tag of a place with its holder's expected end, in seconds since the epoch."""
-ASK_TAG = "evmperf_ask"
-"""The tag of a place that somebody asks for: until when they wait (seconds since the epoch), who, and their
-message. Everybody else leaves the place alone as long. Another text is a message alone.
-"""
-_ASKED = re.compile(r"(\d{10}) (\S+) (.*)")
-_ASKED_S = 86400.0
-"""How long anybody may wait like that; a tag may have any content."""
-LOCKS_TAG = "evmperf_locks"
-"""The tag of a place with the lock folder that shows whether the holder lives, and its name. A keeper
-removes it before it releases a place: a free place with the tag had its holder kicked when it changed last.
-"""
-
 _Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """A board to hold by its displayed name; without a coordinator (""), its `devices` are locked."""
+    """A board to hold by its displayed name: a place at a coordinator, or `devices` of this machine."""
 
     place: str
     coordinator: str = ""
     devices: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-    """Alternative places; `place` then becomes the one that is held."""
+    file: str = ""
+    """The board file, for Labgrid's options of the connection."""
+
+    @property
+    def locked(self) -> tuple[str, ...]:
+        """What is locked on this machine."""
+        return self.devices or (_local(f"place {self.place} at {self.coordinator}"),)
+
+    @property
+    def token(self) -> str:
+        """What a holder tells a process that it starts for this board."""
+        return hashlib.sha256("\n".join(self.locked).encode()).hexdigest()[:16]
 
 
-class Holder(msgspec.Struct, frozen=True):
-    """Who holds a board: Labgrid's host and user, and the run, "" if by hand."""
+class HoldRecord(msgspec.Struct, frozen=True):
+    """A held board and its holder: host and user as Labgrid names them, and the run, "" if by hand. Times in
+    seconds since the epoch, 0 if unknown. Decoding checks it: any user may write the locks' files.
+    """
 
     host: _Text
     user: _Text
-    run: _Text = ""
-
-    @classmethod
-    def here(cls, run: str) -> Self:
-        """This user on this host, named as by Labgrid's client."""
-        host = os.environ.get("LG_HOSTNAME") or socket.gethostname()
-        return cls(host, os.environ.get("LG_USERNAME") or getpass.getuser(), run)
-
-    @classmethod
-    def named(cls, acquired: str) -> Holder:
-        """The holder of a name at the coordinator."""
-        host, _, user = acquired.partition("/")
-        user, _, run = user.partition("+")
-        return Holder(host, user, run)
-
-    @property
-    def labgrid_user(self) -> str:
-        """The user's name at the coordinator: two runs of one user are two holders."""
-        return f"{self.user}+{self.run}" if self.run else self.user
-
-    @property
-    def by_hand(self) -> str:
-        """This user's name in `labgrid-client acquire`."""
-        return f"{self.host}/{self.user}"
-
-    @property
-    def by(self) -> str:
-        """The displayed form, without the run."""
-        return f"{self.user} on {self.host}"
-
-    def __str__(self) -> str:
-        """The displayed form."""
-        return self.by + (f" (run {self.run})" if self.run else "")
-
-
-class HoldRecord(Holder, frozen=True, kw_only=True):
-    """A held board as other processes see it; times in seconds since the epoch, 0 if unknown. Decoding
-    checks it: any user may write the locks' files.
-    """
-
+    run: _Text
     place: _Text
     coordinator: _Text
     since: _Seconds
@@ -113,34 +65,39 @@ class HoldRecord(Holder, frozen=True, kw_only=True):
     @classmethod
     def of_place(
         cls, name: str, acquired: str, changed: float, tags: Mapping[str, str], coordinator: str
-    ) -> HoldRecord:
-        """The record of a place at a coordinator that somebody holds by hand or by any keeper."""
-        holder = Holder.named(acquired)
-        until = tags.get(UNTIL_TAG, "") if holder.run else ""
+    ) -> Self:
+        """The record of a place that the coordinator says is acquired."""
+        host, _, user = acquired.partition("/")
+        user, _, run = user.partition("+")
+        until = tags.get(UNTIL_TAG, "") if run else ""
         end = float(until) if until.isdecimal() and len(until) < 12 else 0.0
-        return cls(**asdict(holder), place=name, coordinator=coordinator, since=changed, until=end)
+        return cls(host, user, run, name, coordinator, changed, end)
+
+    @property
+    def labgrid_user(self) -> str:
+        """The user's name at the coordinator: two runs of one user are two holders."""
+        return f"{self.user}+{self.run}" if self.run else self.user
+
+    @property
+    def by(self) -> str:
+        """The displayed holder, without the run."""
+        return f"{self.user} on {self.host}"
+
+    def __str__(self) -> str:
+        """The displayed holder."""
+        return self.by + (f" (run {self.run})" if self.run else "")
 
 
-def asked(tags: Mapping[str, str]) -> tuple[str, str]:
-    """Who asks for a place, by hand at the coordinator ("" for nobody who waits), and the message."""
-    request = tags.get(ASK_TAG, "")
-    if not (form := _ASKED.fullmatch(request)):
-        return "", request
-    waits = time.time() < float(form[1]) < time.time() + _ASKED_S
-    return (form[2], form[3]) if waits else ("", "")
-
-
-def reserved(free: Any, began: float, *, by_night: bool) -> str:
-    """Why a free place is left to who kicked its holder, "" if it is not: a session of a person that `began`
-    after the kick may be the kicker's.
-    """
-    since = free.changed
-    if LOCKS_TAG not in free.tags or abs(time.time() - since) >= _GRACE_S or (not by_night and began > since):
-        return ""
-    return (
-        f"{free.name}: its holder was kicked at {clock(since)}; the place is reserved for the kicker until "
-        f"{clock(since + _GRACE_S)}"
-    )
+@contextlib.contextmanager
+def variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Within it, the environment has these variables."""
+    before = {name: os.environ.get(name) for name in values}
+    try:
+        os.environ |= values
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def clock(seconds: float) -> str:
@@ -149,53 +106,38 @@ def clock(seconds: float) -> str:
     return time.strftime("%H:%M" if then[:3] == now[:3] else "%Y-%m-%d %H:%M", then)
 
 
-def who_holds(record: HoldRecord | None) -> str:
-    """The holder, since when and until when, as the end of a sentence."""
-    if record is None or not record.user:
-        return "held by an unknown user"
-    since = f" since {clock(record.since)}" if record.since else ""
-    return f"held by {record}{since}" + (
-        f", expected to end at {clock(record.until)}" if record.until else ""
-    )
-
-
 def refusal(place: str, record: HoldRecord | None) -> str:
-    """Why a board is unavailable, and the remedy."""
-    return (
-        f"{place} is {who_holds(record)}: wait for it with --wait 30m, or ask for it with "
-        f"`evmperf lab ask {place} MESSAGE`"
-    )
-
-
-def promised(place: str, by: str) -> str:
-    """Why a board is unavailable that is not held, or not much longer."""
-    return f"{place}: {by} has asked for it and gets it next: wait for it with --wait 30m"
+    """Why a board is unavailable: its holder, since when and until when; and the remedy."""
+    who = str(record) if record and record.user else "an unknown user"
+    since = f" since {clock(record.since)}" if record and record.since else ""
+    until = f", expected to end at {clock(record.until)}" if record and record.until else ""
+    return f"{place} is held by {who}{since}{until}: wait for it with --wait 30m"
 
 
 def placement(board_file: Path, coordinator: str = "", place: str = "") -> Wanted:
     """What to hold for this board file; `coordinator` goes before the file's and $LG_COORDINATOR, `place`
-    before $LG_PLACE. Raises UsageError for a file without a resource.
+    before $LG_PLACE. A board without resources, as QEMU's, is its file.
+
+    Raises UsageError for a place without a name.
     """
-    data = yamlfile.read(board_file)
-    resources = classes(data["targets"]["main"].get("resources"))
+    target, content = target_of(board_file)
+    resources = classes(content.get("resources"))
     for kind, arguments in resources:
         if kind == "RemotePlace":
-            stated = (data.get("options") or {}).get("coordinator_address")
+            stated = (yamlfile.read(board_file).get("options") or {}).get("coordinator_address")
             address = coordinator or stated or os.environ.get("LG_COORDINATOR", "")
             name = str(arguments.get("name", ""))
             if place:
                 name = _PLACE.sub(lambda _: place, name)
             name = os.path.expandvars(name)
             if not name:
-                where = f"{board_file}: targets.main.resources.RemotePlace.name"
+                where = f"{board_file}: targets.{target}.resources.RemotePlace.name"
                 raise UsageError(f"{where} is missing: it is the board's place at the coordinator")
-            return Wanted(name, coordinator_address(os.path.expandvars(address)))
+            return Wanted(name, coordinator_address(os.path.expandvars(address)), file=str(board_file))
     # Shared resources (a web server for images) are not locked.
     wires = [entry for entry in resources if entry[0].endswith(_WIRES)] or resources
-    if not wires:
-        raise UsageError(f"{board_file}: has no resources: add a RemotePlace")
-    described = ((kind, json.dumps(dict(words), sort_keys=True, default=str)) for kind, words in wires)
-    keys = (device_key(os.path.expandvars(f"{kind} {words}")) for kind, words in described)
+    described = [f"{kind} {json.dumps(dict(words), sort_keys=True, default=str)}" for kind, words in wires]
+    keys = (_local(os.path.expandvars(text)) for text in described or [f"file {board_file.absolute()}"])
     return Wanted(board_file.stem, devices=tuple(sorted(keys)))
 
 
@@ -206,6 +148,7 @@ def coordinator_address(stated: str) -> str:
     return stated if re.search(r":\d+$", stated) else f"{stated}:20408"
 
 
-def device_key(text: str) -> str:
-    """The name of a lock, with the network namespace for loopback addresses."""
-    return f"{text} in network {wire.network()}" if _HERE.search(text) else text
+def _local(text: str) -> str:
+    """The name of a lock, with the network namespace for loopback addresses: each has its own 127.0.0.1."""
+    network = Path("/proc/self/ns/net")
+    return f"{text} in {network.readlink()}" if _HERE.search(text) and network.is_symlink() else text

@@ -1,7 +1,6 @@
 """Puts an image on a board, boots it, and checks that it is the image that runs."""
 
 import contextlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
-from evmperf.lab.provision import cache, running
+from evmperf.lab.provision import cache, running, scratch
 from evmperf.lab.provision.cache import Cache
 from evmperf.lab.provision.content import Progress, quiet
 from evmperf.lab.provision.image import DiskImage
@@ -175,20 +174,9 @@ class Installation:
             **{name: getattr(runs, name) for name in ("kernel_version", "uboot", "root")},
             "write": self._done,
         }
-        for device in self._removed(runs):
-            self._tell(
-                f"note: {device}, the board file's scratch, is not on the medium: make it again "
-                f"(docs/day-one.md, 6)"
-            )
+        if remedy := scratch.removed(self.bench.shell(), self.board, runs.device):
+            self._tell(f"note: {remedy}")
         return Installed(image, facts, "left_alone" in self._done, runs)
-
-    def _removed(self, runs: Running) -> list[str]:
-        """The scratch partitions of the board file on the disk of the root that are not there."""
-        disk = re.sub(r"p?\d+$", "", runs.device)
-        devices = {str(section.get("scratch", "")) for section in self.board.sections.values()}
-        theirs = sorted(one for one in devices if re.fullmatch(rf"{re.escape(disk)}p?\d+", one))
-        shell = self.bench.shell()
-        return [one for one in theirs if shell.run(f"[ -b {one} ]", running.TIMEOUT_S).status]
 
     def _recovered(self, image: DiskImage, error: EvmperfError) -> EvmperfError:
         """Put the last good image back; returns what to raise: the first error, and that it was."""

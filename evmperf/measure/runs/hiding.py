@@ -20,6 +20,10 @@ _UNIT = r"(?![0-9a-f]+(?:\b|port|_))(?<!getty@)(?<!modprobe@)(?<!fsck@)"
 _GENERIC = r"(?!(?:oe-|local)?host(?:name)?\b)"
 _PATTERNS = {
     "MAC": r"(?i)\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b",
+    "machine": r"(?i)(?<=machine-id|machine id|machine_id)(?:\\?[\"'])?\s{0,4}[:=]?\s{0,4}(?:\\?[\"'])?"
+    r"[0-9a-f]{32}\b",
+    "e-mail": r"(?<![\w.+/:@-])[A-Za-z0-9][\w.+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}"
+    r"(?!service|socket|mount|target|device|timer|slice|scope|path|swap|automount)[A-Za-z]{2,10}(?![\w@.-])",
     "UUID": r"(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<=PARTUUID=)[\w-]+",
     "serial": r"(?i)(?:(?<=serial#)|(?<=serial number)|(?<=serialnumber)|(?<=serialno)|(?<=serial_number))"
     r"\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?[\w-]{3,}(?![\w-]*[.:]\w)"

@@ -30,11 +30,12 @@ from typing import BinaryIO
 import msgspec
 
 from evmperf.model import limits
+from evmperf.model.concealing import known, without_known
 from evmperf.model.errors import LabError, RefusedOutput, UsageError
 from evmperf.model.figures import Key
 from evmperf.model.places import is_plain
 from evmperf.model.records import KINDS, VerdictRecord
-from evmperf.model.results import SCHEMA, Header, Result, SpoolRecord
+from evmperf.model.results import SCHEMA, Header, Result, SpoolRecord, as_rows
 from evmperf.model.run import Run
 
 CONSOLE_LOG = "console.log"
@@ -101,12 +102,34 @@ class Spool:
         """Be known as that no more."""
         if self._held:
             self._held.close()
+            self._held = None
+
+    @contextlib.contextmanager
+    def _unmoved(self) -> Iterator[Path]:
+        """The folder to write to. Raises LabError where it was deleted since `hold`, and after the writing
+        where it was renamed: a folder made anew would have half a run.
+        """
+        place = self.folder
+        if self._held and not self._is_here(self._held):
+            place = Path(f"/proc/self/fd/{self._held.fileno()}").readlink().parent
+            if not self._is_here(self._held, place):
+                raise LabError(f"{self.folder}: the session's records were deleted while it measured")
+        yield place
+        if place is not self.folder:
+            raise LabError(
+                f"{self.folder}: was renamed to {place} while the session measured; its results are there"
+            )
+
+    def _is_here(self, held: BinaryIO, folder: Path | None = None) -> bool:
+        with contextlib.suppress(OSError):
+            return os.path.samestat(((folder or self.folder) / RECORDS).stat(), os.fstat(held.fileno()))
+        return False
 
     def save(self) -> None:
         """Write run.json, so that a reader sees the old one or the new one and nothing between."""
         text = msgspec.json.format(_encoded(_RUN, self.run.to_dict()), indent=1)
-        with _writing(self.folder, _FREE):
-            _replace(self.folder / "run.json", text + b"\n")
+        with self._unmoved() as folder, _writing(folder, _FREE):
+            _replace(folder / "run.json", text + b"\n")
 
     def append(self, record: SpoolRecord) -> None:
         """Append one record and wait until it is on the disk; all of it or nothing."""
@@ -114,7 +137,8 @@ class Spool:
 
     def append_all(self, records: Iterable[SpoolRecord]) -> None:
         """Append records as one write and wait until they are on the disk; all or nothing."""
-        append_records(self.folder, records)
+        with self._unmoved() as folder:
+            append_records(folder, records)
 
     def keep_raw(self, name: str, text: str) -> str:
         """Keep a raw output; returns its name. Raises RefusedOutput for a name outside `raw/`."""
@@ -124,10 +148,11 @@ class Spool:
             and path.resolve().is_relative_to(self.folder.resolve() / "raw")  # no link leads away
         ):
             raise RefusedOutput(f"{name[:200]!r} is not a file name: raw output not kept", text)
-        with _writing(self.folder, _FREE):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return str(path.relative_to(self.folder))
+        with self._unmoved() as folder, _writing(folder, _FREE):
+            kept = folder / "raw" / name
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(without_known(text), encoding="utf-8")
+        return f"raw/{name}"
 
 
 def sync(path: Path) -> None:
@@ -249,11 +274,23 @@ def line(record: SpoolRecord) -> bytes:
 
 def _encoded(encoder: msgspec.json.Encoder, value: SpoolRecord | dict[str, object]) -> bytes:
     try:
-        return encoder.encode(value)
+        text = encoder.encode(value)
     except UnicodeEncodeError:
         # Half a character, as a tool's JSON may have it: no reason to lose the rest.
-        text = json.dumps(msgspec.to_builtins(value, enc_hook=_plain), ensure_ascii=False)
-        return text.encode(errors="replace")
+        text = json.dumps(msgspec.to_builtins(value, enc_hook=_plain), ensure_ascii=False).encode(
+            errors="replace"
+        )
+    if any(msgspec.json.encode(secret)[1:-1] in text for secret in known()):
+        text = encoder.encode(_without_known(msgspec.json.decode(text)))
+    return text
+
+
+def _without_known(value: object) -> object:
+    if isinstance(value, dict):
+        return {without_known(key): _without_known(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_known(part) for part in value]
+    return without_known(value) if isinstance(value, str) else value
 
 
 @contextlib.contextmanager
@@ -326,10 +363,11 @@ def leave_out(reason: str) -> None:
 
 
 def read_records(folder: Path) -> Iterator[SpoolRecord]:
-    """All whole records of a run, the verdicts last; damaged lines are named. Raises UsageError for a later
-    evmperf's.
+    """All whole records of a run, the verdicts last, one result a row; damaged lines are named. Raises
+    UsageError for a later evmperf's.
     """
-    return (record for name in (RECORDS, VERDICTS) for _, record in records_from(folder, 0, name))
+    yield from as_rows(lambda: (record for _, record in records_from(folder, 0)))
+    yield from (record for _, record in records_from(folder, 0, VERDICTS))
 
 
 def read_verdicts(folder: Path) -> dict[Key, VerdictRecord]:
@@ -377,8 +415,9 @@ def _lines(path: Path, offset: int) -> Iterator[tuple[int, SpoolRecord]]:
 
 
 def results_in(folder: Path) -> Iterator[Result]:
-    """The results of a run one by one: there may be more than memory holds."""
-    return (record for _, record in records_from(folder, 0) if isinstance(record, Result))
+    """The results of a run, one a row, one by one: there may be more than memory holds."""
+    records = as_rows(lambda: (record for _, record in records_from(folder, 0)))
+    return (record for record in records if isinstance(record, Result))
 
 
 def read_results(folder: Path) -> list[Result]:

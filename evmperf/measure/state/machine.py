@@ -3,6 +3,7 @@
 None of it is a device's doing, so it comes before any device.
 """
 
+import math
 import re
 from collections.abc import Collection, Iterator
 
@@ -147,7 +148,10 @@ def _tester(state: State) -> Iterator[Finding]:
 
 
 def _beside(state: State, ours: Collection[str]) -> Iterator[Finding]:
-    for process, used_s in state.beside.items():
+    most_s = _others_s(state)
+    for process, counted_s in state.beside.items():
+        # A child's whole life is its parent's in the moment in which it is reaped.
+        used_s = min(counted_s, most_s)
         share = used_s / state.seconds if state.seconds else 0.0
         if used_s >= _BESIDE_S and share > _BESIDE and process.rsplit(" (", 1)[0] not in ours:
             size = 1 / (1 - share) if share < _STARVED else 0.0
@@ -155,14 +159,21 @@ def _beside(state: State, ours: Collection[str]) -> Iterator[Finding]:
             yield Finding("beside", reason, size=size, whole=True)
 
 
+def _others_s(state: State) -> float:
+    """CPU seconds that the case did not use itself; infinite where they were not counted."""
+    counted = state.counted
+    if "shell.own_ticks" not in counted or "cpu_user" not in counted:
+        return math.inf
+    busy = sum(counted.get(f"cpu_{what}", 0) for what in ("user", "nice", "system"))
+    return (busy - sum(counted.get(f"shell.{what}_ticks", 0) for what in ("own", "thread"))) / _TICKS
+
+
 def _ended(state: State, ours: Collection[str]) -> Iterator[Finding]:
     """Processes that began and ended in the case: CPU time that is nobody's who is still there."""
     counted, seconds = state.counted, state.seconds or 0.0
-    if not seconds or "shell.own_ticks" not in counted:
+    used = _others_s(state) - sum(state.beside.values())
+    if not seconds or math.isinf(used):
         return
-    busy = sum(counted.get(f"cpu_{what}", 0) for what in ("user", "nice", "system"))
-    counted_ticks = sum(counted.get(f"shell.{what}_ticks", 0) for what in ("own", "thread"))
-    used = (busy - counted_ticks) / _TICKS - sum(state.beside.values())
     forks, share = counted.get("forks", 0) / seconds, used / seconds
     if used >= _BESIDE_S and share > _ENDED and forks > _FORKS:
         reason = (

@@ -2,16 +2,22 @@
 
 import os
 import stat
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
+
 from evmperf.model.errors import UsageError
 from evmperf.model.tokens import usable
 
-_NAMES = ("url", "token", "org", "bucket")
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    url: str = ""
+    token: str = ""
+    org: str = ""
+    bucket: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,13 +54,12 @@ def config_file(environment: Mapping[str, str]) -> Path:
 def load(environment: Mapping[str, str] = os.environ) -> Config | None:
     """The settings, variables before the file, None without any; raises UsageError for wrong or open ones."""
     path = config_file(environment)
-    values = _read(path)
-    given = {name: environment[variable(name)] for name in _NAMES if environment.get(variable(name))}
-    values |= given
-    values = {name: usable(value, f"InfluxDB: the {name}") for name, value in values.items()}
-    if not values:
+    of_file = msgspec.structs.asdict(_read(path))
+    given = {name: environment.get(variable(name)) or value for name, value in of_file.items()}
+    values = {name: usable(value, f"InfluxDB: the {name}") for name, value in given.items()}
+    if not any(values.values()):
         return None
-    if missing := [name for name in _NAMES if not values.get(name)]:
+    if missing := [name for name, value in values.items() if not value]:
         raise UsageError(
             f"InfluxDB: {', '.join(missing)} not given: set "
             f"{', '.join(map(variable, missing))} or write a line for each into {path}"
@@ -81,25 +86,21 @@ def required() -> Config:
     return config
 
 
-def _read(path: Path) -> dict[str, str]:
+def _read(path: Path) -> _File:
     try:
         with path.open("rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            if mode & 0o077:
+            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
                 raise UsageError(
                     f"{path}: others may read the token in it: chmod 600 {path}, and make a new "
                     f"token if others have"
                 )
-            values = tomllib.load(file)
+            return msgspec.toml.decode(file.read(), type=_File)
     except FileNotFoundError:
-        return {}
+        return _File()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError:
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {error}: it takes url, token, org and bucket, each in quotes") from None
+    except (ValueError, msgspec.DecodeError):
         # The message of a TOML error may quote the line with the token.
         raise UsageError(f'{path}: is not a TOML file of lines like url = "http://..."') from None
-    if unknown := sorted(set(values) - set(_NAMES)):
-        raise UsageError(f"{path}: knows no {', '.join(unknown)}; it takes {', '.join(_NAMES)}")
-    if bad := [name for name, value in values.items() if not isinstance(value, str)]:
-        raise UsageError(f"{path}: {', '.join(bad)} must be text in quotes")
-    return values

@@ -10,16 +10,15 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from evmperf.judge.published import declared
+from evmperf.judge.judge import better
 from evmperf.judge.published.record import release_key
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import ADDRESSES, GUIDE, UNKNOWN
-from evmperf.model import anytime
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Key
 from evmperf.model.outlets import TEXT_LIMIT, html, tag_value, text_field
 from evmperf.model.records import BootRecord, VerdictRecord
-from evmperf.model.results import REPEAT, Direction, Result, SpoolRecord, Status
+from evmperf.model.results import Direction, Result, SpoolRecord, Status
 from evmperf.model.run import Run
 from evmperf.model.verdict import GoalWord, Outcome
 
@@ -70,7 +69,7 @@ def _record(*forms: bytes) -> str | None:
 
 
 class RunLines:
-    """Makes the lines of one run's records, and counts them for the run's own line."""
+    """Makes the lines of one run's records, and counts these for the run's own line."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -93,37 +92,32 @@ class RunLines:
         numbers = [*release_key(self._release), *[0] * _PARTS][:_PARTS]
         return functools.reduce(lambda sum_, part: sum_ * (_LARGEST + 1) + min(part, _LARGEST), numbers, 0)
 
-    def count(self, record: SpoolRecord) -> None:
-        """Count one record; in the order of the files."""
+    def of(self, record: SpoolRecord) -> list[str]:
+        """The lines of one record, in the order of the files; none for kinds that no query needs."""
+        counts = self._counts
         if isinstance(record, Result):
             refused = _refused(record)
             self._statuses[record.status] += 1
-            self._counts["refused_outputs"] += refused
+            counts["refused_outputs"] += refused
             # A refused step is done once more: what is whole in the end was retried with success.
-            self._counts["retried"] += bool(refused and record.status == Status.MEASURED)
+            counts["retried"] += bool(refused and record.status == Status.MEASURED)
             self._seconds = [self._seconds[0] + record.duration_s, self._seconds[1] + record.tool_s]
-        elif isinstance(record, BootRecord):
-            self._counts["boots"] += 1
-            self._counts["failed_boots"] += record.failure is not None
-        elif isinstance(record, VerdictRecord):
+            return [self._case(record), *self._samples(record)]
+        if isinstance(record, BootRecord):
+            counts["boots"] += 1
+            counts["failed_boots"] += record.failure is not None
+            return [self._boot(record)]
+        if isinstance(record, VerdictRecord):
             self._outcomes[record.key] = record.verdict
             if record.alarm:
                 self._alarmed.add(record.key)
-
-    def of(self, record: SpoolRecord) -> list[str]:
-        """The lines of one record; kinds that a database has no use for give none."""
-        if isinstance(record, Result):
-            return [self._case(record), *self._samples(record)]
-        if isinstance(record, BootRecord):
-            return [self._boot(record)]
-        if isinstance(record, VerdictRecord):
             # A verdict without an alarm takes back that of one before it.
             alarm = [self._alarm(record)] if record.key in self._alarmed else []
             return [self._verdict(record), *alarm]
         return []
 
     def run(self) -> str:
-        """The line of the run itself, after all records are counted."""
+        """The line of the run itself, after those of all its records."""
         run, facts, outcomes = self._run, self._run.facts, Counter(self._outcomes.values())
         cases, ended = self._statuses.total(), run.ended_ns or None
         addresses = {**run.addresses, "report": run.report}
@@ -134,7 +128,6 @@ class RunLines:
             ended_ns=ended,
             duration_s=(ended - run.started_ns) / 1e9 if ended else None,
             outcome=run.outcome or "It has not ended, or was killed.",
-            exit_status=run.exit_status,
             power_cycles=self._counts["boots"] if facts.attempts is None else facts.attempts,
             cases=cases,
             unmeasured=cases - self._statuses[Status.MEASURED],
@@ -158,9 +151,6 @@ class RunLines:
         for sample in record.samples:
             values.setdefault(f"{sample.metric}:{sample.unit}", []).append(sample.value)
         figures: dict[str, Any] = {name: math.fsum(found) / len(found) for name, found in values.items()}
-        if REPEAT in record.conditions:
-            known = {s.metric: anytime.half_width(record.values(s.metric)) for s in record.samples}
-            figures |= {f"known_{metric}": width for metric, width in sorted(known.items())}
         figures |= {f"{cell.metric}:{cell.unit}": cell.mean for cell in record.published}
         trouble: dict[str, Any] = {
             "trouble": str(record.status),
@@ -263,7 +253,7 @@ def _refused(result: Result) -> int:
 
 def _is_worse(record: VerdictRecord, alarm: MetricAlarm) -> bool:
     """Whether an alarm is of a loss: by the metric's direction, else by the verdict."""
-    metric = declared.metric(record.key)
-    if metric is None or metric.better is Direction.NONE:
+    way = better(record.key)
+    if way is Direction.NONE:
         return record.verdict != Outcome.BETTER
-    return (alarm.size > 0) is (metric.better is Direction.LOWER)
+    return (alarm.size > 0) is (way is Direction.LOWER)

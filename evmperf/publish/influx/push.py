@@ -1,5 +1,5 @@
-"""Sending runs: what is on the disk and not yet in the database, as often as one likes; no run at work, as no
-measurement waits for a server or shares the network with one.
+"""Sending runs: those that are on the disk and not whole in the database, as often as one likes; no run at
+work, as no measurement waits for a server or shares the network with one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 import msgspec
 
 from evmperf.measure.runs import spool
-from evmperf.model import limits
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.units import counted
 from evmperf.publish.influx import config as configs
@@ -33,60 +32,53 @@ STATE = "influx.json"
 """File in a run's folder: what was sent where. Without it everything is sent again."""
 
 
-class PushProgress(msgspec.Struct):
-    """How much of a run is in a bucket: bytes of its results and verdicts; begun, if not `complete`."""
-
-    results: limits.Count = 0
-    verdicts: limits.Count = 0
-    complete: bool = False
-
-    def save(self, folder: Path, key: str) -> None:
-        """Keep it as that of a bucket; a reader sees the old file or the new one. Raises LabError."""
-        text = msgspec.json.encode(progress(folder) | {key: self})
-        spool.write_whole(folder / STATE, msgspec.json.format(text, indent=1) + b"\n", sync=False)
-
-
 def state_key(config: Config) -> str:
     """What a bucket is called in a run's state: after a change of what is stored everything is sent again."""
     return f"{config.key}|{SCHEMA}"
 
 
-def progress(folder: Path) -> dict[str, PushProgress]:
-    """How far a run is, by bucket; {} without a state, and for a damaged one."""
+def progress(folder: Path) -> dict[str, int | None]:
+    """Bytes of a run's results and verdicts that each bucket has, None where it only began; {} without a
+    state, and for a damaged one.
+    """
     with contextlib.suppress(OSError, ValueError, msgspec.DecodeError, RecursionError):
-        return msgspec.json.decode((folder / STATE).read_bytes(), type=dict[str, PushProgress])
+        return msgspec.json.decode((folder / STATE).read_bytes(), type=dict[str, int | None])
     return {}
 
 
+def _save(config: Config, folder: Path, sent: int | None) -> None:
+    """Keep how far a run is in a bucket; a reader sees the old file or the new one. Raises LabError."""
+    text = msgspec.json.encode(progress(folder) | {state_key(config): sent})
+    spool.write_whole(folder / STATE, msgspec.json.format(text, indent=1) + b"\n", sync=False)
+
+
 def waiting(results: Path, config: Config, *, begun: bool = False) -> list[Path]:
-    """Runs that are not whole in a bucket, oldest first; with `begun`, only begun ones."""
+    """Runs that are not whole in a bucket, oldest first; with `begun`, only those that `begin` named."""
     folders = []
     for path in results.glob("*/run.json"):
-        sent = progress(path.parent).get(state_key(config))
-        if (not begun) if sent is None else sent != _on_disk(path.parent):
+        sent = progress(path.parent)
+        key = state_key(config)
+        if sent.get(key) != _size(path.parent) and (key in sent or not begun):
             folders.append(path.parent)
     return sorted(folders, key=lambda folder: (folder / "run.json").stat().st_mtime)
 
 
-def _on_disk(folder: Path) -> PushProgress:
-    results, verdicts = (file.stat().st_size if file.exists() else 0 for file in _files(folder))
-    return PushProgress(results, verdicts, complete=True)
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    return folder / spool.RECORDS, folder / spool.VERDICTS
+def _size(folder: Path) -> int:
+    files = (folder / spool.RECORDS, folder / spool.VERDICTS)
+    return sum(file.stat().st_size for file in files if file.exists())
 
 
 @dataclass
 class Pushed:
     """A run that the server has: so many points, why it has none, and points that it refused since the run
-    before, by the reason.
+    before, by the reason; `sent` bytes of its files are in them.
     """
 
     folder: Path
     points: int = 0
     problem: str = ""
     refused: Counter[str] = field(default_factory=Counter)
+    sent: int = field(default=0, compare=False)
 
 
 def told(all_pushed: Iterable[Pushed]) -> list[str]:
@@ -98,72 +90,57 @@ def told(all_pushed: Iterable[Pushed]) -> list[str]:
     return problems + [f"{counted(n, 'point')} refused: {why}" for why, n in refused.items()]
 
 
-def push(store: Store, folders: Iterable[Path], *, again: bool = False) -> Iterator[Pushed]:
-    """Send what is new of some runs, or all of them `again`; yields each run when the server has it, or why
-    it is left out: a damaged one or one at work stops no other. Raises StoreError when the server takes
-    nothing; what was not yielded waits.
+def push(store: Store, folders: Iterable[Path]) -> Iterator[Pushed]:
+    """Send whole runs; yields each run when the server has it, or why it is left out: a damaged one or one at
+    work stops no other. Raises StoreError when the server takes nothing; what was not yielded waits.
     """
-    under_way: _Batch | None = None
+    under_way: tuple[Future[Counter[str]] | None, list[Pushed]] = None, []
     refused: Counter[str] = Counter()
-    for batch in itertools.chain(_batches(store, folders, again=again), [None]):
-        if under_way:
-            refused += store.finish(under_way.answer) if under_way.answer else Counter()
-            for pushed, reached in under_way.ended:
-                pushed.refused, refused = refused, Counter()
-                if reached:
-                    reached.save(pushed.folder, state_key(store.config))
-                yield pushed
-        if batch and batch.lines:
-            # The next batch is made while the server takes this one.
-            batch.answer = store.start(batch.lines)
-        under_way = batch
+    # A batch is made while the server takes the one before.
+    for lines, ended in itertools.chain(_batches(folders), [([], [])]):
+        answer, arrived = under_way
+        refused += store.finish(answer) if answer else Counter()
+        for pushed in arrived:
+            pushed.refused, refused = refused, Counter()
+            if not pushed.problem:
+                _save(store.config, pushed.folder, pushed.sent)
+            yield pushed
+        under_way = store.start(lines) if lines else None, ended
 
 
-@dataclass
-class _Batch:
-    """Lines of several runs, those runs that end in it, and how far they are then."""
-
-    lines: list[str] = field(default_factory=list)
-    size: int = 0
-    ended: list[tuple[Pushed, PushProgress | None]] = field(default_factory=list)
-    answer: Future[Counter[str]] | None = None
-
-
-def _batches(store: Store, folders: Iterable[Path], *, again: bool) -> Iterator[_Batch]:
-    batch = _Batch()
+def _batches(folders: Iterable[Path]) -> Iterator[tuple[list[str], list[Pushed]]]:
+    """Lines of several runs for one request, and the runs that end in it."""
+    lines: list[str] = []
+    size, ended = 0, list[Pushed]()
     for folder in folders:
-        pushed, reached = Pushed(folder), None
+        pushed = Pushed(folder)
         try:
             if spool.is_live(folder):
                 raise UsageError("it is still being measured")
-            reached = _on_disk(folder)
-            sent = None if again else progress(folder).get(state_key(store.config))
-            for line in itertools.chain.from_iterable(_lines(folder, sent or PushProgress())):
-                if len(batch.lines) >= _BATCH_LINES or batch.size >= _BATCH_BYTES:
-                    yield batch
-                    batch = _Batch()
-                batch.lines.append(line)
-                batch.size += len(line)
+            pushed.sent = _size(folder)
+            for line in _lines(folder):
+                if len(lines) >= _BATCH_LINES or size >= _BATCH_BYTES:
+                    yield lines, ended
+                    lines, size, ended = [], 0, []
+                lines.append(line)
+                size += len(line)
                 pushed.points += 1
         except (UsageError, FileNotFoundError) as error:
-            pushed.problem, reached = f"{folder.name}: is not sent: {error}", None
-        batch.ended.append((pushed, reached))
-    yield batch
+            pushed.problem = f"{folder.name}: is not sent: {error}"
+        ended.append(pushed)
+    yield lines, ended
 
 
-def _lines(folder: Path, sent: PushProgress) -> Iterator[list[str]]:
-    """The lines of each record that was not sent, and at last the run's: who finds it finds its figures."""
+def _lines(folder: Path) -> Iterator[str]:
+    """The lines of each record, and at last the run's: who finds it finds its figures."""
     lines = RunLines(spool.read_run(folder))
-    for file, done in zip(_files(folder), (sent.results, sent.verdicts), strict=True):
-        for offset, record in spool.records_from(folder, 0, file.name):
-            lines.count(record)
-            if offset > done:
-                yield lines.of(record)
-    yield [lines.run()]
+    for record in spool.read_records(folder):
+        yield from lines.of(record)
+    yield lines.run()
 
 
 def send_if_named(folder: Path) -> str:
-    """Send the news of an ended run, if InfluxDB is configured; returns what went wrong, or ""."""
+    """Send an ended run, if InfluxDB is configured; returns what went wrong, or ""."""
     try:
         named = configs.load()
         if named is None:
@@ -176,8 +153,8 @@ def send_if_named(folder: Path) -> str:
 
 def begin(config: Config, folder: Path) -> None:
     """Have a run that is killed sent by the end of a later one. Raises LabError."""
-    key = state_key(config)
-    (progress(folder).get(key) or PushProgress()).save(folder, key)
+    if state_key(config) not in progress(folder):
+        _save(config, folder, None)
 
 
 def end(config: Config, folder: Path, within_s: float) -> str:

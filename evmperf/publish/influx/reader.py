@@ -9,25 +9,19 @@ from msgspec.structs import replace
 
 from evmperf.measure.runs.history import GUIDE, KeySamples, StoredRun, by_age
 from evmperf.measure.runs.spool import leave_out
-from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.limits import REAL
-from evmperf.model.results import Result, Sample
+from evmperf.model.results import Result, Sample, as_rows
 from evmperf.model.run import Run
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.lines import CASES, NONE, RUNS, SAMPLES, SUBJECT, RunLines
 
 _ROWS = """
-from(bucket: params.bucket) |> range({span})
+from(bucket: bucket) |> range({span})
 |> filter(fn: (r) => {which})
 |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
 |> map(fn: (r) => ({{r with time_ns: int(v: r._time)}}))
 """
-_OLDER = """
-from(bucket: params.bucket) |> range(start: 0)
-|> filter(fn: (r) => r._measurement == "run" and r._field == "schema") |> group() |> limit(n: 1)
-"""
-
 _AFTER_NS = 3_600_000_000_000
 """Of a run's points after its end: the clock of a host may have been set back during the run."""
 _Row = Mapping[str, Any]
@@ -44,14 +38,9 @@ class InfluxRuns:
 
     def runs(self, board: str | None = None) -> list[StoredRun]:
         """See evmperf.measure.runs.history.RunSource; raw files and very long facts are not stored."""
-        mine = f' and r.board == params.board and r.kind != "{GUIDE}"' if board is not None else ""
+        mine = f' and r.board == board and r.kind != "{GUIDE}"' if board is not None else ""
         rows = self._points("start: 0", f'r._measurement == "{RUNS}"{mine}', board=board or "")
         runs = sorted(self._sound(rows), key=lambda found: by_age(found[0]))
-        if not runs and any(True for _ in self._store.query(_OLDER)):
-            raise UsageError(
-                f"{self}: holds runs as evmperf 0.2 stored them, which this one does not read: "
-                f"send them again with `evmperf push`, best into a new bucket"
-            )
         return [
             StoredRun(run, partial(self._results, run, subject), narrow=partial(self._samples, run, subject))
             for run, subject in runs
@@ -67,7 +56,7 @@ class InfluxRuns:
                 leave_out(f"{self}: {row['run']}: is damaged: {error}")
 
     def _samples(self, run: Run, subject: dict[str, str], benchmark: str, case: str) -> Iterator[KeySamples]:
-        which = "and r.benchmark == params.benchmark" + (" and r.case == params.case" if case else "")
+        which = "and r.benchmark == benchmark" + (" and r.case == case" if case else "")
         which += f' and (r._measurement == "{SAMPLES}" or r._field == "run")'
         for row, samples in self._whole(run, which, **subject, benchmark=benchmark, case=case):
             for sample in samples:
@@ -84,13 +73,13 @@ class InfluxRuns:
             in_order = sorted(samples, key=lambda sample: (sample.time_ns, sample.metric))
             began = 0 if run.kind == GUIDE else row["time_ns"]
             found.append(replace(result, samples=tuple(in_order), started_ns=began))
-        return sorted(found, key=lambda result: result.started_ns)
+        return sorted(as_rows(lambda: found), key=lambda result: result.started_ns)
 
     def _whole(self, run: Run, which: str = "", **values: str) -> Iterator[tuple[_Row, list[Sample]]]:
         """The cases of a run with their samples, which know the start of their case: it tells them from those
         of another run of the subject at the same time.
         """
-        here = " and ".join(f"r.{name} == params.{name}" for name in SUBJECT)
+        here = " and ".join(f"r.{name} == {name}" for name in SUBJECT)
         of_both = f'(r._measurement == "{CASES}" or r._measurement == "{SAMPLES}") and {here} {which}'
         began = RunLines(run).time_ns
         ended = began if run.kind == GUIDE else max(began, run.ended_ns) + _AFTER_NS

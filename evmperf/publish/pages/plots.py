@@ -25,18 +25,23 @@ class Series:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of stacked widths in one unit, and the text behind it; `low` and `high` bound the whole bar."""
+    """A row of stacked widths in one unit, and the text behind it; `low` and `high` bound the whole bar.
+    `marks` are named places beside the axis, `note` is what stands there instead of widths.
+    """
 
     label: str
     widths: Sequence[float]
     text: str
     low: float | None = None
     high: float | None = None
+    marks: Sequence[tuple[str, float]] = ()
+    note: str = ""
 
 
 def length(rows: Sequence[Bar]) -> float:
     """The longest of some bars."""
-    return max((max(sum(row.widths), row.high or 0.0) for row in rows), default=0.0)
+    ends = (max(sum(row.widths), row.high or 0.0, *(at for _, at in row.marks)) for row in rows)
+    return max(ends, default=0.0)
 
 
 def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], unit: str, longest: float = 0.0) -> Markup:

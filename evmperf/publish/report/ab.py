@@ -14,6 +14,7 @@ from evmperf.model.change import Change, Comparison
 from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import markdown
 from evmperf.model.stats import percent, rounded
+from evmperf.model.units import counted
 from evmperf.model.verdict import Outcome
 from evmperf.publish.pages import look
 from evmperf.publish.pages import plots as drawing
@@ -79,12 +80,13 @@ def text(
 
 
 def undecided(comparison: Comparison) -> list[str]:
-    """What a metric that is not decided could have shown, in sentences."""
+    """Which change the blocks can tell of each metric that is not decided, in sentences."""
     sentences = []
     for change in comparison.open:
         size = f"{change.detectable:.1f} pt" if change.in_points else f"{change.detectable:.1%}"
-        size = size if math.isfinite(change.detectable) else "any size, with more blocks,"
-        sentences.append(f"{wording.figure(change.key)}: not known; a change of {size} would have shown")
+        less = f"a change of less than {size}" if math.isfinite(change.detectable) else "any change"
+        blocks = counted(len(change.a), "block")
+        sentences.append(f"{wording.figure(change.key)}: not decided; {blocks} cannot tell {less}")
     return sentences
 
 

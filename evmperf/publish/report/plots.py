@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 
 from markupsafe import Markup
 
 from evmperf.benchmarks import wording
-from evmperf.benchmarks.families.boot import SPANS
+from evmperf.benchmarks.families.boot import END, SPANS
 from evmperf.benchmarks.tables import latencies
 from evmperf.model.figures import Key
 from evmperf.model.results import ParamValue, Result
@@ -16,6 +16,10 @@ from evmperf.model.units import Unit, size_bytes
 from evmperf.publish.pages import plots as drawing
 
 _MOST_POINTS = 2000
+_REASON = 120
+"""Characters of a failure's message in the place of a bar."""
+_BEFORE = ("power_to_output", "output_to_uboot", "uboot")
+"""Phases before the start of the boot time."""
 _SIZES: Mapping[str, Callable[[ParamValue], int]] = {
     "block_size": lambda value: size_bytes(str(value)),
     "buffer_size": lambda value: size_bytes(str(value)),
@@ -36,12 +40,15 @@ def of_benchmark(
     title: str, results: Sequence[Result], folder: Path, before: Mapping[Key, float]
 ) -> Iterator[Plot]:
     """All plots that one benchmark's results give, with the figures `before` where there are any."""
-    boots = [_boots(result, before) for result in results if result.driver == "boot"]
+    boots = [(result, _boots(result, before)) for result in results if result.driver == "boot"]
     longest = max((drawing.length(bars) for _, bars in boots), default=0.0)
-    for case, bars in boots:
+    for result, bars in boots:
         if bars:
             what = "phases of every cycle in seconds since power-on; the figure is the boot time"
-            caption = f"{title}, {case}: {what}"
+            ends = [wording.metric(name) for name in _ends(result)[1:]]
+            what += f", the strokes are {', '.join(ends)}" if ends else ""
+            spread = [words for name in _ends(result) if (words := _spread(result, name))]
+            caption = f"{title}, {result.case}: {'. '.join([what, *spread])}"
             yield Plot(
                 caption, drawing.bars(caption, [label for *_, label, _ in SPANS[1:]], bars, "s", longest)
             )
@@ -51,31 +58,56 @@ def of_benchmark(
     yield from _histograms(title, results, folder)
 
 
-def _boots(result: Result, before: Mapping[Key, float]) -> tuple[str, list[drawing.Bar]]:
-    """A case, and every cycle as a bar of its phases; a cycle without figures says that it failed."""
+def _ends(result: Result) -> list[str]:
+    """The boot time, and the metrics of ends that the board file names."""
+    names = dict.fromkeys(sample.metric for sample in result.samples)
+    return [SPANS[0][0], *(name for name in names if name.startswith(END))]
+
+
+def _spread(result: Result, name: str) -> str:
+    """The distribution of a time over the cycles, in a sentence; "" without one."""
+    values, error_s = sorted(result.values(name)), result.error(name)
+    if not values:
+        return ""
+    # The smallest of the values that 95 % do not exceed.
+    figures = {"min": values[0], "median": median(values), "p95": values[-(len(values) // 20) - 1]}
+    words = [f"{word} {value:.2f} s" for word, value in {**figures, "max": values[-1]}.items()]
+    error = f", each within {error_s * 1000:.1f} ms" if error_s else ""
+    return f"{wording.metric(name).capitalize()} in {len(values)} cycles: {', '.join(words)}{error}"
+
+
+def _boots(result: Result, before: Mapping[Key, float]) -> list[drawing.Bar]:
+    """Every cycle as a bar of its phases; a cycle without figures says why it failed."""
     cycles: dict[int, dict[str, float]] = {}
     for sample in result.samples:
         cycles.setdefault(sample.repetition, {})[sample.metric] = sample.value
     failed = {
-        int(number) - 1: str(failure.kind)
+        int(number) - 1: f"{failure.kind}: {failure.message[:_REASON]}"
         for failure in result.failures
         if (number := failure.step.removeprefix("cycle ")).isdigit()
     }
     whole, *parts = (name for name, *_ in SPANS)
 
     def bar(name: str, phases: Mapping[str, float]) -> drawing.Bar:
-        return drawing.Bar(name, [phases.get(part, 0.0) for part in parts], f"{phases.get(whole, 0):.2f} s")
+        begin = sum(phases.get(part, 0.0) for part in _BEFORE)
+        marks = [
+            (f"{end.removeprefix(END)}: {at:.2f} s", begin + at)
+            for end, at in phases.items()
+            if end.startswith(END)
+        ]
+        widths, text = [phases.get(part, 0.0) for part in parts], f"{phases.get(whole, 0):.2f} s"
+        return drawing.Bar(name, widths, text, marks=marks)
 
     bars = [
         bar(str(cycle + 1), cycles[cycle])
         if cycle in cycles
-        else drawing.Bar(str(cycle + 1), [], f"failed ({failed[cycle]})")
+        else drawing.Bar(str(cycle + 1), [], "failed", note=failed[cycle])
         for cycle in sorted({*cycles, *failed})
     ]
     level = {name: before.get(Key(result.benchmark, result.case, name), 0.0) for name in (whole, *parts)}
     if bars and level[whole]:
         bars.append(bar("before", level))
-    return result.case, bars
+    return bars
 
 
 def _over_sizes(title: str, results: Sequence[Result], before: Mapping[Key, float]) -> Iterator[Plot]:

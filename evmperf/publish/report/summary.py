@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from evmperf.benchmarks import catalogue, wording
-from evmperf.judge.published import scatter
+from evmperf.benchmarks import wording
+from evmperf.judge.published import declared, scatter
 from evmperf.model import comparable
 from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.records import VerdictRecord
@@ -93,7 +93,9 @@ def headlines(
             figure = by_key[key]
             both = (beside(figure, published), earlier((verdicts or {}).get(key)))
             changes = tuple(change for change in both if change)
-            shown.append(Headline(area, in_words(figure), wording.figure(key), key, changes))
+            # Where there is no systemd, nothing tells the rest of a boot.
+            what = "Kernel alone" if key.metric == "kernel" else area
+            shown.append(Headline(what, in_words(figure), wording.figure(key), key, changes))
     return shown
 
 
@@ -126,8 +128,8 @@ def beside(figure: Figure, published: Baseline | None) -> ShownChange | None:
 
 def better_way(figure: Figure) -> Direction:
     """Which way of a figure is better; none for an unknown metric."""
-    rows = catalogue.metrics(figure.key.benchmark, figure.result.profile, figure.key.case)
-    return next((metric.better for metric in rows if metric.name == figure.key.metric), Direction.NONE)
+    metric = declared.metric(figure.key)
+    return metric.better if metric else Direction.NONE
 
 
 def earlier(verdict: VerdictRecord | None) -> ShownChange | None:

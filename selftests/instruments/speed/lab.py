@@ -122,7 +122,7 @@ def night() -> list[Row]:
             met(share, _WALL_GOAL),
         ),
         Row(
-            "  memory at the peak (PSS of night, sessions, keeper)",
+            "  memory at the peak (PSS of night and sessions)",
             f"{peak_gb:.2f} GB",
             "",
             "",
@@ -164,7 +164,7 @@ def kicks() -> list[Row]:
     return [
         _row("kick to silence", delays, _KICK_GOAL_S),
         _row("kick to the session's end", _ends_of_sessions(), _END_GOAL_S),
-        _row("kill -9 of a night to boards off and places free", _ends_of_nights(), _END_GOAL_S),
+        _row("kill -9 of a night to boards off", _ends_of_nights(), _END_GOAL_S),
     ]
 
 
@@ -202,7 +202,7 @@ def _ends_of_sessions() -> list[float]:
 
 
 def _ends_of_nights() -> list[float]:
-    """From `kill -9` of a night to the moment when its boards are off and its places free."""
+    """From `kill -9` of a night to the moment when its boards are off."""
     delays = []
     with _lab(2) as lab:
         for number in range(_ENDS):
@@ -219,7 +219,6 @@ def _ends_of_nights() -> list[float]:
             process.kill()
             process.wait()
             until(lambda: not any(board.is_on for board in lab.boards.values()), 60)
-            until(lambda: not any(lab.holder(place) for place in lab.boards), 60)
             delays.append(time.monotonic() - killed)
     return delays
 
@@ -271,13 +270,11 @@ def _measure(lab: PlaceLab, count: int) -> tuple[float, float, float]:
 
 
 def _memory_gb(folder: str) -> float:
-    """PSS of all processes that have this lab's keeper in their environment, but not of its own
-    servers.
-    """
+    """PSS of all processes that have this lab's locks in their environment, but not of its own servers."""
     total = 0
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if f"EVMPERF_KEEPER={folder}".encode() not in (process / "environ").read_bytes():
+            if f"EVMPERF_LOCKS={folder}".encode() not in (process / "environ").read_bytes():
                 continue
             text = (process / "smaps_rollup").read_text()
             total += int(re.search(r"^Pss: +(\d+) kB", text, re.MULTILINE)[1])  # type: ignore[index]

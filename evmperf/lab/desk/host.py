@@ -1,4 +1,4 @@
-"""Checks of this machine: its clock, its right to real-time priority, the way to InfluxDB."""
+"""Checks of this machine: its clock, its right to real-time priority, its serial ports, its coordinator."""
 
 import ctypes
 import socket
@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from evmperf.lab.doctor.finding import Noted
+from evmperf.lab.desk.finding import Noted
 from evmperf.model.errors import LabError
 
 _ANSWER_S = 5.0
@@ -17,7 +17,6 @@ _TIME_ERROR = 5
 """adjtimex(2): the clock is not synchronised."""
 _YEAR_2024 = 1_704_067_200
 _RAISE = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
-_LAST_MINUTE = "from(bucket: params.bucket) |> range(start: -1m) |> limit(n: 1)"
 
 
 def answers(coordinator: str) -> str:

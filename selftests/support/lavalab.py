@@ -1,6 +1,9 @@
 """A whole LAVA on this machine: server, worker, a lab host and a virtual EVM, on loopback only. Its root
 file system is Debian 12 with LAVA's packages, configured in a chroot (which `virtual.debian` does not do),
 built once and cached. `lava-jobs/lab` has its scripts.
+
+    python -m selftests.support.lavalab up [VARIANT]      start it, as root
+    python -m selftests.support.lavalab down
 """
 
 import contextlib
@@ -20,17 +23,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import requests
-
-from evmperf.commands.lava import devices
-from evmperf.commands.lava.render import JOBS
-from evmperf.measure.runs import folders
-from evmperf.model.errors import LabError
-from evmperf.model.places import for_children
 from evmperf_virtual import board as boards
 from evmperf_virtual import envfile, image
 from evmperf_virtual.client import LabClient
 from evmperf_virtual.debian import mirror
 from evmperf_virtual.steps import BuildSteps
+
+from evmperf.commands.lava import devices
+from evmperf.commands.lava.render import JOBS
+from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE
+from evmperf.measure.runs import folders
+from evmperf.model.errors import LabError
+from evmperf.model.places import for_children
 
 NATIVE, HOST = "lava-native", "lava-host"
 """The lab's two virtual boards, LAVA's own and the lab host's: two jobs must not meet on one."""
@@ -58,7 +62,7 @@ class Lab:
         except OSError as error:
             raise LabError(
                 f"the LAVA lab's token cannot be read: {error.strerror}: restart the lab with "
-                f"`evmperf virtual lava down` and `evmperf virtual lava up`"
+                f"`make lava-lab-down lava-lab`"
             ) from None
 
 
@@ -74,12 +78,6 @@ def running() -> Lab | None:
     except (OSError, ValueError, TypeError):
         return None
     return lab if boards.pid_started(lab.pid) == lab.pid_started else None
-
-
-def address() -> tuple[str, str] | None:
-    """Address and token of the running lab; raises LabError when the token is gone."""
-    lab = running()
-    return (lab.url, lab.token) if lab else None
 
 
 def up(progress: Callable[[str], None], variant: str = boards.DEFAULT_NAME) -> Lab:
@@ -249,3 +247,17 @@ def _make(target: Path, packages: list[str], install: str, steps: BuildSteps) ->
     alone = ["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", install]
     steps.run([*alone, target, *packages], "Installing LAVA", "lava-rootfs", env=quiet)
     steps.run(["chroot", target, "apt-get", "clean"], "Tidying up", "lava-rootfs")
+
+
+def main(words: list[str]) -> int:
+    """Start or stop the lab, and say how evmperf finds it."""
+    if words == ["down"]:
+        print("LAVA stopped" if down() else "LAVA was not running")
+        return 0
+    lab = up(print, *words[1:])
+    print(f"export {URL_VARIABLE}={lab.url} {TOKEN_VARIABLE}=$(cat {folder()}/shared/token)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,8 +1,11 @@
-"""Checks at U-Boot's prompt and in Linux: texts and sentences, without the board itself."""
+"""Checks over what a board answers at U-Boot's prompt and in Linux. A check of Linux is a function of the
+board file and of `run`, which gives a command's exit status and text; it returns the sentence of a good one,
+or yields findings, and raises EvmperfError or Noted.
+"""
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import OWN_TOOL, Benchmark
@@ -10,8 +13,11 @@ from evmperf.benchmarks.families import scratch
 from evmperf.boards import modes
 from evmperf.boards.board import Board
 from evmperf.boards.console import booted
-from evmperf.lab.doctor.finding import Noted
-from evmperf.model.errors import LabError
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, bad
+from evmperf.model.errors import LabError, ToolError
+
+Run = Callable[[str], tuple[int, str]]
+Found = Iterator[CheckFinding | str] | str
 
 WORD = "evmperf.lab.doctor"
 """A kernel argument that does nothing: a word with a dot is a module's, and no module has it."""
@@ -65,8 +71,9 @@ def environment(variables: Mapping[str, str], variable: str) -> str:
     return f"{variable} reaches the kernel's command line, and nothing overwrites it"
 
 
-def uenv(printed: str) -> str:
-    """What the uEnv.txt that UENV printed decides; raises Noted."""
+def uenv(_: Board, run: Run) -> str:
+    """What uEnv.txt of the mounted partitions decides."""
+    printed = run(UENV)[1]
     files = re.findall(r"^# (/\S+uEnv\.txt)$", printed, re.MULTILINE)
     if not files:
         return "none on the mounted partitions"
@@ -79,6 +86,32 @@ def uenv(printed: str) -> str:
     overlays = re.findall(r"^\s*name_overlays\s*=\s*(\S.*)$", printed, re.MULTILINE)
     suffix = f", overlays {'; '.join(overlays)}" if overlays else ""
     return f"{', '.join(files)} touches neither arguments nor medium{suffix}"
+
+
+def scratch_partitions(board: Board, run: Run) -> Iterator[CheckFinding | str]:
+    """Whether each driver's scratch partition may be overwritten, and which drivers have none."""
+    checks = scratch_checks(board)
+    for driver, check in checks.items():
+        status, text = run(check)
+        step, where = f"scratch {driver}", board.text(driver, "scratch")
+        if status:
+            lines = text.strip().splitlines() or [f"exit status {status}"]
+            yield bad(step, LabError(lines[-1]))
+        else:
+            yield CheckFinding(step, CheckOutcome.OK, f"{where} may be overwritten")
+    nowhere = sorted(
+        {
+            benchmark.driver
+            for benchmark in benchmarks_of(board)
+            if (benchmark.driver, "scratch") in benchmark.options
+            and not board.says(benchmark.driver, "scratch")
+        }
+    )
+    if nowhere:
+        sentence = f"none for {', '.join(nowhere)}, whose benchmarks are skipped"
+        yield CheckFinding("scratch", CheckOutcome.NOTE, f"{sentence}: docs/day-one.md")
+    elif not checks:
+        yield "no driver of this board needs one"
 
 
 def scratch_checks(board: Board) -> dict[str, str]:
@@ -97,18 +130,6 @@ def scratch_checks(board: Board) -> dict[str, str]:
     return commands
 
 
-def without_scratch(board: Board) -> list[str]:
-    """The drivers that have benchmarks on a scratch partition, of which the file names none."""
-    return sorted(
-        {
-            benchmark.driver
-            for benchmark in benchmarks_of(board)
-            if (benchmark.driver, "scratch") in benchmark.options
-            and not board.says(benchmark.driver, "scratch")
-        }
-    )
-
-
 def benchmarks_of(board: Board) -> list[Benchmark]:
     """The benchmarks of the board's drivers, but those that its file calls absent."""
     absent = board.options.absent
@@ -121,29 +142,50 @@ def benchmarks_of(board: Board) -> list[Benchmark]:
     ]
 
 
+def tools(board: Board, run: Run) -> str:
+    """Whether the programs of the board's benchmarks are there."""
+    users = tools_on(board)
+    if lacking := missing(run(look_for(users))[1], users):
+        raise ToolError(
+            f"not on the board: {lacking}; use an image with them, or give the reason in options.absent"
+        )
+    return f"all {len(users)} programs are there"
+
+
 def tools_on(board: Board) -> dict[str, list[str]]:
     """The programs that the board must have, each with its benchmarks that the board supports."""
     return _users((b.name, b.tools_on(board)) for b in benchmarks_of(board) if not b.unsupported(board))
 
 
-def as_ti(board: Board, run: Callable[[str], tuple[int, str]]) -> str:
-    """What the board measures with TI's own programs; `run` gives a command's status and text. Raises Noted
-    for tables in evmperf's way, and for a card or eMMC below the mode that TI expects of the board.
+def as_ti(board: Board, run: Run) -> str:
+    """What the board measures with TI's own programs. Raises Noted for tables in evmperf's way, and for a
+    card or eMMC below the mode that TI expects of the board.
     """
-    notes = [f"{driver}: {mode}" for driver, mode in modes.lesser_modes(board.name, run(modes.QUESTION)[1])]
-    tool = board.options.board.tool
     users = catalogue.ti_programs(b for b in benchmarks_of(board) if not b.unsupported(board))
-    lacking = run(look_for(users))[1].split() if tool != OWN_TOOL else list(users)
-    count = sum(len(names) for program, names in users.items() if program not in lacking)
-    sentence = f"TI's own programs measure {count} tables: their figures compare with the guides'"
-    for program, names in users.items():
-        if program in lacking:
-            way = f"{len(names)} tables are measured in evmperf's way and do not compare with the guides'"
-            why = "board.tool is own" if tool == OWN_TOOL else f"{program} is not there; {catalogue.TI_IMAGE}"
-            notes.append(f"{way}: {why}")
-    if notes:
-        raise Noted("; ".join([*([sentence] if count else []), *notes]))
-    return sentence if users else "no table of this board has a program of TI's own"
+    is_own = board.options.board.tool == OWN_TOOL
+    lacking = list(users) if is_own else run(look_for(users))[1].split()
+    ways = list(ti_ways(board.name, users, lacking, run(modes.QUESTION)[1], "board.tool is own" * is_own))
+    sentence = "; ".join(words for words, _ in ways)
+    if lacking or any(spoils for _, spoils in ways):
+        raise Noted(sentence)
+    return sentence or "no table of this board has a program of TI's own"
+
+
+def ti_ways(
+    name: str, users: Mapping[str, Sequence[str]], lacking: Collection[str], printed: str, why: str = ""
+) -> Iterator[tuple[str, bool]]:
+    """How the tables of TI's programs (`users` by program) are measured on the board `name`, and its modes
+    below TI's expectation by what modes.QUESTION printed: each in words, and whether it spoils figures. Of a
+    board without a name, which is none of TI's, only what its programs measure.
+    """
+    for program, tables in users.items():
+        if program not in lacking:
+            yield f"{len(tables)} tables measured as TI does, by {program}", False
+        elif name:
+            way = f"{len(tables)} tables are measured in evmperf's way and do not compare with the guides'"
+            yield f"{way}: {why or f'{program} is not there; {catalogue.TI_IMAGE}'}", False
+    for driver, mode in modes.lesser_modes(name, printed):
+        yield f"{driver}: {mode}", True
 
 
 def tools_beside(board: Board) -> dict[str, list[str]]:
@@ -170,3 +212,12 @@ def missing(printed: str, users: Mapping[str, list[str]]) -> str:
     words = [word for word in printed.split() if word in users]
     more = {word: f" and {len(users[word]) - 1} more" if users[word][1:] else "" for word in words}
     return ", ".join(f"{word} (for {users[word][0]}{more[word]})" for word in words)
+
+
+LINUX: Mapping[str, Callable[[Board, Run], Found]] = {
+    "uEnv.txt": uenv,
+    "scratch": scratch_partitions,
+    "tools": tools,
+    "TI's ways": as_ti,
+}
+"""The checks of a running Linux, by their names in `evmperf doctor`, in their order."""

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,20 @@ from evmperf.boards.console.booted import WrongBoot
 from evmperf.boards.console.marks import ObservedBoot, Phase
 from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench
-from evmperf.lab.doctor import host, software
-from evmperf.lab.doctor.finding import CheckFinding, CheckOutcome, Noted, bad, checked
-from evmperf.lab.doctor.target import opened
+from evmperf.lab.desk import host, software
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, checked
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.lab.shell import UbootShell
 from evmperf.lab.sshlink import SshFiles
+from evmperf.lab.target import opened
 from evmperf.lab.tester import VIRTUAL, open_tester
 from evmperf.measure import around, shellstep
-from evmperf.measure.bench import Shell
+from evmperf.measure.bench import Meter, Shell
 from evmperf.measure.signals import listening
 from evmperf.measure.state import look, rules
 from evmperf.measure.state.look import BoardLook
-from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError, UsageError, one_line
+from evmperf.model.errors import BoardError, EvmperfError, LabError, UsageError, one_line
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.records import BootMark
 
@@ -58,7 +59,7 @@ _OTHER_UART = "is this another UART of the board? docs/day-one.md says which is 
 class _Step:
     name: str
     needs: tuple[str, ...]
-    check: Callable[[], Iterator[CheckFinding | str] | str]
+    check: Callable[[], software.Found]
     """Returns the sentence of a good one, or yields findings of its own; raises EvmperfError or Noted."""
 
 
@@ -106,40 +107,41 @@ class Examination:
                 yield from findings
 
     def _steps(self) -> list[_Step]:
-        board = self.board
-        tester = ("place",) if board.tester == VIRTUAL else ()
-        meter = ("place",) if self._needs_meter() else ()
-        steps = [
+        board, switches = self.board, self.board.has_console and self.board.power != "none"
+        held = [
             _Step("board file", (), self._board_file),
             _Step("coordinator", (), self._coordinator),
             _Step("place", ("board file", "coordinator"), self._place),
-            _Step("console", ("place",), self._console),
-            _Step("power switch", ("console",), self._power),
+            *([_Step("console", ("place",), self._console)] if board.has_console else []),
+        ]
+        boot = [
+            _Step("power switch", ("console",), self._reset if board.power == "reset" else self._power),
             _Step("U-Boot", ("power switch",), self._at_uboot),
             _Step("environment", ("U-Boot",), self._environment),
             _Step("Linux", ("U-Boot",), self._linux),
             _Step("board's clock", ("Linux",), self._clock),
             _Step("command line", ("Linux",), self._command_line),
-            _Step("root medium", ("Linux",), self._root),
-            _Step("uEnv.txt", ("Linux",), self._uenv),
-            _Step("files", ("Linux",), self._files),
-            _Step("scratch", ("Linux",), self._scratch),
-            _Step("tools", ("Linux",), self._tools),
-            _Step("TI's ways", ("Linux",), lambda: software.as_ti(self.board, self._run)),
-            _Step("tester", tester, self._tester),
-            _Step("meter", meter, self._meter),
+        ]
+        # Nothing is switched, so what needs a boot is left out, and Linux is looked at as it is.
+        found = [
+            _Step("Linux", ("console" if board.has_console else "place",), self._as_found),
+            _Step("board's clock", ("Linux",), self._clock),
+        ]
+        linux: dict[str, Callable[[], software.Found]] = {"root medium": self._root, "files": self._files}
+        linux |= {name: partial(check, board, self._run) for name, check in software.LINUX.items()}
+        return [
+            *held,
+            *(boot if switches else found),
+            *(_Step(name, ("Linux",), check) for name, check in linux.items()),
+            _Step(
+                "tester", ("place",) if board.tester == VIRTUAL else (), lambda: _tester(board, self._target)
+            ),
+            _Step(
+                "meter", ("place",) if _needs_meter(board) else (), lambda: _meter(board, self._open_meter)
+            ),
             _Step("clock", (), host.clock),
             _Step("real time", (), host.real_time),
         ]
-        if board.has_console and board.power == "reset":
-            return [replace(s, check=self._reset) if s.name == "power switch" else s for s in steps]
-        if board.has_console and board.power != "none":
-            return steps
-        # Nothing is switched, so what needs a boot is left out, and Linux is looked at as it is.
-        boots = ("power switch", "U-Boot", "environment", "command line")
-        linux = _Step("Linux", ("console",) if board.has_console else ("place",), self._as_found)
-        left_out = boots if board.has_console else (*boots, "console")
-        return [linux if s.name == "Linux" else s for s in steps if s.name not in left_out]
 
     def _board_file(self) -> str:
         checked = boardcheck.check(self.board)
@@ -311,22 +313,14 @@ class Examination:
         return f"kernel arguments arrive ({system.arguments})"
 
     def _root(self) -> str:
-        if self._wrong and self._wrong.medium:
-            raise self._wrong
         medium = self._strategy.medium or self.board.options.boot.medium
         system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
         pattern = self._strategy.roots.get(medium)
         if not pattern:
             raise Noted(f"not checked: `roots` of the strategy has no {medium}; it is {system.root}")
-        if not re.search(pattern, system.root or ""):
-            raise LabError(
-                f"the board booted from another medium than {medium}: its {system.root}; check "
-                f"that the medium is in its slot and bootable, and the boot-mode switches"
-            )
+        if complaint := booted.complaint(medium, pattern, "", system, ()):
+            raise complaint
         return f"{medium}: {system.root}"
-
-    def _uenv(self) -> str:
-        return software.uenv(self._run(software.UENV)[1])
 
     def _files(self) -> str:
         files = self._shell.files
@@ -338,63 +332,46 @@ class Examination:
             raise Noted(f"over the console: SSH to the board fails: {files.broken}")
         return "over SSH, those of more than 4 KiB"
 
-    def _scratch(self) -> Iterator[CheckFinding | str]:
-        checks = software.scratch_checks(self.board)
-        for driver, check in checks.items():
-            status, text = self._run(check)
-            step, where = f"scratch {driver}", self.board.text(driver, "scratch")
-            if status:
-                lines = text.strip().splitlines() or [f"exit status {status}"]
-                yield bad(step, LabError(lines[-1]))
-            else:
-                yield CheckFinding(step, CheckOutcome.OK, f"{where} may be overwritten")
-        if nowhere := software.without_scratch(self.board):
-            sentence = f"none for {', '.join(nowhere)}, whose benchmarks are skipped"
-            yield CheckFinding("scratch", CheckOutcome.NOTE, f"{sentence}: docs/day-one.md")
-        elif not checks:
-            yield "no driver of this board needs one"
-
-    def _tools(self) -> str:
-        users = software.tools_on(self.board)
-        lacking = software.missing(self._run(software.look_for(users))[1], users)
-        if lacking:
-            raise ToolError(
-                f"not on the board: {lacking}; use an image with them, or give the reason in options.absent"
-            )
-        return f"all {len(users)} programs are there"
+    def _open_meter(self) -> Meter:
+        return self._bench.meter()
 
     def _run(self, command: str) -> tuple[int, str]:
         done = shellstep.run(self._shell, command, _COMMAND_S, folder=_FOLDER, label="doctor")
         return done.status, done.files.get(shellstep.LOG, "")
 
-    def _tester(self) -> str:
-        users = software.tools_beside(self.board)
-        if not users:
-            return "no benchmark of this board needs one"
-        if not self.board.tester:
-            raise Noted(
-                f"none: {len({n for names in users.values() for n in names})} benchmarks are "
-                f"skipped; set EVMPERF_TESTER to its SSH name (docs/lab-set-up.md)"
-            )
-        tester = open_tester(self.board, self._target)
-        try:
-            reply = tester.run(software.look_for(users), _COMMAND_S)
-        finally:
-            tester.close()
-        if lacking := software.missing(reply.text, users):
-            raise LabError(f"not on the tester: {lacking}; install them there")
-        return f"{self.board.tester}: all {len(users)} programs are there"
 
-    def _needs_meter(self) -> bool:
-        sleeps = "power" in self.board.features and "power" not in self.board.options.absent
-        return sleeps or bool(self.board.options.power.supply)
+def _tester(board: Board, target: Any) -> str:
+    """Whether the machine beside the board is there with its programs."""
+    users = software.tools_beside(board)
+    if not users:
+        return "no benchmark of this board needs one"
+    if not board.tester:
+        raise Noted(
+            f"none: {len({n for names in users.values() for n in names})} benchmarks are "
+            f"skipped; set EVMPERF_TESTER to its SSH name (docs/lab-set-up.md)"
+        )
+    tester = open_tester(board, target)
+    try:
+        reply = tester.run(software.look_for(users), _COMMAND_S)
+    finally:
+        tester.close()
+    if lacking := software.missing(reply.text, users):
+        raise LabError(f"not on the tester: {lacking}; install them there")
+    return f"{board.tester}: all {len(users)} programs are there"
 
-    def _meter(self) -> str:
-        if not self._needs_meter():
-            return "no benchmark of this board needs one"
-        power = self.board.options.power
-        rails = tuple(dict.fromkeys((*power.rails, *power.supply)))
-        meter = self._bench.meter()
-        identity = meter.identity()
-        meter.check(rails)
-        return f"{identity} reads {len(rails)} rails"
+
+def _needs_meter(board: Board) -> bool:
+    sleeps = "power" in board.features and "power" not in board.options.absent
+    return sleeps or bool(board.options.power.supply)
+
+
+def _meter(board: Board, open_meter: Callable[[], Meter]) -> str:
+    """Whether the meter is there with all rails of the board file."""
+    if not _needs_meter(board):
+        return "no benchmark of this board needs one"
+    power = board.options.power
+    rails = tuple(dict.fromkeys((*power.rails, *power.supply)))
+    meter = open_meter()
+    identity = meter.identity()
+    meter.check(rails)
+    return f"{identity} reads {len(rails)} rails"

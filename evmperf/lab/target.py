@@ -7,7 +7,8 @@ from labgrid import Environment
 
 from evmperf.boards.board import Board
 from evmperf.lab import guest, labs
-from evmperf.lab.keeping.claim import Claim, variables
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.wanted import variables
 from evmperf.model.errors import EvmperfError, LabError, one_line
 
 

@@ -1,0 +1,82 @@
+"""The folder of a night below its results: what it measures until when, a log of each session, whose name is
+its run's, and at the end the page. A killed night continues from it and from its runs.
+"""
+
+import fcntl
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote
+
+import msgspec
+
+from evmperf.commands.night.plan import Job, NightPlan, end_of
+from evmperf.model.errors import LabError, UsageError
+
+PAGE = "night.md"
+"""Written last: a night that has it has ended."""
+_RECORD = "night.json"
+
+
+class _Record(msgspec.Struct):
+    """`plan` is the plan's text, times are seconds since the epoch."""
+
+    plan: str
+    began: float
+    until: float
+
+
+@dataclass
+class NightFolder:
+    """A night that this process measures, from `began` to at most `until` (seconds since the epoch)."""
+
+    path: Path
+    began: float
+    until: float
+    resumed: bool
+    lock: BinaryIO
+
+    def log(self, job: Job, run: str) -> Path:
+        """Where the session of a run writes what it prints."""
+        return self._of(job) / f"{run}.log"
+
+    def runs(self, job: Job) -> list[str]:
+        """The ids of the runs that were begun for a job, oldest first; not all came to be."""
+        return sorted(log.stem for log in self._of(job).glob("*.log"))
+
+    def _of(self, job: Job) -> Path:
+        return self.path / f"job-{quote(job.name, safe='')}"
+
+
+def open_night(plan: NightPlan, text: str, results: Path, *, fresh: bool) -> NightFolder:
+    """The night of that plan (whose text is given) that has not ended, or a new one; raises UsageError when
+    it goes on in another process, LabError for the disk.
+    """
+    now = time.time()
+    for path in [] if fresh else sorted(results.glob(f"night-{plan.name}-*"), reverse=True):
+        if (path / PAGE).exists():
+            break
+        try:
+            record = msgspec.json.decode((path / _RECORD).read_bytes(), type=_Record)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue  # killed before it began
+        if record.plan == text and record.until > now:
+            return _locked(path, record, resumed=True)
+    path = results / f"night-{plan.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    return _locked(path, _Record(text, now, end_of(plan, now)), resumed=False)
+
+
+def _locked(path: Path, record: _Record, *, resumed: bool) -> NightFolder:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        file = (path / _RECORD).open("a+b", buffering=0)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not resumed:
+            file.write(msgspec.json.encode(record))
+    except BlockingIOError:
+        raise UsageError(f"{path}: this night is going on in another process") from None
+    except OSError as error:
+        raise LabError(f"{path}: cannot be written: {error.strerror}") from None
+    return NightFolder(path, record.began, record.until, resumed, file)

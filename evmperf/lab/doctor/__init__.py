@@ -1,1 +1,0 @@
-"""The checks of docs/day-one.md on a lab's own board, step by step; nothing is written."""

@@ -1,0 +1,93 @@
+"""A board that another process holds."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from evmperf.lab.keeping.wanted import Wanted
+from selftests.support.programs import REPOSITORY
+
+HOLD = """
+import os, subprocess, sys
+from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.wanted import Wanted
+from evmperf.model.errors import EvmperfError
+place, coordinator, devices, run, wait_s, priority = sys.argv[1:]
+wanted = Wanted(place, coordinator, tuple(devices.split(",")) if devices else ())
+def tell(sentence):
+    print("told:", sentence, flush=True)
+try:
+    claim = Claim.take(wanted, run, wait_s=float(wait_s), priority=float(priority), tell=tell)
+except EvmperfError as error:
+    sys.exit(f"refused ({error.kind}): {error}")
+claim.on_lost = lambda sentence: tell(f"lost: {sentence}")
+print("held", flush=True)
+for line in sys.stdin:
+    what, _, word = line.strip().partition(" ")
+    if what == "child":  # as a night and an A/B start their sessions
+        subprocess.Popen([sys.executable, "-c", os.environ["CHILD"]], close_fds=False)
+    elif what == "doing":
+        claim.doing(word)
+    else:
+        claim.check()
+    print("done", flush=True)
+claim.release()
+print("released", flush=True)
+"""
+
+
+class Other:
+    """A process that takes a board; it releases it when its input ends."""
+
+    def __init__(self, wanted: Wanted, run: str, wait_s: float, priority: float, **more: str) -> None:
+        words = [wanted.place, wanted.coordinator, ",".join(wanted.devices), run, str(wait_s), str(priority)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", HOLD, *words],
+            cwd=REPOSITORY,
+            env={**os.environ, **more},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def line(self) -> str:
+        """The next line that it says, "" when it is refused."""
+        return self.process.stdout.readline().strip()
+
+    def do(self, *words: str) -> str:
+        """Let it check its board, or say what it is doing; returns its answer."""
+        print(*words, file=self.process.stdin, flush=True)
+        return self.line()
+
+    def refused(self) -> str:
+        """Why it has not got the board."""
+        said, why = self.process.communicate()
+        assert "held" not in said.splitlines()
+        return why.strip()
+
+    def release(self) -> None:
+        """Let it give the board back, and wait for its end."""
+        self.process.stdin.close()
+        assert self.line() == "released"
+        assert self.process.wait() == 0
+
+
+@contextlib.contextmanager
+def other(
+    wanted: Wanted, run: str = "run-2", wait_s: float = 0.0, priority: float = 0.0, **more: str
+) -> Iterator[Other]:
+    """Such a process, which is killed at the end."""
+    it = Other(wanted, run, wait_s, priority, **more)
+    try:
+        yield it
+    finally:
+        it.process.kill()
+        it.process.wait()
+        for pipe in (it.process.stdin, it.process.stdout, it.process.stderr):
+            with contextlib.suppress(OSError):
+                pipe.close()

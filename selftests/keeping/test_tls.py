@@ -1,0 +1,135 @@
+"""A coordinator behind a TLS proxy, reached as Labgrid's next release does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import subprocess
+import threading
+
+import pytest
+import yaml
+
+from evmperf.measure.runs import spool
+from selftests.support import programs
+from selftests.support.ports import free_port
+from selftests.support.sessions import Pytest
+
+pytestmark = pytest.mark.many_sessions
+
+NEXT = '''
+"""Labgrid's next release in a few lines: a secure channel where variable or option says so."""
+import os
+import grpc
+from labgrid.remote import client
+from labgrid.remote.generated import labgrid_coordinator_pb2_grpc as rpc
+from labgrid.resource.remote import RemotePlaceManager
+
+def start(manager):
+    if manager.session:
+        return
+    tls, certificate = "LG_COORDINATOR_TLS" in os.environ, None
+    if manager.env:
+        tls = manager.env.config.get_option("coordinator_tls", tls)
+        if path := manager.env.config.get_option("coordinator_cacert", ""):
+            certificate = open(manager.env.config.resolve_path(path), "rb").read()
+
+    class Session(client.ClientSession):
+        def __attrs_post_init__(self):
+            super().__attrs_post_init__()
+            if tls:
+                credentials = grpc.ssl_channel_credentials(certificate)
+                self.channel = grpc.aio.secure_channel(self.address, credentials)
+                self.stub = rpc.CoordinatorStub(self.channel)
+
+    client.ClientSession = Session
+    manager.session = client.start_session(manager.url, extra={"env": manager.env})
+    manager.loop = manager.session.loop
+
+RemotePlaceManager._start = start
+'''
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """The files of a self-signed certificate of localhost and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    words = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=localhost"
+    )
+    name = ["-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run([*words.split(), *name], cwd=folder, check=True, capture_output=True)
+    return folder / "cert.pem", folder / "key.pem"
+
+
+@pytest.fixture
+def secure(lab, certificate):
+    """The address of a TLS proxy before the lab's coordinator."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    context.set_alpn_protocols(["h2"])
+    port, loop = free_port(), asyncio.new_event_loop()
+
+    async def copy(reader, writer):
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def serve(reader, writer):
+        host, plain = lab.address.split(":")
+        far_reader, far_writer = await asyncio.open_connection(host, int(plain))
+        await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer))
+
+    server = loop.run_until_complete(asyncio.start_server(serve, "127.0.0.1", port, ssl=context))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    yield f"localhost:{port}"
+    loop.call_soon_threadsafe(server.close)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+@pytest.fixture
+def session(lab, tmp_path, secure):
+    """A function that measures through the proxy, with these options in the board file."""
+    started = []
+    (tmp_path / "next").mkdir()
+    (tmp_path / "next" / "sitecustomize.py").write_text(NEXT)
+
+    def start(options, **environment):
+        file = lab.board_file(tmp_path / "results.yaml")
+        if options:
+            file.write_text(
+                f"{file.read_text()}\noptions: {yaml.safe_dump(options, default_flow_style=True)}"
+            )
+        names = {"LG_PLACE": "one", "LG_COORDINATOR": secure, "PYTHONPATH": str(tmp_path / "next")}
+        environment = {**lab.environment, **names, **environment}
+        started.append(Pytest(file, tmp_path / "results", "default_rootfs", (), environment))
+        return started[-1]
+
+    yield start
+    for each in started:
+        programs.end(each.process)
+
+
+def test_the_board_files_tls_options_reach_the_coordinator(lab, session, certificate):
+    measured = session({"coordinator_tls": True, "coordinator_cacert": str(certificate[0])})
+    assert measured.wait() == 0, measured.said
+    assert spool.read_run(measured.folder).place == "one"
+    assert lab.holder("one") == ""
+
+
+def test_labgrids_variable_reaches_the_coordinator(session, certificate):
+    roots = {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(certificate[0])}
+    measured = session({}, LG_COORDINATOR_TLS="1", **roots)
+    assert measured.wait() == 0, measured.said
+
+
+def test_a_coordinator_that_wants_tls_is_not_reached_without(session):
+    measured = session({})
+    assert measured.wait() == 3
+    assert "no Labgrid coordinator answers at localhost:" in measured.said

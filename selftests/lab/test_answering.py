@@ -1,0 +1,83 @@
+"""Ends of a boot: what a console shows of them, and what a network answers."""
+
+import socket
+import time
+
+import pytest
+
+from evmperf.boards.console.record import ConsoleRecord
+from evmperf.boards.options import End
+from evmperf.lab import answering, ends
+from evmperf.model.records import BootMark
+from selftests.support.web import Handler, serving
+
+START = BootMark("starting_kernel", 0, 0, 0.0, "")
+
+
+def marks(line, *pieces):
+    """The marks of an end in pieces of a console: bytes of the board, or what was typed as text."""
+    records = [
+        ConsoleRecord(number * 1000, number, ">" if isinstance(piece, str) else "<", piece.encode())
+        if isinstance(piece, str)
+        else ConsoleRecord(number * 1000, number, "<", piece)
+        for number, piece in enumerate(pieces, 1)
+    ]
+    return [mark.mono_ns for mark in ends._lines("app", End(line=line), records, START)]
+
+
+@pytest.mark.parametrize("line", ["^app is ready", "ready$", "^app is ready$"])
+def test_a_line_of_a_serial_console_ends_before_its_carriage_return(line):
+    assert marks(line, b"starting\r\napp is", b" ready\r\n", b"more\r\n") == [2000]
+
+
+def test_an_echo_is_no_end_and_a_line_with_a_typed_word_is_one():
+    assert marks("root", "root\n", b"evm login: root\r\n", b"root file system is ready\r\n") == [3000]
+    typed = "logger application is ready; systemctl start app\n"
+    assert marks("application is ready", typed, b"# logger application is \r\nready; systemctl\r\n") == []
+    assert marks("application is ready", typed, b"# logger application is ready; sys\r\n") == []
+
+
+def test_a_line_without_an_end_takes_no_memory_without_end():
+    flood = [b"x" * 100_000] * 200
+    assert marks("ready", *flood, b"ready\r\n") == [201_000]
+
+
+def answer(end, place):
+    """What comes of one try."""
+    attempt = answering._Try(end, socket.AF_INET, place)
+    until = time.monotonic() + 10
+    while (came := attempt.ended()) is None and time.monotonic() < until:
+        time.sleep(0.01)
+    attempt.connection.close()
+    return came
+
+
+def test_a_network_that_cannot_be_reached_is_no_answer():
+    """As while the board is off and the link is down: TCP has no way to a broadcast address either."""
+    assert answer(End(tcp="255.255.255.255:80"), ("255.255.255.255", 80)) is False
+
+
+def test_a_server_answers_with_the_status_that_is_wanted():
+    class Busy(Handler):
+        def do_GET(self):
+            self.say(503)
+
+    with serving(Busy) as server:
+        place = server.server_address
+        assert answer(End(tcp=f"127.0.0.1:{place[1]}"), place) is True
+        assert answer(End(http=server.url), place) is False
+        assert answer(End(http=server.url, status=503), place) is True
+
+
+def test_a_server_of_another_protocol_is_no_answer_of_http():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = server.getsockname()
+        attempt = answering._Try(End(http=f"http://127.0.0.1:{place[1]}/"), socket.AF_INET, place)
+        peer, _ = server.accept()
+        with peer:
+            peer.sendall(b"220 200 mail.example ESMTP\r\n")
+            until = time.monotonic() + 10
+            while (came := attempt.ended()) is None and time.monotonic() < until:
+                time.sleep(0.01)
+        attempt.connection.close()
+    assert came is False

@@ -1,0 +1,279 @@
+"""Servers that are not LAVA's, or a bad one: each answer is one sentence, within a size and a time."""
+
+import contextlib
+import gzip
+import itertools
+import json
+import time
+
+import pytest
+
+from evmperf.commands.cli import main as cli
+from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE
+from evmperf.model import limits
+from evmperf.model.exits import ExitStatus
+from selftests.support import web
+
+HEADER = "schema=1&kind=native&board_file=virtual&profile=quick&benchmarks=emmc_vfat"
+JOB = {
+    "state": "Finished",
+    "health": "Complete",
+    "actual_device": "virtual-01",
+    "original_definition": f"metadata: {{evmperf: '{HEADER}'}}",
+    "definition": "",
+}
+SUITES = {"results": [{"id": 8, "name": "0_evmperf"}], "next": None}
+CASES = {"results": [{"name": "emmc_vfat.1", "result": "pass", "suite": 8}], "next": None}
+GOOD = {"jobs/1/": JOB, "jobs/1/suites/": SUITES, "jobs/1/tests/": CASES, "jobs/": {"job_ids": ["1"]}}
+"""What LAVA 2023.01 answers, by path."""
+HTML = b"<html><body>Log in, or ask your administrator: \xff</body></html>"
+
+
+@pytest.fixture
+def lava(monkeypatch, tmp_path):
+    """A server whose answers can be replaced: by path, a function of its handler."""
+    answers = {}
+
+    class Handler(web.Handler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            path = self.path.removeprefix("/api/v0.2/").partition("?")[0]
+            with contextlib.suppress(OSError):
+                if path in answers:
+                    answers[path](self)
+                else:
+                    self.say(200 if path in GOOD else 404, json.dumps(GOOD.get(path)).encode())
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
+
+    monkeypatch.setenv(TOKEN_VARIABLE, "")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.yaml").write_text("\njob_name: ours\n")
+    with web.serving(Handler) as server:
+        monkeypatch.setenv(URL_VARIABLE, server.url)
+        yield answers
+
+
+def ended(capsys, *words):
+    """The status of a command, and what it said: lines of plain text."""
+    status = cli.main(["lava", *words])
+    said = "".join(capsys.readouterr())
+    assert said.count("\n") < 10
+    assert said.replace("\n", "").isprintable()
+    return status, said
+
+
+def body(data, status=200, **headers):
+    return lambda handler: handler.say(status, data, **headers)
+
+
+COMMANDS = {
+    "jobs/": ("submit", "job.yaml"),
+    "jobs/1/": ("wait", "1"),
+    "jobs/1/suites/": ("wait", "1"),
+    "jobs/1/tests/": ("wait", "1"),
+    "jobs/1/logs/": ("import", "1"),
+}
+NOT_LAVA = {
+    "a page": HTML,
+    "nothing": b"",
+    "an object": b"{}",
+    "a list": b"[]",
+    "null": b"null",
+    "a number": b"1e400",
+    "text": b'"x"',
+    "a cut answer": b'{"state": "Fin',
+    "no UTF-8": b'{"state": "\xff"}',
+    "depth": b"[" * 99_999,
+    "depth of an object": b'{"a":' * 99_999,
+}
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+@pytest.mark.parametrize("data", NOT_LAVA.values(), ids=NOT_LAVA)
+def test_what_is_not_lavas_answer_is_one_sentence(lava, capsys, path, data):
+    lava[path] = body(data)
+    status, said = ended(capsys, *COMMANDS[path])
+    assert status in (ExitStatus.LAB_BROKEN, ExitStatus.USAGE)
+    assert said.count("\n") == 1 + (path in ("jobs/1/suites/", "jobs/1/tests/")), said
+    assert "job 1" in said or "jobs" in said
+
+
+def changed(data, place, value):
+    """A copy of the answer with another value at a path of keys."""
+    copy = json.loads(json.dumps(data))
+    inner = copy
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return json.dumps(copy).encode()
+
+
+def places(data):
+    """Every path of keys in an answer."""
+    pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in pairs:
+        yield (key,)
+        yield from ((key, *more) for more in places(value))
+
+
+VALUES = (
+    None,
+    True,
+    -1,
+    1e300,
+    1 << 70,
+    "x",
+    "\x1b[2J",
+    "x" * 100_000,
+    [],
+    [[]],
+    {},
+    {"x": None},
+    "a: [" * 9999,
+)
+
+
+@pytest.mark.parametrize(("path", "answer"), GOOD.items())
+def test_a_field_of_another_kind_is_one_sentence_or_harmless(lava, capsys, path, answer):
+    for place, value in itertools.product(places(answer), VALUES):
+        if place == ("next",):
+            continue  # pages without end have their own test
+        lava[path] = body(changed(answer, place, value))
+        for command in (("wait", "1", "--timeout", "0"), ("import", "1"), ("submit", "job.yaml")):
+            status, said = ended(capsys, *command)
+            assert status in list(ExitStatus), (place, value)
+            assert said
+
+
+@pytest.mark.parametrize(
+    "metadata", ["3", "[1]", "{}", "{evmperf: 3}", "{evmperf: [a]}", "{evmperf: !!binary YT1i}", "[" * 9999]
+)
+def test_a_definition_that_is_none_is_named(lava, capsys, metadata):
+    lava["jobs/1/"] = body(json.dumps({**JOB, "original_definition": f"metadata: {metadata}"}).encode())
+    for word in ("wait", "import"):
+        status, said = ended(capsys, word, "1")
+        assert status == ExitStatus.USAGE
+        assert "job 1 was not made by evmperf" in said
+
+
+def flood(status, head=b"", **headers):
+    """An answer without end; `sent` counts its bytes."""
+
+    def answer(handler):
+        handler.send_response(status)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.close_connection = True
+        handler.wfile.write(head)
+        piece = b"x" * limits.MIB
+        while answer.sent < 3000 * limits.MIB:
+            handler.wfile.write(piece)
+            answer.sent += len(piece)
+
+    answer.sent = 0
+    return answer
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+@pytest.mark.parametrize(
+    ("status", "headers"), [(200, {}), (302, {"Location": "/"}), (500, {}), (503, {"Retry_After": "1"})]
+)
+def test_a_body_without_end_is_cut(lava, capsys, path, status, headers):
+    lava[path] = answer = flood(status, b'{"state": "', **headers)
+    code, said = ended(capsys, *COMMANDS[path], *(["--timeout", "5"] if path == "jobs/1/" else []))
+    assert code == ExitStatus.LAB_BROKEN
+    assert ("MiB" if status == 200 else str(status)) in said
+    assert answer.sent < 1000 * limits.MIB
+
+
+def test_a_body_that_unpacks_without_end_is_cut(lava, capsys):
+    packed = gzip.compress(bytes(64 * limits.MIB), 9) * 40
+    lava["jobs/1/"] = body(packed, Content_Encoding="gzip")
+    status, said = ended(capsys, "wait", "1")
+    assert status == ExitStatus.LAB_BROKEN
+    assert "64 MiB" in said
+
+
+def test_pages_without_end_are_left(lava, capsys):
+    lava["jobs/1/suites/"] = body(json.dumps({**SUITES, "next": "more"}).encode())
+    status, said = ended(capsys, "wait", "1")
+    assert status == ExitStatus.LAB_BROKEN
+    assert "more than 1000 pages" in said
+
+
+def trickle(head):
+    """Says something, byte by byte and never all: no read waits for long."""
+
+    def answer(handler):
+        handler.close_connection = True
+        handler.wfile.write(head)
+        for _ in range(1200):
+            handler.wfile.write(b"x")
+            handler.wfile.flush()
+            time.sleep(0.05)
+
+    return answer
+
+
+SLOW = {
+    "Retry-After": body(b"", 503, Retry_After="3600"),
+    "Retry-After, again and again": body(b"", 429, Retry_After="1"),
+    "a status": trickle(b"HTTP/1.1 2"),
+    "a header": trickle(b"HTTP/1.1 200 OK\r\nX-Long: "),
+    "a body": trickle(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"),
+    "an error": trickle(b"HTTP/1.1 503 Busy\r\nConnection: close\r\n\r\n"),
+    "silence": lambda handler: time.sleep(60),
+}
+
+
+@pytest.mark.parametrize("answer", SLOW.values(), ids=SLOW)
+def test_no_answer_beats_the_timeout(lava, capsys, answer):
+    lava["jobs/1/"] = answer
+    begun = time.monotonic()
+    status, said = ended(capsys, "wait", "1", "--timeout", "2")
+    assert status == ExitStatus.LAB_BROKEN
+    assert "http://127.0.0.1" in said
+    assert time.monotonic() - begun < 20
+
+
+def test_a_server_that_is_busy_is_asked_again_when_it_says(lava, capsys):
+    asked = []
+
+    def answer(handler):
+        asked.append(handler)
+        handler.say(503 if len(asked) == 1 else 200, json.dumps(JOB).encode(), Retry_After="1")
+
+    lava["jobs/1/"] = answer
+    assert "1 cases passed" not in ended(capsys, "wait", "1")[1]
+    assert len(asked) == 2
+
+
+WRONG_HTTP = {
+    "no HTTP": b"SSH-2.0-OpenSSH_9.2\r\n",
+    "no status": b"HTTP/1.1 abc\r\n\r\n",
+    "lengths that differ": b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+    "a negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}",
+    "no chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a cut body": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
+    "no gzip": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+    "no address": b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\nContent-Length: 0\r\n\r\n",
+    "many headers": b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 5000 + b"\r\n{}",
+    "a long header": b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n{}",
+}
+
+
+@pytest.mark.parametrize("raw", WRONG_HTTP.values(), ids=WRONG_HTTP)
+def test_what_is_not_http_is_one_sentence(lava, capsys, raw):
+    def answer(handler):
+        handler.close_connection = True
+        handler.wfile.write(raw)
+
+    lava["jobs/1/"] = answer
+    status, said = ended(capsys, "wait", "1")
+    assert status == ExitStatus.LAB_BROKEN
+    assert said.count("\n") == 1

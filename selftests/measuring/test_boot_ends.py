@@ -1,0 +1,227 @@
+"""Ends of a boot that a board file names, on a virtual EVM, beside packets on its tap and its console."""
+
+from __future__ import annotations
+
+import bisect
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from evmperf_virtual import client
+from labgrid import Environment
+
+from evmperf.benchmarks import catalogue
+from evmperf.boards import board as boards
+from evmperf.boards import ends
+from evmperf.lab.bench import LabgridBench
+from evmperf.measure.runner import Runner
+from evmperf.measure.runs.spool import Spool, new_run_id
+from evmperf.model.results import Status
+from evmperf.model.run import Run
+from selftests.support import virtualbench
+from selftests.support.stamps import read_stamps
+
+pytestmark = pytest.mark.virtual_evm
+
+CYCLES = int(os.environ.get("EVMPERF_END_CYCLES", "3"))
+SERVICE = """#!/bin/sh
+until ip addr add 192.168.100.2/24 dev eth0; do usleep 20000; done
+ip link set eth0 up
+usleep 400000
+httpd -p 8080 -h /root/www
+usleep 300000
+touch /root/www/ready
+usleep 300000
+read up _ </proc/uptime
+echo "${up%.*}${up#*.}0000" >/run/unit
+echo "unit is active" >/dev/console
+read told _ </proc/uptime
+echo "unit told between $up and $told" >/dev/console
+usleep 200000
+echo "app is ready" >/dev/console
+"""
+"""What starts beside getty; its answers come one after the other."""
+SYSTEMCTL = "#!/bin/sh\ncat /run/unit 2>/dev/null || echo 0\n"
+SNIFFER = """
+import json, socket, struct, time
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS: the kernel's own stamp
+offset = time.time_ns() - time.monotonic_ns()
+print("ready", flush=True)
+while True:
+    frame, extra, _, _ = s.recvmsg(2048, 256)
+    if frame[12:14] != b"\\x08\\x00" or frame[26:30] != bytes((192, 168, 100, 2)):
+        continue
+    sec, ns = struct.unpack("qq", extra[0][2])
+    at, protocol = sec * 10**9 + ns - offset, frame[23]
+    if protocol == 1 and frame[34] == 0:
+        print(json.dumps(["net", at]), flush=True)
+    elif protocol == 6 and frame[34:36] == (8080).to_bytes(2, "big"):
+        if frame[47] == 0x12:
+            print(json.dumps(["port", at]), flush=True)
+        elif b"HTTP/1.1 200" in frame or b"HTTP/1.0 200" in frame:
+            print(json.dumps(["web", at]), flush=True)
+"""
+ASKED = (
+    "net=ping:192.168.100.2",
+    "port=tcp:192.168.100.2:8080",
+    "web=http://192.168.100.2:8080/ready",
+    "app=line:^app is ready",
+    "unit=unit:app.service",
+)
+
+
+@pytest.fixture(scope="module")
+def virtual_bench(own_state: Path) -> Iterator[client.LabClient]:
+    """A bench of this module's own: the service stays on its card."""
+    with virtualbench.running("virtual", "ends") as bench:
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def env_file(virtual_bench: client.LabClient, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A board file for that bench."""
+    return virtualbench.board_file(virtual_bench, "virtual", tmp_path_factory.mktemp("ends"))
+
+
+@pytest.fixture(scope="module")
+def board_with_service(env_file: Path) -> Iterator[LabgridBench]:
+    """A bench on a board that starts a service of the test's."""
+    environment = Environment(str(env_file))
+    bench = LabgridBench(environment.get_target(), ends.checked(boards.load(env_file), ASKED))
+    shell = bench.shell()
+    for path, text in (("/root/ends.sh", SERVICE), ("/usr/bin/systemctl", SYSTEMCTL)):
+        shell.run(f"cat >{path} <<'EOF'\n{text}EOF\nchmod +x {path}", 20)
+    reply = shell.run("mkdir -p /root/www; echo '::once:/root/ends.sh' >>/etc/inittab; sync; ls /root", 20)
+    assert "ends.sh" in reply.text
+    shell.run("sed -i '2irm -f /root/www/ready' /root/ends.sh", 20)
+    shell.run("sed -i /^udhcpc/d /etc/init.d/rcS; sync", 20)  # it takes the address away
+    yield bench
+    bench.off()
+    environment.cleanup()
+
+
+class Clock:
+    """The test's own clock: when packets passed the tap, and when lines left the board."""
+
+    def __init__(self, bench: LabgridBench, virtual: client.LabClient) -> None:
+        words = [*bench._words_beside(), sys.executable, "-c", SNIFFER]
+        self.sniffer = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        assert self.sniffer.stdout
+        assert self.sniffer.stdout.readline() == "ready\n"
+        self.packets: list[tuple[str, int]] = []
+        self.virtual, self.base, self.said = virtual, virtual.status().console_bytes, b""
+        self.console = socket.create_connection(("127.0.0.1", virtual.record.serial_port))
+        for read in (self._read_packets, self._read_console):
+            threading.Thread(target=read, daemon=True).start()
+
+    def _read_packets(self) -> None:
+        assert self.sniffer.stdout
+        for line in self.sniffer.stdout:
+            name, at_ns = json.loads(line)
+            self.packets.append((name, at_ns))
+
+    def _read_console(self) -> None:
+        while data := self.console.recv(65536):
+            self.said += data
+
+    def close(self) -> None:
+        self.sniffer.kill()
+        self.sniffer.wait()
+        self.console.shutdown(socket.SHUT_RDWR)
+        self.console.close()
+
+    def told_late_s(self) -> float:
+        """By how much the line of the unit may be later than its stamp, as the board says."""
+        *_, (before, after) = re.findall(rb"unit told between ([\d.]+) and ([\d.]+)", self.said)
+        return float(after) - float(before) + 0.01
+
+    def truth(self, start_ns: int) -> dict[str, int]:
+        """When each end came first, after the kernel's start."""
+        found: dict[str, int] = {}
+        for name, at_ns in self.packets:
+            if at_ns > start_ns:
+                found.setdefault(name, at_ns)
+        self.virtual.status()
+        chunks = read_stamps(self.virtual.folder / "console.stamps")
+        starts = [chunk[0] for chunk in chunks]
+        for name, text in (("app", b"app is ready"), ("unit", b"unit is active")):
+            offset = self.base + self.said.rindex(text) + len(text)
+            found[name] = chunks[bisect.bisect_right(starts, offset) - 1][2]
+        return found
+
+
+def test_five_kinds_of_end_are_within_their_error(
+    board_with_service: LabgridBench, virtual_bench: client.LabClient, tmp_path: Path
+) -> None:
+    bench = board_with_service
+    clock = Clock(bench, virtual_bench)
+    try:
+        for _ in range(CYCLES):
+            boot = bench.cold_boot("")
+            assert boot.error is None
+            assert boot.missed == {}
+            truth = clock.truth(boot.marks["starting_kernel"].mono_ns)  # type: ignore[index]
+            for name, mark in boot.ends.items():
+                off_s = (mark.mono_ns - truth[name]) / 1e9
+                print(f"{name}: {off_s * 1e3:+.2f} ms off, {mark.error_s * 1e3:.2f} ms stated")
+                slack_s = clock.told_late_s() if name == "unit" else 0.0
+                assert abs(off_s) <= mark.error_s + slack_s, (name, off_s, mark.error_s)
+                assert mark.error_s < 2.0
+    finally:
+        clock.close()
+
+
+def test_an_end_that_never_comes_costs_itself_alone(
+    board_with_service: LabgridBench, env_file: Path, tmp_path: Path
+) -> None:
+    bench = board_with_service
+    words = (
+        "app=line:^app is ready",
+        "never=line:^no such line",
+        "echo=line:setenv",
+        "far=tcp:192.168.100.2:81",
+    )
+    whole = bench.board
+    options = {name: {"within_s": 2} for name in ("never", "far", "echo")}
+    board = ends.checked(boards.load(env_file), words)
+    stated = board.sections["boot"]["ends"]
+    for name, more in options.items():
+        stated[name] |= more
+    try:
+        bench.board = ends.checked(boards.Board(**{**_fields(board), "sections": board.sections}))
+        spool = Spool(tmp_path, Run(id=new_run_id("ends"), board="ends", profile="quick"))
+        runner = Runner(bench, spool, "quick", [])
+        entry = catalogue.benchmark("boot_time_mmcsd")
+        result = runner.measure(entry, entry.cases("quick")[0])
+    finally:
+        bench.board = whole
+    assert result.status is Status.PARTIAL
+    assert len(result.values("boot_time")) == len(result.values("end_app")) == 3
+    said = {failure.step: failure.message for failure in result.failures}
+    late = "end never: `line ^no such line` did not come within 2 s of the prompt"
+    assert said["cycle 1, end never"] == late
+    assert len(said) == 9
+    assert not result.values("end_echo")
+
+
+def _fields(board: boards.Board) -> dict[str, object]:
+    names = (
+        "file",
+        "features",
+        "sections",
+        "named_tester",
+        "drivers",
+        "resources",
+        "target",
+        "labels",
+        "place",
+    )
+    return {name: getattr(board, name) for name in names}

@@ -1,0 +1,70 @@
+"""The folder of a night, from which a killed night goes on."""
+
+import pytest
+
+from evmperf.commands.night.folder import PAGE, open_night
+from evmperf.commands.night.plan import Job, NightPlan
+from evmperf.model.errors import UsageError
+
+JOBS = [Job("virtual.yaml", name="a"), Job("virtual.yaml", name="../b/[c]")]
+PLAN = NightPlan(JOBS, name="x", until="1h")
+
+
+def opened(results, text="plan", *, fresh=False):
+    """A night that was killed: its lock is free."""
+    night = open_night(PLAN, text, results, fresh=fresh)
+    night.lock.close()
+    return night
+
+
+def begun(results):
+    """One that began long ago by its name, so that a new one has another."""
+    night = opened(results)
+    old = results / "night-x-20200101T000000Z"
+    night.path.rename(old)
+    return old
+
+
+def test_a_night_goes_on_in_its_folder_with_its_times_and_runs(tmp_path):
+    first = opened(tmp_path)
+    for job, run in ((JOBS[0], "r-2"), (JOBS[1], "r-3"), (JOBS[0], "r-1")):
+        log = first.log(job, run)
+        log.parent.mkdir(exist_ok=True)
+        log.touch()
+        assert log.parent.parent == first.path
+    again = opened(tmp_path)
+    assert again.resumed
+    assert (again.path, again.began, again.until) == (first.path, first.began, first.until)
+    assert [again.runs(job) for job in JOBS] == [["r-1", "r-2"], ["r-3"]]
+
+
+def test_a_night_of_another_plan_is_a_new_one(tmp_path):
+    old = begun(tmp_path)
+    assert opened(tmp_path).path == old
+    assert not opened(tmp_path, "other").resumed
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_night_that_has_its_page_or_is_not_wanted_is_left(tmp_path, fresh):
+    old = begun(tmp_path)
+    if not fresh:
+        (old / PAGE).touch()
+    assert not opened(tmp_path, fresh=fresh).resumed
+
+
+def test_a_night_whose_record_is_cut_at_any_byte_stops_no_later_night(tmp_path):
+    file = begun(tmp_path) / "night.json"
+    whole = file.read_bytes()
+    for text in (*(whole[:cut] for cut in range(len(whole))), b"\xff", b"[" * 99_999, b'{"plan": 3}'):
+        file.write_bytes(text)
+        night = opened(tmp_path)
+        assert not night.resumed
+        (night.path / "night.json").unlink()
+        night.path.rmdir()
+
+
+def test_a_night_that_goes_on_elsewhere_is_left_to_it(tmp_path):
+    night = open_night(PLAN, "plan", tmp_path, fresh=False)
+    with pytest.raises(UsageError, match="going on in another process"):
+        opened(tmp_path)
+    night.lock.close()
