@@ -8,6 +8,7 @@ from selftests.provision.test_ways import board
 
 A = InstallationEntry("a.wic", "a.wic", "/a.wic", "1" * 64, "a" * 64)
 B = replace(A, name="b.wic", content="b" * 64)
+LEFT = InstallationRecord(on_board=A, good=A, medium="cid1", mounts=7, starts=2)
 
 
 @pytest.fixture
@@ -22,17 +23,48 @@ def test_an_image_that_was_written_whole_and_booted_may_be_there(book):
     assert not book.read().may_hold(A.content)
     book.written()
     assert not book.read().may_hold(A.content)
-    book.booted("cid1")
+    book.starts()
+    book.booted("cid1", 7)
     assert book.read().may_hold(A.content)
     assert not book.read().may_hold(B.content)
     book.begins(B)
     assert book.read() == InstallationRecord(on_board=B, writing=True, good=A)
 
 
+def test_starts_are_counted_from_the_last_look_at_the_medium(book):
+    book.starts()
+    assert book.read() == InstallationRecord(), "of a board that never got an image there is nothing to know"
+    book.begins(A)
+    book.written()
+    book.starts()
+    book.booted("cid1", 7)
+    for _ in range(3):
+        book.starts()
+    assert book.read().starts == 3
+
+
+@pytest.mark.parametrize(
+    ("medium", "mounts", "said"),
+    [
+        ("cid1", 9, ""),
+        ("cid1", 8, ""),  # one start got no further than U-Boot
+        ("cid1", 10, "10, not 7 to 9: somebody else"),
+        ("cid1", 1, "is 1, not 7 to 9"),  # counted anew: checked or made again
+        ("cid2", 9, "cid2, not cid1"),
+        ("", 9, "none, not cid1"),
+        ("cid1", None, "is None, not 7 to 9"),
+    ],
+)
+def test_a_medium_that_is_not_as_it_was_left_is_told(medium, mounts, said):
+    reason = LEFT.why_other(medium, mounts)
+    assert said in reason
+    assert bool(reason) == bool(said)
+
+
 def test_a_record_of_another_version_is_none(book):
     book.begins(A)
     text = book.file.read_text()
-    book.file.write_text(text.replace('"schema":3', '"schema":2'))
+    book.file.write_text(text.replace('"schema":2', '"schema":1'))
     assert book.read() == InstallationRecord()
     book.file.write_text("{")
     assert book.read() == InstallationRecord()

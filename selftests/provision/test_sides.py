@@ -19,7 +19,7 @@ def test_a_side_without_an_image_gets_the_one_that_is_on_the_board(board):
     with pytest.raises(UsageError, match=r"args:quiet: .*virtual-evm-sd is unknown"):
         with_images(sides, board)
     Book(board).begins(InstallationEntry("a.wic", "a.wic", "/images/a.wic", "f", "c"))
-    Book(board).booted("cid1")
+    Book(board).booted("cid1", 7)
     assert with_images(sides, board) == [["image:/images/a.wic", "args:quiet"], ["image:/images/b.wic"]]
 
 

@@ -99,19 +99,19 @@ class Installation:
         """What the board runs if it is this image already, by record and by inspection; else None.
 
         This proves: this host wrote the image, read it back and saw it boot; the medium is the same;
-        the running system identifies itself as the image. Changes of its files are not seen.
+        the running system identifies itself as the image; its root was mounted no more often than this
+        host has switched the board on since. Changes of files on the running system are not seen.
         """
-        record = self.book.read()
-        if not record.may_hold(image.hashes.content):
+        if not self.book.read().may_hold(image.hashes.content):
             return None
         try:
             runs = self._checked(image)
+            # Read anew: this start was counted, too.
+            reason = self.book.read().why_other(runs.medium, runs.mounts)
         except EvmperfError as error:
             reason = str(error)
-        else:
-            if runs.medium == record.medium:
-                return runs
-            reason = f"its medium is {runs.medium or 'none'}, not {record.medium or 'none'}"
+        if not reason:
+            return runs
         self._tell(f"{image.name} should be on the board, but {reason}")
         return None
 
@@ -153,6 +153,7 @@ class Installation:
                     f"interrupted: it is not booted; give the board an image with --image"
                 )
             self._way.ready()
+            self.book.starts()
         except EvmperfError as error:
             # Another power cycle would not make it better.
             error.permanent = True  # type: ignore[attr-defined]
@@ -166,7 +167,7 @@ class Installation:
         return runs
 
     def _identified(self, image: DiskImage, runs: Running) -> Installed:
-        self.book.booted(runs.medium)
+        self.book.booted(runs.medium, runs.mounts)
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
         facts = {
             **image.facts(),

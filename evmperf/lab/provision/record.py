@@ -15,7 +15,7 @@ from evmperf.measure.runs import folders
 from evmperf.measure.runs.spool import write_whole
 from evmperf.model.errors import UsageError
 
-SCHEMA = 3
+SCHEMA = 2
 
 
 _Stored = TypeVar("_Stored")
@@ -41,19 +41,34 @@ class InstallationEntry(msgspec.Struct, frozen=True):
 
 class InstallationRecord(msgspec.Struct, frozen=True):
     """`on_board` was written last, `writing` while that write has not ended; `good` is the last image
-    that booted and was identified, with the serial number of its `medium`.
+    that booted and was identified, with `medium` and `mounts` of that time (see `running.Running`).
+    `starts` counts how often this host has switched the board on since.
     """
 
     on_board: InstallationEntry | None = None
     writing: bool = False
     good: InstallationEntry | None = None
     medium: str = ""
+    mounts: int | None = None
+    starts: int = 0
     schema: int = SCHEMA
 
     def may_hold(self, content: str) -> bool:
         """Whether the image of this SHA-256 was written last, wholly, and was seen to boot."""
         last = self.on_board
         return last is not None and not self.writing and last.content == content and last == self.good
+
+    def why_other(self, medium: str, mounts: int | None) -> str:
+        """Why this medium is not as this host left it, "" if it is."""
+        if medium != self.medium:
+            return f"its medium is {medium or 'none'}, not {self.medium or 'none'}"
+        most = (self.mounts or 0) + self.starts
+        if mounts in ([None] if self.mounts is None else range(self.mounts, most + 1)):
+            return ""
+        return (
+            f"the mount count of its root is {mounts}, not {self.mounts} to {most}: somebody else booted the "
+            f"board or used its medium"
+        )
 
 
 class Book:
@@ -78,10 +93,16 @@ class Book:
         """The write came to its end, and was read back."""
         self._write(replace(self.read(), writing=False))
 
-    def booted(self, medium: str) -> None:
-        """The image on the board booted and was identified, on this medium."""
+    def starts(self) -> None:
+        """The board is going to be switched on."""
         state = self.read()
-        self._write(replace(state, good=state.on_board, medium=medium))
+        if state.on_board:
+            self._write(replace(state, starts=state.starts + 1))
+
+    def booted(self, medium: str, mounts: int | None) -> None:
+        """The image on the board booted and was identified, with this medium and number of mounts."""
+        state = self.read()
+        self._write(replace(state, good=state.on_board, medium=medium, mounts=mounts, starts=0))
 
     def _write(self, record: InstallationRecord) -> None:
         write_whole(self.file, msgspec.json.encode(record))

@@ -10,7 +10,8 @@ from evmperf.measure import provenance
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import LabError
 
-TIMEOUT_S = 30.0
+_TIMEOUT_S = 30.0
+_EXT_MAGIC = 0xEF53
 _COMPARED = (
     (
         "U-Boot",
@@ -29,10 +30,13 @@ SCRIPT = Path(__file__).with_name("running.sh").read_text("utf-8")
 
 
 class Running(SystemIdentity, frozen=True, kw_only=True):
-    """A running system, with its root's `device` and that disk's serial number `medium`."""
+    """A running system, with its root's `device`, that disk's serial number `medium`, and the root's count of
+    writable `mounts` on any host, None if unknown.
+    """
 
     device: str
     medium: str = ""
+    mounts: int | None = None
 
 
 def banner(console: Sequence[str]) -> str:
@@ -43,7 +47,7 @@ def banner(console: Sequence[str]) -> str:
 
 def ask(shell: Shell, console: Sequence[str]) -> Running:
     """Ask a board by its shell; `console` are the lines of its boot, for U-Boot's banner."""
-    return parse(shell.run(SCRIPT, TIMEOUT_S).text, banner(console))
+    return parse(shell.run(SCRIPT, _TIMEOUT_S).text, banner(console))
 
 
 def parse(text: str, uboot: str) -> Running:
@@ -51,6 +55,7 @@ def parse(text: str, uboot: str) -> Running:
     section = r"^=(\w+)\n(.*?)(?=^=\w+$|\Z)"
     parts = dict(re.findall(section, text.replace("\r", ""), re.MULTILINE | re.DOTALL))
     values = {name: value.strip() for name, value in parts.items()}
+    mounts = re.fullmatch(rf"([0-9]{{1,5}})\s+[0-9]+\s+{_EXT_MAGIC}", values.get("superblock", ""))
     return Running(
         kernel=values.get("kernel", ""),
         kernel_version=values.get("kernel_version", ""),
@@ -61,6 +66,8 @@ def parse(text: str, uboot: str) -> Running:
         device=values.get("root", ""),
         uboot=uboot,
         medium=" ".join(values.get("medium", "").split()),
+        # s_mnt_count (Linux, Documentation/filesystems/ext4/super.rst), where it is ext4's.
+        mounts=int(mounts[1]) if mounts else None,
     )
 
 

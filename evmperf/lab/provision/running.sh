@@ -24,3 +24,5 @@ for name in /sys/block/$disk/device/cid /sys/block/$disk/device/serial /sys/bloc
   [ ! -r $name ] || { cat $name; break; }
 done
 echo
+# Of ext4's superblock: mounts for writing, the most before a check, and its magic number.
+echo =superblock; dd if="$root" bs=2 skip=538 count=3 2>/dev/null | od -An -v -tu2; echo
