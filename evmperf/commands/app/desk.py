@@ -189,11 +189,11 @@ def _storage(survey: str) -> str:
             return scratch.plan(survey).proposal
     except UsageError as error:
         return str(error)
-    options = ", ".join(f"{name}: {value}" for name, value in there.section.items())
+    disk = there.disk
     return (
         f"{there.device} ({there.mib} MiB) is there for them to overwrite: `evmperf board new NAME --from "
-        f"desk`, then add to that file the feature {there.driver} and the option "
-        f"`{there.driver}: {{{options}}}`"
+        f"desk`, then add to that file the feature {disk.driver} and the option "
+        f"`{disk.driver}: {{device: /dev/{disk.name}, scratch: {there.device}}}`"
     )
 
 
