@@ -1,10 +1,12 @@
 """An image on a medium: on files, loop devices, and at another host; and a medium that cannot have it."""
 
+import fcntl
 import random
 import subprocess
 
 import pytest
 
+from evmperf.lab.provision import writer
 from evmperf.model.errors import LabError, UsageError
 from selftests.provision import cards, imagelab
 from selftests.provision.cards import SHELL, USED, assert_equal, put, used_card
@@ -76,6 +78,15 @@ def test_a_mounted_card_is_refused(image, card, loop, tmp_path):
             put(image, device)
     finally:
         subprocess.run(["umount", str(tmp_path / "mnt")], check=True)
+
+
+def test_a_card_that_another_process_writes_stays_as_it_is(image, card, monkeypatch):
+    monkeypatch.setattr(writer, "_LOCK_S", 0.1)
+    with card.open("r+b") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(LabError, match="is being written by another process: wait"):
+            put(image, card)
+    assert set(card.read_bytes()) == {USED}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from evmperf.model.errors import LabError, UsageError, one_line
 
 _BLOCK = 1 << 20
 _TIMEOUT_S = 3600.0
+_LOCK_S, _LOCKED = 5, 75
+"""How long udev may look at a new card, and flock's exit status where another process has it for longer."""
 _LOOK = (
     "[ -b {0} ] && lsblk --bytes --noheadings --raw --output SIZE,RO,TYPE,MOUNTPOINT {0} "
     "|| stat --dereference --format '%s 0 file' {0}"
@@ -77,8 +79,10 @@ def _room(path: str, prefix: Sequence[str]) -> int:
 
 def _dd(content: str, path: str) -> None:
     """Write a file to a medium of this host."""
-    words = ["dd", f"if={content}", f"of={path}", "bs=1M", "conv=notrunc,fsync"]
-    done = _run(shlex.join(words), ())
+    lock = ["flock", f"--timeout={_LOCK_S}", f"--conflict-exit-code={_LOCKED}", path]
+    done = _run(shlex.join([*lock, "dd", f"if={content}", f"of={path}", "bs=1M", "conv=notrunc,fsync"]), ())
+    if done.returncode == _LOCKED:
+        raise LabError(f"{path} is being written by another process: wait for it, or end it")
     if done.returncode:
         raise LabError(
             f"{path} cannot be written ({_reason(done.stderr)}): correct that, or replace the medium"
