@@ -1,5 +1,6 @@
 """Runs benchmarks case by case, writes results to the spool, and classifies failures."""
 
+import contextlib
 import functools
 import os
 import secrets
@@ -167,7 +168,8 @@ class Runner:
         return Recording(self.bench.meter(), rails)
 
     def close(self, *, brief: bool = False) -> None:
-        """Fetch the long documents unless `brief`, and remove our files from the tester.
+        """Fetch the long documents unless `brief`, and remove our files from a board that stays on and
+        from the tester.
 
         The documents may explain a later change. No figure depends on them.
         """
@@ -177,6 +179,9 @@ class Runner:
                 documents.gather(self.spool.folder, lambda command: on(command).files)
             except (EvmperfError, OSError) as error:
                 self.spool.run.facts.documents_missing = str(error)
+        if self._installed_on and self.bench.board.power != "switch" and not (self.broken or self._late_s):
+            with contextlib.suppress(EvmperfError):
+                shellstep.leave(self._installed_on)
         if self._tester:
             self._tester.run(f"rm -rf {self._tester_folder}", 10)
 
