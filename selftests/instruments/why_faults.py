@@ -19,8 +19,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from unittest import mock
 
+import msgspec
 from labgrid import Environment
 
 from evmperf.benchmarks import catalogue
@@ -37,236 +39,35 @@ from evmperf.model.run import Run
 from selftests.instruments import command
 from selftests.support import virtualbench
 
-EXT4 = ("emmc_ext4_fio_1g", "1m")
-EMMC, SD = ("emmc_raw_fio_1g", "4k"), ("mmcsd_raw_fio_1g", "4k")
-NVME, WIRE = ("pcie_nvme_ext4_fio_10g", "4k"), ("eth_icssg_tcp_bidir", "")
+CASES = {
+    "emmc": ("emmc_raw_fio_1g", "4k"),
+    "ext4": ("emmc_ext4_fio_1g", "1m"),
+    "sd": ("mmcsd_raw_fio_1g", "4k"),
+    "nvme": ("pcie_nvme_ext4_fio_10g", "4k"),
+    "usb": ("usbhost_msc_raw_fio", "4k"),
+    "wire": ("eth_icssg_tcp_bidir", ""),
+    "openssl": ("openssl_throughput", "aes-128-cbc|16384"),
+}
 _SIZES = ("1m", "4k")
 """Of a table's one execution, in its order: those of the cases above, as all take twice as long."""
-_QUEUE = "/sys/block/mmcblk0/queue"
-_HOG = "(while :; do :; done) >/dev/null 2>&1 & echo $! >/tmp/fault"
-_READER = (
-    "(while :; do dd if=/dev/mmcblk0 of=/dev/null bs=16k count=2000 iflag=direct; done) >/dev/null 2>&1 & "
-    "echo $! >/tmp/fault"
-)
-_END = "kill $(cat /tmp/fault); sleep 0.2"
-_GROUP = (
-    "mkdir -p /sys/fs/cgroup; g=/sys/fs/cgroup; mountpoint -q $g || mount -t cgroup2 none $g; "
-    "echo '+cpu +io' >$g/cgroup.subtree_control; mkdir -p $g/fault; "
-    "echo $PPID >$g/fault/cgroup.procs; g=$g/fault"
-)
-_UNGROUP = "g=/sys/fs/cgroup; for p in $PPID $$; do echo $p >$g/cgroup.procs; done; rmdir $g/fault"
-_TRACE = "t=/sys/kernel/tracing; [ -e $t/current_tracer ] || mount -t tracefs none $t"
 
 
-def _debug(flag: str) -> str:
-    """Shell text that turns the debug messages of the MMC driver on or off."""
-    there = "d=/sys/kernel/debug; mount -t debugfs none $d"
-    return f"{there}; echo 'file drivers/mmc/* {flag}' >$d/dynamic_debug/control; umount $d"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A fault, the shell text that makes and ends it (`qmp`: what QEMU is told instead), the case in
-    which it is looked for, and the rules that are right.
+class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fault, the shell text that makes and ends it (`qemu`: what QEMU is told instead), the name of the
+    case in which it is looked for, and the rules that are right. Cases of `before` are measured first.
     """
 
     name: str
-    make: str
-    end: str
-    case: tuple[str, str]
+    case: str
     rules: tuple[str, ...]
-    where: str = "board"
-    before: tuple[tuple[str, str], ...] = ()
-    """Cases that are measured with it first."""
+    make: str = ""
+    end: str = ""
+    where: Literal["board", "tester", "qemu", "boot", "host"] = "board"
+    before: tuple[str, ...] = ()
 
 
-def _set(name: str, file: str, value: str, rule: str, case: tuple[str, str] = EMMC) -> Fault:
-    """A wrong value in a file of the kernel's, which is put back: of a choice, the one in brackets."""
-    keep = f"sed 's/.*\\[\\(.*\\)\\].*/\\1/' {file} >/tmp/fault"
-    return Fault(name, f"{keep}; echo {value} >{file}", f"cat /tmp/fault >{file}", case, (rule,))
-
-
-FAULTS = (
-    Fault("a CPU hog beside", _HOG, _END, EMMC, ("beside",)),
-    Fault("another process reads the disk", _READER, _END, EMMC, ("shared disk", "beside")),
-    Fault(
-        "a CPU is off",
-        "echo 0 >/sys/devices/system/cpu/cpu1/online",
-        "echo 1 >/sys/devices/system/cpu/cpu1/online",
-        EMMC,
-        ("offline",),
-    ),
-    _set("another I/O scheduler", f"{_QUEUE}/scheduler", "none", "queue.scheduler"),
-    _set("read-ahead off", f"{_QUEUE}/read_ahead_kb", "0", "read-ahead"),
-    _set("small requests", f"{_QUEUE}/max_sectors_kb", "4", "queue.max_sectors_kb"),
-    Fault(
-        "a full write cache",
-        "cd /proc/sys/vm; for f in dirty_background_ratio dirty_ratio dirty_expire_centisecs; do "
-        "cat $f >/tmp/$f; done; echo 90 >dirty_ratio; echo 90 >dirty_background_ratio; "
-        "echo 60000 >dirty_expire_centisecs; cd /; "
-        # The root is nearly full, where ext4 writes at once; a disk's last close writes, too.
-        "(dd if=/dev/zero bs=1M count=120 seek=200; exec sleep 600) 1<>/dev/nvme0n1 2>/dev/null </dev/null & "
-        "echo $! >/tmp/fault; until grep -qE 'Dirty: *1[0-9]{5} ' /proc/meminfo; do sleep 0.2; done",
-        "kill $(cat /tmp/fault); cd /proc/sys/vm; "
-        "for f in dirty_background_ratio dirty_ratio dirty_expire_centisecs; "
-        "do cat /tmp/$f >$f; done; cd /; sync",
-        EMMC,
-        ("dirty",),
-    ),
-    Fault(
-        "little memory",
-        "mkdir /tmp/full; mount -t tmpfs -o size=95% none /tmp/full; "
-        "n=$(awk '/MemAvail/ { print int($2 / 1024) - 70 }' /proc/meminfo); "
-        "dd if=/dev/zero of=/tmp/full/x bs=1M count=$n 2>/dev/null",
-        "umount /tmp/full; rmdir /tmp/full",
-        EMMC,
-        ("memory",),
-    ),
-    Fault(
-        "a slow NVMe disk",
-        json.dumps({"bps": 0, "iops": 60}),
-        json.dumps({"bps": 0, "iops": 0}),
-        NVME,
-        ("device",),
-        "qemu",
-    ),
-    Fault(
-        "an SD card's slower clock",
-        "d=/sys/kernel/debug; mount -t debugfs none $d; cat $d/mmc1/clock >/tmp/clock; "
-        "echo 25000000 >$d/mmc1/clock; umount $d",
-        "d=/sys/kernel/debug; mount -t debugfs none $d; cat /tmp/clock >$d/mmc1/clock; umount $d",
-        SD,
-        ("mmc.ios.clock", "mmc.ios.actual_clock"),
-    ),
-    Fault(
-        "a board's clock that is 10 % fast",
-        "busybox adjtimex -q -t 11000",
-        "busybox adjtimex -q -t 10000",
-        SD,
-        ("clock",),
-        before=(EMMC,),
-    ),
-    Fault(
-        "the tester's link at 100 Mbit/s",
-        "tc qdisc replace dev {nic} root tbf rate 100mbit burst 64kb latency 20ms",
-        "tc qdisc del dev {nic} root",
-        WIRE,
-        ("shaped",),
-        "tester",
-    ),
-    Fault(
-        "a cable that loses packets",
-        "tc qdisc add dev eth1 root netem loss 3%",
-        "tc qdisc del dev eth1 root",
-        WIRE,
-        ("loss", "shaped"),
-    ),
-    Fault(
-        "interrupt pacing off",
-        "ethtool -c eth1 | awk '/^rx-usecs:/ { print $2 }' >/tmp/fault; ethtool -C eth1 rx-usecs 0",
-        "ethtool -C eth1 rx-usecs $(cat /tmp/fault)",
-        WIRE,
-        ("pacing", "ethtool-c.rx-usecs"),
-    ),
-    Fault(
-        "offloads off",
-        # A group that is on puts all its parts on, unless they are named, too.
-        'ethtool -k eth1 | awk \'/segmentation/ && NF == 2 { sub(":", ""); print }\' >/tmp/fault; '
-        "ethtool -K eth1 tso off gso off",
-        "ethtool -K eth1 $(cat /tmp/fault)",
-        WIRE,
-        ("ethtool-k.tcp-segmentation-offload", "ethtool-k.generic-segmentation-offload"),
-    ),
-    _set("small socket buffers", "/proc/sys/net/ipv4/tcp_wmem", "4096 8192 8192", "tcp_wmem", WIRE),
-    Fault(
-        "a control group's CPU quota",
-        f"{_GROUP}; echo '20000 100000' >$g/cpu.max",
-        _UNGROUP,
-        EMMC,
-        ("quota",),
-    ),
-    Fault("a shell on one CPU", "taskset -p 2 $PPID", "taskset -p 3 $PPID", EMMC, ("pinned",)),
-    Fault(
-        "jobs that begin and end",
-        "(while :; do for n in 1 2 3; do (i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done) & done; "
-        "wait; done) >/dev/null 2>&1 & echo $! >/tmp/fault",
-        _END,
-        EMMC,
-        ("beside",),
-    ),
-    Fault(
-        "three scripts that poll",
-        "for n in 1 2 3; do (while :; do cat /proc/meminfo /proc/stat; done) >/dev/null 2>&1 & echo $!; done "
-        ">/tmp/fault",
-        _END,
-        EMMC,
-        ("beside",),
-    ),
-    Fault(
-        "a journal of all data",
-        "cd /etc; [ ! -e mke2fs.conf ] || cp mke2fs.conf /tmp/fault; echo '[defaults]' >>mke2fs.conf; "
-        "sed -i '/default_mntopts/d; s/^.defaults.*/&\\n default_mntopts = journal_data/' mke2fs.conf",
-        "rm /etc/mke2fs.conf; [ ! -e /tmp/fault ] || cp /tmp/fault /etc/mke2fs.conf",
-        EXT4,
-        ("journal", "mounted"),
-    ),
-    Fault("the MMC driver's debug messages", _debug("+p"), _debug("-p"), EMMC, ("kernel log",)),
-    Fault(
-        "a small write cache",
-        "cat /proc/sys/vm/dirty_ratio >/tmp/fault; echo 16384 >/proc/sys/vm/dirty_bytes",
-        "cat /tmp/fault >/proc/sys/vm/dirty_ratio",
-        EXT4,
-        ("write cache", "sysctl.vm.dirty_bytes"),
-    ),
-    Fault(
-        "a control group's limit of I/O",
-        f'{_GROUP}; echo "$(cat /sys/block/mmcblk0/dev) rbps=2000000 wbps=2000000" >$g/io.max',
-        _UNGROUP,
-        EMMC,
-        ("group.io.max",),
-    ),
-    Fault(
-        "the kernel's function tracer",
-        f"{_TRACE}; echo function >$t/current_tracer",
-        f"{_TRACE}; echo nop >$t/current_tracer; umount $t",
-        EMMC,
-        ("tracer",),
-    ),
-    Fault(
-        "packets on the other port",
-        "ip link set eth0 up; "
-        "(while :; do busybox ping -q -c 1000 -i 0.0001 -w 3 10.0.2.2; done) >/dev/null 2>&1 & "
-        "echo $! >/tmp/fault",
-        _END,
-        EMMC,
-        ("packets", "beside"),
-    ),
-    Fault(
-        "the tester's small socket buffers",
-        "cat /proc/sys/net/ipv4/tcp_rmem >/tmp/fault-rmem; echo 4096 4096 4096 >/proc/sys/net/ipv4/tcp_rmem",
-        "cat /tmp/fault-rmem >/proc/sys/net/ipv4/tcp_rmem",
-        WIRE,
-        ("tester.tcp_rmem",),
-        "tester",
-    ),
-    Fault(
-        "many filters",
-        "tc qdisc add dev eth1 clsact; for n in $(seq 2000); do echo filter add dev eth1 egress prio $n u32 "
-        "match ip dport $n 0xffff action pass; done | tc -b -",
-        "tc qdisc del dev eth1 clsact",
-        WIRE,
-        ("filters", "tc_filters"),
-    ),
-    Fault("a small MTU", "ip link set eth1 mtu 600", "ip link set eth1 mtu 1500", WIRE, ("net.mtu",)),
-    Fault(
-        "a rate of the queue",
-        "tc qdisc replace dev eth1 root fq maxrate 30mbit",
-        "tc qdisc del dev eth1 root",
-        WIRE,
-        ("tc", "shaped"),
-    ),
-    Fault("a busy host", "", "", EMMC, ("host",), "host"),
-    Fault("arguments of the kernel", "maxcpus=1", "", EMMC, ("argument +maxcpus=1", "offline"), "boot"),
+FAULTS = msgspec.yaml.decode(
+    Path(__file__).with_name("faults.yaml").read_bytes(), type=tuple[Fault, ...], strict=False
 )
 
 
@@ -302,14 +103,14 @@ class Board:
         self._folder = folder
         self._hogs: list[subprocess.Popen[bytes]] = []
 
-    def measure(self, name: str, *cases: tuple[str, str]) -> Path:
+    def measure(self, name: str, *cases: str) -> Path:
         """Measure cases into a run of their own; its folder."""
         spool = Spool(
             self._folder, Run(id=name, board="virtual-evm", profile="quick", facts=Facts(virtual=True))
         )
-        tools = ("fio", "mpstat", "netperf", "mkfs.ext4")
+        tools = ("fio", "mpstat", "netperf", "mkfs.ext4", "openssl")
         runner = Runner(self.bench, spool, "quick", tools, looks=True)
-        for benchmark, label in cases:
+        for benchmark, label in map(CASES.__getitem__, cases):
             table = catalogue.benchmarks()[benchmark]
             runner.measure(table, next(c for c in table.cases("quick") if label in ("", c.label)))
         runner.close(brief=True)
@@ -330,7 +131,7 @@ class Board:
 
     def ask(self, fault: Fault | None, folder: Path, healthy: Path) -> Found:
         """What `why` says of the cases of a run."""
-        case = fault.case[0] if fault else "_"
+        case = CASES[fault.case][0] if fault else "_"
         return Found(fault, why.explain(folder, case, str(healthy)).answers)
 
     def _do(self, fault: Fault, text: str) -> None:
@@ -410,7 +211,8 @@ def main(words: Sequence[str] | None = None) -> None:
             name = found.fault.name if found.fault else "none (a healthy board)"
             causes = [c for answer in found.answers for c in (*answer.causes, *answer.read)][:4]
             said = "; ".join(cause.reason for cause in causes) or "no cause"
-            print("right" if found.is_right else "WRONG", f"{name}: {said}", sep="  ", flush=True)
+            figures = ", ".join(answer.headline for answer in found.answers)
+            print("right" if found.is_right else "WRONG", name, figures, said, sep="  ", flush=True)
     print(f"{right} of {len(chosen)} causes are named first")
 
 
