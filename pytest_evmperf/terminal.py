@@ -143,7 +143,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     session = config.stash.get(SESSION, None)
     if session is None or config.option.collectonly or session.claim is None:
         return
-    if terminalreporter.verbosity < -1:  # the desk has an end of its own
+    if terminalreporter.verbosity < -1:  # the desk has an end of its own, also of Ctrl-C
+        terminalreporter._report_keyboardinterrupt = lambda: None
         return
     terminalreporter.section(f"measured on {session.board.name}, profile {session.run.profile}")
     if session.results:

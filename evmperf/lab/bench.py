@@ -240,10 +240,6 @@ class LabgridBench:
         """Switch the board off; raises LabError, UsageError where there is no switch."""
         self._transition("off")
 
-    def provisioned(self) -> None:
-        """Switch the board off and do what has to be done before power-on; raises LabError."""
-        self._transition("provisioned")
-
     def before_power_on(self, prepare: Callable[[], None]) -> None:
         """Have `prepare` called before each power-on, with the power off."""
         self._strategy.before_power_on.append(prepare)

@@ -1,5 +1,6 @@
 """The machines that steps run on, as a session has them: the board's Linux and U-Boot, and the tester."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from evmperf.measure.progress import StepProgress
 from evmperf.measure.runs.spool import Spool
 from evmperf.measure.state import look
 from evmperf.measure.supply import BoardClock
-from evmperf.model.errors import BoardError, LabError, ToolError
+from evmperf.model.errors import BoardError, EvmperfError, LabError, ToolError
 from evmperf.model.places import STEP_FOLDER
 
 _PERF_S = 300.0
@@ -170,7 +171,10 @@ class Machines:
         return self._reach(self.bench.uboot)
 
     def close(self) -> None:
-        """Remove our files from the tester."""
+        """Remove our files from a board that stays on, and from the tester."""
+        if self.installed_on and self.bench.board.power != "switch" and self.timed and not self.broken:
+            with contextlib.suppress(EvmperfError):
+                shellstep.leave(self.installed_on)
         if self._tester:
             self._tester.run(f"rm -rf {self.tester_folder}", 10)
 

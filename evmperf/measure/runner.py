@@ -155,7 +155,8 @@ class Runner:
         return Recording(self.bench.meter(), rails)
 
     def close(self, *, brief: bool = False) -> None:
-        """Fetch the long documents unless `brief`, and remove our files from the tester.
+        """Fetch the long documents unless `brief`, and remove our files from a board that stays on and
+        from the tester.
 
         The documents may explain a later change. No figure depends on them.
         """

@@ -79,6 +79,11 @@ def install(shell: Shell, folder: str = STEP_FOLDER) -> None:
         raise ToolError(f"{folder} cannot be written there: {reply.text.strip()[:200]}")
 
 
+def leave(shell: Shell, folder: str = STEP_FOLDER) -> None:
+    """Remove our files from a machine that stays on; those of another session stay."""
+    shell.run(_SHELL("leave", folder=folder, step=_STEP), 10)
+
+
 def _taking(folder: str) -> str:
     host, user = (re.sub(r"[^a-zA-Z0-9.-]", "", name) for name in (socket.gethostname(), getpass.getuser()))
     who = f"{user}@{host} since {time.strftime('%H:%M UTC', time.gmtime())}"

@@ -11,3 +11,8 @@ read -r g <$F/group && kill -0 "-$g" || {
 case ${began%.*} in ''|*[!0-9]*) false ;; *) [ $((${now%.*} - ${began%.*})) -lt @quiet_s ] ;; esac; }; };
 } 2>/dev/null && echo "held by $who" || {
 mkdir -p $F && rm -f $F/step-* $F/head && echo "$id $now @step @host @who" >$F/holder; }; }
+
+#: leave
+# Removes the folder, if this process has it still, nothing is mounted below it, and nothing there is to be put back.
+F=@folder; read -r boot began step x <$F/holder && [ "$step" = @step ] && ! grep -q " $F/" /proc/mounts &&
+[ ! -e $F/governors ] && [ ! -e $F/compositor-stopped ] && rm -rf $F

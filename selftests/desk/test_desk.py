@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evmperf.benchmarks.tools.systemd_analyze import LAST_BOOT
 from evmperf.boards import board as boards
 from evmperf.commands.app import desk
 from evmperf.commands.cli.main import main
@@ -27,7 +28,7 @@ from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from selftests.support import programs
-from selftests.support.deskboard import this_machine
+from selftests.support.deskboard import here, this_machine
 
 
 def test_a_known_board_gets_its_own_file_with_this_way_to_it(make_board, find):
@@ -68,6 +69,8 @@ def test_a_foreign_board_gets_a_file_of_its_own(make_board, find):
     assert made.power == "reset"
     assert made.drivers["EvmShellDriver"]["prompt"]
     assert found.changes == ("the board is reset or rebooted",)
+    # A boot whose duration neither systemd nor the kernel tells is left out, not failed.
+    assert ("last_boot" in found.can) == bool(here(LAST_BOOT))
     assert "\x1b" not in made.options.board.title
     said = f"{found} {find.said} {file.read_text()}"
     assert not re.search(r"EVM|[Kk]3|TI\b", re.sub(r"Evm(?:Shell|UBoot)Driver|evmperf", "", said))
@@ -210,6 +213,8 @@ def saying(text):
         (["\r\n(initramfs) "], UsageError, "a rescue shell answers, .*root="),
         (["\r\nStarting kernel ...\r\n" * 5], UsageError, "gives no login: wait"),
         (["\r\nboard login: ", "\r\n=> "], UsageError, "both have a board: .* --port"),
+        (["\x8f\xff\x00\xfe" * 4], LabError, "unreadable at each of 115200, .*voltage"),
+        (["\r\nU-Boot SPL\r\n"], UsageError, "gives no login: wait"),
         ([], LabError, "ttyUSB7 cannot be opened"),
     ],
 )
@@ -266,6 +271,7 @@ def test_ctrl_c_ends_the_desk_with_table_and_report(make_board, tmp_path, to):
         for send in SENDERS[to]:
             send(desk.pid, signal.SIGINT)
         said = desk.communicate(timeout=120 * slowness())[0]
+        assert not Path(board.disk, "step").exists(), said
     assert desk.returncode == ExitStatus.INTERRUPTED, said
     assert _measured(tmp_path) > 0
     (run,) = (json.loads(file.read_text()) for file in tmp_path.glob("*/run.json"))
@@ -273,6 +279,7 @@ def test_ctrl_c_ends_the_desk_with_table_and_report(make_board, tmp_path, to):
     assert run["outcome"] in said
     assert "openssl" in said.split("Can be measured")[1]
     assert list(tmp_path.glob("*/report.html"))
+    assert not re.search("KeyboardInterrupt|={9}", said)
 
 
 def _measured(results):
@@ -300,9 +307,16 @@ def test_a_file_by_which_nothing_can_be_measured(tmp_path, capsys):
     assert "nothing can be measured on virtual-evm" in capsys.readouterr().err
 
 
-def test_an_address_is_no_option_of_ssh(find):
-    with pytest.raises(UsageError, match="is not an address"):
-        find(address="-oProxyCommand=true")
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        ({"address": "-oProxyCommand=true"}, "is not an address"),
+        ({"address": "root@localhost", "key": "/no/such/key"}, "--key /no/such/key: there is no such file"),
+    ],
+)
+def test_a_wrong_way_over_ssh_is_told_before_ssh_is_called(find, way, told):
+    with pytest.raises(UsageError, match=told):
+        find(**way)
 
 
 def test_what_was_found_becomes_a_file_of_ones_own(make_board, find, tmp_path, capsys):
@@ -341,10 +355,15 @@ def test_a_desk_without_a_board_is_one_sentence_within_five_seconds(monkeypatch,
     assert ports._LISTEN_S + ports._FURTHER_S * (len(ports.RATES) - 1) < 5
 
 
-def test_with_this_machine_as_tester_the_cable_is_measured(make_board, find):
+def test_with_this_machine_as_tester_the_cable_is_measured(make_board, find, monkeypatch):
     board = make_board("ti,am642-evm")
-    file = boards.Path(find(ports=(board.path,), tester="local:eth7").file)
+    monkeypatch.setattr(desk, "_PATH", "/none")
+    found = find(ports=(board.path,), tester="local:eth7")
+    file = boards.Path(found.file)
     made = boards.load(file)
+    network = dict(found.steps)["Network"]
+    assert "iperf3, netserver on this machine" in network
+    assert (" on the board" in network) == bool(set(network.split()) & {"netperf", "netperf,"})
     assert made.tester == "local:eth7"
     assert {"cpsw"} <= made.features
     assert made.options.cpsw.tester_address

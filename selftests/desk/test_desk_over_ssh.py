@@ -43,7 +43,10 @@ def test_the_desk_measures_over_ssh_alone(tmp_path):
         address = f"root@127.0.0.1:{sshd.port}"
         keyless = evmperf(address, "--key", "/dev/null")
         assert f"put a key there first: ssh-copy-id -p {sshd.port} root@127.0.0.1" in keyless.stderr
-        done = evmperf(address, *key, "--results", str(tmp_path / "r"), "--power", "hand", *QUICK)
+        words = [address, *key, "--results", str(tmp_path / "r"), "--power", "hand", *QUICK]
+        with this_machine():
+            done = programs.evmperf("desk", *words)
+            assert not boards.Path(STEP_FOLDER).exists()
         assert done.returncode == 0, done.stdout + done.stderr
         assert "--power hand needs the board's console" in done.stdout + done.stderr
         (file,) = (tmp_path / "r" / "desk").glob("*.yaml")

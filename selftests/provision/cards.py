@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.lab.provision import writer
-from evmperf.lab.provision.content import Hashes
-from evmperf.lab.provision.writer import Progress
+from evmperf.lab.provision.content import Hashes, Progress
 from selftests.provision.imagelab import MIB
 
 USED = 0xA5

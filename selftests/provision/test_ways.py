@@ -70,7 +70,7 @@ def test_the_command_writes_a_card_in_a_reader(tmp_path, capsys, monkeypatch):
     assert (
         cli.main(["image", "show", str(packed), "--write", str(tmp_path / "none")]) == ExitStatus.LAB_BROKEN
     )
-    assert "is missing" in capsys.readouterr().err
+    assert "cannot be looked at" in capsys.readouterr().err
 
 
 @pytest.fixture

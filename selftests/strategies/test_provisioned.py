@@ -17,16 +17,6 @@ def test_before_each_power_on_with_the_power_off(open_bench, fake):
     assert seen == [False, False]
 
 
-def test_provisioned_is_off_and_no_boot(open_bench, fake):
-    bench = open_bench()
-    bench.shell()
-    bench.boots()
-    bench.abandon()
-    bench.provisioned()
-    assert not fake.is_on
-    assert bench.boots() == []
-
-
 def test_what_cannot_be_done_is_not_tried_again_and_leaves_the_board_off(open_bench, fake):
     bench = open_bench(K3BootStrategy={"retries": 2})
     tries = []

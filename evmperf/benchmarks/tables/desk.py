@@ -87,11 +87,7 @@ def _device(board: Board, row: str) -> str:
 
 
 _STARTED = "started.txt"
-# The kernel's own line where there is no systemd; a hidden or overwritten one leaves nothing.
-_ASK = (
-    f'{{ {systemd_analyze.COMMAND} 2>/dev/null || dmesg | grep -o "[0-9.]*. Run /.*init as init process"; }}'
-    f' >"$OUT/{_STARTED}" || true'
-)
+_ASK = f'{systemd_analyze.LAST_BOOT} >"$OUT/{_STARTED}" || true'
 _INIT = re.compile(r"(\d{1,6}\.\d{6})\] Run /(?:sbin/|bin/|etc/)?init as init process")
 
 

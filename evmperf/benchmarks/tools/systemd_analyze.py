@@ -9,6 +9,8 @@ from evmperf.benchmarks.tools._checks import refuse
 from evmperf.model.errors import RefusedOutput
 
 COMMAND = "systemd-analyze time"
+LAST_BOOT = f'{{ {COMMAND} 2>/dev/null || dmesg | grep -o "[0-9.]*. Run /.*init as init process"; }}'
+"""The duration, or the kernel's own line where there is no systemd: none if that is hidden or overwritten."""
 UNFINISHED = "not yet finished"
 """What it says while the boot goes on."""
 

@@ -1,6 +1,8 @@
 """The desk: finding the board that is there, saying what it can measure now, and measuring it."""
 
+import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Mapping
@@ -18,6 +20,7 @@ from evmperf.lab.desk import boardfile, identity, ports, software
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
 from evmperf.lab.desk.ports import Port, Voice
 from evmperf.lab.provision import scratch
+from evmperf.lab.tester import LOCAL
 from evmperf.measure import boardfile as boardfiles
 from evmperf.measure.signals import attend
 from evmperf.model.errors import LabError, UsageError
@@ -31,10 +34,14 @@ _POWER = {
     "hand": "you are asked to switch the board off and on",
     "reset": "the board is reset or rebooted",
 }
-_QUIET = ("-qq", "--tb=no", "-rN", "-o", "console_output_style=classic")
-"""Neither pytest's head nor its counts of what was skipped nor a percentage."""
+_ANSWER_S = 60.0
+"""Within which a board answers one line of what it is asked, and over SSH all of them."""
+_QUIET = ("-qq", "--tb=no", "-rN", "--disable-warnings", "-o", "console_output_style=classic")
+"""Neither pytest's head nor its counts of what was skipped nor a percentage nor its plugins' warnings."""
 _LOOKS = 60
 """How often a board that is busy is looked at."""
+_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+_RATES = ", ".join(map(str, ports.RATES))
 _FOLDERS = {"multibench": "multibench", "coremarkpro": "coremark_pro", "coremarkpro_two_core": "coremark_pro"}
 """Benchmarks that lie in a folder of their own, each with its option of the section `system`."""
 _ANY = Board(
@@ -105,10 +112,9 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
     network = _address(request) if request.address else None
     way = network if network and not request.ports else _voice(request, tell)
 
-    def ask(question: str) -> tuple[str, str]:
-        return identity.ask(way, question, request.password, request.user)
-
-    board = identity.answer(*ask(identity.question({*theirs, *needed})))
+    question = "\n".join((identity.question({*theirs, *needed}), modes.QUESTION, scratch.SURVEY))
+    said, prompt = identity.ask(way, question, request.password, request.user, within_s=_ANSWER_S)
+    board = identity.answer(said, prompt)
     if network and not identity.checks_key(network):
         tell(f"The host key of {network.host} is not checked: known_hosts has none for it.")
     if network and network is not way:
@@ -118,9 +124,11 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
     if request.power == "hand" and isinstance(way, SshAddress):
         request = msgspec.structs.replace(request, power="none")
         tell("--power hand needs the board's console: over SSH no boot is timed.")
+    for disk in board.unread:
+        tell(f"{disk} cannot be read and is left out: look at dmesg on the board, or replace the disk")
     like = boardfile.fitting(board)
     sections: dict[str, Mapping[str, str]] = {}
-    if request.tester.partition(":")[0] == "local" and not like:
+    if request.tester.partition(":")[0] == LOCAL and not like:
         ends = boardfile.cable(board.links, far=network is not None)
         sections |= {"eth": ends} if ends else {}
     measured = {*boardfile.SAFE, *sections, *(CABLED if request.tester else ())}
@@ -129,6 +137,8 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
         for benchmark in benchmarks
         if benchmark.driver in measured and (missing := sorted(_needs(benchmark) - board.tools))
     }
+    if not board.tells_boot:
+        absent["last_boot"] = "neither systemd nor the kernel's log tells the duration of this boot"
     file = boardfile.write(
         Path(request.folder),
         board,
@@ -149,11 +159,9 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
         file=str(file),
         state=(
             *board.state,
-            *software.ti_ways(
-                boards.load(like).name if like else "", theirs, lacking, ask(modes.QUESTION)[0]
-            ),
+            *software.ti_ways(boards.load(like).name if like else "", theirs, lacking, said),
         ),
-        steps=_steps(boards.load(file), lacking, _storage(ask(scratch.SURVEY)[0])),
+        steps=_steps(boards.load(file), lacking, _storage(said)),
     )
     return _with_benchmarks(about)
 
@@ -175,10 +183,25 @@ def _steps(board: Board, missing: Collection[str], storage: str) -> tuple[tuple[
     steps += [
         (what, step) for what, drivers, step in boardfile.WORTH if not board.features.intersection(drivers)
     ]
+    if lacking := _network_lacks(board, missing):
+        steps.append(("Network", f"install {' and '.join(lacking)}"))
     if packages := sorted({boardfile.PACKAGES[tool] for tool in missing if tool in boardfile.PACKAGES}):
         line = f"apt-get install --no-install-recommends {' '.join(packages)}"
         steps.append(("Benchmarks of further programs", f"as root on the board: {line}"))
     return tuple(steps)
+
+
+def _network_lacks(board: Board, missing: Collection[str]) -> list[str]:
+    """The programs of the board's Ethernet benchmarks that the board and this machine lack."""
+    cabled = [b for b in catalogue.benchmarks().values() if b.driver in board.features.intersection(CABLED)]
+    there = sorted(set().union(*map(_needs, cabled)).intersection(missing))
+    here = [
+        tool
+        for tool in sorted({tool for benchmark in cabled for tool in benchmark.tester_tools})
+        if board.tester.partition(":")[0] == LOCAL and not shutil.which(tool, path=_PATH)
+    ]
+    sides = ((there, "on the board"), (here, "on this machine"))
+    return [f"{', '.join(tools)} {where}" for tools, where in sides if tools]
 
 
 def _storage(survey: str) -> str:
@@ -189,11 +212,11 @@ def _storage(survey: str) -> str:
             return scratch.plan(survey).proposal
     except UsageError as error:
         return str(error)
-    options = ", ".join(f"{name}: {value}" for name, value in there.section.items())
+    disk = there.disk
     return (
         f"{there.device} ({there.mib} MiB) is there for them to overwrite: `evmperf board new NAME --from "
-        f"desk`, then add to that file the feature {there.driver} and the option "
-        f"`{there.driver}: {{{options}}}`"
+        f"desk`, then add to that file the feature {disk.driver} and the option "
+        f"`{disk.driver}: {{device: /dev/{disk.name}, scratch: {there.device}}}`"
     )
 
 
@@ -245,6 +268,8 @@ def _address(request: FindBoard) -> SshAddress:
     match = _ADDRESS.fullmatch(request.address)
     if not match:
         raise UsageError(f"{request.address!r} is not an address: write root@HOST or root@HOST:PORT")
+    if request.key and not os.access(request.key, os.R_OK):
+        raise UsageError(f"--key {request.key}: there is no such file, or this user may not read it")
     return SshAddress(match[1] or "root", match[2].strip("[]"), int(match[3] or 22), request.key)
 
 
@@ -260,13 +285,20 @@ def _voice(request: FindBoard, tell: Tell) -> Voice:
     for trouble in troubles:
         tell(trouble)
     for voice in voices:
+        what = {"": "nothing", "garbled": f"unreadable output at each of {_RATES} baud"}.get(voice.talks, "")
         talks = {"text": "output without a prompt", "rescue": "a rescue shell"}.get(voice.talks, voice.talks)
-        what = f"{talks} at {voice.baud} baud" if talks else "nothing"
+        what = what or f"{talks} at {voice.baud} baud"
         usb = f" ({voice.port.usb})" if voice.port.usb else ""
         tell(f"{voice.port.path}{usb}: {what}")
-    prompts = [voice for voice in voices if voice.talks not in ("", "text")]
-    talking = prompts or [voice for voice in voices if voice.talks]
+    talking = [voice for voice in voices if voice.talks not in ("", "garbled")]
+    talking = [voice for voice in talking if voice.talks != "text"] or talking
     if not talking:
+        if garbled := next((voice for voice in voices if voice.talks), None):
+            raise LabError(
+                f"{garbled.port.path}: the output is unreadable at each of {_RATES} baud: check that the "
+                f"adapter has the console's voltage (1.8 or 3.3 V) and its ground; another rate is `speed` "
+                f"of RawSerialPort in a board file of your own"
+            )
         if troubles and not voices:
             raise LabError(troubles[0])
         raise NoBoard(

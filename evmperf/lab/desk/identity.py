@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from evmperf.benchmarks.tools.systemd_analyze import LAST_BOOT
 from evmperf.lab.desk.ports import PortLine, Voice, heard
 from evmperf.lab.login import LoginStopped, Prompt, log_in
 from evmperf.lab.tester import SshTester, host_key_options, host_key_trouble
@@ -50,8 +51,9 @@ class BoardIdentity:
     """What was read: `compatible` from the most to the least special, `tools` that were found; `prompt` is
     the shell's on the console; `login` is who logged in, and where that is not root `sudo` is what sudo
     says without a password. `links` are its wired interfaces with a carrier, each with its IPv4 addresses.
-    `state` is what it does at the moment, each in words and whether that spoils figures; `load` is that of
-    the last minute, 0.0 if the board does not tell it.
+    `unread` are disks that cannot be read, each with the reason. `state` is what it does at the moment, each
+    in words and whether that spoils figures; `load` is that of the last minute, 0.0 if unknown; `tells_boot`
+    is whether the duration of the boot is known.
     """
 
     model: str = ""
@@ -68,6 +70,8 @@ class BoardIdentity:
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
     prompt: str = ""
     disks: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    tells_boot: bool = False
     state: tuple[tuple[str, bool], ...] = ()
     load: float = 0.0
 
@@ -82,6 +86,7 @@ def question(tools: Iterable[str]) -> str:
     words = sorted(tools)
     chunks = (" ".join(words[at : at + _WORDS]) for at in range(0, len(words), _WORDS))
     about = "\n".join((_SHELL("question", further=FURTHER_PROGRAMS), _SHELL("disks"), _SHELL("state")))
+    about += f"\n{LAST_BOOT} | grep -q . && echo boot: told"
     test = "case $t in /*) [ -d $t ];; *) command -v $t >/dev/null 2>&1;; esac && echo tool: $t"
     return "\n".join([about, *(f"for t in {chunk}; do {test}; done" for chunk in chunks)])
 
@@ -115,6 +120,12 @@ def answer(output: str, prompt: str = "") -> BoardIdentity:
         links=links,
         prompt=prompt,
         disks=_disks(entries.get("disk", ())),
+        unread=tuple(
+            f"/dev/{match[1]} ({match[2]})"
+            for text in entries.get("unread", ())
+            if (match := re.fullmatch(r"(\w{1,32}) (.+)", text))
+        ),
+        tells_boot="boot" in entries,
         state=tuple(_state(entries)),
         load=_number(entries, "load") or 0.0,
     )

@@ -22,10 +22,11 @@ done;
 } 2>/dev/null
 
 #: disks
-# Those with a medium, which can be read, but no eMMC's parts for loaders and no flash: name, kind of card, path.
+# Those with a medium, but no eMMC's parts for loaders and no flash: name, kind of card, path; or why it cannot be read.
 for b in /sys/block/*; do
     case ${b##*/} in *boot[0-9]|*rpmb|mtdblock*|sr*|loop*|ram*|zram*) continue;; esac;
-    [ -e $b/device ] && [ "$(cat $b/size)" -gt 2048 ] && head -c 1 /dev/${b##*/} >/dev/null 2>&1 && echo disk: ${b##*/} $(cat $b/device/type 2>/dev/null) $(readlink -f $b);
+    [ -e $b/device ] && [ "$(cat $b/size)" -gt 2048 ] || continue;
+    if e=$(head -c 1 /dev/${b##*/} 2>&1 >/dev/null); then echo disk: ${b##*/} $(cat $b/device/type 2>/dev/null) $(readlink -f $b); else echo unread: ${b##*/} ${e##*: }; fi;
 done
 
 #: state

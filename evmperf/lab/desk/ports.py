@@ -33,6 +33,9 @@ _TALKS = (
 """How the end of what was said tells what talks; the first that fits."""
 _TEXT = re.compile(r"[\x20-\x7e\s]{80}")
 """What no other baud rate looks like."""
+_GARBLED = re.compile(r"[^\x20-\x7e\s]")
+_FEW = 8
+"""Characters that a line picks up when it is opened or switched on."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,8 @@ class Port:
 
 @dataclass(frozen=True)
 class Voice:
-    """What talks on a port (`U-Boot`, `rescue`, `login`, `password`, `Linux`, `text` without a prompt, ""),
-    what it said, and the baud rate.
+    """What talks on a port (`U-Boot`, `rescue`, `login`, `password`, `Linux`, `text` without a prompt,
+    `garbled`: text at no baud rate, ""), what it said, and the baud rate.
     """
 
     port: Port
@@ -89,6 +92,7 @@ def listen(ports: Iterable[Port]) -> tuple[list[Voice], list[str]]:
             except LabError as error:
                 troubles.append(str(error))
         voices: dict[Port, Voice] = {port: Voice(port, "", "", RATES[0]) for port in lines}
+        seen: dict[Port, Voice] = {}
         for rate in RATES:
             for port in (silent := [p for p, voice in voices.items() if not voice.talks]):
                 lines[port].set_rate(rate)
@@ -103,9 +107,13 @@ def listen(ports: Iterable[Port]) -> tuple[list[Voice], list[str]]:
                         voices[port] = Voice(port, talks, outputs[port], rate)
                 silent = [port for port in silent if not voices[port].talks]
             for port in silent:
-                if _TEXT.search(_VT100.sub("", outputs[port])):
+                text = _VT100.sub("", outputs[port]).strip()
+                garbled = bool(_GARBLED.search(text))
+                if _TEXT.search(text):
                     voices[port] = Voice(port, "text", outputs[port], rate)
-    return list(voices.values()), troubles
+                elif len(text) > _FEW and not (garbled and port in seen):
+                    seen[port] = Voice(port, "garbled" if garbled else "text", outputs[port], rate)
+    return [voice if voice.talks else seen.get(port, voice) for port, voice in voices.items()], troubles
 
 
 class PortLine:

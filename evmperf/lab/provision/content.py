@@ -34,8 +34,14 @@ _FORMATS = {
 SUFFIXES = tuple(_FORMATS)
 """What compressed images are called: their last suffix."""
 
-Progress = Callable[[int, int], None]
-"""Told how many bytes of how many are done."""
+Progress = Callable[[str, int, int], None]
+"""Told what is being done (fetch, read, write, verify), and how many bytes of how many are: of a write when
+no obstacle is left, and before the first byte, none.
+"""
+
+
+def quiet(_what: str, _done: int, _whole: int) -> None:
+    """Tell nobody of progress."""
 
 
 class Hashes(msgspec.Struct, frozen=True):
@@ -47,20 +53,12 @@ class Hashes(msgspec.Struct, frozen=True):
 
 
 def kind(file: Path) -> str:
-    """A file's compression (of SUFFIXES, or ""); raises UsageError if unreadable or falsely named."""
+    """A file's compression (of SUFFIXES, or ""); raises UsageError if unreadable."""
     try:
         with file.open("rb") as stream:
-            head = stream.read(8)
+            return of_bytes(stream.read(8))
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    compression = of_bytes(head)
-    named = file.suffix.removeprefix(".")
-    if named in SUFFIXES and compression != named:
-        raise UsageError(
-            f"{file} is not compressed with {named}, although its name says so: "
-            f"it begins with {head[:6]!r}; fetch it again"
-        )
-    return compression
 
 
 def of_bytes(head: bytes) -> str:
@@ -109,7 +107,7 @@ def check_room(error: OSError, folder: Path, what: str) -> None:
         ) from None
 
 
-def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _whole: None) -> Hashes:
+def unpack(file: Path, target: Path | None, progress: Progress = quiet) -> Hashes:
     """Hash a file and its content, which is written to `target`; raises UsageError or LabError."""
     packed, whole = kind(file), file.stat().st_size
     content, size = hashlib.sha256(), 0
@@ -127,7 +125,7 @@ def unpack(file: Path, target: Path | None, progress: Progress = lambda _done, _
                     if sink:
                         sink.write(piece)
                     # The program reads through our descriptor, whose position is its progress.
-                    progress(os.lseek(source.fileno(), 0, os.SEEK_CUR), whole)
+                    progress("read", os.lseek(source.fileno(), 0, os.SEEK_CUR), whole)
     except OSError as error:
         if target:
             check_room(error, target.parent, f"the content of {file}")

@@ -5,7 +5,6 @@ Programs of Debian read it, without root: sfdisk, mtools, debugfs of e2fsprogs.
 """
 
 import contextlib
-import hashlib
 import itertools
 import json
 import re
@@ -180,19 +179,15 @@ class SystemIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
 class Identity(SystemIdentity, frozen=True, kw_only=True):
     """What an image says of itself: `silicon` is the kind of chip (gp, hs-fs, hs-se) that its tiboot3.bin is
-    for, `device_trees` the boards that it has device trees of.
+    for.
     """
 
     label: str
     disk: str
     loader: str = ""
     silicon: str = ""
-    silicons: tuple[str, ...] = ()
-    device_trees: tuple[str, ...] = ()
     end: int = 0
     """The first byte behind the last partition: an image that ends before is cut short."""
-    partitions: tuple[str, ...] = ()
-    """The partitions' PARTUUIDs."""
 
 
 def read(content: Path) -> Identity:
@@ -202,7 +197,6 @@ def read(content: Path) -> Identity:
         "label": table.label,
         "disk": table.id,
         "end": max((part.start + part.size for part in table.partitions), default=0),
-        "partitions": tuple(partition.uuid for partition in table.partitions),
     }
     for partition in table.partitions:
         if partition.start + partition.size > content.stat().st_size:
@@ -225,12 +219,10 @@ def _boot(system: Fat) -> dict[str, object]:
         if name in names and (text := banner(system.read(f"/{name}") or b"")):
             facts |= {"uboot": text, "loader": name}
             break
-    first = {name: match[1] for name in names if (match := _SILICON.fullmatch(name))}
-    if first and "tiboot3.bin" in names:
-        facts["silicons"] = tuple(sorted({_SILICON_NAMES[kind] for kind in first.values()}))
-        used = _digest(system.read("/tiboot3.bin"))
-        same = sorted(n for n in first if _digest(system.read(f"/{n}")) == used)
-        facts["silicon"] = _SILICON_NAMES[first[same[0]]] if same else ""
+    used = system.read("/tiboot3.bin") if "tiboot3.bin" in names else None
+    for name in sorted(names) if used else []:
+        if (match := _SILICON.fullmatch(name)) and system.read(f"/{name}") == used:
+            facts["silicon"] = _SILICON_NAMES[match[1]]
     return facts | _kernel(system, "", names, _KERNELS)
 
 
@@ -255,19 +247,11 @@ def _root(system: Ext) -> dict[str, object]:
     more = sorted(n for n in names if n.startswith(("Image-", "vmlinuz-")))
     facts |= _kernel(system, "/boot", names, [*_KERNELS, *more])
     facts["machine"] = (system.read("/etc/hostname") or b"").decode("utf-8", "replace").strip()
-    trees = [n for folder in ("/boot/dtb", "/boot/dtb/ti", "/boot") for n in system.names(folder)]
-    facts["device_trees"] = tuple(sorted({n.removesuffix(".dtb") for n in trees if n.endswith(".dtb")}))
     return facts
-
-
-def _digest(data: bytes | None) -> str:
-    return hashlib.sha256(data).hexdigest() if data else ""
 
 
 def lines(identity: Identity) -> list[tuple[str, str]]:
     """The identity for people, as pairs of a word and its value."""
-    others = [kind for kind in identity.silicons if kind != identity.silicon]
-    silicon = identity.silicon or ("unknown" if others else "")
     return [
         (word, value)
         for word, value in (
@@ -276,10 +260,9 @@ def lines(identity: Identity) -> list[tuple[str, str]]:
             ("operating system", identity.name),
             ("kernel", " ".join(filter(None, [identity.kernel, identity.kernel_version]))),
             ("U-Boot", identity.uboot + (f" ({identity.loader})" if identity.loader else "")),
-            ("chip", silicon + (f" (files for {', '.join(others)} beside it)" if silicon and others else "")),
+            ("chip", identity.silicon),
             ("disk", f"{identity.label} {identity.disk}"),
             ("root", f"PARTUUID={identity.root}" if identity.root else ""),
-            ("device trees", ", ".join(identity.device_trees)),
         )
         if value
     ]

@@ -87,8 +87,7 @@ def check_fits(image: DiskImage, board: Board) -> None:
         raise UsageError(f"{image.name} has no root file system with an os-release")
     silicon = board.options.image.silicon
     if silicon and says.silicon and says.silicon != silicon:
-        others = f"; it has files for {', '.join(says.silicons)}" if says.silicons else ""
         raise UsageError(
             f"the tiboot3.bin of {image.name} is for {says.silicon} chips, and {board.file_name} "
-            f"sets image.silicon: {silicon}{others}: put that file in its place in the image"
+            f"sets image.silicon: {silicon}: put that file in its place in the image"
         )

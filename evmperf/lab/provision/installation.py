@@ -10,12 +10,12 @@ from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
 from evmperf.lab.provision import cache, running, scratch
 from evmperf.lab.provision.cache import Cache
+from evmperf.lab.provision.content import Progress, quiet
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.network import NetworkWay
 from evmperf.lab.provision.record import Book, InstallationEntry
 from evmperf.lab.provision.running import Running
 from evmperf.lab.provision.ways import CardWay, CommandWay, Way
-from evmperf.lab.provision.writer import Progress
 from evmperf.measure.bench import Shell
 from evmperf.model.concealing import concealed
 from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, UsageError
@@ -62,16 +62,14 @@ class Installation:
         bench: LabgridBench,
         *,
         tell: Tell = lambda _line: None,
-        progress: Progress = cache.quiet,
+        progress: Progress = quiet,
     ) -> None:
         self.board, self.bench = board, bench
         self._tell, self._progress = tell, progress
         self._way: Way = choose(target, board, bench)
         self.book = Book(board)
         bench.before_power_on(self._before_power_on)
-        self._pending: DiskImage | None = None
         self._writing = False
-        """Whether the board writes its medium itself, started from elsewhere."""
         self._done: dict[str, Any] = {}
 
     def describe(self) -> str:
@@ -119,40 +117,9 @@ class Installation:
 
     def _put(self, image: DiskImage) -> None:
         self._tell(f"writing {image.name} ({image.hashes.size >> 20} MiB) to {self.describe()}")
-        if self._way.with_power:
-            self._writing = True
-            try:
-                self._write(image)
-            finally:
-                self._writing = False
-            return
-        self._pending = image
         self.bench.abandon()
-        try:
-            self.bench.provisioned()
-        finally:
-            self._pending = None
-
-    def _before_power_on(self) -> None:
-        try:
-            if self._pending:
-                self._write(self._pending)
-                self._pending = None
-            elif not self._writing:
-                state = self.book.read()
-                if state.writing and state.on_board:
-                    raise LabError(
-                        f"the write of {state.on_board.name} to the board's medium was "
-                        f"interrupted: it is not booted; give the board an image with --image"
-                    )
-                self._way.ready()
-            self.book.starts()
-        except EvmperfError as error:
-            # Another power cycle would not make it better.
-            error.permanent = True  # type: ignore[attr-defined]
-            raise
-
-    def _write(self, image: DiskImage) -> None:
+        if not self._way.with_power:
+            self.bench.off()
         hashes = (image.hashes.file, image.hashes.content)
         entry = InstallationEntry(image.name, concealed(image.source), str(image.file), *hashes)
         begun = False
@@ -165,12 +132,32 @@ class Installation:
                 begun = True
             self._progress(what, done, whole)
 
-        self._done = self._way.put(image, progress)
+        self._writing = True
+        try:
+            self._done = self._way.put(image, progress)
+        finally:
+            self._writing = False
         self.book.written()
         if "written" in self._done:
             self._tell(f"wrote {self._done['written'] >> 10} KiB, and read it all back")
-        if self._done.get("repeated"):
-            self._tell(f"note: {self._done['repeated']} bytes read back wrong and were written again")
+
+    def _before_power_on(self) -> None:
+        if self._writing:
+            # The board writes its medium itself, started from elsewhere.
+            return
+        try:
+            state = self.book.read()
+            if state.writing and state.on_board:
+                raise LabError(
+                    f"the write of {state.on_board.name} to the board's medium was "
+                    f"interrupted: it is not booted; give the board an image with --image"
+                )
+            self._way.ready()
+            self.book.starts()
+        except EvmperfError as error:
+            # Another power cycle would not make it better.
+            error.permanent = True  # type: ignore[attr-defined]
+            raise
 
     def _checked(self, image: DiskImage) -> Running:
         """What the board runs; raises LabError if it is not what the image says of itself."""
@@ -200,7 +187,7 @@ class Installation:
             self.bench.off()
             return BoardError(f"{sentence}; no earlier image of this board is known to put back")
         try:
-            before = Cache().get(good.file, sha256=good.sha256, tell=self._progress)
+            before = Cache().get(good.file, sha256=good.sha256, progress=self._progress)
             self._put(before)
             self._identified(before, self._checked(before))
         except EvmperfError as second:

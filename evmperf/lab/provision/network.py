@@ -20,9 +20,9 @@ from labgrid.exceptions import NoDriverFoundError
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.provision import identity
+from evmperf.lab.provision.content import Progress
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.ways import Way
-from evmperf.lab.provision.writer import Progress
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, LabError, ToolError, UsageError, one_line
 
@@ -37,16 +37,13 @@ and netboot_ramdisk, of which those that were given are set; and the system in m
 _TIMEOUT_S = 30.0
 _SLOWEST = 1 << 19
 """Bytes a second that a disk and its network must at least do."""
-_TRIES = 2
-_HEAD = 1 << 20
-"""Bytes at the beginning that are written last, and the block size of dd."""
+_BLOCK = 1 << 20
 _SCRIPT = Path(__file__).with_name("network.sh").read_text("utf-8")
 
-_NOTHING = re.compile(r"Retry count exceeded|TFTP server died|\bT( T)+\s*$", re.MULTILINE)
-"""What U-Boot prints when nothing comes any more (net/tftp.c, net/arp.c)."""
-_REFUSED = re.compile(r"TFTP error: .*")
+_FAILED = re.compile(r"TFTP error: .*|.*Retry count exceeded.*|TFTP server died.*")
+"""What U-Boot prints of a transfer that fails (net/tftp.c, net/arp.c)."""
 _BEGUN, _ENDED = "Loading: ", "Bytes transferred"
-"""Before the marks (#) of a transfer's progress, and behind it (net/tftp.c, net/net.c)."""
+"""Before and behind the marks (#) of a transfer's progress (net/tftp.c, net/net.c)."""
 
 
 class Provider:
@@ -77,19 +74,13 @@ class Provider:
 
 
 def trouble(console: Sequence[str]) -> str:
-    """Why the last transfer in a console failed, and the remedy; "" if it did not fail."""
-    output = "\n".join(console)
-    _, begun, last = output.rpartition(_BEGUN)
-    output = last if begun else output
-    if refused := _REFUSED.search(output):
-        return f"{refused[0].strip()}; are the files where the server looks?"
-    if _NOTHING.search(output):
-        stopped = "the server stopped in mid-transfer"
-        what = stopped if "#" in last else "the server sends nothing"
-        return f"{what}; check that it runs, and the cable"
-    if begun and _ENDED not in last:
-        return "the transfer did not end in time: the server or the network is slow"
-    return ""
+    """What U-Boot printed of its last transfer that failed, and the remedy; "" if it did not fail."""
+    _, begun, last = "\n".join(console).rpartition(_BEGUN)
+    failed = _FAILED.search(last)
+    if not failed and (not begun or _ENDED in last):
+        return ""
+    reason = failed[0].strip() if failed else "the transfer did not end in time"
+    return f"{reason}; check the TFTP server, its files, the network and the cable"
 
 
 class NetworkWay(Way):
@@ -120,25 +111,22 @@ class NetworkWay(Way):
                 return self._install(shell, image, url, progress)
             except BoardError as error:
                 raise LabError(
-                    f"the board was lost while it wrote {self._device}: {error}; the disk has no "
-                    f"partition table: write the image again"
+                    f"the board was lost while it wrote {self._device}: {error}; write the image again"
                 ) from error
 
     def _install(self, shell: Shell, image: DiskImage, url: str, progress: Progress) -> dict[str, object]:
         size = image.hashes.size
         self._check(shell, image)
-        for attempt in range(_TRIES):
-            progress("write", 0, size)
-            self._write(shell, image, url)
-            progress("verify", 0, size)
-            if self._sum(shell, size) == image.hashes.content:
-                if "whole" not in self._ask(shell, "finish", head=min(size, _HEAD)):
-                    raise LabError(f"{self._device} does not keep its first block: replace the disk")
-                return {"written": size, "repeated": attempt * size, "url": url}
-        raise LabError(
-            f"{self._device} does not keep its data: its SHA-256 differed in each of "
-            f"{_TRIES} tries; replace the disk"
-        )
+        progress("write", 0, size)
+        self._write(shell, image, url)
+        progress("verify", 0, size)
+        if (found := self._sum(shell, size)) != image.hashes.content:
+            raise LabError(
+                f"{self._device} reads back with SHA-256 {found[:12]}, and {image.name} has "
+                f"{image.hashes.content[:12]}: write it again, and replace the disk if it does not keep its "
+                f"data then either"
+            )
+        return {"written": size, "url": url}
 
     def _ask(self, shell: Shell, function: str, size: int = 0, **words: object) -> str:
         """What a function of network.sh prints that works on so many bytes."""
@@ -183,7 +171,7 @@ class NetworkWay(Way):
             raise LabError(f"the board did not get {url}: {words[-1][:160]}")
 
     def _sum(self, shell: Shell, size: int) -> str:
-        whole, rest = divmod(max(size - _HEAD, 0), _HEAD)
+        whole, rest = divmod(size, _BLOCK)
         output = self._ask(shell, "read_back", size, whole=whole, rest=rest)
         failed = re.search(r"^dd: .*", output, re.MULTILINE)
         checksum = re.search(r"^([0-9a-f]{64})\b", output, re.MULTILINE)

@@ -1,9 +1,8 @@
-# Functions for the system in memory, a busybox. Set before: device; for write_disk also url and silence (s); for read_back and finish whole and rest: mebibytes and bytes behind the first mebibyte; head: its bytes.
+# Functions for the system in memory, a busybox. Set before: device; for write_disk also url and silence (s); for read_back whole and rest: mebibytes, and bytes behind them.
 look() {
   cat /sys/class/block/${device#/dev/}/size /proc/mounts
   echo type $(cat /sys/class/block/${device#/dev/}/device/type)
 }
-failed() { echo "cannot write: $(grep -m 1 ^dd: said)"; }
 received() {
   cat /sys/class/net/*/statistics/rx_bytes | {
     n=0; while read -r bytes; do n=$((n + bytes)); done; echo $n
@@ -24,34 +23,23 @@ write_disk() {
   set -o pipefail
   cd /tmp
   : >silence
-  if dd if=/dev/zero of=$device bs=4096 count=1 conv=fsync 2>said; then
-    (
-      # Not wget's own -T: a busybox that is built without it crashes of that (CVE-2026-76014).
-      wget -q -t 1 -O - "$url" &
-      web=$!
-      watch_over $web >silence 2>/dev/null </dev/null &
-      wait $web; code=$?
-      kill $!; exit $code
-    ) | {
-      dd of=head bs=1M count=1 iflag=fullblock 2>/dev/null
-      dd of=$device bs=1M seek=1 iflag=fullblock conv=fsync 2>said || failed
-    } && echo fetched
-    cat silence
-  else
-    failed
-  fi
+  (
+    # Not wget's own -T: a busybox that is built without it crashes of that (CVE-2026-76014).
+    wget -q -t 1 -O - "$url" &
+    web=$!
+    watch_over $web >silence 2>/dev/null </dev/null &
+    wait $web; code=$?
+    kill $!; exit $code
+  ) | dd of=$device bs=1M iflag=fullblock conv=fsync 2>said && echo fetched
+  ! grep -q ^dd: said || echo "cannot write: $(grep -m 1 ^dd: said)"
+  cat silence
 }
 read_back() {
   cd /tmp; sync; echo 3 >/proc/sys/vm/drop_caches
   # busybox's head counts byte by byte: it gets no more than what is left of a mebibyte.
   {
-    cat head; dd if=$device bs=1M skip=1 count=$whole 2>said
-    dd if=$device bs=1M skip=$((whole + 1)) count=1 2>>said | head -c $rest
+    dd if=$device bs=1M count=$whole 2>said
+    dd if=$device bs=1M skip=$whole count=1 2>>said | head -c $rest
   } | sha256sum
   grep -m 1 ^dd: said
-}
-finish() {
-  cd /tmp; dd if=head of=$device bs=1M conv=fsync 2>/dev/null
-  sync; echo 3 >/proc/sys/vm/drop_caches
-  head -c $head $device | cmp - head && echo whole
 }

@@ -62,14 +62,13 @@ class InstallationRecord(msgspec.Struct, frozen=True):
         """Why this medium is not as this host left it, "" if it is."""
         if medium != self.medium:
             return f"its medium is {medium or 'none'}, not {self.medium or 'none'}"
-        if mounts is None or self.mounts is None:
-            return "" if mounts == self.mounts else "its root file system was exchanged"
-        if not 0 <= mounts - self.mounts <= self.starts:
-            return (
-                f"the mount count of its root is {mounts}, not {self.mounts} to {self.mounts + self.starts}: "
-                f"somebody else booted the board or used its medium"
-            )
-        return ""
+        most = (self.mounts or 0) + self.starts
+        if mounts in ([None] if self.mounts is None else range(self.mounts, most + 1)):
+            return ""
+        return (
+            f"the mount count of its root is {mounts}, not {self.mounts} to {most}: somebody else booted the "
+            f"board or used its medium"
+        )
 
 
 class Book:

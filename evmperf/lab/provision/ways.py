@@ -8,8 +8,8 @@ from typing import Any
 from evmperf.boards.board import Board
 from evmperf.lab.media import CardSwitch
 from evmperf.lab.provision import writer
+from evmperf.lab.provision.content import Progress
 from evmperf.lab.provision.image import DiskImage
-from evmperf.lab.provision.writer import Progress
 from evmperf.model.errors import LabError, UsageError
 
 _COMMAND_S = 3600.0

@@ -1,52 +1,29 @@
 """Writing an image to a medium (a card, a disk, or a file that stands for one), and reading it back.
 
 A medium is on this host or on its exporter's, which is reached by the words before a command that Labgrid
-gives. There a program of Python's own library holds it, so that nobody mounts or writes it meanwhile.
+gives.
 """
 
-import contextlib
-import errno
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from evmperf.lab.provision.content import Progress
 from evmperf.lab.provision.image import DiskImage
 from evmperf.model.errors import LabError, UsageError, one_line
 
-Progress = Callable[[str, int, int], None]
-"""Told what is being done (fetch, read, write, verify), and how many bytes of how many are: of a write when
-no obstacle is left, and before the first byte, none.
-"""
-
-_HEAD = 1 << 20
-"""Bytes at the beginning that are written last: no board starts without the partition table in them."""
-_READ_S = 3600.0
-_HOLD = """
-import fcntl, os, stat, sys
-path = sys.argv[1]
-try:
-    block = stat.S_ISBLK(os.stat(path).st_mode)
-    # Of a block device O_EXCL fails while it, or a partition of it, is mounted or part of another.
-    medium = os.open(path, os.O_RDWR | (os.O_EXCL if block else 0))
-    if block and any(fcntl.ioctl(medium, 0x125E, bytes(4))):  # BLKROGET
-        raise OSError(30, "")
-    fcntl.flock(medium, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    print("size", os.lseek(medium, 0, os.SEEK_END), flush=True)
-    sys.stdin.read()
-except OSError as error:
-    print("error", error.errno, flush=True)
-"""
-_NOT_OPENED = {
-    errno.EBUSY: "is in use there (mounted?): unmount its partitions",
-    errno.EAGAIN: "is being written by another process: wait for it, or end it",
-    errno.EACCES: "may not be written by this user: add the user to the group of the device "
-    "(disk), or remove the write protection",
-    errno.EPERM: "may not be written: it is write-protected",
-    errno.EROFS: "is write-protected: move the card's lock",
-    errno.ENOENT: "is missing: check the card, and the switch's cable to its host",
-    errno.ENOMEDIUM: "has no medium: put a card in",
-}
+_BLOCK = 1 << 20
+_TIMEOUT_S = 3600.0
+_LOCK_S, _LOCKED = 5, 75
+"""How long udev may look at a new card, and flock's exit status where another process has it for longer."""
+_LOOK = (
+    "[ -b {0} ] && lsblk --bytes --noheadings --raw --output SIZE,RO,TYPE,MOUNTPOINT {0} "
+    "|| stat --dereference --format '%s 0 file' {0}"
+)
+"""A line each for a medium and what is built on it: bytes, 1 for read-only, kind, where it is mounted."""
+_READ = "dd if={0} bs=1M count={1} iflag=fullblock$([ -b {0} ] && echo ,direct) | head -c {2} | sha256sum"
+"""The SHA-256 of a medium's first bytes, past the caches."""
 
 
 def write(
@@ -62,13 +39,16 @@ def write(
     Raises UsageError for a medium that is too small, LabError for one that cannot be written or read back.
     """
     size = image.hashes.size
-    with _held(path, prefix) as room:
-        if size > room:
-            raise UsageError(f"the image has {size} bytes and {path} only {room}: use a larger medium")
-        progress("write", 0, size)
-        (copy or _dd)(str(image.content), path)
-        progress("verify", 0, size)
-        found = _sum(path, size, prefix)
+    room = _room(path, prefix)
+    if size > room:
+        raise UsageError(f"the image has {size} bytes and {path} only {room}: use a larger medium")
+    progress("write", 0, size)
+    (copy or _dd)(str(image.content), path)
+    progress("verify", 0, size)
+    done = _run(_READ.format(shlex.quote(path), -(-size // _BLOCK), size), prefix)
+    found = done.stdout.split(" ")[0]
+    if "error" in done.stderr.lower() or len(found) != 64:
+        raise LabError(f"{path} cannot be read back ({_reason(done.stderr)}): replace the medium")
     if found != image.hashes.content:
         raise LabError(
             f"{path} reads back with SHA-256 {found[:12]}, and {image.name} has {image.hashes.content[:12]}: "
@@ -78,86 +58,49 @@ def write(
     return {"written": size}
 
 
-@contextlib.contextmanager
-def _held(path: str, prefix: Sequence[str]) -> Iterator[int]:
-    """The size of a medium in bytes, which is ours until the end; raises LabError if it cannot be."""
-    command = _there(prefix, ["python3", "-c", _HOLD, path])
-    try:
-        holder = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+def _room(path: str, prefix: Sequence[str]) -> int:
+    """The size of a medium in bytes; raises LabError for one that is missing, empty, read-only or in use."""
+    done = _run(_LOOK.format(shlex.quote(path)), prefix)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    if done.returncode or not rows or not all(row[0].isdigit() and len(row) > 2 for row in rows):
+        raise LabError(
+            f"{path} cannot be looked at ({_reason(done.stderr)}): check the card, and the switch's cable "
+            f"to its host"
         )
-    except OSError as error:
-        raise LabError(f"{command[0]} cannot be started: {error.strerror}") from None
-    with holder:
-        assert holder.stdin
-        assert holder.stdout
-        assert holder.stderr
-        try:
-            word, _, number = holder.stdout.readline(200).strip().partition(" ")
-            if word not in ("size", "error") or not number.isdigit():
-                lines = holder.stderr.read(4096).strip().splitlines() or ["it says nothing of it"]
-                raise LabError(f"the host of {path} cannot look at it: {one_line(lines[-1], 160)}")
-            if word == "error":
-                reason = _NOT_OPENED.get(int(number), f"cannot be opened: {errno.errorcode.get(int(number))}")
-                raise LabError(f"{path} {reason}")
-            if not int(number):
-                raise LabError(f"{path} has no medium: check the card and the card switch")
-            yield int(number)
-        finally:
-            holder.stdin.close()
-            holder.stdout.close()
-            holder.kill()
+    (size, read_only, *_), *parts = rows
+    if any(len(row) > 3 for row in rows) or any(kind != "part" for _, _, kind in parts):
+        raise LabError(f"{path} is in use there (mounted?): unmount its partitions")
+    if read_only == "1":
+        raise LabError(f"{path} is write-protected: move the card's lock")
+    if not int(size):
+        raise LabError(f"{path} has no medium: check the card and the card switch")
+    return int(size)
 
 
 def _dd(content: str, path: str) -> None:
-    """Write a file to a medium of this host: zeros where the partition table goes, then it all, that last."""
-    table, rest = ["bs=1M", "count=1"], ["bs=1M", "skip=1", "seek=1"]
-    for source, words in (("/dev/zero", table), (content, rest), (content, table)):
-        done = subprocess.run(
-            ["dd", f"if={source}", f"of={path}", *words, "conv=notrunc,fsync"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        if done.returncode:
-            raise LabError(
-                f"{path} cannot be written ({_reason(done.stderr)}): the medium is dying or has bad "
-                f"contact, replace it"
-            )
-
-
-def _sum(path: str, size: int, prefix: Sequence[str]) -> str:
-    """SHA-256 of what a medium holds, read past the caches."""
-    medium = shlex.quote(path)
-    past = f"$([ -b {medium} ] && echo ,direct)"
-    blocks = -(-size // _HEAD)
-    words = [
-        "sh",
-        "-c",
-        f"dd if={medium} bs=1M count={blocks} iflag=fullblock{past} | head -c {size} | sha256sum",
-    ]
-    try:
-        done = subprocess.run(
-            _there(prefix, words), capture_output=True, text=True, timeout=_READ_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise LabError(f"{path} was not read back within {_READ_S:g} s: replace the medium") from None
-    found = done.stdout.split(" ")[0]
-    if "error" in done.stderr.lower() or len(found) != 64:
+    """Write a file to a medium of this host."""
+    lock = ["flock", f"--timeout={_LOCK_S}", f"--conflict-exit-code={_LOCKED}", path]
+    done = _run(shlex.join([*lock, "dd", f"if={content}", f"of={path}", "bs=1M", "conv=notrunc,fsync"]), ())
+    if done.returncode == _LOCKED:
+        raise LabError(f"{path} is being written by another process: wait for it, or end it")
+    if done.returncode:
         raise LabError(
-            f"{path} cannot be read back ({_reason(done.stderr)}): the medium is dying or has bad "
-            f"contact, replace it"
+            f"{path} cannot be written ({_reason(done.stderr)}): correct that, or replace the medium"
         )
-    return found
 
 
-def _there(prefix: Sequence[str], words: Sequence[str]) -> list[str]:
-    """A command on the medium's host, whose shell ssh gives its words to."""
-    return [*prefix, shlex.join(words)] if prefix else list(words)
+def _run(command: str, prefix: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run a command on the medium's host; raises LabError if it does not end or cannot be started."""
+    words = [*prefix, shlex.join(["sh", "-c", command])] if prefix else ["sh", "-c", command]
+    try:
+        return subprocess.run(
+            words, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError(f"the host of the medium does not answer: {one_line(error, 200)}") from None
 
 
 def _reason(said: str) -> str:
-    """What dd says that went wrong; else its last line."""
-    lines = [line for line in said.splitlines() if line.startswith("dd:")] or said.splitlines() or ["nothing"]
-    return one_line(lines[0], 160)
+    """What dd says that went wrong; else the last line."""
+    lines = [line for line in said.splitlines() if line.startswith("dd:")] or said.splitlines()[-1:]
+    return one_line(lines[0], 160) if lines else "it says nothing of it"
