@@ -38,6 +38,7 @@ from evmperf.model.units import seconds
 from evmperf.publish.influx import config as influx_config
 
 if TYPE_CHECKING:
+    from evmperf.explain.ranges import Held
     from evmperf.lab.bench import LabgridBench
     from evmperf.measure.bench import Shell
     from evmperf.measure.runner import Runner
@@ -80,6 +81,12 @@ class MeasuringSession:
         self.folder = results / self.run.id
         self._netboot = {part: f for part in ("kernel", "dtb", "ramdisk") if (f := getattr(asked, part))}
         self._repeats = repeats.parse(asked.repeat, asked.boots)
+        if asked.reference:
+            from evmperf.explain import ranges  # noqa: PLC0415  # for those who have a reference
+
+            self._reference = ranges.read(Path(asked.reference), board.name)
+        self.outside: Held | None = None
+        """The boots beside the reference of `--reference`, at the end."""
         self._influx = influx_config.load(os.environ)
         self.planned: list[tuple[Benchmark, Case]] = []
         """What will be measured, in order."""
@@ -324,6 +331,14 @@ class MeasuringSession:
         """Hold the board no more; may be called again."""
         if self.claim:
             self.claim.release()
+
+    def judge_boots(self) -> ExitStatus | None:
+        """The exit status by the reference of boots, None without one; raises LabError."""
+        if self.request.reference and self._spool:
+            from evmperf.explain import ranges  # noqa: PLC0415  # for those who have a reference
+
+            self.outside = ranges.held(self.folder, self.run, self._reference)
+        return self.outside.status if self.outside else None
 
     def finish(self, exit_status: int) -> None:
         """Write how the run ended; a spool that was never opened stays unwritten."""
