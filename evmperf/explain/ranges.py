@@ -4,7 +4,6 @@ and what of another run's boots is outside.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Literal
@@ -72,96 +71,31 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cases: dict[str, list[Range]]
 
 
-@dataclass(frozen=True)
-class HeldCase:
-    """Boots of one case beside its ranges, in sentences; `boots` is 0 where there are too few, `telling` how
-    many of the judged parts would show 5 % more.
-    """
-
-    case: str
-    boots: int = 0
-    parts: int = 0
-    telling: int = 0
-    slower: Sequence[str] = ()
-    otherwise: Sequence[str] = ()
-    """What is faster or gone."""
-
-    def lines(self) -> Iterator[str]:
-        """What a person reads, slower parts first."""
-        if not self.boots:
-            yield f"{self.case}: not judged: {HELD_BOOTS} boots with a console are needed"
-            return
-        yield (
-            f"{self.case}: {counted(self.boots, 'boot')}, {counted(self.parts, 'part')}, "
-            f"{len(self.slower)} slower than the reference; 5 % more would show in {self.telling} of them"
-        )
-        if len(self.slower) > max(_WIDESPREAD * self.parts, 1):
-            yield "  the boot as a whole is slower: look at clocks and load before you look at parts"
-        for sentences in (self.slower, self.otherwise):
-            yield from (f"  {sentence}" for sentence in sentences[:_SHOWN])
-            if len(sentences) > _SHOWN:
-                yield f"  ... and {len(sentences) - _SHOWN} more"
-
-
-@dataclass(frozen=True)
-class Held:
-    """A run beside a reference; `notes` are conditions that differ."""
-
-    notes: Sequence[str]
-    busy: str
-    cases: Sequence[HeldCase]
-
-    def lines(self) -> Iterator[str]:
-        """What a person reads."""
-        yield from filter(None, (*self.notes, self.busy))
-        for one in self.cases:
-            yield from one.lines()
-        if not self.cases:
-            yield "the run has no boots of a case that the reference has"
-
-    @property
-    def status(self) -> ExitStatus:
-        """FAILED where a part is slower, UNDECIDED on a busy host, and where boots are too few."""
-        if any(one.slower for one in self.cases):
-            return ExitStatus.UNDECIDED if self.busy else ExitStatus.FAILED
-        if any(one.boots for one in self.cases):
-            return ExitStatus.OK
-        return ExitStatus.UNDECIDED if self.cases else ExitStatus.NOTHING
-
-
-def reference(folders: Iterable[Path]) -> Reference:
-    """The reference that runs of one board and system are together. Raises UsageError for runs of different
-    systems, and for less than ten boots.
+def write(file: Path, folders: Iterable[Path]) -> None:
+    """Write the reference that runs of one board and system are together. Raises UsageError for runs of
+    different systems, for less than ten boots, and for a file that cannot be written.
     """
     made: Reference | None = None
     seconds: dict[str, boots.Times] = {}
     for folder in folders:
-        run = spool.read_run(folder)
-        ours = Reference("evmperf-reference/1", run.board, _conditions(run, folder), [run.id], {})
+        ours = _described(folder, spool.read_run(folder))
         if made and (differing := [*_differing(made, ours)]):
-            raise UsageError(f"{run.id}: a reference is of one system: {'; '.join(differing)}")
-        made = msgspec.structs.replace(ours, runs=[*(made.runs if made else ()), run.id])
+            raise UsageError(f"{folder.name}: a reference is of one system: {'; '.join(differing)}")
+        made = msgspec.structs.replace(ours, runs=[*(made.runs if made else ()), *ours.runs])
         for case, times in _cases(folder).items():
             for key, values in times.items():
                 seconds.setdefault(case, {}).setdefault(key, []).extend(values)
-    cases = {case: [*_ranges(times)] for case, times in seconds.items()}
-    if made is None or not any(cases.values()):
-        most = max((len(values) for times in seconds.values() for values in times.values()), default=0)
+    most = max((len(values) for times in seconds.values() for values in times.values()), default=0)
+    if made is None or most < REFERENCE_BOOTS:
         raise UsageError(
             f"a reference needs {REFERENCE_BOOTS} boots of one case, and there are {most}: measure them with "
             f'pytest --lg-env BOARD.yaml -k boot_time --boots 20 --vary "args:{tree.TIMED}"'
         )
-    return msgspec.structs.replace(made, cases=cases)
-
-
-def write(file: Path, folders: Iterable[Path]) -> Reference:
-    """Write the reference of runs; raises UsageError as `reference` does, and for a file that cannot be."""
-    made = reference(folders)
+    made = msgspec.structs.replace(made, cases={case: [*_ranges(times)] for case, times in seconds.items()})
     try:
         file.write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
     except OSError as error:
         raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
-    return made
 
 
 def read(file: Path, board: str) -> Reference:
@@ -184,29 +118,49 @@ def read(file: Path, board: str) -> Reference:
     return found
 
 
-def held(folder: Path, run: Run, against: Reference) -> Held:
-    """A run's boots beside a reference; cases that one of them does not have are left out."""
-    ours = Reference(against.format, run.board, _conditions(run, folder), [run.id], {})
+def held(folder: Path, run: Run, against: Reference) -> tuple[list[str], ExitStatus]:
+    """A run's boots beside a reference: what a person reads, and FAILED where a part is slower, UNDECIDED on
+    a busy host or where boots are too few, NOTHING without a case that both have, else OK.
+    """
     both = {case: times for case, times in _cases(folder).items() if case in against.cases}
-    cases = [_held(case, times, against.cases[case]) for case, times in both.items()]
-    return Held([*_differing(against, ours)], run.facts.busy, cases)
+    lines = [*_differing(against, _described(folder, run)), *filter(None, [run.facts.busy])]
+    if not both:
+        return [*lines, "the run has no boots of a case that the reference has"], ExitStatus.NOTHING
+    status = ExitStatus.UNDECIDED
+    for case, times in both.items():
+        most = max(map(len, times.values()))
+        if most < HELD_BOOTS:
+            lines.append(f"{case}: not judged: {HELD_BOOTS} boots with a console are needed")
+            continue
+        slower, otherwise, judged = _outside(times, against.cases[case])
+        telling = sum(one.is_telling for one in judged)
+        lines.append(
+            f"{case}: {counted(most, 'boot')}, {counted(len(judged), 'part')}, {len(slower)} slower than the "
+            f"reference; 5 % more would show in {telling} of them"
+        )
+        if len(slower) > max(_WIDESPREAD * len(judged), 1):
+            lines.append("  the boot as a whole is slower: look at clocks and load before you look at parts")
+        for sentences in (slower, otherwise):
+            lines += [f"  {sentence}" for sentence in sentences[:_SHOWN]]
+            lines += [f"  ... and {len(sentences) - _SHOWN} more"] * (len(sentences) > _SHOWN)
+        if status is not ExitStatus.FAILED:
+            status = ExitStatus.FAILED if slower else ExitStatus.OK
+    return lines, ExitStatus.UNDECIDED if status is ExitStatus.FAILED and run.facts.busy else status
 
 
-def _held(case: str, times: boots.Times, ranges: Sequence[Range]) -> HeldCase:
-    most = max(map(len, times.values()), default=0)
-    if most < HELD_BOOTS:
-        return HeldCase(case)
+def _outside(times: boots.Times, ranges: Sequence[Range]) -> tuple[list[str], list[str], list[Range]]:
+    """Parts that are slower or new, those that are faster or gone, the largest first, and what was judged."""
     slower: list[tuple[float, str]] = []
     other: list[tuple[float, str]] = []
     judged: list[Range] = []
     for one in ranges:
         values = sorted(times.get((one.clock, one.part), []))
         usual = f"the reference has {one.low_s:.4f} to {one.high_s:.4f} s in {counted(one.boots, 'boot')}"
-        if not values and one.boots >= REFERENCE_BOOTS and any(clock == one.clock for clock, _ in times):
-            other.append((one.median_s, f"gone: {one.part}; {usual}"))
-        if min(len(values) - HELD_BOOTS, one.boots - REFERENCE_BOOTS) < 0:
+        if one.boots < REFERENCE_BOOTS:
             continue
-        if max(one.median_s, values[-1]) < _LEAST_S:
+        if not values and any(clock == one.clock for clock, _ in times):
+            other.append((one.median_s, f"gone: {one.part}; {usual}"))
+        if len(values) < HELD_BOOTS or max(one.median_s, values[-1]) < _LEAST_S:
             continue
         judged.append(one)
         told = f"{one.part} took {values[0]:.4f} to {values[-1]:.4f} s ({one.clock}); {usual}"
@@ -217,19 +171,19 @@ def _held(case: str, times: boots.Times, ranges: Sequence[Range]) -> HeldCase:
         elif values[-1 - quarter] < one.low_s - one.margin_s:
             other.append((one.median_s - values[quarter], f"faster: {told}"))
     known = {(one.clock, one.part) for one in ranges}
+    most = max(map(len, times.values()))
     for (clock, part), new in times.items():
         is_new = (clock, part) not in known and any(clock == timed for timed, _ in known)
         if is_new and len(new) == most and min(new) >= _LEAST_S:
             slower.append((min(new), f"new: {part} took {min(new):.4f} to {max(new):.4f} s ({clock})"))
-    told_of = [[sentence for _, sentence in sorted(some, reverse=True)] for some in (slower, other)]
-    return HeldCase(case, most, len(judged), sum(one.is_telling for one in judged), *told_of)
+    first, then = ([sentence for _, sentence in sorted(some, reverse=True)] for some in (slower, other))
+    return first, then, judged
 
 
 def _ranges(times: boots.Times) -> Iterator[Range]:
-    """Parts of ten boots and more, the longest first; those that some boots do not have are not judged."""
-    most = max(map(len, times.values()), default=0)
+    """The parts, the longest first."""
     for (clock, part), values in sorted(times.items(), key=lambda item: -median(item[1])):
-        if most >= REFERENCE_BOOTS and max(values) >= _KNOWN_S:
+        if max(values) >= _KNOWN_S:
             low, middle, high = (round(s, 6) for s in (min(values), median(values), max(values)))
             yield Range(part, clock, low, middle, high, len(values))
 
@@ -240,8 +194,8 @@ def _cases(folder: Path) -> Mapping[str, boots.Times]:
     return {case: times for case, result in cases.items() if (times := boots.times(folder, result))}
 
 
-def _conditions(run: Run, folder: Path) -> dict[str, str]:
-    """What a duration depends on beside the board, as far as it is known."""
+def _described(folder: Path, run: Run) -> Reference:
+    """A reference without ranges: what durations of a run depend on, as far as it is known."""
     configuration = boots.document(folder, "kernel_config").encode()
     known = {
         "kernel": f"{run.facts.kernel} {run.facts.kernel_version}".strip(),
@@ -249,7 +203,8 @@ def _conditions(run: Run, folder: Path) -> dict[str, str]:
         "kernel configuration": hashlib.sha256(configuration).hexdigest()[:12] if configuration else "",
         "U-Boot": run.facts.uboot,
     }
-    return {name: text for name, text in known.items() if text}
+    conditions = {name: text for name, text in known.items() if text}
+    return Reference("evmperf-reference/1", run.board, conditions, [run.id], {})
 
 
 def _differing(one: Reference, other: Reference) -> Iterator[str]:

@@ -38,7 +38,6 @@ from evmperf.model.units import seconds
 from evmperf.publish.influx import config as influx_config
 
 if TYPE_CHECKING:
-    from evmperf.explain.ranges import Held
     from evmperf.lab.bench import LabgridBench
     from evmperf.measure.bench import Shell
     from evmperf.measure.runner import Runner
@@ -85,7 +84,7 @@ class MeasuringSession:
             from evmperf.explain import ranges  # noqa: PLC0415  # for those who have a reference
 
             self._reference = ranges.read(Path(asked.reference), board.name)
-        self.outside: Held | None = None
+        self.outside: list[str] = []
         """The boots beside the reference of `--reference`, at the end."""
         self._influx = influx_config.load(os.environ)
         self.planned: list[tuple[Benchmark, Case]] = []
@@ -337,8 +336,9 @@ class MeasuringSession:
         if self.request.reference and self._spool:
             from evmperf.explain import ranges  # noqa: PLC0415  # for those who have a reference
 
-            self.outside = ranges.held(self.folder, self.run, self._reference)
-        return self.outside.status if self.outside else None
+            self.outside, status = ranges.held(self.folder, self.run, self._reference)
+            return status
+        return None
 
     def finish(self, exit_status: int) -> None:
         """Write how the run ended; a spool that was never opened stays unwritten."""

@@ -189,10 +189,9 @@ def _checked(
 def _outside(folder: Path, file: Path) -> ExitStatus:
     """Tell which parts of a run's boots are outside a reference; raises UsageError."""
     run = spool.read_run(folder)
-    found = ranges.held(folder, run, ranges.read(file, run.board))
-    for sentence in found.lines():
-        print(line(sentence))
-    return found.status
+    sentences, status = ranges.held(folder, run, ranges.read(file, run.board))
+    print("\n".join(map(line, sentences)))
+    return status
 
 
 def _confirmed(

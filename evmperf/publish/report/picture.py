@@ -27,7 +27,7 @@ def write(file: Path, folder: Path, beside: Path | None = None) -> None:
     except ImportError:
         raise UsageError("--png needs Pillow: pip install 'evmperf[guide]'") from None
     others = [*spool.results_in(beside)] if beside else []
-    charts = plots.boot_charts([*spool.results_in(folder)], {}, others, beside.name if beside else "")
+    charts = plots.boot_charts([*spool.results_in(folder)], others, beside.name if beside else "")
     if not charts:
         raise UsageError(f"{folder.name} has no boots to draw: measure them with pytest -k boot_time")
     captions = [textwrap.wrap(line(chart.caption), _CAPTION_CHARS) for chart in charts]
