@@ -109,6 +109,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
         measuring.close()
         if exitstatus == ExitStatus.OK and session.items and all(map(skips, session.items)):
             session.exitstatus = ExitStatus.NOTHING
+        judged = measuring.judge_boots()
+        session.exitstatus = session.exitstatus or judged or ExitStatus.OK
         session.exitstatus = measuring.status or session.exitstatus
         measuring.finish(int(session.exitstatus))
         if not os.path.exists(measuring.folder):  # noqa: PTH110  # its name may be too long

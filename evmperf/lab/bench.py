@@ -15,6 +15,7 @@ from evmperf.boards.console.attempt import NotReached, tell
 from evmperf.boards.console.booted import identity
 from evmperf.boards.console.marks import ObservedBoot, find, remarks
 from evmperf.boards.console.powering import Person, while_powered
+from evmperf.boards.console.tree import INITCALLS
 from evmperf.boards.variation import Variation
 from evmperf.lab import guest
 from evmperf.lab.ends import EndWatch
@@ -30,11 +31,13 @@ from evmperf.model.errors import (
     EvmperfError,
     LabError,
     Stopped,
+    ToolError,
     UsageError,
     was_ctrl_c,
 )
 
 _ALL_LINES = 1 << 30
+_INITCALLS_S = 60.0
 _LIMITS = {
     "strategy": ("uboot_timeout", "kernel_timeout", "boot_timeout", "silence_timeout"),
     "shell": ("login_timeout", "await_login_timeout"),
@@ -202,6 +205,8 @@ class LabgridBench:
                 self._transition("shell" if self._link else "booted")
                 place = len(self._boots) - 1
                 ended = watch.await_all(self._boots[place], self._console, self.shell)
+                if self._console and not self._link and "init=" not in kernel_arguments:
+                    self._ask_initcalls()
                 # A login that failed meanwhile was kept behind the boot.
                 self._boots[place:] = [*self._boots[place + 1 :], ended]
         except BoardError:
@@ -214,6 +219,12 @@ class LabgridBench:
         if self._link and not self._boots[-1].error:
             self._boots[-1] = self._link.timed(self._boots[-1], strategy.boot_timeout)
         return self._boots[-1]
+
+    def _ask_initcalls(self) -> None:
+        """Have the console's record hold the initcalls of a boot that timed them; without them it counts."""
+        if "initcall_debug" in self._console.output():
+            with contextlib.suppress(BoardError, ToolError):
+                self.shell().run(INITCALLS, _INITCALLS_S)
 
     def _words_beside(self) -> Sequence[str]:
         """Words before a program that runs on this machine beside the board, where the tester is here."""

@@ -233,6 +233,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
 
     def _inject_run(self) -> None:
         """Define `run` on the board, and make the terminal fit for a program."""
+        self._status = 0  # one that is not set up is logged in to again
         # Kernel messages go to the log only: on the console they cut tools' output in two.
         for line in (
             "stty -echoctl cols 500 2>/dev/null; dmesg -n 1; "
@@ -242,6 +243,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
             sign = gen_marker()
             self.console.sendline(f"{line}; echo '{sign[:4]}''{sign[4:]}'")
             self.console.expect(rf"{sign}\s+{self.prompt}", timeout=_PROMPT_S)
+        self._status = 1
 
 
 @target_factory.reg_driver
