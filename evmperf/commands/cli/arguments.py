@@ -210,8 +210,7 @@ SOURCE = argument(
     default="",
     dest="source",
     metavar="DIR|history|influx|published",
-    help="where earlier runs are (default: the folder of --results, and that of EVMPERF_HISTORY; "
-    "`evmperf runs`: the folder alone)",
+    help="where earlier runs are (default: the folder of --results, and that of EVMPERF_HISTORY)",
 )
 WAIT = argument(
     "--wait",

@@ -1,4 +1,4 @@
-"""`evmperf why` and `report`: the figures of a run explained, for a terminal and as a page."""
+"""`evmperf why`: the figures of a run explained."""
 
 import argparse
 from pathlib import Path
@@ -144,9 +144,3 @@ def _recorded(folder: Path, same: Result) -> perf.PerfProfile | None:
     counts = "".join(file.read_text() for file in raw if file.name.endswith(perf.COUNTS))
     (folder / perf.FOLDED).write_text(perf.flames(stacks), encoding="utf-8")
     return perf.parse(stacks, counts)
-
-
-@command("report", RUN, RESULTS)
-def _report(options: argparse.Namespace) -> None:
-    """Writes report.html of a run again from the run's files, also for a run at work or a killed run."""
-    print(why.report(run_folder(options.run, options.results)))
