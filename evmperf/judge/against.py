@@ -102,13 +102,13 @@ def _last(run: Run, against: WantedBaseline, source: RunSource) -> list[StoredRu
 _ALL_FROM = 20
 """`last:N` from which on older runs count, too."""
 _BEFORE = 5
-"""Runs before a change that stand for how things were, and of those since then the newest."""
+"""Runs before a change that stand for how things were, and the first since then."""
 
 
 @dataclass(frozen=True)
 class Sides:
-    """The runs before and after what got worse first: the last good one, and the folders of those
-    whose files are here.
+    """The runs before and after the largest loss: the last good one, and the folders of those whose files
+    are here.
     """
 
     good: Run | None = None
@@ -129,7 +129,8 @@ def sides(folder: Path, against: WantedBaseline, source: RunSource, judgement: J
     else:
         earlier = _last(read_run(folder), against, source)
         names = [entry.run.id for entry in earlier]
-        goods = [v.alarm.good for v in worse or judgement.perhaps_worse if v.alarm]
+        goods = [cause.good for cause in judgement.causes[:1] if worse]
+        goods = goods or [v.alarm.good for v in judgement.perhaps_worse if v.alarm]
         first = min((names.index(good) + 1 for good in goods if good in names), default=0)
     if not first:
         return Sides()
@@ -137,7 +138,7 @@ def sides(folder: Path, against: WantedBaseline, source: RunSource, judgement: J
     if not worse:
         return Sides(good)
     files = [_files(entry, folder) for entry in earlier]
-    before, after = files[max(0, first - _BEFORE) : first], files[first:][-_BEFORE:]
+    before, after = files[max(0, first - _BEFORE) : first], files[first:][:_BEFORE]
     return Sides(good, [f for f in before if f], [*(f for f in after if f), folder])
 
 
