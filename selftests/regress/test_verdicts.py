@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.main import main
-from evmperf.judge import judge
+from evmperf.judge import against, judge
 from evmperf.judge.against import judged, parse
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import RECORDS, VERDICTS
@@ -373,6 +373,17 @@ def test_the_other_boards_of_the_same_night_are_no_history(tmp_path):
     # Those of another night are.
     runs.write(tmp_path, runs.results(generator), number=19, night="night-kind-20260831T220000Z")
     assert check(lost, "last:8", tmp_path) != alone
+
+
+def test_two_runs_of_one_night_share_the_date_of_an_alarm(tmp_path):
+    generator = runs.history(tmp_path, nights=20)
+    for number, night in ((20, "one"), (21, "one"), (22, "two"), (23, "three")):
+        found = runs.results(generator, changed={LOST: 0.5})
+        folder = runs.write(tmp_path, found, number=number, night=night)
+        judgement = check(folder, "last:20", tmp_path)
+        against.keep(folder, judgement)
+        (cause,) = [cause for cause in judgement.causes if LOST in cause.members]
+        assert (cause.since, cause.good) == ("am64xx-hsevm-0020", "am64xx-hsevm-0019")
 
 
 def test_nothing_to_compare_is_status_4(nights, marks):
