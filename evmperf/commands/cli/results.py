@@ -53,7 +53,7 @@ def _row(entry: StoredRun) -> tuple[str, ...]:
     argument("--facts", action="store_true", help="everything known about the board"),
     argument("--report", action="store_true", help="write its report.html again instead"),
     argument("--png", type=Path, metavar="FILE", help="draw its boots into this picture instead"),
-    argument("--beside", default="", metavar="RUN", help="with both: the boots of this run on the same scale"),
+    argument("--beside", default="", metavar="RUN", help="the boots of this run on the same scale"),
 )
 def _show(options: argparse.Namespace) -> None:
     """Shows the results of a run, the facts they were measured under, and what failed. The run may still
