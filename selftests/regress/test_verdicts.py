@@ -315,7 +315,7 @@ def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):
     command = ["check", str(folder), "--against", "last:40", "--results", str(results)]
     assert cli.main([*command, "--markdown", str(note)]) == 1
     said = capsys.readouterr().out
-    assert "release: nightly-11 in A, nightly-12 in B" in said
+    assert "nightly-11 in A, nightly-12 in B" in said
     assert re.search(r"and \d+ more lines \(--all\)", said)
     for text in (said, note.read_text(), (folder / "report.html").read_text()):
         assert "mitigations" in text
