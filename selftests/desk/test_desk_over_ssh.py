@@ -52,7 +52,7 @@ def test_the_desk_measures_over_ssh_alone(tmp_path):
         (file,) = (tmp_path / "r" / "desk").glob("*.yaml")
         main = yaml.safe_load(file.read_text())["targets"]["main"]
         assert set(main["drivers"]) == {"SSHDriver", "BootStrategy"}
-    refused = evmperf(address, *key)
+    refused = evmperf(address)
     assert refused.returncode == ExitStatus.LAB_BROKEN
     assert "cannot be reached" in refused.stderr
     assert "ssh-copy-id" not in refused.stderr
