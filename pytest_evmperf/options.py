@@ -89,6 +89,12 @@ OPTIONS = [
         ),
     ),
     argument(
+        "--reference",
+        default="",
+        metavar="FILE",
+        help="say which parts of the boots are outside this file of `evmperf export --reference`",
+    ),
+    argument(
         "--tool",
         default="",
         choices=["", "ti", "own"],

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from evmperf.commands.app.measuring import MeasuringSession
+from evmperf.measure.runs.spool import CONSOLE_LOG
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result, as_rows
 from pytest_evmperf.plugin import RESULT, SESSION, what_is_measured
 
 _WIDTH = 160
-"""Characters of the table in a page of pytest-html."""
+"""Characters of the table in a page of pytest-html, and of what a board said."""
+_TALK_LINES = 8
 
 
 @pytest.hookimpl(wrapper=True)
@@ -27,7 +29,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if session is None or report.when != "call":
         return report
     if report.failed and session.bench:
-        report.sections.append(("post-mortem", plain(session.bench.post_mortem())))
+        report.sections.append(("the board", plain(_last_words(session, item))))
     if result:
         from evmperf.publish.report.shape import figure_texts  # noqa: PLC0415  # not needed to collect tests
 
@@ -41,6 +43,19 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             shown += [extras.url(link.as_uri(), name=link.name) for link in links]
             report.extras = [*getattr(report, "extras", []), *shown]
     return report
+
+
+def _last_words(session: MeasuringSession, item: pytest.Item) -> str:
+    """The power's state, the last commands of the test with their answers, or the console's last lines, and
+    the file that has them all: ten lines at most.
+    """
+    assert session.bench
+    power, _, *console = session.bench.post_mortem().splitlines()
+    talk = getattr(getattr(item, "funcargs", {}).get("shell"), "talk", None) or console
+    lines = [power, *(line[:_WIDTH] for line in talk[-_TALK_LINES:])]
+    if (log := session.folder / CONSOLE_LOG).exists():
+        lines.append(f"All that was said: {log}")
+    return "\n".join(lines)
 
 
 def _html(session: MeasuringSession | None, results: Sequence[Result], **values: object) -> str:

@@ -13,6 +13,7 @@ from evmperf.lab.keeping.claim import JOIN
 from evmperf.model.ended import Ending
 from evmperf.model.errors import EvmperfError, UsageError, was_ctrl_c
 from evmperf.model.exits import ExitStatus
+from evmperf.model.limits import short_words
 from evmperf.model.outlets import plain
 from evmperf.model.replies import SessionEnded
 from pytest_evmperf import options
@@ -79,7 +80,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
     if not sentence or SESSION not in config.stash:
         return []
     answer(config, SessionEnded(ending=Ending.WRONG, sentence=sentence))
-    return [plain(sentence)]
+    return [plain(short_words(sentence))]
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
@@ -108,9 +109,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
         measuring.close()
         if exitstatus == ExitStatus.OK and session.items and all(map(skips, session.items)):
             session.exitstatus = ExitStatus.NOTHING
+        judged = measuring.judge_boots()
+        session.exitstatus = session.exitstatus or judged or ExitStatus.OK
         session.exitstatus = measuring.status or session.exitstatus
         measuring.finish(int(session.exitstatus))
-        if not measuring.folder.exists():
+        if not os.path.exists(measuring.folder):  # noqa: PTH110  # its name may be too long
             _write_nothing(session.config)
         try:
             yield

@@ -155,6 +155,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         baseline = source.baseline(session.run)
         width = None if terminalreporter.isatty else 140 if baseline else 120
         terminalreporter.write(text_table(list(as_rows(lambda: session.results)), width, baseline))
+    for sentence in session.outside:
+        terminalreporter.write_line(plain(sentence))
     _shell_share(terminalreporter, session)
     terminalreporter.write_line(f"Results: {session.folder}/ (report.html, results.jsonl)")
     if session.sent:

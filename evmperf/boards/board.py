@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -190,7 +191,7 @@ def find(given: str) -> Path:
     board that a single file there describes. Raises UsageError with the places and the known files.
     """
     for path in (Path(given), Path(f"{given}.yaml")):
-        if path.is_file():
+        if os.path.isfile(path):  # noqa: PTH113  # a name that is too long is no file, either
             return path
     by_name = files()
     for name in (given, f"{given}.yaml"):

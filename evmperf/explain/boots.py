@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -25,7 +26,7 @@ from evmperf.model.stats import outliers
 _INITCALL = "initcall "
 _PROOFS = (
     (Phase.STARTING_KERNEL, "CONFIG_BOOTSTAGE_REPORT=y in U-Boot's configuration"),
-    (Phase.INIT_STARTED, "evmperf ab BOARD.yaml -k boot_time --b args:initcall_debug"),
+    (Phase.INIT_STARTED, f"pytest --lg-env BOARD.yaml -k boot_time --vary 'args:{tree.TIMED}'"),
     (Phase.PROMPT, "systemd-analyze blame, on the board"),
 )
 """What tells more of a part before a phase."""
@@ -39,12 +40,15 @@ _ALIKE_S = 0.03
 _STARTS = (Phase.STARTING_KERNEL, Phase.EFI_STUB, Phase.FIRST_KERNEL_LINE, Phase.TF_A)
 _CONSOLE = re.compile(r"console=tty[A-Z]\w*,(\d{4,7})")
 _QUIET = re.compile(r"(?:^| )(?:quiet|loglevel=[0-4])(?: |$)")
+_SYSTEMD = re.compile(r"(?m)^\[ *(\d{1,6}\.\d{6})\] systemd\[1\]: systemd \S+ running in")
 _STAMP = re.compile(rb"\[ *\d+\.\d{6}\]")
 _BITS = 10
 """Of a byte on the line, with start and stop."""
 
 _Cycle = tuple[float, int, dict[Phase, BootMark]]
 """Seconds of a boot, its number in the case (from 1), and its marks."""
+Times = dict[tuple[str, str], list[float]]
+"""Seconds in each boot, by the clock and the name of a part."""
 
 
 def answers_of(
@@ -137,7 +141,7 @@ def _chain(text: str) -> list[str]:
 
 def _proof(part: tree.Part) -> str:
     if part.name.startswith(_INITCALL):
-        name = part.name.removeprefix(_INITCALL)
+        name = part.name.removeprefix(_INITCALL).partition(" [")[0]
         return f"evmperf ab BOARD.yaml -k boot_time --b args:initcall_blacklist={name}"
     order = [*map(str, Phase)]
     return next(how for end, how in _PROOFS if order.index(part.phase) < order.index(end))
@@ -206,16 +210,27 @@ def _spoken(folder: Path, cycle: _Cycle | None, command_line: str) -> Iterator[F
 
 def _records(folder: Path, cycle: _Cycle) -> list[ConsoleRecord]:
     """The console of a boot; [] where none was recorded."""
-    marks = sorted(cycle[2].values(), key=lambda mark: mark.mono_ns)
-    if not (folder / CONSOLE_LOG).is_file():
-        return []
-    try:
-        for records in review.boots(record.read(folder / CONSOLE_LOG)):
-            if records[0].mono_ns <= marks[-1].mono_ns <= records[-1].mono_ns:
-                return list(records)
-    except LabError:
-        pass
-    return []
+    last_ns = max(mark.mono_ns for mark in cycle[2].values())
+    return next((some for some in _consoles(folder) if some[0].mono_ns <= last_ns <= some[-1].mono_ns), [])
+
+
+def _consoles(folder: Path) -> Iterator[list[ConsoleRecord]]:
+    """What the board said in each boot of a run, up to a broken line."""
+    if (folder / CONSOLE_LOG).is_file():
+        with contextlib.suppress(LabError):
+            yield from review.boots(record.read(folder / CONSOLE_LOG))
+
+
+def times(folder: Path, result: Result) -> Times:
+    """Seconds that each part took in the boots of a case of which there is a console."""
+    found: Times = {}
+    ended = {max(mark.mono_ns for mark in marks.values()): marks for _, _, marks in _cycles(folder, result)}
+    for records in _consoles(folder):
+        began_ns, last_ns = records[0].mono_ns, records[-1].mono_ns
+        if marks := next((m for at_ns, m in ended.items() if began_ns <= at_ns <= last_ns), None):
+            for part, seconds in tree.timed(records, marks).items():
+                found.setdefault(part, []).append(seconds)
+    return found
 
 
 def _tree(folder: Path, cycle: _Cycle, *, units: bool = True) -> tree.Tree | None:
@@ -225,11 +240,51 @@ def _tree(folder: Path, cycle: _Cycle, *, units: bool = True) -> tree.Tree | Non
         return None
     if not units:
         return tree.grow(records, cycle[2])
-    timed, chain = _units(_document(folder, "systemd")), _chain(_document(folder, "systemd-chain"))
-    return tree.grow(records, cycle[2], timed, _document(folder, "dmesg"), chain)
+    timed, chain = _units(document(folder, "systemd")), _chain(document(folder, "systemd-chain"))
+    log, stashed = document(folder, "dmesg"), _stashed(document(folder, "device_tree"))
+    grown = tree.grow(records, cycle[2], timed, log, chain, stashed=stashed)
+    said = [*_of_systemd(document(folder, "systemd-time"), log)]
+    if not timed:
+        said.append("units are not timed: the board has no systemd-analyze, or it did not answer")
+    return replace(grown, notes=(*grown.notes, *said))
 
 
-def _document(folder: Path, name: str) -> str:
+def _of_systemd(text: str, log: str) -> Iterator[str]:
+    """When systemd started in the run's last boot, by itself and by the kernel's stamp of its first line."""
+    said = _SYSTEMD.search(log)
+    with contextlib.suppress(RefusedOutput):
+        parts = systemd_analyze.parts(text)
+        own_s = parts["kernel"] + parts.get("initrd", 0.0)
+        if said:
+            first_s = float(said[1])
+            yield (
+                f"systemd's start: {own_s:.3f} s by systemd (cut to ms), {first_s:.3f} s by the kernel's "
+                f"stamp of its first message: {abs(first_s - own_s):.3f} s apart"
+            )
+
+
+def _stashed(digits: str) -> list[tuple[str, float]]:
+    """Stages that U-Boot left in the device tree (common/bootstage.c), with their seconds since the one
+    before; [] without any. `mark` is in microseconds since reset.
+    """
+    import fdt  # noqa: PLC0415  # for boards with this only
+
+    try:
+        root = fdt.parse_dtb(bytes.fromhex(digits))
+        nodes = root.get_node("/bootstage").nodes if root.exist_node("/bootstage") else []
+        marks = [
+            (n.get_property("mark").value, n.get_property("name").value)
+            for n in nodes
+            if n.exist_property("mark")
+        ]
+    except Exception:  # noqa: BLE001  # the library raises whatever it stumbles over
+        return []
+    marks.sort(key=lambda mark: mark[0])
+    before = [0, *(at_us for at_us, _ in marks)]
+    return [(str(name), (at_us - since) / 1e6) for (at_us, name), since in zip(marks, before, strict=False)]
+
+
+def document(folder: Path, name: str) -> str:
     """What the board was asked at the end of the run; "" where it was not."""
     file = folder / "facts" / name
     return file.read_text("utf-8", "replace") if file.is_file() else ""

@@ -14,7 +14,8 @@ from evmperf.boards.board import Board
 from evmperf.boards.console.attempt import NotReached, tell
 from evmperf.boards.console.booted import identity
 from evmperf.boards.console.marks import ObservedBoot, find, remarks
-from evmperf.boards.console.powering import Person
+from evmperf.boards.console.powering import Person, while_powered
+from evmperf.boards.console.tree import INITCALLS
 from evmperf.boards.variation import Variation
 from evmperf.lab import guest
 from evmperf.lab.ends import EndWatch
@@ -30,11 +31,13 @@ from evmperf.model.errors import (
     EvmperfError,
     LabError,
     Stopped,
+    ToolError,
     UsageError,
     was_ctrl_c,
 )
 
 _ALL_LINES = 1 << 30
+_INITCALLS_S = 60.0
 _LIMITS = {
     "strategy": ("uboot_timeout", "kernel_timeout", "boot_timeout", "silence_timeout"),
     "shell": ("login_timeout", "await_login_timeout"),
@@ -67,6 +70,8 @@ class LabgridBench:
         `person` works the power where the board file says so.
         """
         self.board = board
+        self._told_power = (-1, "")
+        """What the power switch said after so many power cycles."""
         self.activity = ""
         """What the bench is doing with the board, "" while it leaves it to commands."""
         self._check = check
@@ -82,7 +87,7 @@ class LabgridBench:
         self._shell: LinuxShell | guest.PlainShell | None = None
         self._link: SshLink | None = None
         if not self._strategy.shell and self._strategy.ssh:
-            self._link = self._strategy.link = SshLink(target, self._strategy.ssh)
+            self._link = self._strategy.link = SshLink(self._strategy.ssh)
         elif not (self._console or self._strategy.shell):
             raise UsageError(
                 f"{board.file_name} has no access to the board: add a serial port with "
@@ -119,9 +124,9 @@ class LabgridBench:
             files = SshFiles.of(self._target)
             driver = self._strategy.shell
             self._shell = (
-                LinuxShell(driver, self._check, files, self._slowness)
+                LinuxShell(driver, self._check, files, self._slowness, self._watched)
                 if isinstance(driver, EvmShellDriver)
-                else guest.PlainShell(driver, self._check, self._slowness)
+                else guest.PlainShell(driver, self._check, self._slowness, self._watched)
             )
         return self._shell
 
@@ -164,7 +169,18 @@ class LabgridBench:
         """U-Boot's prompt; raises BoardError or LabError."""
         self._transition("uboot")
         tell(self._console, "stage", "settle")
-        return UbootShell(self._strategy, self._check, self._slowness)
+        return UbootShell(self._strategy, self._check, self._slowness, self._watched)
+
+    def _watched(self, doing: str) -> contextlib.AbstractContextManager[None]:
+        """Within it, the board's loss of power ends `doing`; a switch that says off at the first command of a
+        boot is wrong, and is asked no more.
+        """
+        if self._told_power[0] != self.power_cycles:
+            with contextlib.suppress(Exception):  # a broken switch is noticed when it has to switch
+                self._told_power = (self.power_cycles, self._strategy.way.state())
+        if self._told_power != (self.power_cycles, "on"):
+            return contextlib.nullcontext()
+        return while_powered(self._strategy.way, self._console, doing)
 
     def cold_boot(self, kernel_arguments: str) -> ObservedBoot:
         """One power cycle and boot, without retries; a reset where that is the board's way. A boot by hand
@@ -189,6 +205,8 @@ class LabgridBench:
                 self._transition("shell" if self._link else "booted")
                 place = len(self._boots) - 1
                 ended = watch.await_all(self._boots[place], self._console, self.shell)
+                if self._console and not self._link and "init=" not in kernel_arguments:
+                    self._ask_initcalls()
                 # A login that failed meanwhile was kept behind the boot.
                 self._boots[place:] = [*self._boots[place + 1 :], ended]
         except BoardError:
@@ -201,6 +219,12 @@ class LabgridBench:
         if self._link and not self._boots[-1].error:
             self._boots[-1] = self._link.timed(self._boots[-1], strategy.boot_timeout)
         return self._boots[-1]
+
+    def _ask_initcalls(self) -> None:
+        """Have the console's record hold the initcalls of a boot that timed them; without them it counts."""
+        if "initcall_debug" in self._console.output():
+            with contextlib.suppress(BoardError, ToolError):
+                self.shell().run(INITCALLS, _INITCALLS_S)
 
     def _words_beside(self) -> Sequence[str]:
         """Words before a program that runs on this machine beside the board, where the tester is here."""

@@ -10,7 +10,7 @@ from labgrid.driver.consoleexpectmixin import ConsoleExpectMixin
 from labgrid.factory import target_factory
 from labgrid.protocol import ConsoleProtocol, PowerProtocol
 from labgrid.resource import SerialPort
-from labgrid.step import StepEvent, steps
+from labgrid.step import StepEvent, step, steps
 from labgrid.util import PtxExpect
 from labgrid.util.proxy import proxymanager
 from pexpect import TIMEOUT
@@ -73,6 +73,8 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
     def __attrs_post_init__(self) -> None:
         """Set up without touching the wire yet."""
         super().__attrs_post_init__()
+        self._found = PtxExpect(self)
+        """Where `expect` has come to."""
         self.history = History()
         self._watch = Watch()
         self._news = threading.Condition()
@@ -183,13 +185,30 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
         """Forget everything received and not yet looked at."""
         with self._news:
             self._buffer.clear()
-        self._expect = PtxExpect(self)  # an emptied one still has what it had looked at
+        self._found = PtxExpect(self)  # an emptied one still has what it had looked at
 
     def take_pending(self) -> bytes:
         """What `expect` has read ahead, for a reader that goes on without it."""
-        pending: bytes = self._expect.buffer
-        self._expect.buffer = b""
+        pending: bytes = self._found.buffer
+        self._found.buffer = b""
         return pending
+
+    @Driver.check_active  # type: ignore[untyped-decorator]
+    @step(args=["pattern"], result=True)  # type: ignore[untyped-decorator]
+    def expect(self, pattern: Any, timeout: float = -1) -> tuple[int, Any, Any, Any]:
+        """Which of the patterns came, what stood before it, its match and its text; raises TIMEOUT."""
+        index = self._found.expect(pattern, timeout=timeout)
+        return index, self._found.before, self._found.match, self._found.after
+
+    @Driver.check_active  # type: ignore[untyped-decorator]
+    def sendline(self, line: str) -> None:
+        """Type a line."""
+        self._found.sendline(line)
+
+    @Driver.check_active  # type: ignore[untyped-decorator]
+    def sendcontrol(self, char: str) -> None:
+        """Type Ctrl and a letter."""
+        self._found.sendcontrol(char)
 
     def await_data(self, timeout_s: float) -> bytes:
         """What arrived, after at most `timeout_s`. Raises ConsoleAlarm, ConsoleFlood, ConsoleLost, LabError,
@@ -225,7 +244,7 @@ class StampedSerialDriver(ConsoleExpectMixin, Driver, ConsoleProtocol):  # type:
             taken = bytes(self._buffer[: max_size or None])
             del self._buffer[: len(taken)]
         self.history.check()
-        if len(self._expect.buffer) > limits.UNREAD_BYTES:
+        if len(self._found.buffer) > limits.UNREAD_BYTES:
             self.drop_input()
             raise ConsoleFlood(
                 f"the board printed more than {limits.mib(limits.UNREAD_BYTES)} without the expected text"

@@ -19,10 +19,10 @@ from pexpect import TIMEOUT
 from evmperf.boards import prompts
 from evmperf.boards.board import Board, classes
 from evmperf.boards.console.attempt import Attempt, NotReached, await_prompt, post_mortem, recent, tell
-from evmperf.boards.console.powering import Overdue, Person, deadline
+from evmperf.boards.console.powering import Overdue, Person, Switch, deadline
 from evmperf.lab.bootoptions import BoardState
 from evmperf.lab.console import StampedSerialDriver
-from evmperf.lab.shell import EvmShellDriver
+from evmperf.lab.shell import EvmShellDriver, Watched
 from evmperf.lab.strategy import BootError, BootStrategy
 from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import BoardError, Stopped, UsageError, one_line, was_ctrl_c
@@ -39,6 +39,8 @@ _STATES: Mapping[BoardState, tuple[str, ...]] = {
     BoardState.shell: ("shell", "linux", "userspace", "login", "ssh"),
 }
 """What labs call the states of their strategies, the usual name first."""
+_POWER_S = 20
+"""How long a power switch may take to tell its state."""
 _TRANSITION_S = 900
 """How long a strategy of the lab's may take for one transition."""
 
@@ -200,6 +202,10 @@ class LabStrategy:
     def take_person(self, person: Person) -> None:
         """The lab's power driver asks a person by itself."""
 
+    def state(self) -> str:
+        """What the lab's power driver says: on, off, or why that is not known."""
+        return Switch(self.power, self.console, _POWER_S).state() if self.power else "not known"
+
     def forget(self) -> None:
         """Say that the board is in no known state: the next transition switches it off first."""
         self.status = BoardState.unknown
@@ -336,14 +342,17 @@ class PlainShell:
 
     files = None
 
-    def __init__(self, driver: Any, check: Callable[[], None], slowness: Callable[[], float]) -> None:
-        self._driver, self._check, self._slowness = driver, check, slowness
+    def __init__(
+        self, driver: Any, check: Callable[[], None], slowness: Callable[[], float], watched: Watched
+    ) -> None:
+        self._driver, self._check, self._slowness, self._watched = driver, check, slowness, watched
 
     def run(self, command: str, timeout_s: float) -> ShellReply:
         """Run a command in the board's Linux."""
         self._check()
         try:
-            lines, _, status = self._driver.run(command, timeout=round(timeout_s * self._slowness(), 1))
+            with self._watched(f"`{command[:80]}`"):
+                lines, _, status = self._driver.run(command, timeout=round(timeout_s * self._slowness(), 1))
         except TIMEOUT as error:
             raise BoardError(f"`{command[:80]}` did not end within {timeout_s:g} s on the console") from error
         return ShellReply(status, "\n".join(lines))

@@ -7,6 +7,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,15 @@ from evmperf.lab.sshlink import SshFiles
 from evmperf.measure.bench import Files, Shell, ShellReply
 from evmperf.model import limits
 from evmperf.model.concealing import learn
-from evmperf.model.errors import BoardError, Interrupted, RefusedOutput, ToolError
+from evmperf.model.errors import BoardError, Interrupted, RefusedOutput, ToolError, one_line
 
 _PASSWORD = r"[\r\n][^\r\n]{0,40}[Pp]assword[^\r\n:]{0,40}: ?(?=\Z)"
 _UBOOT_INTERRUPT_S = 5
 _CHUNK = 700
 """Characters of a file in one command: busybox's shell takes a line of 1 KiB."""
 _GET_S = 600
+_ANSWER_LINES = 3
+"""Of an answer that are kept for a report."""
 _PROMPT_S = 5.0
 """Seconds within which a prompt must follow the end of a command or a login."""
 
@@ -230,6 +233,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
 
     def _inject_run(self) -> None:
         """Define `run` on the board, and make the terminal fit for a program."""
+        self._status = 0  # one that is not set up is logged in to again
         # Kernel messages go to the log only: on the console they cut tools' output in two.
         for line in (
             "stty -echoctl cols 500 2>/dev/null; dmesg -n 1; "
@@ -239,6 +243,7 @@ class EvmShellDriver(ShellDriver):  # type: ignore[misc]
             sign = gen_marker()
             self.console.sendline(f"{line}; echo '{sign[:4]}''{sign[4:]}'")
             self.console.expect(rf"{sign}\s+{self.prompt}", timeout=_PROMPT_S)
+        self._status = 1
 
 
 @target_factory.reg_driver
@@ -250,6 +255,10 @@ class EvmUBootDriver(UBootDriver):  # type: ignore[misc]
     autoboot: str = attr.ib(default=prompts.AUTOBOOT, validator=instance_of(str))
 
 
+Watched = Callable[[str], AbstractContextManager[None]]
+"""Within it a command of that name runs; raises BoardError where the board goes off."""
+
+
 class LinuxShell:
     """evmperf's Shell over EvmShellDriver; a command's limit is `slowness` times as long."""
 
@@ -257,10 +266,12 @@ class LinuxShell:
         self,
         driver: Any,
         check: Callable[[], None],
-        files: SshFiles | None = None,
-        slowness: Callable[[], float] = lambda: 1.0,
+        files: SshFiles | None,
+        slowness: Callable[[], float],
+        watched: Watched,
     ) -> None:
         self.files = files
+        self._watched = watched
         self._slowness = slowness
         self._driver = driver
         self._check = check
@@ -269,7 +280,8 @@ class LinuxShell:
         """Run a command in the board's Linux."""
         self._check()
         try:
-            status, text = self._driver.execute(command, round(timeout_s * self._slowness(), 1))
+            with self._watched(f"`{command[:80]}`"):
+                status, text = self._driver.execute(command, round(timeout_s * self._slowness(), 1))
         except CommandTimeout as error:
             raise ToolError(f"{error}: it was interrupted") from None
         except ConsoleLost as error:
@@ -285,8 +297,9 @@ class UbootShell:
     files = None
 
     def __init__(
-        self, strategy: Any, check: Callable[[], None], slowness: Callable[[], float] = lambda: 1.0
+        self, strategy: Any, check: Callable[[], None], slowness: Callable[[], float], watched: Watched
     ) -> None:
+        self._watched = watched
         self._slowness = slowness
         self._strategy = strategy
         self._check = check
@@ -297,7 +310,8 @@ class UbootShell:
         driver = self._strategy.uboot
         timeout_s = round(timeout_s * self._slowness(), 1)
         try:
-            lines, _, status = driver.run(command, timeout=timeout_s)
+            with self._watched(f"`{command[:80]}`"):
+                lines, _, status = driver.run(command, timeout=timeout_s)
         except TIMEOUT:
             self._interrupt()
             raise ToolError(
@@ -324,6 +338,8 @@ class CommandShell:
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
+        self.talk: list[str] = []
+        """Commands and the ends of their answers, a line each, for who reads why a test failed."""
 
     @property
     def files(self) -> Files | None:
@@ -335,7 +351,12 @@ class CommandShell:
 
         `timeout` is the deadline in seconds as Labgrid's tests call it.
         """
-        return self._shell.run(command, timeout_s if timeout is None else timeout)
+        self.talk.append(f"$ {one_line(command)}")
+        reply = self._shell.run(command, timeout_s if timeout is None else timeout)
+        self.talk += reply.text.splitlines()[-_ANSWER_LINES:]
+        if reply.status:
+            self.talk.append(f"(exit status {reply.status})")
+        return reply
 
     def run_check(self, command: str, timeout: float = 30.0) -> list[str]:
         """The lines that a command prints; raises Labgrid's ExecutionError unless it ends with 0."""

@@ -8,20 +8,21 @@ import base64
 import binascii
 import contextlib
 import re
-import subprocess
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from labgrid.driver import ExecutionError, SSHDriver
+from labgrid.driver import SSHDriver
 from labgrid.exceptions import NoDriverFoundError
+from labgrid.util.proxy import proxymanager
 
 from evmperf.benchmarks.tools import systemd_analyze
 from evmperf.boards.console.marks import ObservedBoot
-from evmperf.lab.tester import CommandTester, host_key_options, host_key_trouble
+from evmperf.lab.tester import SshTester, host_key_options, host_key_trouble
 from evmperf.measure.bench import ShellReply
-from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError, one_line
+from evmperf.model.errors import BoardError, BoardLost, EvmperfError, LabError
 
 _BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _REBOOT = "(sleep 1; reboot) >/dev/null 2>&1 &"
@@ -42,10 +43,9 @@ class BoardAway(BoardError):
 
 
 class SshLink:
-    """Connections to a board over Labgrid's SSHDriver."""
+    """Connections to a board that Labgrid's SSHDriver describes."""
 
-    def __init__(self, target: Any, driver: Any) -> None:
-        self._target = target
+    def __init__(self, driver: Any) -> None:
         self._driver = driver
         driver.connection_timeout = min(driver.connection_timeout, _CONNECT_S)
         self._boot_id = ""
@@ -78,7 +78,7 @@ class SshLink:
         while True:
             try:
                 self.close()
-                self.shell = _connected(self._target, self._driver)
+                self.shell = SshShell(self._driver)
                 now = self._asked()
                 if not (reset and before and now == before):
                     break
@@ -112,17 +112,39 @@ class SshLink:
 
     def close(self) -> None:
         """Give up the connection."""
-        self.shell = None
-        with contextlib.suppress(Exception):  # the far end may be gone
-            self._target.deactivate(self._driver)
+        if self.shell:
+            self.shell.close()
+            self.shell = None
 
     def _asked(self) -> str:
         assert self.shell
         return self.shell.run(_BOOT_ID, _ANSWER_S).text.strip()
 
 
-class SshShell(CommandTester):
-    """evmperf's Shell on the board itself: a connection that is gone is the board's failure."""
+class SshShell(SshTester):
+    """evmperf's Shell on the board itself, as Labgrid's SSHDriver describes it: a connection that is gone is
+    the board's failure.
+    """
+
+    def __init__(self, driver: Any) -> None:
+        service = driver.networkservice
+        self._address, self._port = service.address, service.port
+        user, environment = driver.username or service.username, driver.target.env
+        options = ["-x", "-o", "LogLevel=ERROR", "-p", str(service.port), "-l", user]
+        options += ["-o", f"ConnectTimeout={max(round(driver.connection_timeout), 1)}"]
+        if driver.keyfile:
+            config = environment and environment.config
+            options += ["-i", config.resolve_path(driver.keyfile) if config else driver.keyfile]
+        address, _, interface = service.address.partition("%")
+        if proxy := proxymanager.get_command(service, address, service.port, interface or None):
+            options += ["-o", f"ProxyCommand={shlex.join(proxy)}"]
+        super().__init__(
+            service.address,
+            [*options, *host_key_options(service.address, service.port)],
+            f"the board {user}@{service.address}",
+            program=environment.config.get_tool("ssh") if environment else "ssh",
+            password=service.password if driver.password is None else driver.password,
+        )
 
     def run(self, command: str, timeout_s: float) -> ShellReply:
         """Run a command; raises ToolError when it hangs, BoardError when the board is gone."""
@@ -131,37 +153,8 @@ class SshShell(CommandTester):
         except BoardLost:
             raise
         except LabError as error:
-            raise BoardError(str(error)) from error
-
-
-def _connected(target: Any, driver: Any) -> SshShell:
-    """A shell over Labgrid's SSHDriver, which it makes connect; raises BoardError."""
-    service, start = driver.networkservice, driver._start_own_master
-
-    def start_heeding_keys() -> object:
-        # Of an option given twice ssh takes the first; Labgrid itself gives the one that checks nothing.
-        driver.ssh_prefix += host_key_options(service.address, service.port)
-        return start()
-
-    try:
-        driver._start_own_master = start_heeding_keys
-        target.activate(driver)
-    except (ExecutionError, OSError, subprocess.SubprocessError) as error:
-        raise BoardError(one_line(error, 300)) from error
-    except Exception as error:
-        if type(error) is not Exception:  # Labgrid's for a connection that does not come about
-            raise
-        cause = error.__cause__ or error
-        output = b" ".join(getattr(cause, "stdout", None) or [str(error).encode()])
-        text = output.decode("utf-8", "replace").strip()
-        trouble = host_key_trouble(text, service.address, service.port)
-        raise BoardError(trouble or text[:300]) from error
-    finally:
-        driver._start_own_master = start
-    user = driver.username or service.username
-    words = ["-o", "BatchMode=yes", "-p", str(service.port), "-l", user]
-    command = ["ssh", "-x", *driver.ssh_prefix, *words, service.address]
-    return SshShell(command, f"the board {user}@{service.address}", over_ssh=True)
+            trouble = host_key_trouble(str(error), self._address, self._port)
+            raise BoardError(trouble or str(error)) from error
 
 
 class SshFiles:
@@ -171,8 +164,7 @@ class SshFiles:
     and not tried again, so that a dead network costs one time-out a boot.
     """
 
-    def __init__(self, target: Any, driver: Any) -> None:
-        self._target = target
+    def __init__(self, driver: Any) -> None:
         self._driver = driver
         self._shell: SshShell | None = None
         self.broken = ""
@@ -182,7 +174,7 @@ class SshFiles:
     def of(cls, target: Any) -> SshFiles | None:
         """The way to the board of this target, None where its file has no SSHDriver."""
         try:
-            return cls(target, target.get_driver(SSHDriver, activate=False))
+            return cls(target.get_driver(SSHDriver, activate=False))
         except NoDriverFoundError:
             return None
 
@@ -203,15 +195,15 @@ class SshFiles:
     def close(self) -> None:
         """Give up the connection, which a board that is switched off leaves hanging."""
         if self._shell:
+            self._shell.close()
             self._shell = None
-            self._target.deactivate(self._driver)
 
     def _run(self, command: str) -> str | None:
         """What a command prints; None when it does not succeed."""
         if self.broken:
             return None
         try:
-            self._shell = self._shell or _connected(self._target, self._driver)
+            self._shell = self._shell or SshShell(self._driver)
             reply = self._shell.run(command, _TRANSFER_S)
         except EvmperfError as error:
             self.broken = str(error)

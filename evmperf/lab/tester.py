@@ -16,7 +16,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,6 +46,8 @@ _SSH_OPTIONS = {
     "ControlPersist": "60",
 }
 _SSH_PORT = 22
+_ASKPASS = "#!/bin/sh\nprintf '%s\\n' \"$EVMPERF_SSH_PASSWORD\"\n"
+"""Answers ssh's question for a password (ssh(1), SSH_ASKPASS), which no list of processes shows."""
 _KILL_S = 20.0
 _GROUP = "read -r g g g g g _ </proc/$$/stat; echo $g"
 """The first line is the process group there, which is known even if nothing else comes; sudo's child
@@ -88,6 +90,8 @@ class CommandTester:
     """
 
     files = None  # it is no serial line
+    _variables: Mapping[str, str] | None = None
+    """The environment of that program, None for ours."""
 
     def __init__(self, prefix: Sequence[str], name: str, *, over_ssh: bool = False) -> None:
         self.name = name
@@ -148,6 +152,7 @@ class CommandTester:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                env=self._variables,
             )
         except OSError as error:
             raise LabError(f"{arguments[0]} cannot be started: {error.strerror}") from None
@@ -173,16 +178,34 @@ class CommandTester:
 
 
 class SshTester(CommandTester):
-    """A tester behind OpenSSH's client, over one connection; `options` are further `-o NAME=VALUE`."""
+    """A tester behind OpenSSH's client, over one connection; `options` of ssh go before its own. A `password`
+    is that of the login; without one only keys are tried.
+    """
 
-    def __init__(self, host: str, options: Sequence[str] = (), name: str = "") -> None:
+    def __init__(
+        self,
+        host: str,
+        options: Sequence[str] = (),
+        name: str = "",
+        *,
+        program: str = "ssh",
+        password: str | None = None,
+    ) -> None:
         # Short, because a socket's path has 108 bytes at most.
         self._folder = tempfile.TemporaryDirectory(prefix="evmperf-ssh")
         words = {**_SSH_OPTIONS, "ControlPath": f"{self._folder.name}/%C"}
         own = [word for name, value in words.items() for word in ("-o", f"{name}={value}")]
         self._host = host
-        self._ssh = ["ssh", *own, *options]
+        if password is not None:
+            options = ["-o", "BatchMode=no", "-o", "NumberOfPasswordPrompts=1", *options]
+        self._ssh = [program, *options, *own]
         super().__init__([*self._ssh, "--", host], name or f"the tester {host}", over_ssh=True)
+        if password is not None:
+            script = Path(self._folder.name) / "askpass"
+            script.write_text(_ASKPASS, "ascii")
+            script.chmod(0o700)
+            asking = {"SSH_ASKPASS": str(script), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ""}
+            self._variables = {**os.environ, **asking, "EVMPERF_SSH_PASSWORD": password}
 
     def close(self) -> None:
         """End the shared connection."""

@@ -30,6 +30,7 @@ class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
     repeat: str = "1"
     boots: int = 0
     end: tuple[str, ...] = ()
+    reference: str = ""
     tool: str = ""
     vary: tuple[str, ...] = ()
     fact: tuple[str, ...] = ()

@@ -4,21 +4,20 @@ import json
 import re
 import shutil
 
+import fdt
 import msgspec
 import pytest
 
-from evmperf.benchmarks.families.boot import record
-from evmperf.boards.console.marks import ObservedBoot, find
-from evmperf.boards.console.record import HEADER, POWER_ON, ConsoleRecord
 from evmperf.commands.app import why
 from evmperf.commands.cli.main import main
-from evmperf.measure.runs.spool import Spool, append_records
+from evmperf.measure.runs.spool import Spool
 from evmperf.model.errors import Kind, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.results import Failure, Sample, Status
 from evmperf.model.run import Run
 from evmperf.model.state import State
-from selftests.support import spools
+from selftests.support import bootruns, spools
+from selftests.support.bootruns import LOADER
 from selftests.support.spools import a_case
 
 HEALTHY = {
@@ -223,38 +222,28 @@ def test_a_slower_processor_than_the_published_is_a_cause(asked):
 
 
 def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
-    run = spools.a_run(board="j7200-evm", profile="full")
     said = (
-        (0, "#", POWER_ON),
-        (100, "<", "U-Boot 2025.01 (Jan 01 2025)\r\n"),
-        (900, "<", "\r\nStarting kernel ...\r\n"),
+        *LOADER,
         (
-            1500,
-            "<",
+            1.5,
             "[    0.000000] Boot\r\n[    0.100000] initcall a_probe+0x0/0x8 returned 0 after 90000 usecs\r\n",
         ),
-        (1900, "<", "[    0.500000] Run /sbin/init as init process\r\n"),
-        (3900, "<", "\r\nboard login: "),
+        (1.9, "[    0.500000] Run /sbin/init as init process\r\n"),
+        (3.9, "\r\nboard login: "),
     )
-    records = [ConsoleRecord(ms * 10**6, ms * 10**6, kind, text.encode()) for ms, kind, text in said]
-    marks = find(records, "login: ")
-    boot = ObservedBoot("shell", "", run.started_ns, 4.0, marks)
-    case = {
-        "benchmark": "boot_time_mmcsd",
-        "driver": "boot",
-        "case": "default_rootfs",
-        "params": {"kernel_arguments": ""},
-    }
-    samples = (Sample("boot_time", 3.0, "s", 0, 1),)
-    folder = spools.write(
-        tmp_path, run, [spools.a_result(run, samples=samples, started_ns=run.started_ns, **case)]
-    )
-    append_records(folder, [record(boot)])
-    (folder / "console.log").write_bytes(HEADER + b"".join(one.line() for one in records))
+    folder = bootruns.written(tmp_path, [said])
     (folder / "facts").mkdir()
     (folder / "facts/systemd").write_text(" 1.500s dev-mmcblk1p2.device\n  30ms ssh.service\n")
     chain = "multi-user.target @2.1s\n└─ssh.service @2.0s +30ms\n  └─basic.target @1.9s\n"
     (folder / "facts/systemd-chain").write_text(f"The time when unit became active or started ...\n\n{chain}")
+    startup = "Startup finished in 612ms (kernel) + 2.013s (userspace) = 2.625s\n"
+    (folder / "facts/systemd-time").write_text(startup)
+    (folder / "facts/dmesg").write_text("[    0.650000] systemd[1]: systemd 255.4 running in system mode\n")
+    stash = fdt.FDT()
+    for node, (stage, at_us) in enumerate((("start_kernel", 820_000), ("board_init_f", 100_000))):
+        stash.set_property("name", stage, path=f"/bootstage/{node}")
+        stash.set_property("mark", at_us, path=f"/bootstage/{node}")
+    (folder / "facts/device_tree").write_text(stash.to_dtb(version=17).hex())
     assert main(["why", str(folder), "boot_time"]) == 0
     text = capsys.readouterr().out
     assert "ssh.service (systemd, on its critical chain)" in text
@@ -264,47 +253,27 @@ def test_a_boot_time_names_what_took_longest(tmp_path, capsys):
     assert "0.090 s in first_kernel_line: initcall a_probe (kernel)" in text
     assert "args:initcall_blacklist=a_probe" in text
     assert "no messages of spl_banner" in text
-
-
-def a_boot(at_s, waits_s):
-    """Records of one boot, and the marks in them; it waits so long for a partition."""
-    wait = (
-        ""
-        if waits_s < 5
-        else "\r\x1b[K[ ***  ] A start job is running for /dev/mmcblk1p3 (18s / 1min 30s)\r\n"
+    assert re.search(r"start: 0.612 s by systemd .* 0.650 s by .* 0.038 s apart", text)
+    assert re.search(
+        r"U-Boot to the kernel's start: 0.720 s by U-Boot's .* 0.800 s by .* 0.080 s apart", text
     )
-    said = (
-        (0, "#", POWER_ON),
-        (0.1, "<", "U-Boot 2025.01 (Jan 01 2025)\r\n"),
-        (0.9, "<", "\r\nStarting kernel ...\r\n"),
-        (1.5, "<", "[    0.000000] Booting Linux\r\n"),
-        (1.9, "<", "[    0.500000] Run /sbin/init as init process\r\n"),
-        (1.9 + waits_s, "<", wait),
-        (2.5 + waits_s, "<", "\r\nboard login: "),
-    )
-    times = [(round((at_s + s) * 1e9), kind, text.encode()) for s, kind, text in said]
-    return [ConsoleRecord(ns, ns, kind, text) for ns, kind, text in times]
+    assert "stages are not timed" not in text
 
 
 def boots_of(folder, waits, name="r1"):
-    """A run's folder with a series of boots that wait so long."""
-    run = spools.a_run(board="j7200-evm", profile="full", id=name)
-    run.facts.command_line = "console=ttyS2,115200n8 root=/dev/mmcblk1p2"
-    consoles = [a_boot(100 * number, waits_s) for number, waits_s in enumerate(waits)]
+    """A run's folder with a series of boots that wait so long for a partition."""
+    wait = "\r\x1b[K[ ***  ] A start job is running for /dev/mmcblk1p3 (18s / 1min 30s)\r\n"
     boots = [
-        ObservedBoot("shell", "", run.started_ns + number, 4.0, find(records, "login: "))
-        for number, records in enumerate(consoles)
+        (
+            *LOADER,
+            (1.5, "[    0.000000] Booting Linux\r\n"),
+            (1.9, "[    0.500000] Run /sbin/init as init process\r\n"),
+            (1.9 + waits_s, wait if waits_s > 5 else ""),
+            (2.5 + waits_s, "\r\nboard login: "),
+        )
+        for waits_s in waits
     ]
-    case = {"benchmark": "boot_time_mmcsd", "driver": "boot", "case": "default_rootfs", "duration_s": 9.0}
-    samples = tuple(Sample("boot_time", waits_s + 1.6, "s", n, 1) for n, waits_s in enumerate(waits))
-    result = spools.a_result(
-        run, samples=samples, started_ns=run.started_ns, params={"kernel_arguments": ""}, **case
-    )
-    made = spools.write(folder, run, [result])
-    append_records(made, [record(boot) for boot in boots])
-    lines = (one.line() for records in consoles for one in records)
-    (made / "console.log").write_bytes(HEADER + b"".join(lines))
-    return made
+    return bootruns.written(folder, boots, name, command_line="console=ttyS2,115200n8 root=/dev/mmcblk1p2")
 
 
 def boot_causes(folder, against=""):

@@ -230,7 +230,7 @@ def test_a_case_whose_board_is_gone_has_the_state_before_it(looking):
                 raise gone
             return super().run(shell, command, timeout_s, **given)
 
-    runner._steps = runner._around._steps = Gone()
+    runner._machines.steps = runner._around._steps = Gone()
     result = runner.measure(make(Measure("write", "sleep 9", 1, parse=parse)), CASE)
     assert result.state.shown["cpu.online"] is not None
     assert result.state.missing == str(gone)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from dataclasses import replace
 
 import pytest
+from evmperf_virtual.client import LabClient
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
@@ -13,6 +17,7 @@ from evmperf.benchmarks.families.scratch import guard
 from evmperf.benchmarks.step import Measure, Outputs, Prepare, Step
 from evmperf.benchmarks.tables import usb_gadget as gadget
 from evmperf.measure import shellstep
+from evmperf.measure.hostload import slowness
 from evmperf.measure.runner import Runner
 from evmperf.model.errors import Kind
 from evmperf.model.results import Case, Direction, Metric, Reading, Result, Status
@@ -66,6 +71,19 @@ def test_a_dead_board_is_named_within_seconds_and_power_cycled(
     assert result.values("number") == [42.0], "what was measured before is kept"
     assert [failure.kind for failure in result.failures] == [Kind.BOARD]
     assert name in result.failures[0].message
+    assert_usable(runner)
+
+
+def test_a_killed_qemu_ends_its_case_within_seconds(runner: Runner, virtual_bench: LabClient) -> None:
+    assert_usable(runner)
+    pid = virtual_bench.status().qemu_pid
+    assert pid
+    threading.Timer(3, os.kill, [pid, signal.SIGKILL]).start()
+    began = time.monotonic()
+    result = measure(runner, FINE, Prepare("wait", "sleep 600", 700))
+    assert time.monotonic() - began < 60 * slowness()
+    assert [failure.kind for failure in result.failures] == [Kind.BOARD]
+    assert "its power switch says off" in result.failures[0].message
     assert_usable(runner)
 
 

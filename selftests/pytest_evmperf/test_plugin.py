@@ -64,10 +64,12 @@ def test_an_answer_that_cannot_be_written_is_one_sentence(tmp_path, place):
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_an_empty_board_is_a_wrong_call():
-    done = programs.pytest("--lg-env", "")
-    assert (done.returncode, "--lg-env is empty" in done.stderr) == (ExitStatus.USAGE, True)
-    assert "INTERNALERROR" not in done.stdout + done.stderr
+@pytest.mark.parametrize("name", ["", "x" * 100_000])
+def test_a_board_that_can_be_no_file_is_a_wrong_call_in_a_few_words(name):
+    done = programs.pytest("--lg-env", name)
+    assert done.returncode == ExitStatus.USAGE
+    assert "--lg-env is empty" in done.stderr or "no board file xxx" in done.stderr
+    assert len(done.stdout + done.stderr) < 2000
 
 
 @pytest.mark.parametrize("text", [None, b"", b'{"sentence": "x"}', b"[" * 9999])

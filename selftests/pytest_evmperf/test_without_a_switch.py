@@ -149,6 +149,23 @@ def test_tests_of_a_labs_own_are_counted_and_their_tools_asked_for(tmp_path, fak
     assert f"measured on am64xx-hsevm{end}" in done.stdout
 
 
+def test_a_failing_test_shows_its_commands_and_answers_in_ten_lines(tmp_path, fake):
+    fake._come_up()
+    own = tmp_path / "test_own.py"
+    own.write_text(
+        "def test_fan(shell):\n    for n in range(9):\n        shell.run(f'echo {n}; false')\n"
+        "    assert shell.run_check('echo 900') == ['1000']\n"
+    )
+    said = programs.run(*command(tmp_path, fake, {}, "--lg-initial-state", "shell", str(own))).stdout
+    lines = said.partition("- the board -")[2].partition("\n=====")[0].splitlines()[1:]
+    assert lines[0].startswith("power: ")
+    answered = [line for n in (7, 8) for line in (f"$ echo {n}; false", str(n), "(exit status 1)")]
+    assert lines[1:9] == [*answered, "$ echo 900", "900"]
+    (log,) = tmp_path.glob("results/*/console.log")
+    assert lines[9:] == [f"All that was said: {log}"]
+    assert "MARKER" not in said
+
+
 def test_a_board_that_dies_ends_the_session_with_what_was_measured(tmp_path, fake):
     """Nothing here can switch it: no further case waits."""
     fake._come_up()

@@ -6,15 +6,19 @@ import shutil
 from html import unescape
 from urllib.parse import unquote
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
+from PIL import Image
 from playwright.sync_api import expect
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards.console.record import HEADER, ConsoleRecord
 from evmperf.commands.app import why
+from evmperf.commands.cli.main import main
 from evmperf.measure.runs.spool import Spool, append_verdicts
 from evmperf.model.errors import Kind
+from evmperf.model.exits import ExitStatus
 from evmperf.model.records import VerdictRecord
 from evmperf.model.results import Failure, Sample, Status
 from evmperf.model.state import State
@@ -374,6 +378,28 @@ def test_boot_bars_share_a_scale_with_an_axis_and_each_algorithm_has_its_chart(o
         for series in spec["series"]:
             places = [x for x, _ in series["points"]]
             assert len(set(places)) == len(places)
+
+
+def test_boots_of_another_run_are_drawn_on_the_same_scale_on_the_page_and_as_a_picture(opened, tmp_path):
+    def boots_of(name, kernel_s):
+        run = spools.a_run(id=name)
+        times = {"boot_time": kernel_s + 1, "kernel": kernel_s, "userland": 1.0}
+        samples = tuple(spools.Sample(m, s, "s", 0, run.started_ns) for m, s in times.items())
+        case = {"benchmark": "boot_time_mmcsd", "driver": "boot", "case": "default_rootfs"}
+        return spools.write(tmp_path, run, [spools.a_result(run, samples=samples, **case)])
+
+    here, there = boots_of("here", 2.0), boots_of("there", 7.0)
+    assert main(["report", str(here), "--beside", str(there)]) == 0
+    sheet = opened(here)
+    widths = [box.bounding_box()["width"] for box in sheet.locator(".bars span[title^=Kernel]").all()]
+    assert widths[1] == pytest.approx(widths[0] * 3.5, rel=0.05)
+    assert [" of there" in text for text in sheet.locator("figcaption").all_inner_texts()] == [False, True]
+    file = tmp_path / "boots.png"
+    assert main(["report", str(here), "--beside", str(there), "--png", str(file)]) == 0
+    rows = np.asarray(Image.open(file)) == (0xCC, 0x79, 0xA7)
+    lengths = {int(row.all(axis=1).sum()) for row in rows}
+    assert max(lengths) == pytest.approx(3.5 * sorted(lengths)[-2], rel=0.05)
+    assert main(["report", str(spools.recorded(tmp_path / "no")), "--png", "/no/such"]) == ExitStatus.USAGE
 
 
 @pytest.mark.parametrize("width", [360, 1300])

@@ -3,11 +3,16 @@
 import os
 import re
 import subprocess
+import threading
 
 import pytest
+from labgrid.driver import ShellDriver
 from labgrid.driver.power import rest
 from labgrid.step import steps
 
+from evmperf.boards.console import powering
+from evmperf.lab import bench
+from evmperf.lab.shell import EvmShellDriver
 from evmperf.model.errors import BoardError, Interrupted, LabError, RefusedOutput, ToolError, was_ctrl_c
 from pytest_evmperf import session
 from pytest_evmperf.plugin import SESSION
@@ -124,6 +129,19 @@ def test_a_command_that_ignores_ctrl_c_is_a_board_error_and_costs_a_power_cycle(
         bench.shell().run("hang", 0.2)
     assert bench.shell().run("echo hello", 5).text == "hello\n"
     assert bench.power_cycles == 2
+
+
+@pytest.mark.parametrize("driver", [EvmShellDriver, ShellDriver])
+def test_a_board_whose_power_went_off_ends_its_command_within_seconds(open_bench, fake, monkeypatch, driver):
+    monkeypatch.setattr(powering, "_LOOK_S", 0.3)
+    if driver is ShellDriver:
+        monkeypatch.setattr(EvmShellDriver, "_run", driver._run)
+        monkeypatch.setattr(bench, "EvmShellDriver", ())
+    shell = open_bench().shell()
+    assert shell.run("sleep 1; echo slow", 20).text.strip() == "slow"
+    threading.Timer(0.5, fake.switch, [False]).start()
+    with pytest.raises(BoardError, match="`hang`: its power switch says off"):
+        shell.run("hang", 600)
 
 
 @pytest.mark.parametrize("disaster", ["panic", "reset"])

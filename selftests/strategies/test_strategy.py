@@ -14,6 +14,7 @@ from pexpect import TIMEOUT
 from evmperf.benchmarks.families import boot as boot_readings
 from evmperf.boards.console import record as console
 from evmperf.boards.console.marks import Phase
+from evmperf.lab import shell as shell_module
 from evmperf.lab.shell import CommandShell, CommandTimeout
 from evmperf.lab.stamper import StampedPort
 from evmperf.model.errors import BoardError, UsageError
@@ -46,6 +47,22 @@ def test_what_a_command_prints_comes_back_whole(open_bench, command):
     here = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     reply = open_bench().shell().run(command, 10)
     assert (reply.status, reply.text) == (0, here.stdout)
+
+
+def test_a_shell_that_could_not_be_set_up_is_logged_in_to_again(open_bench, monkeypatch):
+    bench = open_bench()
+    monkeypatch.setattr(shell_module, "_PROMPT_S", 0)
+    with pytest.raises(BoardError):
+        bench.shell()
+    monkeypatch.setattr(shell_module, "_PROMPT_S", 5)
+    assert bench.shell().run("echo hello", 5).text == "hello\n"
+
+
+def test_a_boot_that_times_its_initcalls_is_asked_for_them(open_bench, fake):
+    bench = open_bench()
+    for arguments in ("", "initcall_debug"):
+        assert bench.cold_boot(arguments).error is None
+        assert any("dmesg | grep" in line for line in fake.typed) == bool(arguments)
 
 
 @pytest.mark.alone

@@ -129,7 +129,7 @@ class VirtualLab:
         """Carry out a request of the power port; its answer. Raises Refused or LabError."""
         match method, path:
             case "GET", "/power/0":
-                answer = "1" if self.status.power else "0"
+                answer = "1" if self.status.power and self._machine.pid else "0"  # QEMU may have ended
             case "PUT", "/power/0":
                 if body not in ("0", "1"):
                     raise Refused(HTTPStatus.BAD_REQUEST, "the body must be 0 or 1")

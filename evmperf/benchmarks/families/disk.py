@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted, percentage
@@ -67,9 +67,37 @@ def file_system_benchmark(
     the timed part, and cold cache. As there, only the first of the writes makes the file.
     """
     system = scratch.on_block_device(kind, driver) if isinstance(kind, str) else kind
+    files = _Files(system, driver, tuple(buffer_sizes))
+    own = _table(
+        driver,
+        heading or system.name.upper(),
+        "dd from memory, over the same file",
+        profiles=Profile.both(
+            "buffer_size", buffer_sizes, repeats=(5, 1), file_bytes=(full_bytes, quick_bytes)
+        ),
+        steps=files.by_dd,
+        tools=("dd", *system.tools),
+        version=2,
+        **guide,
+    )
 
-    def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-        partition, whole = board.text(driver, "scratch"), scratch.is_whole_disk(board, driver)
+    tools = (ltp_ddt.FILES, *system.tools)
+    return replace(
+        own, ti=replace(own, steps=files.by_tis_program, tools=tools, conditions=noted(driver, "scratch"))
+    )
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The steps of a file system's table."""
+
+    system: scratch.FileSystem
+    driver: str
+    buffer_sizes: tuple[int, ...]
+
+    def by_dd(self, board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+        """Writes and one read with dd, each row with a file system of its own."""
+        partition, whole = board.text(self.driver, "scratch"), scratch.is_whole_disk(board, self.driver)
         size, buffer = int(case.params["file_bytes"]), int(case.params["buffer_size"])
         slow = 60 + size / 100_000  # 0.1 MB/s and worse counts as hung
 
@@ -87,41 +115,28 @@ def file_system_benchmark(
         source = f"head -c {size} /dev/urandom >{SOURCE}"
         if size > _LARGE:
             source = f"mount -o remount,size={size + _LARGE} /dev/shm && {source}"
-        mount = f"umount {scratch.MOUNT_POINT} && {system.mount(partition)}"
+        mount = f"umount {scratch.MOUNT_POINT} && {self.system.mount(partition)}"
         cold = f"{mount} && echo 3 >/proc/sys/vm/drop_caches && "
-        release = f" && {system.release(partition)}" if system.release else ""
+        release = f" && {self.system.release(partition)}" if self.system.release else ""
         to_file = f"if={SOURCE} of={_FILE} conv=fsync,notrunc"
         return [
-            scratch.prepare(f"{source} && {{ {system.fresh(partition, whole_disk=whole)}; }}"),
+            scratch.prepare(f"{source} && {{ {self.system.fresh(partition, whole_disk=whole)}; }}"),
             *(measure("write", "", to_file, 2 + size / 50e6, number) for number in range(plan.repeats)),
             measure("read", cold, f"if={_FILE} of=/dev/null", 2),
             scratch.clean_up(f" && rm -f {SOURCE}{release}"),
         ]
 
-    own = _table(
-        driver,
-        heading or system.name.upper(),
-        "dd from memory, over the same file",
-        profiles=Profile.both(
-            "buffer_size", buffer_sizes, repeats=(5, 1), file_bytes=(full_bytes, quick_bytes)
-        ),
-        steps=steps,
-        tools=("dd", *system.tools),
-        version=2,
-        **guide,
-    )
-
-    def ti_steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
+    def by_tis_program(self, board: Board, case: Case, plan: Plan) -> Sequence[Step]:
         """TI's program in TI's order: one execution for all rows, on a file system that is made once."""
-        partition, size = board.text(driver, "scratch"), int(case.params["file_bytes"])
-        whole = scratch.is_whole_disk(board, driver)
+        partition, size = board.text(self.driver, "scratch"), int(case.params["file_bytes"])
+        whole = scratch.is_whole_disk(board, self.driver)
         source_bytes, buffer = math.gcd(size, _TI_SOURCE_BYTES), int(case.params["buffer_size"])
         text = _SHELL(
             "files",
-            prepare=f"{{ {system.fresh(partition, whole_disk=whole)}; }}",
-            mount=system.mount(partition),
+            prepare=f"{{ {self.system.fresh(partition, whole_disk=whole)}; }}",
+            mount=self.system.mount(partition),
             mount_point=scratch.MOUNT_POINT,
-            sizes=_words(buffer_sizes),
+            sizes=_words(self.buffer_sizes),
             repeats=_words(range(plan.repeats)),
             source=SOURCE,
             source_bytes=source_bytes,
@@ -131,10 +146,10 @@ def file_system_benchmark(
             ),
             read=ltp_ddt.transfer("read", size, file=_FILE, buffer="$b"),
         )
-        transfers = len(buffer_sizes) * (plan.repeats + 1)
+        transfers = len(self.buffer_sizes) * (plan.repeats + 1)
         # The program sleeps 3 s.
         times_s = (600 + transfers * (60 + size / 100_000), transfers * (3 + size / 50e6))
-        shared = f"{ltp_ddt.FILES} {system.name} {size}"
+        shared = f"{ltp_ddt.FILES} {self.system.name} {size}"
 
         def measure(side: str, repetition: int = 0) -> Measure:
             name = f"write{repetition}" if side == "write" else side
@@ -147,11 +162,8 @@ def file_system_benchmark(
             return Measure(name, text, *times_s, parse=parse, repetition=repetition, shared=shared)
 
         writes = [measure("write", number) for number in range(plan.repeats)]
-        release = f" && {system.release(partition)}" if system.release else ""
+        release = f" && {self.system.release(partition)}" if self.system.release else ""
         return [*writes, measure("read"), scratch.clean_up(f" && rm -f {SOURCE}{release}")]
-
-    tools = (ltp_ddt.FILES, *system.tools)
-    return replace(own, ti=replace(own, steps=ti_steps, tools=tools, conditions=noted(driver, "scratch")))
 
 
 def _words(values: Iterable[object]) -> str:

@@ -1,7 +1,7 @@
 """Ethernet: TCP in both directions, UDP without loss, UDP as fast as it can, and a card in PCIe."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, percentage
@@ -139,8 +139,37 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
     control. netperf's client sends; iperf3's is on the board in both directions, with -R the server sends.
     """
 
-    def by_iperf3(cable: Cable, port: int, size: int, seconds: int, rate: float) -> tuple[str, Parse]:
-        way = f"-u -b {round(rate * 1e6)} -l {size} {'-R' if ingress else ''}"
+    search = _Search(driver, ingress)
+    own = _benchmark(
+        driver,
+        f"udp_{'ingress' if ingress else 'egress'}_0loss",
+        title,
+        "iperf3",
+        metrics=_udp_metrics(load),
+        profiles={
+            "full": _udp_profile(_FRAME_SIZES, 60, resolution_percent=1),
+            "quick": _udp_profile((64, 1518), 1, resolution_percent=50),
+        },
+        steps=search.steps(search.by_iperf3, "iperf3", Where.TESTER, Where.BOARD),
+        tools=("iperf3",),
+        conditions=lambda board: {"method": rfc2544.METHOD},
+    )
+    ends = (Where.BOARD, Where.TESTER) if ingress else (Where.TESTER, Where.BOARD)
+    tools = ("netserver",), ("netperf", netperf.RATE_CONTROL)
+    on_board, beside = tools if ingress else tools[::-1]
+    steps = search.steps(search.by_netperf, "netserver", *ends)
+    return replace(own, ti=replace(own, steps=steps, tools=on_board, tester_tools=beside))
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search of a driver's port, in one direction."""
+
+    driver: str
+    ingress: bool
+
+    def by_iperf3(self, cable: Cable, port: int, size: int, seconds: int, rate: float) -> tuple[str, Parse]:
+        way = f"-u -b {round(rate * 1e6)} -l {size} {'-R' if self.ingress else ''}"
         test = iperf3.command(cable.tester_address, port, seconds, way, _IPERF)
 
         def parse(outputs: Outputs) -> list[Reading]:
@@ -151,8 +180,8 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
 
         return iperf3.again_if_refused(mpstat.around(test), _IPERF), parse
 
-    def by_netperf(cable: Cable, port: int, size: int, seconds: int, rate: float) -> tuple[str, Parse]:
-        to, cpu = (network.board_ip(cable), "-C") if ingress else (cable.tester_address, "-c")
+    def by_netperf(self, cable: Cable, port: int, size: int, seconds: int, rate: float) -> tuple[str, Parse]:
+        to, cpu = (network.board_ip(cable), "-C") if self.ingress else (cable.tester_address, "-c")
         paced = netperf.pace(rate, size)
         test = netperf.command("UDP_STREAM", to, port, seconds, cpu=cpu, size=size, name=_UDP, paced=paced)
 
@@ -160,14 +189,14 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
             moved = _stream(output(outputs, _UDP), seconds, size)
             offered, lost = moved.sent * 8 / 1e6 / moved.elapsed_s, (moved.sent - moved.received) // size
             sums = readings(offered=offered, sent=moved.sent // size, lost=lost)
-            busy = moved.remote_cpu_load if ingress else moved.local_cpu_load
+            busy = moved.remote_cpu_load if self.ingress else moved.local_cpu_load
             return [*readings(asked=rate), *sums, *readings(throughput=moved.throughput, cpu_load=busy)]
 
         return test, parse
 
-    def searching(way: Callable[..., tuple[str, Parse]], tool: str, server_at: Where, client: Where) -> Any:
+    def steps(self, way: Callable[..., tuple[str, Parse]], tool: str, server_at: Where, client: Where) -> Any:
         def steps(board: Board, case: Case, plan: Plan) -> Sequence[Step]:
-            cable, server = board.options.cable(driver), NetworkServer(tool, server_at, plan.port)
+            cable, server = board.options.cable(self.driver), NetworkServer(tool, server_at, plan.port)
             size, seconds = int(case.params["datagram_size"]), int(case.params["seconds"])
             resolution = float(case.params["resolution_percent"]) / 100
             timeout_s, expect_s = _times_s(seconds)
@@ -189,29 +218,9 @@ def _udp_search(driver: str, title: str, *, ingress: bool, load: str = _CPU_LOAD
 
             most = rfc2544.most_trials(resolution)
             search = SearchStep("search", trials, most * timeout_s, most * expect_s)
-            return over_link(board, driver, server, search)
+            return over_link(board, self.driver, server, search)
 
         return steps
-
-    own = _benchmark(
-        driver,
-        f"udp_{'ingress' if ingress else 'egress'}_0loss",
-        title,
-        "iperf3",
-        metrics=_udp_metrics(load),
-        profiles={
-            "full": _udp_profile(_FRAME_SIZES, 60, resolution_percent=1),
-            "quick": _udp_profile((64, 1518), 1, resolution_percent=50),
-        },
-        steps=searching(by_iperf3, "iperf3", Where.TESTER, Where.BOARD),
-        tools=("iperf3",),
-        conditions=lambda board: {"method": rfc2544.METHOD},
-    )
-    ends = (Where.BOARD, Where.TESTER) if ingress else (Where.TESTER, Where.BOARD)
-    tools = ("netserver",), ("netperf", netperf.RATE_CONTROL)
-    on_board, beside = tools if ingress else tools[::-1]
-    steps = searching(by_netperf, "netserver", *ends)
-    return replace(own, ti=replace(own, steps=steps, tools=on_board, tester_tools=beside))
 
 
 def _stream(text: str, seconds: int, size: int) -> NetperfResult:

@@ -30,6 +30,7 @@ _PROBE_S = 0.4
 _SILENT_S = 3.0
 """A board that answered newlines and says nothing for so long is off."""
 _LISTEN_S = 0.05
+_LOOK_S = 10.0
 _ANSWER_S = 5
 _LOADER = re.compile(r"U-Boot (?:SPL )?\d{4}\.\d\d|NOTICE:  BL\d")
 
@@ -74,18 +75,14 @@ class Overdue(TIMEOUT):
 
 
 @contextmanager
-def deadline(seconds: float, message: str) -> Iterator[None]:
-    """Raise Overdue out of whatever blocks after so long, by a signal (Labgrid's record of steps is of one
+def _alarm(seconds: float, ring: Callable[[], None]) -> Iterator[None]:
+    """Call `ring` after so long, out of whatever blocks, by a signal (Labgrid's record of steps is of one
     thread); without effect outside the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def expire(*_: object) -> None:
-        raise Overdue(f"{message} for {seconds} s")
-
-    before, began = signal.signal(signal.SIGALRM, expire), time.monotonic()
+    before, began = signal.signal(signal.SIGALRM, lambda *_: ring()), time.monotonic()
     others_s, _ = signal.setitimer(signal.ITIMER_REAL, seconds)  # as pytest-timeout's
     try:
         yield
@@ -94,6 +91,40 @@ def deadline(seconds: float, message: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
         if others_s:
             signal.setitimer(signal.ITIMER_REAL, max(others_s - (time.monotonic() - began), 0.001))
+
+
+@contextmanager
+def deadline(seconds: float, message: str) -> Iterator[None]:
+    """Raise Overdue out of whatever blocks after so long, in the main thread."""
+
+    def expire() -> None:
+        raise Overdue(f"{message} for {seconds} s")
+
+    with _alarm(seconds, expire):
+        yield
+
+
+@contextmanager
+def while_powered(way: Any, console: Any, doing: str) -> Iterator[None]:
+    """Raise BoardError out of whatever blocks once the power switch says off and the console, where there is
+    one, is silent; both are asked every 10 s, in the main thread.
+    """
+
+    def look() -> None:
+        if console is None or console.silent_s >= _LOOK_S:
+            try:
+                state = way.state()
+            except Exception:  # noqa: BLE001  # a switch that does not answer says nothing, and is left alone
+                return
+            if state == "off":
+                raise BoardError(
+                    f"the board's power went off during {doing}: its power switch says off, so somebody "
+                    f"switched it, or the QEMU of a virtual EVM ended (`evmperf virtual status`)"
+                )
+        signal.setitimer(signal.ITIMER_REAL, _LOOK_S)
+
+    with _alarm(_LOOK_S, look):
+        yield
 
 
 class Switch:

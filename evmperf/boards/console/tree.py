@@ -5,7 +5,8 @@
 | console | arrival of the lines: phases between marks, and silences after a line |
 | kernel | time stamps of the kernel's messages (printk.time), and of its initcalls (`initcall_debug`) |
 | systemd | the starts of its units (`systemd-analyze blame`) |
-| U-Boot | its bootstage report (CONFIG_BOOTSTAGE_REPORT), in microseconds since reset |
+| U-Boot | its bootstage report (CONFIG_BOOTSTAGE_REPORT), in microseconds since reset, or what it left in the
+device tree (CONFIG_BOOTSTAGE_FDT) |
 """
 
 import contextlib
@@ -26,9 +27,18 @@ _MOST = 40
 """Parts of one phase that are kept, the longest."""
 _CHARS = 80
 _STAMPED = re.compile(r"(?:<\d+>)?\[ *(\d{1,6}\.\d{6})\](?:\[[^\]]{1,12}\])? (.*)")
-_INITCALL = re.compile(r"initcall (\w{1,120})\S* returned -?\d+ after (\d{1,12}) usecs")
+INITCALLS = "dmesg | grep -E 'initcall .* after ([5-9][0-9]{2}|[0-9]{4,}) usecs|Run /.* as init'"
+"""Asks a board that was booted with `initcall_debug` for its initcalls of at least 0.5 ms: their messages are
+below the level that a console shows.
+"""
+TIMED = "initcall_debug log_buf_len=8M"
+"""Arguments with which a kernel times its initcalls, and keeps all of them."""
+CONSOLE, KERNEL, UBOOT = "console", "kernel", "U-Boot"
+"""Clocks."""
+_INITCALL = re.compile(r"initcall (\w{1,120})[^\s\[]*( \[\w{1,60}\])? returned -?\d+ after (\d{1,12}) usecs")
 _INIT = re.compile(r"Run /\S+ as init")
 _KERNEL = (Phase.FIRST_KERNEL_LINE, Phase.STARTING_KERNEL, Phase.EFI_STUB)
+_OF_UBOOT = (Phase.UBOOT_BANNER, Phase.STARTING_KERNEL)
 _STAGE = re.compile(r" *(\d[\d,]{0,14}) +(\d[\d,]{0,14})  (\S[^\[]*)")
 _ACCUMULATED = re.compile(r" *\d[\d,]{0,14}  \S[^\[]*")
 _REPORT = "Timer summary in microseconds"
@@ -87,9 +97,7 @@ class Tree:
         parts = [part for part in self.parts if part.phase in inside]
         explained = {part.phase for part in parts}
         parts += [
-            Part(p, _whole(p, self.phases[p]), self.phases[p], "console")
-            for p in inside
-            if p not in explained
+            Part(p, _whole(p, self.phases[p]), self.phases[p], CONSOLE) for p in inside if p not in explained
         ]
         return sorted(parts, key=lambda part: -part.seconds)[:count]
 
@@ -102,7 +110,7 @@ class Tree:
         ]
         explained = {part.phase for part in more if part.seconds >= _SILENCE_S}
         more += [
-            Part(p, _whole(p, seconds), seconds - other.phases[p], "console")
+            Part(p, _whole(p, seconds), seconds - other.phases[p], CONSOLE)
             for p, seconds in self.phases.items()
             if p in other.phases and p not in explained
         ]
@@ -135,13 +143,19 @@ def grow(
     units: Iterable[tuple[str, float]] = (),
     kernel_log: str = "",
     chain: Collection[str] = (),
+    *,
+    stashed: Sequence[tuple[str, float]] = (),
 ) -> Tree:
     """The tree of a boot; `units` are systemd's with seconds, those of `chain` on its critical chain;
-    `kernel_log` may have the initcalls.
+    `kernel_log` may have the initcalls, and what was asked after the prompt; `stashed` are stages that
+    U-Boot left in the device tree.
     """
     lines = list(_lines(records))
-    log = list(_lines([ConsoleRecord(0, 0, "<", kernel_log.encode())]))
+    ended_ns = max((mark.mono_ns for mark in marks.values()), default=0)
+    asked = (line for line in lines if line.mono_ns > ended_ns)
+    log = [*asked, *_lines([ConsoleRecord(0, 0, "<", kernel_log.encode())])]
     before_init = itertools.takewhile(lambda line: not _INIT.match(line.text), log)
+    stages = [(part.name, part.seconds) for part in _stages("", lines)] or stashed
     calls = list(_initcalls(next((p for p in _KERNEL if p in marks), Phase.PROMPT), [*before_init]))
     # With an initial RAM disk, init comes before the root.
     spans = list(itertools.pairwise(sorted(marks.values(), key=lambda mark: mark.mono_ns)))
@@ -152,7 +166,10 @@ def grow(
         at_end = (line for line in lines if line.mono_ns >= b.mono_ns and b.text[:_CHARS] in line.text)
         inside.append(_Line(b.mono_ns, "", next((line.kernel_s for line in at_end if b.text), None)))
         candidates = list(_initcalls(a.phase, inside)) or [call for call in calls if call.phase == a.phase]
-        candidates = candidates or list(_stages(a.phase, inside)) or list(_silences(a.phase, inside))
+        candidates = candidates or list(_stages(a.phase, inside))
+        if a.phase == Phase.UBOOT_BANNER and stages is stashed:
+            candidates = [Part(a.phase, name, seconds, UBOOT) for name, seconds in stashed]
+        candidates = candidates or list(_silences(a.phase, inside))
         if a.phase == Phase.INIT_STARTED:
             side = "beside its critical chain" if chain else "side by side"
             sides = {
@@ -163,10 +180,26 @@ def grow(
     signs = [what for sign, what in _SIGNS if any(sign.search(line.text) for line in lines)]
     notes = [
         *signs,
-        *_drift([line for line in lines if line.kernel_s is not None]),
-        *_missing(marks, [*lines, *log]),
+        *_drift([line for line in lines if line.kernel_s is not None and line.mono_ns <= ended_ns]),
+        *_of_uboot(marks, stages),
+        *_missing(marks, [*lines, *log], is_staged=bool(stages)),
     ]
     return Tree(phases, tuple(parts), tuple(notes))
+
+
+def timed(records: Sequence[ConsoleRecord], marks: Mapping[Phase, BootMark]) -> dict[tuple[str, str], float]:
+    """Seconds of each phase, initcall and stage of U-Boot of a boot, by clock and name; those of one name
+    together.
+    """
+    lines = list(_lines(records))
+    spans = itertools.pairwise(sorted(marks.values(), key=lambda mark: mark.mono_ns))
+    times = {(CONSOLE, str(a.phase)): (b.mono_ns - a.mono_ns) / 1e9 for a, b in spans}
+    # The console may show a message, and the log again.
+    once = {(line.kernel_s, line.text): line for line in lines}
+    for part in (*_initcalls("", [*once.values()]), *_stages("", lines)):
+        key = part.clock, part.name
+        times[key] = times.get(key, 0.0) + part.seconds
+    return times
 
 
 def _lines(records: Sequence[ConsoleRecord]) -> Iterator[_Line]:
@@ -179,19 +212,20 @@ def _lines(records: Sequence[ConsoleRecord]) -> Iterator[_Line]:
             text = _ESCAPES.sub("", data.decode("utf-8", "replace"))
             stamped = _STAMPED.fullmatch(text)
             message = stamped[2] if stamped else text
-            yield _Line(record.mono_ns, message[:_CHARS], float(stamped[1]) if stamped else None)
+            chars = None if message.startswith("initcall ") else _CHARS
+            yield _Line(record.mono_ns, message[:chars], float(stamped[1]) if stamped else None)
 
 
 def _initcalls(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
     for line in lines:
         if call := _INITCALL.match(line.text):
-            yield Part(phase, f"initcall {call[1]}", int(call[2]) / 1e6, "kernel")
+            yield Part(phase, f"initcall {call[1]}{call[2] or ''}", int(call[3]) / 1e6, KERNEL)
 
 
 def _stages(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
     with contextlib.suppress(RefusedOutput):
         for stage, seconds in bootstages("\n".join(line.text for line in lines)):
-            yield Part(phase, stage, seconds, "U-Boot")
+            yield Part(phase, stage, seconds, UBOOT)
 
 
 def bootstages(text: str) -> list[tuple[str, float]]:
@@ -234,7 +268,7 @@ def _silences(phase: str, lines: Sequence[_Line]) -> Iterator[Part]:
             # A job's line is told again and again, and ends with what follows it.
             job = _JOB.search(after.text) or _JOB.search(last)
             name = f"A start job is running for {job[1]}" if job else f"after {last!r}"
-            key = name, "kernel" if both else "console"
+            key = name, KERNEL if both else CONSOLE
             pauses[key] = pauses.get(key, 0.0) + seconds
             counts[name] += 1
             ends[name] = "" if job or counts[name] > 1 else after.text.strip()
@@ -267,13 +301,27 @@ def _drift(lines: Sequence[_Line]) -> Iterator[str]:
         )
 
 
-def _missing(marks: Mapping[Phase, BootMark], lines: Sequence[_Line]) -> Iterator[str]:
+def _of_uboot(marks: Mapping[Phase, BootMark], stages: Sequence[tuple[str, float]]) -> Iterator[str]:
+    """U-Boot's own time until it starts the kernel beside the console's."""
+    names = [name.partition(" ")[0] for name, _ in stages]
+    if not ({"board_init_f", "start_kernel"} <= set(names) and {*_OF_UBOOT} <= set(marks)):
+        return
+    begin = len(names) - names[::-1].index("board_init_f")
+    own_s = sum(seconds for _, seconds in stages[begin : names.index("start_kernel") + 1])
+    seen_s = (marks[_OF_UBOOT[1]].mono_ns - marks[_OF_UBOOT[0]].mono_ns) / 1e9
+    yield (
+        f"U-Boot to the kernel's start: {own_s:.3f} s by U-Boot's clock (board_init_f to start_kernel), "
+        f"{seen_s:.3f} s by the console's ({' to '.join(_OF_UBOOT)}): {abs(own_s - seen_s):.3f} s apart"
+    )
+
+
+def _missing(marks: Mapping[Phase, BootMark], lines: Sequence[_Line], *, is_staged: bool) -> Iterator[str]:
     """What nothing on this console tells."""
     if absent := [p for p in (Phase.SPL_BANNER, Phase.TF_A, Phase.OP_TEE, Phase.A53_SPL) if p not in marks]:
         yield f"no messages of {', '.join(absent)} (no such stage, or built without them)"
     if not any(line.kernel_s is not None for line in lines):
         yield "no message has the kernel's clock: the kernel is quiet, or runs without printk.time"
     if not any(_INITCALL.match(line.text) for line in lines):
-        yield "initcalls are not timed: boot with the argument initcall_debug"
-    if not any(line.text.startswith(_REPORT) for line in lines):
-        yield "U-Boot's stages are not timed: it is built without CONFIG_BOOTSTAGE_REPORT"
+        yield f"initcalls are not timed: boot with the arguments {TIMED}"
+    if not is_staged:
+        yield "U-Boot's stages are not timed: it is built without CONFIG_BOOTSTAGE_REPORT and _FDT"

@@ -80,6 +80,12 @@ class MeasuringSession:
         self.folder = results / self.run.id
         self._netboot = {part: f for part in ("kernel", "dtb", "ramdisk") if (f := getattr(asked, part))}
         self._repeats = repeats.parse(asked.repeat, asked.boots)
+        if asked.reference:
+            from evmperf.explain import ranges  # noqa: PLC0415  # for those who have a reference
+
+            self._reference = ranges.read(Path(asked.reference), board.name)
+        self.outside: list[str] = []
+        """The boots beside the reference of `--reference`, at the end."""
         self._influx = influx_config.load(os.environ)
         self.planned: list[tuple[Benchmark, Case]] = []
         """What will be measured, in order."""
@@ -324,6 +330,15 @@ class MeasuringSession:
         """Hold the board no more; may be called again."""
         if self.claim:
             self.claim.release()
+
+    def judge_boots(self) -> ExitStatus | None:
+        """The exit status by the reference of boots, None without one; raises LabError."""
+        if self.request.reference and self._spool:
+            from evmperf.explain import ranges  # noqa: PLC0415  # for those who have a reference
+
+            self.outside, status = ranges.held(self.folder, self.run, self._reference)
+            return status
+        return None
 
     def finish(self, exit_status: int) -> None:
         """Write how the run ended; a spool that was never opened stays unwritten."""

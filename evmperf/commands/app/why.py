@@ -28,7 +28,9 @@ def explain(folder: Path, case: str = "", against: str = "") -> Explained:
     return why.explain(folder, case, good, Path(against).name)
 
 
-def report(folder: Path) -> Path:
-    """Write the report with the causes of its figures; returns its path. Raises UsageError or LabError."""
+def report(folder: Path, beside: Path | None = None) -> Path:
+    """Write the report with the causes of its figures, and with the boots of the run `beside`; returns its
+    path. Raises UsageError or LabError.
+    """
     answers = explain(folder).answers if any(results_in(folder)) else ()
-    return page.write(folder, answers)
+    return page.write(folder, answers, beside)

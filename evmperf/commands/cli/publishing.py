@@ -5,6 +5,7 @@ from pathlib import Path
 
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import RESULTS, RUNS, SOURCE, argument, command, either, tell
+from evmperf.explain import ranges
 from evmperf.measure.runs.history import among, run_folder
 from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
@@ -13,7 +14,8 @@ from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.push import push, told, waiting
 from evmperf.publish.report import exports, samples
 
-_FORMATS = (*samples.WRITERS, *exports.FORMATS)
+_REFERENCE = "reference"
+_FORMATS = (*samples.WRITERS, *exports.FORMATS, _REFERENCE)
 
 
 @command(
@@ -77,11 +79,19 @@ def _push(options: argparse.Namespace) -> None:
         argument("--csv", type=Path, metavar="FILE", help="the same as text"),
         argument("--junit", type=Path, metavar="FILE", help="one test per case"),
         argument("--openmetrics", type=Path, metavar="FILE", help="every figure, for Prometheus"),
+        argument(
+            "--reference",
+            type=Path,
+            metavar="FILE",
+            help="what each part of a boot takes, for `evmperf check`",
+        ),
         required=True,
     ),
 )
 def _export(options: argparse.Namespace) -> None:
-    """Write runs in the formats of other programs; all runs, or those named."""
+    """Write runs in the formats of other programs; all runs, or those named. A reference of boots is of runs
+    of one board and system with ten boots and more (docs/boot.md).
+    """
     (name,) = [name for name in _FORMATS if getattr(options, name)]
     file: Path = getattr(options, name)
     with sources.opened(options.source, options.results) as source:
@@ -92,6 +102,8 @@ def _export(options: argparse.Namespace) -> None:
         if name in exports.FORMATS:
             whole = [(entry.run, entry.results()) for entry in chosen]
             file.write_text(exports.FORMATS[name](whole), encoding="utf-8")
+        elif name == _REFERENCE:
+            ranges.write(file, [entry.folder for entry in chosen if entry.folder])
         else:
             samples.WRITERS[name](chosen, file)
     print(f"{file}: {counted(len(chosen), 'run')}")

@@ -16,6 +16,7 @@ from evmperf.commands.app import sources, why
 from evmperf.commands.app.again import in_turn
 from evmperf.commands.cli.arguments import RESULTS, SOURCE, WAIT, argument, command, duration, tell
 from evmperf.commands.cli.terminal import width
+from evmperf.explain import ranges
 from evmperf.judge import accepted, against, confirm, experiment, goals, judge, shift
 from evmperf.judge.against import WantedBaseline
 from evmperf.judge.published.declared import tables
@@ -25,6 +26,7 @@ from evmperf.measure.runs.history import GUIDE
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
 from evmperf.model.figures import figures
+from evmperf.model.outlets import line
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome
 from evmperf.publish.influx.push import send_if_named
@@ -86,6 +88,12 @@ _OUTPUT = (
         help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE; default: last:20",
     ),
     SOURCE,
+    argument(
+        "--reference",
+        type=Path,
+        metavar="FILE",
+        help="judge nothing but boots, part by part, by this file of `evmperf export --reference`",
+    ),
     argument("--dry-run", action="store_true", help="only print the verdicts"),
     argument(
         "--confirm",
@@ -129,7 +137,12 @@ def _check(options: argparse.Namespace) -> int:
     statuses: list[ExitStatus] = []
     for given in options.run:
         try:
-            statuses.append(_checked(options, against.run_folder(given, options.results), what, level))
+            folder = against.run_folder(given, options.results)
+            statuses.append(
+                _outside(folder, options.reference)
+                if options.reference
+                else _checked(options, folder, what, level)
+            )
         except EvmperfError as error:
             # One of several that cannot be judged does not keep the others from it.
             if len(options.run) == 1:
@@ -171,6 +184,14 @@ def _checked(
         _keep(folder, judgement, differs)
     _write(options, judgement, changed, differs)
     return judgement.exit_status
+
+
+def _outside(folder: Path, file: Path) -> ExitStatus:
+    """Tell which parts of a run's boots are outside a reference; raises UsageError."""
+    run = spool.read_run(folder)
+    sentences, status = ranges.held(folder, run, ranges.read(file, run.board))
+    print("\n".join(map(line, sentences)))
+    return status
 
 
 def _confirmed(

@@ -16,6 +16,7 @@ from evmperf.model.replies import WantedSession
 from evmperf.model.results import Result
 from evmperf.model.units import Unit
 from evmperf.publish.pages import look
+from evmperf.publish.report import picture
 from evmperf.publish.report.columns import Column, table
 
 _SYMBOLS = 10
@@ -146,7 +147,19 @@ def _recorded(folder: Path, same: Result) -> perf.PerfProfile | None:
     return perf.parse(stacks, counts)
 
 
-@command("report", RUN, RESULTS)
+@command(
+    "report",
+    RUN,
+    RESULTS,
+    argument(
+        "--beside", default="", metavar="RUN", help="show the boots of this run, too, on the same scale"
+    ),
+    argument("--png", type=Path, metavar="FILE", help="draw the boots into this picture instead"),
+)
 def _report(options: argparse.Namespace) -> None:
     """Writes report.html of a run again from the run's files, also for a run at work or a killed run."""
-    print(why.report(run_folder(options.run, options.results)))
+    folder = run_folder(options.run, options.results)
+    beside = run_folder(options.beside, options.results) if options.beside else None
+    if options.png:
+        picture.write(options.png, folder, beside)
+    print(options.png or why.report(folder, beside))

@@ -59,10 +59,12 @@ class CoordinatorSession:
         self.users, self.ended, self._address = 0, False, address
         self.watchers: dict[str, Callable[[str | None], None]] = {}
         manager = RemotePlaceManager.get()
-        manager.url, manager.env = address, _options(board_file) if board_file else None
         logging.getLogger().addFilter(_by_us)
         try:
+            manager.url, manager.env = address, _Options(board_file) if board_file else None
             contextvars.Context().run(manager._start)  # with an event loop of its own
+        except InvalidConfigError as error:
+            raise UsageError(str(error)) from None
         except (client.ServerError, OSError, ValueError) as error:
             raise LabError(
                 f"no Labgrid coordinator answers at {address} ({' '.join(map(str, error.args))}): check "
@@ -202,14 +204,12 @@ class CoordinatorSession:
         return LabError(f"the coordinator {self._address} does not answer any more")
 
 
-def _options(board_file: str) -> Environment:
+class _Options(Environment):  # type: ignore[misc]
     """The board file's options for Labgrid, without its imports: a process can import those once."""
-    environment = Environment.__new__(Environment)
-    try:
-        environment.targets, environment.config = {}, Config(board_file)
-    except InvalidConfigError as error:
-        raise UsageError(str(error)) from None
-    return environment
+
+    def __attrs_post_init__(self) -> None:
+        self.targets: dict[str, object] = {}
+        self.config = Config(self.config_file)
 
 
 def _by_us(record: logging.LogRecord) -> bool:

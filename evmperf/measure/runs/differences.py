@@ -220,8 +220,8 @@ def _device_tree(text: str) -> Iterator[tuple[str, str]]:
         return
     for path, _, properties in tree.walk():
         for entry in properties:
-            # U-Boot puts what changes with each boot below /chosen; the rest is elsewhere too.
-            if path != "/chosen":
+            # U-Boot puts what changes with each boot there; the rest of /chosen is elsewhere too.
+            if path != "/chosen" and not path.startswith("/bootstage"):
                 value = entry.to_dts().strip().rstrip(";").partition(" = ")[2]
                 yield f"{path} {entry.name}", value
 

@@ -55,13 +55,13 @@ def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], unit: str, longe
         parts=parts,
         bars=rows,
         unit=unit,
-        ticks=_ticks(longest),
+        ticks=ticks(longest),
         share=lambda width: f"{max(0.0, width) / longest:.2%}",
     )
     return Markup(text)
 
 
-def _ticks(longest: float) -> list[float]:
+def ticks(longest: float) -> list[float]:
     """Round numbers from 0 to at most `longest`, six at most."""
     power = 10.0 ** math.floor(math.log10(longest / 5))
     step = next(power * n for n in (1, 2, 5, 10) if longest / (power * n) <= 5)

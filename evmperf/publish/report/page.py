@@ -164,12 +164,13 @@ def _percent(record: VerdictRecord) -> str:
     return "" if record.change is None else percent(record.change)
 
 
-def write(folder: Path, answers: Sequence[Answer] = ()) -> Path:
-    """Write the report of the run in `folder`, with what `evmperf why` answers of it, and return its path.
-    Raises UsageError for a folder without a run, LabError when the file cannot be written.
+def write(folder: Path, answers: Sequence[Answer] = (), beside: Path | None = None) -> Path:
+    """Write the report of the run in `folder`, with what `evmperf why` answers of it and the boots of the run
+    `beside`, and return its path. Raises UsageError for a folder without a run, LabError when the file cannot
+    be written.
     """
     target = folder / NAME
-    text = render(folder, answers)
+    text = render(folder, answers, beside)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -177,9 +178,9 @@ def write(folder: Path, answers: Sequence[Answer] = ()) -> Path:
     return target
 
 
-def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
+def render(folder: Path, answers: Sequence[Answer] = (), beside: Path | None = None) -> str:
     """The page's HTML."""
-    page = _gather(folder)
+    page = _gather(folder, beside)
     run = page.run
     began = datetime.fromtimestamp(run.started_ns / 1e9, UTC)
     length = timedelta(seconds=round((run.ended_ns - run.started_ns) / 1e9))
@@ -207,7 +208,7 @@ def render(folder: Path, answers: Sequence[Answer] = ()) -> str:
 _FILES = ("console.log", "results.jsonl", "run.json", "junit.xml")
 
 
-def _gather(folder: Path) -> _Page:
+def _gather(folder: Path, beside: Path | None) -> _Page:
     """Go through the records once, keeping no more than the page can show."""
     page = _Page(spool.read_run(folder))
     if page.run.kind != GUIDE:
@@ -225,10 +226,15 @@ def _gather(folder: Path) -> _Page:
                 failures = [Failure(failure.kind, failure.message)]
                 page.trouble(_Trouble(where, "failed", failures, record.post_mortem[-_TEXT:]))
     before = {key: one.was for key, one in page.verdicts.items() if one.was is not None}
+    others = [*spool.results_in(beside)] if beside else []
     for benchmark in (b for benchmarks in page.drivers.values() for b in benchmarks.values()):
         benchmark.results.sort(key=lambda result: look.natural(result.case))
         (benchmark.table,) = wide_tables(benchmark.results, page.published, page.verdicts)
-        benchmark.plots = list(plots.of_benchmark(benchmark.title, benchmark.results, folder, before))
+        other = beside.name if beside else ""
+        drawn = plots.of_benchmark(
+            benchmark.title, benchmark.results, folder, before, beside=others, other=other
+        )
+        benchmark.plots = list(drawn)
     every = [result for b in page.drivers.values() for one in b.values() for result in one.results]
     page.headlines = headlines(every, page.published, page.verdicts)
     texts = excerpts(folder / "console.log", page.failed)

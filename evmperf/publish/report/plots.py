@@ -36,26 +36,57 @@ class Plot:
     html: Markup
 
 
+@dataclass(frozen=True)
+class BootChart:
+    """Every boot of a case as a bar of its `PHASES` in seconds; `longest` is the scale's."""
+
+    caption: str
+    bars: list[drawing.Bar]
+    longest: float
+
+
+PHASES = [label for *_, label, _ in SPANS[1:]]
+
+
 def of_benchmark(
-    title: str, results: Sequence[Result], folder: Path, before: Mapping[Key, float]
+    title: str,
+    results: Sequence[Result],
+    folder: Path,
+    before: Mapping[Key, float],
+    *,
+    beside: Sequence[Result] = (),
+    other: str = "",
 ) -> Iterator[Plot]:
-    """All plots that one benchmark's results give, with the figures `before` where there are any."""
-    boots = [(result, _boots(result, before)) for result in results if result.driver == "boot"]
-    longest = max((drawing.length(bars) for _, bars in boots), default=0.0)
-    for result, bars in boots:
-        if bars:
-            what = "phases of every cycle in seconds since power-on; the figure is the boot time"
-            ends = [wording.metric(name) for name in _ends(result)[1:]]
-            what += f", the strokes are {', '.join(ends)}" if ends else ""
-            spread = [words for name in _ends(result) if (words := _spread(result, name))]
-            caption = f"{title}, {result.case}: {'. '.join([what, *spread])}"
-            yield Plot(
-                caption, drawing.bars(caption, [label for *_, label, _ in SPANS[1:]], bars, "s", longest)
-            )
+    """All plots that one benchmark's results give, with the figures `before` where there are any, and the
+    boots `beside` of the run `other`.
+    """
+    for chart in boot_charts(results, beside, other):
+        html = drawing.bars(chart.caption, PHASES, chart.bars, Unit.SECOND, chart.longest)
+        yield Plot(chart.caption, html)
     for result in results:
         yield from _trials(result)
     yield from _over_sizes(title, results, before)
     yield from _histograms(title, results, folder)
+
+
+def boot_charts(results: Sequence[Result], beside: Sequence[Result] = (), other: str = "") -> list[BootChart]:
+    """The boots of each case, and those `beside` of the same case in the run `other`, on one scale."""
+    drawn: list[tuple[Result, str, list[drawing.Bar]]] = []
+    for result in results:
+        if result.driver == "boot":
+            drawn.append((result, "", _boots(result)))
+            row = (result.benchmark, result.case)
+            drawn += [(r, f" of {other}", _boots(r)) for r in beside if (r.benchmark, r.case) == row]
+    longest = max((drawing.length(bars) for *_, bars in drawn), default=0.0)
+    return [BootChart(_caption(result, of), bars, longest) for result, of, bars in drawn if bars]
+
+
+def _caption(result: Result, of: str) -> str:
+    what = "phases of every cycle in seconds since power-on; the figure is the boot time"
+    ends = [wording.metric(name) for name in _ends(result)[1:]]
+    what += f", the strokes are {', '.join(ends)}" if ends else ""
+    spread = [words for name in _ends(result) if (words := _spread(result, name))]
+    return f"{wording.title(result.benchmark)}, {result.case}{of}: {'. '.join([what, *spread])}"
 
 
 def _ends(result: Result) -> list[str]:
@@ -76,7 +107,7 @@ def _spread(result: Result, name: str) -> str:
     return f"{wording.metric(name).capitalize()} in {len(values)} cycles: {', '.join(words)}{error}"
 
 
-def _boots(result: Result, before: Mapping[Key, float]) -> list[drawing.Bar]:
+def _boots(result: Result) -> list[drawing.Bar]:
     """Every cycle as a bar of its phases; a cycle without figures says why it failed."""
     cycles: dict[int, dict[str, float]] = {}
     for sample in result.samples:
@@ -98,16 +129,12 @@ def _boots(result: Result, before: Mapping[Key, float]) -> list[drawing.Bar]:
         widths, text = [phases.get(part, 0.0) for part in parts], f"{phases.get(whole, 0):.2f} s"
         return drawing.Bar(name, widths, text, marks=marks)
 
-    bars = [
+    return [
         bar(str(cycle + 1), cycles[cycle])
         if cycle in cycles
         else drawing.Bar(str(cycle + 1), [], "failed", note=failed[cycle])
         for cycle in sorted({*cycles, *failed})
     ]
-    level = {name: before.get(Key(result.benchmark, result.case, name), 0.0) for name in (whole, *parts)}
-    if bars and level[whole]:
-        bars.append(bar("before", level))
-    return bars
 
 
 def _over_sizes(title: str, results: Sequence[Result], before: Mapping[Key, float]) -> Iterator[Plot]:

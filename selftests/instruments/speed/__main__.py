@@ -28,6 +28,7 @@ from selftests.instruments.speed import (
     stamping,
     store,
     verdicts,
+    watching,
 )
 from selftests.instruments.speed.figures import ROOT, Row, conditions, load, table
 
@@ -37,6 +38,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "roundtrip": dialogue.round_trip,
     "fetch": dialogue.fetch,
     "overhead": sessions.overhead,
+    "ends": watching.boot_time,
     "looks": looks.share,
     "collect": sessions.collect,
     "help": sessions.command_line,

@@ -1,0 +1,109 @@
+"""References of boots: ranges of phases and initcalls, and what of a run is outside of them."""
+
+import json
+import random
+import re
+
+import pytest
+
+from evmperf.commands.cli.main import main
+from evmperf.model.exits import ExitStatus
+from selftests.support import bootruns
+from selftests.support.bootruns import LOADER
+
+
+def boots(chance, count, slower=1.0, names=range(40)):
+    """Boots of initcalls that vary by one percent each, c17 slower by a factor, read after the prompt."""
+    for _ in range(count):
+        calls = {n: 3000 * (n + 1) * chance.gauss(1, 0.01) * (slower if n == 17 else 1) for n in names}
+        lines = [
+            f"[    0.{n:06d}] initcall c{n}_init+0x0/0x8 [c{n}] returned 0 after {us:.0f} usecs\r\n"
+            for n, us in calls.items()
+        ]
+        yield (
+            *LOADER,
+            (1.5, "[    0.000000] Booting Linux\r\n"),
+            (1.9, "[    0.500000] Run /sbin/init as init process\r\n"),
+            (1.9 + chance.gauss(2, 0.02), "\r\nboard login: "),
+            (6.0, f"root\r\n# dmesg\r\n{''.join(lines)}# "),
+        )
+
+
+@pytest.fixture
+def ref(tmp_path):
+    """A reference of twenty boots."""
+    good = bootruns.written(tmp_path / "good", [*boots(random.Random(5), 20)], "good", kernel="6.12")
+    file = tmp_path / "j7.ref"
+    assert main(["export", str(good.name), "--results", str(good.parent), "--reference", str(file)]) == 0
+    return file
+
+
+@pytest.fixture
+def checked(tmp_path, ref, capsys):
+    """A function that checks a run of such boots: exit status, and what is said."""
+
+    def check(said, name="r", file=ref, **facts):
+        folder = bootruns.written(tmp_path / name, [*said], name, **facts)
+        status = main(["check", str(folder), "--reference", str(file)])
+        return status, "".join(capsys.readouterr())
+
+    return check
+
+
+def test_an_initcall_five_percent_slower_is_named_within_three_boots(checked):
+    chance = random.Random(7)
+    for trial in range(5):
+        status, text = checked(boots(chance, 3, 1.05), f"slow{trial}")
+        assert (status, text.count("slower: ")) == (ExitStatus.FAILED, 1)
+        assert "slower: initcall c17_init [c17] took 0.05" in text
+        assert "s in 20 boots" in text
+
+
+def test_two_hundred_unchanged_boots_raise_nothing(checked):
+    chance = random.Random(6)
+    said = [checked(boots(chance, 3), f"r{n}") for n in range(67)]
+    assert [status for status, _ in said] == [ExitStatus.OK] * 67
+    assert all("slower: " not in text for _, text in said)
+    parts, telling = re.search(r"3 boots, (\d+) parts, .* would show in (\d+) of them", said[0][1]).groups()
+    assert int(telling) >= int(parts) - 2 >= 40
+
+
+def test_parts_that_are_new_or_gone_are_named_and_another_kernel_is_said(checked):
+    status, text = checked(boots(random.Random(8), 3, names=[*range(1, 40), 50]), kernel="6.18")
+    assert status == ExitStatus.FAILED
+    assert "kernel '6.18', not '6.12' as in the reference" in text
+    assert "new: initcall c50_init [c50] took 0.15" in text
+    assert "gone: initcall c0_init [c0]" in text
+
+
+def test_a_boot_that_is_slower_throughout_is_said_to_be(checked):
+    slow = [
+        [(at_s, text.replace(" after ", " after 1")) for at_s, text in said]
+        for said in boots(random.Random(9), 3)
+    ]
+    assert "the boot as a whole is slower" in checked(slow)[1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"board": "am64xx-hsevm"}, "is of am64xx-hsevm, and this board is j7200-evm"),
+        ({"format": "evmperf-reference/9"}, "is no reference of boots"),
+        ({"cases": {"boot_time_mmcsd default_rootfs": [{"part": "x"}]}}, "is no reference of boots"),
+        ({"cases": {"other": []}}, "no boots of a case"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_by_its_name(checked, ref, changed, said):
+    ref.write_text(json.dumps(json.loads(ref.read_text()) | changed))
+    status, text = checked(boots(random.Random(1), 3))
+    assert status == (ExitStatus.NOTHING if "other" in str(changed) else ExitStatus.USAGE)
+    assert said in text
+
+
+def test_too_few_boots_make_no_reference_and_no_verdict(checked, tmp_path, capsys):
+    few = bootruns.written(tmp_path / "few", [*boots(random.Random(2), 9)], "few")
+    words = ["export", "few", "--results", str(few.parent), "--reference", str(tmp_path / "few.ref")]
+    assert main(words) == ExitStatus.USAGE
+    assert "needs 10 boots of one case, and there are 9" in capsys.readouterr().err
+    status, text = checked(boots(random.Random(3), 2))
+    assert (status, "3 boots with a console are needed" in text) == (ExitStatus.UNDECIDED, True)
