@@ -119,9 +119,10 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
         identity.ask(network, "true")  # a console is there, and SSH carries files
     if board.user != "0":
         raise UsageError(_without_root(board))
-    if request.power == "hand" and isinstance(way, SshAddress):
+    needs = {"hand": "the board's console", "reset": "" if board.has_systemd else "systemd, or the console"}
+    if isinstance(way, SshAddress) and (what := needs.get(request.power)):
+        tell(f"--power {request.power} needs {what}: over SSH no boot of this board is timed.")
         request = msgspec.structs.replace(request, power="none")
-        tell("--power hand needs the board's console: over SSH no boot is timed.")
     for disk in board.unread:
         tell(f"{disk} cannot be read and is left out: look at dmesg on the board, or replace the disk")
     like = boardfile.fitting(board)

@@ -72,6 +72,7 @@ class BoardIdentity:
     prompt: str = ""
     disks: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    has_systemd: bool = False
     tells_boot: bool = False
     state: tuple[tuple[str, bool], ...] = ()
     load: float = 0.0
@@ -126,6 +127,7 @@ def answer(output: str, prompt: str = "") -> BoardIdentity:
             for text in entries.get("unread", ())
             if (match := re.fullmatch(r"(\w{1,32}) (.+)", text))
         ),
+        has_systemd="systemd" in entries,
         tells_boot="boot" in entries,
         state=tuple(_state(entries)),
         load=_number(entries, "load") or 0.0,
