@@ -127,6 +127,7 @@ DOORS = {
     "explain": """
         answers
         proving
+        ranges
         why
     """,
     "publish": """
@@ -144,6 +145,7 @@ DOORS = {
         report.differences
         report.exports
         report.page
+        report.picture
         report.samples
         report.shape
         report.summary
@@ -172,6 +174,7 @@ DOORS = {
         provision.scratch
         provision.writer
         target
+        tester
     """,
     "commands": """
         cli.arguments

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import structs
@@ -79,7 +79,8 @@ def judged(
                 yield night
 
         verdicts = judge.against_nights(subject, past(), level or shift.LEVEL, one_night)
-        runs = [*(entry.run for entry in earlier), run]
+        verdicts, tonight = _shared(run, verdicts, source)
+        runs = [*(entry.run for entry in earlier), *tonight, run]
         gone = judge.gone(subject, before)
         common_causes = causes(verdicts, runs)
         return Judgement(run.id, run.board, str(against), verdicts, gone, _unread(runs[-2:]), common_causes)
@@ -89,6 +90,24 @@ def judged(
     needed = own if against.kind == "run" else None
     verdicts = judge.against_figures(subject, baseline, usual() | own, needed, level=level or judge.LEVEL)
     return Judgement(run.id, run.board, str(against), verdicts, judge.gone(subject, baseline), _unread(sides))
+
+
+def _shared(run: Run, verdicts: list[Verdict], source: RunSource) -> tuple[list[Verdict], list[Run]]:
+    """The verdicts, alarms that another run of the same night opened with its date; and these runs."""
+    told = {
+        key: (alarm, night.run)
+        for night in nights(_earlier(run, source, same_night=True))
+        for key, alarm in night.alarms.items()
+        if alarm.is_open and alarm.since == night.run.id
+    }
+    since: dict[str, Run] = {}
+    for place, verdict in enumerate(verdicts):
+        mine, (theirs, other) = verdict.alarm, told.get(verdict.key, (None, run))
+        if mine and theirs and mine.is_open and mine.since == run.id and mine.size * theirs.size > 0:
+            alarm = structs.replace(mine, since=theirs.since, opened=theirs.opened, good=theirs.good)
+            verdicts[place] = replace(verdict, alarm=alarm, why=alarm.story())
+            since[other.id] = other
+    return verdicts, list(since.values())
 
 
 def _last(run: Run, against: WantedBaseline, source: RunSource) -> list[StoredRun]:
@@ -102,13 +121,13 @@ def _last(run: Run, against: WantedBaseline, source: RunSource) -> list[StoredRu
 _ALL_FROM = 20
 """`last:N` from which on older runs count, too."""
 _BEFORE = 5
-"""Runs before a change that stand for how things were, and of those since then the newest."""
+"""Runs before a change that stand for how things were, and the first since then."""
 
 
 @dataclass(frozen=True)
 class Sides:
-    """The runs before and after what got worse first: the last good one, and the folders of those
-    whose files are here.
+    """The runs before and after the largest loss: the last good one, and the folders of those whose files
+    are here.
     """
 
     good: Run | None = None
@@ -129,7 +148,8 @@ def sides(folder: Path, against: WantedBaseline, source: RunSource, judgement: J
     else:
         earlier = _last(read_run(folder), against, source)
         names = [entry.run.id for entry in earlier]
-        goods = [v.alarm.good for v in worse or judgement.perhaps_worse if v.alarm]
+        goods = [cause.good for cause in judgement.causes[:1] if worse]
+        goods = goods or [v.alarm.good for v in judgement.perhaps_worse if v.alarm]
         first = min((names.index(good) + 1 for good in goods if good in names), default=0)
     if not first:
         return Sides()
@@ -137,7 +157,7 @@ def sides(folder: Path, against: WantedBaseline, source: RunSource, judgement: J
     if not worse:
         return Sides(good)
     files = [_files(entry, folder) for entry in earlier]
-    before, after = files[max(0, first - _BEFORE) : first], files[first:][-_BEFORE:]
+    before, after = files[max(0, first - _BEFORE) : first], files[first:][:_BEFORE]
     return Sides(good, [f for f in before if f], [*(f for f in after if f), folder])
 
 
@@ -173,8 +193,8 @@ def usual() -> dict[tuple[str, ...], float]:
     return beside.usual(figures(entry.results()) for entry in gather.published())
 
 
-def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
-    """The runs of the board before this one, oldest first.
+def _earlier(run: Run, source: RunSource, *, same_night: bool = False) -> list[StoredRun]:
+    """The runs of the board before this one, oldest first: of other nights, or of the `same_night`.
 
     Those of the same night, on other boards of the kind or on this one before it was lost, are
     what it is to be judged with, not its past.
@@ -186,7 +206,7 @@ def _earlier(run: Run, source: RunSource) -> list[StoredRun]:
         if entry.run.id != run.id
         and entry.run.started_ns <= run.started_ns
         and (entry.run.kind != record.KIND or entry.run.os == run.os)
-        and not (night and entry.run.facts.night == night)
+        and bool(night and entry.run.facts.night == night) is same_night
     ]
 
 

@@ -1,5 +1,6 @@
 """One cause, one alarm: what moved in the same night, and what else changed then."""
 
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from evmperf.benchmarks import wording
 from evmperf.model.facts import HOST_LOADED, Facts
 from evmperf.model.run import Run
-from evmperf.model.stats import percent
+from evmperf.model.stats import percent, share_text
 from evmperf.model.verdict import Outcome, Verdict, VerdictCause
 
 _NEAR = 3
@@ -41,18 +42,59 @@ def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[VerdictCaus
         left = [(v, place) for v, place in left if abs(place - most) > _NEAR]
         members = [v for v, _ in mine]
         suspects = _suspects(members, Counter(place for _, place in mine), most, runs)
-        named.append(_cause(members, runs[most].id, False, suspects))
+        named.append(_cause(members, runs, most, suspects))
     return sorted(named, key=lambda cause: (-cause.worse, -len(cause.members)))
 
 
-def _cause(members: Sequence[Verdict], since: str, slow: bool, suspects: Sequence[str]) -> VerdictCause:
-    worse = sum(v.outcome is Outcome.WORSE for v in members)
-    return VerdictCause(since, slow, [v.key for v in members], worse, suspects)
+def _cause(
+    members: Sequence[Verdict], runs: Sequence[Run], first: int, suspects: Sequence[str], slow: bool = False
+) -> VerdictCause:
+    """The cause of some verdicts that began with the run `first` (index)."""
+    worse = [v for v in members if v.outcome is Outcome.WORSE]
+    alarms = [v.alarm for v in members if v.alarm]
+    dated = [alarm.good for alarm in alarms if alarm.since == runs[first].id and alarm.good]
+    good = Counter(dated).most_common(1)[0][0] if dated else runs[max(first - 1, 0)].id
+    return VerdictCause(
+        runs[first].id,
+        slow,
+        [v.key for v in members],
+        len(worse),
+        suspects,
+        size=_size(worse or members),
+        good=good,
+        nights=len(runs) - first,
+        new=all(alarm.opened == runs[-1].id for alarm in alarms),
+        command=_command(worse, runs, good, slow) if worse else "",
+    )
+
+
+def _size(members: Sequence[Verdict]) -> str:
+    """The size of some changes: the median of shares, or the first in its unit."""
+    alarms = [v.alarm for v in members if v.alarm]
+    shares = [abs(alarm.size) for alarm in alarms if not alarm.unit]
+    if not shares:
+        return alarms[0].amount(abs(alarms[0].size)).lstrip("+") if alarms else ""
+    return share_text(statistics.median(shares))
+
+
+def _command(worse: Sequence[Verdict], runs: Sequence[Run], good: str, slow: bool) -> str:
+    """What tells most of some losses: an A/B where both images can be put back on the board, the differences
+    from the good run of a slow loss, else what was read beside the worst figure.
+    """
+    run, first = runs[-1], worse[0].key
+    if slow:
+        return f"evmperf compare --facts {runs[0].id} {run.id}"
+    images = [_what(one.facts.provisioned) for one in runs if one.id in (good, run.id)]
+    if all(images) and len(images) > 1 and images[0] != images[1] and not all(v.control for v in worse):
+        return f"evmperf check {run.id} --confirm 1h"
+    return f'evmperf why {run.id} "{first.benchmark} {first.case}"'
 
 
 def _slow(members: Sequence[Verdict], runs: Sequence[Run], places: dict[str, int]) -> VerdictCause:
-    first = runs[min(places.get(v.since, 0) for v in members)]
-    return _cause(members, first.id, True, ["too slow to be seen in one night; compare with the oldest runs"])
+    first = min(places.get(v.since, 0) for v in members)
+    return _cause(
+        members, runs, first, ["too slow to be seen in one night; compare with the oldest runs"], True
+    )
 
 
 def _suspects(members: Sequence[Verdict], dates: Counter[int], most: int, runs: Sequence[Run]) -> list[str]:

@@ -33,7 +33,16 @@ from evmperf.model.results import HIGHER, LOWER, Direction
 from evmperf.model.run import Run
 from evmperf.model.stats import share_text
 from evmperf.model.units import Unit
-from evmperf.model.verdict import HISTORY, WITHIN, WITHIN_POINTS, Outcome, Reason, Verdict, by_severity
+from evmperf.model.verdict import (
+    HISTORY,
+    WITHIN,
+    WITHIN_POINTS,
+    Outcome,
+    Reason,
+    Verdict,
+    by_severity,
+    change_text,
+)
 
 LEVEL = 0.12
 """Share of false alarms of a comparison with single figures, where nobody says otherwise."""
@@ -439,7 +448,8 @@ def _from_zero(row: JudgedSeries) -> Verdict | None:
 _TIMES_ZERO = 3
 """Times the largest past figure of one that is usually 0."""
 _BY_CHANCE = 0.01
-_SUSPECTED = "suspected: such figures were odd before, or the whole board is slow; later nights decide"
+_AS_BEFORE = "such figures were odd before, or the whole board is slow; later nights decide"
+_SUSPECTED = f"suspected: {_AS_BEFORE}"
 
 
 def _fresh(row: JudgedSeries, moved_by: shift.Shift, sure: bool) -> Verdict:
@@ -465,7 +475,7 @@ def _fresh(row: JudgedSeries, moved_by: shift.Shift, sure: bool) -> Verdict:
         alarm = life.opened(moved_by, row.runs, AlarmState.SUSPECTED)
         return replace(verdict, outcome=Outcome.UNKNOWN, why=_SUSPECTED, reason=Reason.SUSPECTED, alarm=alarm)
     lasting = f" in one night, {share_text(moved_by.lasting)} if it lasts"
-    return _same_or_unknown(verdict, moved_by.proven * abs(moved_by.level), lasting)
+    return _same_or_unknown(verdict, moved_by.proven * abs(moved_by.level), lasting, _AS_BEFORE)
 
 
 def _incomparable(subject: Subject, figure: Figure, run: Run, theirs: Mapping[Key, Figure]) -> str:
@@ -516,9 +526,14 @@ def _limit(p_values: Sequence[float], level: float) -> float:
     return float(limits[within].max(initial=limits[0])) if p_values else level
 
 
-def _same_or_unknown(verdict: Verdict, farthest: float, more: str = "") -> Verdict:
+def _same_or_unknown(
+    verdict: Verdict,
+    farthest: float,
+    more: str = "",
+    odd: str = "such figures differ as much; more runs decide",
+) -> Verdict:
     """The same, where the figure is shown to be at most `farthest` (in its unit) from the baseline
-    and that is within the margin.
+    and that is within the margin. `odd` is why one that is far off is not decided.
     """
     baseline = abs(verdict.baseline or 0.0)
     margin = WITHIN * baseline
@@ -526,11 +541,20 @@ def _same_or_unknown(verdict: Verdict, farthest: float, more: str = "") -> Verdi
         margin = max(margin, WITHIN_POINTS)
     if farthest <= margin:
         return replace(verdict, outcome=Outcome.SAME)
-    why, seen = "", verdict.tolerance
+    why, seen, change = "", verdict.tolerance, verdict.change
+    if change is not None and (
+        not 1 / _ODD < 1 + change < _ODD or abs(change) * baseline > (seen or math.inf)
+    ):
+        why = f"{change_text(change)}: {odd}"
+        return replace(verdict, outcome=Outcome.UNKNOWN, why=why, reason=Reason.ODD)
     if seen is not None:
         size = share_text(seen / baseline) if baseline else f"{seen:g} {verdict.unit}"
         why = f"a change {'under' if size[0].isdigit() else 'of'} {size}{more} would not show"
     return replace(verdict, outcome=Outcome.UNKNOWN, why=why, reason=Reason.NOISE if why else Reason.OTHER)
+
+
+_ODD = 1.5
+"""Times its baseline, or its part, from which nobody calls a figure noise."""
 
 
 def changed(verdict: Verdict, value: float | None) -> Verdict:

@@ -129,7 +129,8 @@ def judge(
     p[clear], off[clear] = level / count / _SURE, clear_off[clear]
     odd = _odd(past, tonight, sides, slowed)
     seen = odd.limit * odd.least[:, -1]
-    at_once, suspects = odd.decided & one_night, odd.metrics & (odd.unusual | (not one_night))
+    suspects = (odd.metrics & odd.unusual) | (odd.decided & (not one_night))
+    at_once = odd.decided & one_night
     metrics = np.isfinite(tonight.off).sum(axis=0)
     slow = (tonight.off * sides[:, None] > _SLOW_SPREADS * past.spread).sum(axis=0) / np.maximum(
         metrics, _COMMON

@@ -1,6 +1,6 @@
-"""Where a series of nights came to another level: change points by optimal partitioning (B. Jackson
-and others, IEEE Signal Processing Letters 12, 2005), in units of the noise over many nights, so that
-what fewer than ten nights have is no level yet.
+"""Where a series of nights came to another level: change points by binary segmentation (A. J. Scott and
+M. Knott, Biometrics 30, 1974), in units of the noise over many nights, so that what fewer than ten nights
+have is no level yet.
 """
 
 from collections.abc import Sequence
@@ -80,62 +80,55 @@ def _is_step(values: Floats, at: int) -> bool:
 def _changes(rows: Floats) -> list[list[int]]:
     """The change points of each row, as columns."""
     begun = np.isnan(rows).sum(axis=1)
-    long = rows.shape[1] - begun >= 2 * _SEGMENT
     points: list[list[int]] = [[] for _ in rows]
-    if not long.any():
+    long = np.flatnonzero(rows.shape[1] - begun >= 2 * _SEGMENT)
+    if not len(long):
         return points
-    rows, begun = rows[long], begun[long]
-    steps = np.abs(np.diff(rows, axis=1))
-    usual = _quantile(steps, 0.85)[:, None]
-    kept = np.minimum(steps, np.maximum(3 * usual, RESOLUTION))
-    noise = np.maximum(np.nanmean(kept, axis=1) * np.sqrt(np.pi) / 2, RESOLUTION)
-    rises = _variogram(rows, noise**2, (1, 3, 4, 5, 6))
-    rise = np.nanmedian(rises[:, 1:], axis=0).mean() / max(np.nanmedian(rises[:, 0]), 1e-9)
-    noise *= np.sqrt(max(float(rise), 1.0))
-    rows = rows / noise[:, None]
-    places = np.flatnonzero(long)
-    for first in np.unique(begun):
-        here = begun == first
-        nights = rows[here, first:]
-        for index, row, levels in zip(places[here], nights, _partition(nights), strict=True):
-            points[index] = [int(first) + place for place in _settled(row, levels)]
+    scaled = rows[long] / _noise(rows[long])[:, None]
+    for first in np.unique(begun[long]):
+        here = begun[long] == first
+        nights = scaled[here, first:]
+        # One odd night is no level: what is far from the nights around it counts as less far.
+        around = np.pad(nights, ((0, 0), (_AROUND, _AROUND)), mode="reflect")
+        windows = np.lib.stride_tricks.sliding_window_view(around, 2 * _AROUND + 1, axis=1)
+        # Part by part: the median makes copies.
+        middle = np.concatenate([np.median(part, axis=2) for part in np.array_split(windows, 8)])
+        for index, row in zip(long[here], np.clip(nights, middle - _FAR, middle + _FAR), strict=True):
+            points[index] = [int(first) + place for place in _split(row, _PENALTY * np.log(len(row)))]
     return points
 
 
-def _partition(rows: Floats) -> list[list[int]]:
-    """The change points of rows of equal length that cost least: what a level does not explain, in
-    squares of the noise, and a penalty for each level.
+def _split(nights: Floats, penalty: float) -> list[int]:
+    """Where nights are best split in two, and each part again, while that explains more than the penalty; a
+    part of fewer than _SEGMENT nights is no level.
     """
-    # One odd night is no level: what is far from the nights around it counts as less far.
-    around = np.pad(rows, ((0, 0), (_AROUND, _AROUND)), mode="reflect")
-    windows = np.lib.stride_tricks.sliding_window_view(around, 2 * _AROUND + 1, axis=1)
-    # Part by part: the median makes copies.
-    around = np.concatenate([np.median(part, axis=2) for part in np.array_split(windows, 8)])
-    rows = np.clip(rows, around - _FAR, around + _FAR)
-    rows = rows - np.median(rows, axis=1, keepdims=True)
-    count, nights = rows.shape
-    sums = np.concatenate([np.zeros((count, 1)), rows.cumsum(axis=1)], axis=1)
-    cost = np.full((count, nights + 1), np.inf)
-    cost[:, 0] = 0.0
-    last = np.zeros((count, nights + 1), dtype=np.int64)
-    every, lengths, penalty = np.arange(count), np.arange(nights, -1.0, -1.0), _PENALTY * np.log(nights)
-    for end in range(_SEGMENT, nights + 1):
-        starts = slice(end - _SEGMENT + 1)
-        whole = sums[:, end, None] - sums[:, starts]
-        whole *= whole
-        whole /= lengths[-1 - end : -_SEGMENT]
-        np.subtract(cost[:, starts], whole, out=whole)
-        last[:, end] = whole.argmin(axis=1)
-        cost[:, end] = whole[every, last[:, end]] + penalty
-    return [_back(row) for row in last]
+    count, off = len(nights), nights - nights.mean()
+    if count < 2 * _SEGMENT:
+        return []
+    left = np.arange(1, count)
+    # The squares that a split explains.
+    fit = off.cumsum()[:-1] ** 2 * (1 / left + 1 / (count - left))
+    place = int(fit.argmax()) + 1
+    if place > count - _SEGMENT and fit[place - 1] > penalty:
+        return _split(nights[:place], penalty)  # the newest are too few for a level
+    place = _SEGMENT + int(fit[_SEGMENT - 1 : count - _SEGMENT].argmax())
+    if fit[place - 1] <= penalty:
+        return []
+    return [
+        *_split(nights[:place], penalty),
+        place,
+        *(place + one for one in _split(nights[place:], penalty)),
+    ]
 
 
-def _back(last: Numbers) -> list[int]:
-    """The beginnings of all levels but the first, by where the level up to each night began."""
-    ends = [int(last[-1])]
-    while ends[0]:
-        ends.insert(0, int(last[ends[0]]))
-    return ends[1:]
+def _noise(rows: Floats) -> Floats:
+    """The spread of each row from night to night, as much larger as that of nights further apart is."""
+    steps = np.abs(np.diff(rows, axis=1))
+    kept = np.minimum(steps, np.maximum(3 * _quantile(steps, 0.85)[:, None], RESOLUTION))
+    noise = np.maximum(np.nanmean(kept, axis=1) * np.sqrt(np.pi) / 2, RESOLUTION)
+    rises = _variogram(rows, noise**2, (1, 3, 4, 5, 6))
+    rise = np.nanmedian(rises[:, 1:], axis=0).mean() / max(np.nanmedian(rises[:, 0]), 1e-9)
+    return np.asarray(noise * np.sqrt(max(float(rise), 1.0)))
 
 
 def changes(series: Sequence[Sequence[float]]) -> list[list[int]]:
@@ -147,21 +140,6 @@ def changes(series: Sequence[Sequence[float]]) -> list[list[int]]:
     rows, _ = stacked(series, max(map(len, series)))
     begun = np.isnan(rows).sum(axis=1)
     return [[place - int(gone) for place in row] for gone, row in zip(begun, _changes(rows), strict=True)]
-
-
-def _settled(values: Floats, places: list[int]) -> list[int]:
-    """The places without a last one that is only there because a level has so many nights, while
-    the nights that are different are fewer.
-    """
-    if not places or places[-1] != len(values) - _SEGMENT:
-        return places
-    row = values[places[-2] if len(places) > 1 else 0 :]
-    row = row - row.mean()
-    left = np.arange(1, len(row))
-    sums = row.cumsum()
-    # The split with the least squares is that with the largest of these.
-    fit = sums[:-1] ** 2 / left + (sums[-1] - sums[:-1]) ** 2 / (len(row) - left)
-    return places[:-1] if fit.argmax() + 1 > len(row) - _SEGMENT else places
 
 
 def _variogram(rows: Floats, variance: Floats, lags: Sequence[int]) -> Floats:

@@ -76,7 +76,7 @@ class MetricAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def brief(self, shown_since: str, bounds: str = "") -> str:
         """The same of an open one for a row of a table; `shown_since` is the run that the table has."""
-        how = ", slowly" * self.slow + ", one night" * (self.at_once and self.nights == 1)
+        how = ", slowly" * self.slow
         since = "" if shown_since == self.since else f", since {self.since}"
         more = f"; half mended since {self.eased}" if self.eased else ""
         if self.earlier:

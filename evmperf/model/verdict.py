@@ -62,6 +62,8 @@ class Reason(enum.StrEnum):
     NO_COUNTERPART = "no counterpart"
     NOISE = "noise"
     """A change that matters would not show."""
+    ODD = "odd"
+    """Far off, but not by more than such figures were before, or the whole board is slow."""
     FEW_NIGHTS = "few nights"
     SUSPECTED = "suspected"
     RECOVERING = "recovering"
@@ -150,15 +152,30 @@ class VerdictCause:
     members: Sequence[Key]
     worse: int
     suspects: Sequence[str]
+    size: str = ""
+    """By how much in the median, of the members that are worse if any is, e.g. `30.3 %`."""
+    good: str = ""
+    """The last run before."""
+    nights: int = 1
+    """Runs from `since` to the judged one."""
+    new: bool = False
+    """Whether the judged run is the first whose verdicts say so."""
+    command: str = ""
+    """What to type next."""
 
     def sentence(self) -> str:
         """One line for people."""
         count = len(self.members)
         names = list(dict.fromkeys(key.benchmark for key in self.members))
         few = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" * (len(names) > _NAMED))
-        moved = f"{count} metric{'s' * (count != 1)} of {few} ({self.worse} worse)"
-        when = f"slowly, since {self.since} or before" if self.slow else f"since {self.since}"
-        return f"{moved}, {when}: {'; '.join(self.suspects)}"
+        by = f"{', median' * (count > 1) or ' by'} {self.size}" if self.size else ""
+        words = f"{self.worse} worse{by}" if self.worse else f"better{by}"
+        moved = f"{count} metric{'s' * (count != 1)} of {few} ({words})"
+        age = "new tonight" if self.new else f"night {self.nights}"
+        when = f"slowly, since {self.since} or before" if self.slow else f"{age}, since {self.since}"
+        good = f", last good run {self.good}" if self.good and not self.slow else ""
+        command = f"; next: {self.command}" if self.command else ""
+        return f"{moved}, {when}{good}: {'; '.join(self.suspects)}{command}"
 
 
 _NAMED = 3

@@ -127,7 +127,11 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     imported.problems += [*_origin_remarks(imported, os, by_name), *source.problems, *named.problems]
     taken: dict[_Place, list[_Cell]] = {}
     witness = settle.Witness(system, imported.file, release)
-    for table, settled in zip(source.tables, settle.tables(source.tables, witness), strict=True):
+    fits = settle.tables(source.tables, witness)
+    for table, settled in zip(source.tables, fits, strict=True):
+        if settled.match:
+            witness.note(table, settled.match)
+    for table, settled in zip(source.tables, fits, strict=True):
         for place, cell in _take(imported, table, settled, named, witness):
             taken.setdefault(place, []).append(cell)
     _keep(imported, taken)

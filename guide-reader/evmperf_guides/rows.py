@@ -109,8 +109,11 @@ def read(
         case = row_key(row.cells, match.table)
         if row in short:
             placed, how = spread(match, case, row.cells[keys:], done.rows)
-            if how:
+            if placed:
                 done.remark(row.line, f"the row {case!r} lacks cells: the others are put into columns {how}")
+                left = sum(map(bool, row.cells[keys:])) - sum(map(bool, placed))
+                if left:
+                    done.refuse(row, f"the row {case!r} lacks cells: the board of {left} is unknown", left)
                 row = replace(row, cells=(*row.cells[:keys], *placed))
         if reason := _refusal(match, row, case, release):
             done.refuse(row, reason, len(row.cells))

@@ -6,7 +6,7 @@ import difflib
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evmperf.judge.published import declared, identity, record, scatter
@@ -29,6 +29,8 @@ _MANY = 8
 _OFTEN = 3
 """How often as many must be alike as are not."""
 _LOAD = "cpu_load"
+_LOADED = 1.2
+"""A factor above the highest load of a board that it does not reach: of full rows none is at 1.1."""
 _MOST_BOARDS = 10
 """Boards of a table whose short rows are looked at: each set of them is tried."""
 _DIGITS = 4
@@ -93,11 +95,48 @@ def tables(sources: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
     return settled
 
 
+_Reading = tuple[list[int], dict[str, list[Published]]]
+"""The columns of a row's cells, and its figures by board."""
+
+
+def _readings(fit: Match, case: str, cells: Sequence[str]) -> list[_Reading]:
+    """The ways to read a row that lacks the cells of some boards; [] where a cell is no figure."""
+    found: list[_Reading] = []
+    for count in range(1, len(fit.boards)):
+        for boards in itertools.combinations(fit.boards, count):
+            columns = [number for number, column in enumerate(fit.columns) if column.board in boards]
+            if len(columns) != len(cells):
+                continue
+            by_board: dict[str, list[Published]] = {}
+            try:
+                for number, text in zip(columns, cells, strict=True):
+                    read = rows.figures(fit.table, fit.columns[number], case, text, 0) if text else ()
+                    by_board.setdefault(fit.columns[number].board, []).extend(read)
+            except ValueError:
+                return []
+            found.append((columns, by_board))
+    return found
+
+
+def _is_carried(reading: _Reading, highest: Mapping[str, float]) -> bool:
+    loads = ((board, f.mean) for board, each in reading[1].items() for f in each if f.metric == _LOAD)
+    return all(load <= _LOADED * highest[board] for board, load in loads)
+
+
+def _test(fit: Match) -> str:
+    """The test that prints a table: one run of it prints two, with no loss and with some."""
+    return re.sub("_0?loss$", "", fit.table.benchmark)
+
+
 class Witness:
     """The record, asked for the boards of one guide; that guide's own figures are no witnesses."""
 
     def __init__(self, os: str, guide: str, release: str) -> None:
         self.os, self.guide, self.release = os, guide, record.same_time(release)
+        self._alone: dict[tuple[str, ...], str] = {}
+        """Boards of tables that name none, by their outer heading."""
+        self._short: dict[tuple[str, str], list[tuple[Match, Sequence[str]]]] = {}
+        """Cells of short rows, by test and case."""
 
     def _history(self, board: str) -> scatter.History:
         return scatter.history(identity.board(board), self.os, self.guide)
@@ -105,14 +144,17 @@ class Witness:
     def board(self, source: SourceTable, fit: Match, boards: "Boards") -> str:
         """The only one of a guide's boards that the record has this table of, in the release with it that is
         next to the guide's, if its figures are like those there (a guide that only gives the layout has
-        none); "" where there is no such board, or where the list has a name that is not known.
+        none); where the record has it of none, the board of a table before it, below its outer heading, that
+        was so found. "" where there is no such board, or where the list has a name that is not known.
         """
         mine = {identity.board(name) for name in (*boards.names, *boards.modules)}
-        with_it = self._nearest((board, fit.table.benchmark) for board in mine)
-        if "" in mine or len(with_it) != 1:
+        with_it = [board for board, _ in self._nearest((name, fit.table.benchmark) for name in mine)]
+        if "" in mine or len(with_it) > 1:
             return ""
-        ((board, _),) = with_it
-        return board if self._alike(source, fit, board) else ""
+        if with_it and self._alike(source, fit, with_it[0]):
+            self._alone[source.section[:1]] = with_it[0]
+        board = self._alone.get(source.section[:1], "")
+        return board if with_it in ([], [board]) else ""
 
     def _nearest(self, tables: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """The boards' tables that the record has in the release next to the guide's."""
@@ -158,40 +200,53 @@ class Witness:
     def _series(self, fit: Match, case: str, metric: str, board: str) -> scatter.Series:
         return self._history(board).get(Key(fit.table.benchmark, case, metric), {})
 
+    def note(self, source: SourceTable, fit: Match) -> None:
+        """Remember a table's short rows: the tables of one test lack the same boards."""
+        keys = len(fit.table.keys)
+        for row in source.rows:
+            if 0 < len(row.cells) - keys < len(fit.columns):
+                place = (_test(fit), match.row_key(row.cells, fit.table))
+                self._short.setdefault(place, []).append((fit, row.cells[keys:]))
+
     def spread(
         self, fit: Match, case: str, cells: Sequence[str], others: Sequence[rows.Read]
     ) -> tuple[list[str], str]:
-        """The cells of a row that lacks those of some boards, with empty ones for these, and how that is
-        known: another guide of the release has them so, or any other boards would have loads far above all
-        of theirs; `others` are the table's rows. [] and "" where neither is so, and for a table of very
-        many boards.
+        """The cells of a row that lacks those of some boards, in their columns, and how that is known:
+        another guide of the release has them so, or all readings agree in which no board has a load far
+        above its others, here and in the same row of the test's other table. `others` are the table's rows.
+        [] and "" for a row of which nothing is known, and for a table of very many boards.
         """
         if len(fit.boards) > _MOST_BOARDS:
             return [], ""
-        highest = {board: self._highest(fit.table.benchmark, board, others) for board in fit.boards}
-        printed, possible = [], []
-        for count in range(1, len(fit.boards)):
-            for boards in itertools.combinations(fit.boards, count):
-                here = [column.board in boards for column in fit.columns]
-                if sum(here) != len(cells):
-                    continue
-                left = iter(cells)
-                row = [next(left) if is_filled else "" for is_filled in here]
-                figures: dict[str, list[Published]] = {}
-                try:
-                    for column, text in zip(fit.columns, row, strict=True):
-                        read = rows.figures(fit.table, column, case, text, 0) if text else ()
-                        figures.setdefault(column.board, []).extend(read)
-                except ValueError:
-                    return [], ""
-                by_board = [(board, each) for board, each in figures.items() if each]
-                printed += [row] if all(self._printed(fit, case, *one) for one in by_board) else []
-                loads = [(b, f.mean) for b, each in figures.items() for f in each if f.metric == _LOAD]
-                possible += [row] if all(load <= _LIKE * highest[board] for board, load in loads) else []
-        for readings, how in ((printed, "as in another guide of the release"), (possible, "by loads")):
-            if len(readings) == 1:
-                return readings[0], how
-        return [], ""
+        readings, how = _readings(fit, case, cells), "as in another guide of the release"
+        printed = [
+            reading
+            for reading in readings
+            if all(self._printed(fit, case, *mine) for mine in reading[1].items() if mine[1])
+        ]
+        if len(printed) != 1:
+            highest = {board: self._highest(fit.table.benchmark, board, others) for board in fit.boards}
+            printed, how = self._carried(fit, case, readings, highest), "by loads"
+        row = [""] * len(fit.columns)
+        for cell, *columns in (
+            zip(cells, *(columns for columns, _ in printed), strict=True) if printed else ()
+        ):
+            if len(set(columns)) == 1:
+                row[columns[0]] = cell
+        return (row, how) if any(row) else ([], "")
+
+    def _carried(
+        self, fit: Match, case: str, readings: Sequence[_Reading], highest: Mapping[str, float]
+    ) -> list[_Reading]:
+        """The readings in which no board has a load far above its highest."""
+        possible = [reading for reading in readings if _is_carried(reading, highest)]
+        for twin, cells in self._short.get((_test(fit), case), ()):
+            if twin.table != fit.table and twin.boards == fit.boards:
+                of_twin = _readings(twin, case, cells)
+                theirs = {tuple(reading[1]) for reading in of_twin if _is_carried(reading, highest)}
+                if {len(boards) for boards in theirs} == {len(by_board) for _, by_board in possible}:
+                    possible = [reading for reading in possible if tuple(reading[1]) in theirs]
+        return possible
 
     def _printed(self, fit: Match, case: str, board: str, figures: Sequence[Published]) -> bool:
         """Whether another guide of the release has all these figures of a board, and not by chance."""
@@ -301,7 +356,7 @@ def remarks(source: SourceTable, fit: Match, named_boards: Boards, lone: str) ->
             yield f"is below {heading!r}, but its header names {', '.join(fit.boards)}"
     board = "" if fit.boards else headed(source, named_boards)
     if not fit.boards and not board:
-        yield f"it names no board; of the guide's, only {lone} has such figures"
+        yield f"it names no board; of the guide's, only {lone} has such figures, here or in a table beside it"
     elif board and fit.table.board_in_header:
         yield f"its header names no board; taken as {board}'s"
 

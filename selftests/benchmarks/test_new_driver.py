@@ -55,7 +55,7 @@ with tempfile.TemporaryDirectory() as folder:
         "list": said("benchmark", "list"),
         "job": said("lava", "render", "virtual", "--kind", "native", "-k", "can or emmc_raw_fio"),
         "guide": said("guide", "--release", "12.00", "--from", folder),
-        "report": said("report", str(run)) and (run / "report.html").read_text(),
+        "report": said("show", str(run), "--report") and (run / "report.html").read_text(),
         "influx": [line for record in read_records(run) for line in lines.of(record)],
     }, sys.stdout)
 """

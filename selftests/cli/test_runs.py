@@ -22,7 +22,7 @@ def results(tmp_path):
 
 
 def test_runs_are_listed_oldest_first_with_their_outcome(results, capsys):
-    assert main(["runs", "--from", str(results)]) == ExitStatus.OK
+    assert main(["history", "--from", str(results)]) == ExitStatus.OK
     _, *lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["am64xx-hsevm-0", "am64xx-hsevm-1", "j7200-evm-2"]
     assert "11.00" in lines[0]
@@ -30,15 +30,15 @@ def test_runs_are_listed_oldest_first_with_their_outcome(results, capsys):
 
 
 def test_of_a_board_and_the_newest_only(results, capsys):
-    assert main(["runs", "--from", str(results), "--board", "am64xx-hsevm", "--last", "1"]) == 0
+    assert main(["history", "am64xx-hsevm", "--from", str(results), "--last", "1"]) == 0
     assert "am64xx-hsevm-1" in capsys.readouterr().out.splitlines()[1]
 
 
 def test_a_board_without_runs_and_a_folder_that_is_not_there(results, capsys):
-    assert main(["runs", "--from", str(results), "--board", "x"]) == ExitStatus.USAGE
-    assert "boards with runs: am64xx-hsevm, j7200-evm" in capsys.readouterr().err
-    assert main(["runs", "--from", str(results / "none")]) == ExitStatus.USAGE
-    assert "no such folder" in capsys.readouterr().err
+    assert main(["history", "x", "--from", str(results)]) == ExitStatus.USAGE
+    assert "Boards with runs: am64xx-hsevm, j7200-evm" in capsys.readouterr().err
+    assert main(["history", "--from", str(results / "none")]) == ExitStatus.USAGE
+    assert "none/: has no runs. Measure with" in capsys.readouterr().err
 
 
 def test_history_of_a_board_alone_lists_what_was_measured(results, capsys):
@@ -65,7 +65,7 @@ def test_a_mistake_of_our_own_is_no_failed_board(monkeypatch, capsys, results, m
         raise mistake
 
     monkeypatch.setattr("evmperf.commands.app.sources.opened", wrong)
-    assert main(["runs", "--from", str(results)]) == ExitStatus.INTERNAL
+    assert main(["history", "--from", str(results)]) == ExitStatus.INTERNAL
     said = capsys.readouterr().err
     assert "Traceback" in said
     assert "a mistake in evmperf" in said
@@ -83,7 +83,7 @@ def test_a_mistake_of_our_own_is_no_failed_board(monkeypatch, capsys, results, m
     ],
 )
 def test_a_run_has_many_names(results, given, found):
-    # A run that was judged since is no newer for that: `last` is the last that `runs` lists.
+    # A run that was judged since is no newer for that: `last` is the last that `history` lists.
     os.utime(results / "am64xx-hsevm-0" / "run.json", (4e9, 4e9))
     if found is None:
         with pytest.raises(UsageError):
@@ -94,7 +94,7 @@ def test_a_run_has_many_names(results, given, found):
 
 @pytest.mark.parametrize("given", ["am64x", "am64x.yaml", "am64xx-hsevm"])
 def test_a_board_is_named_by_its_file_or_its_name(results, capsys, given):
-    assert main(["runs", "--from", str(results), "--board", given]) == ExitStatus.OK
+    assert main(["history", given, "--from", str(results)]) == ExitStatus.OK
     assert "am64xx-hsevm-1" in capsys.readouterr().out
     assert boards.find(given).name == "am64x.yaml"
 
@@ -102,11 +102,11 @@ def test_a_board_is_named_by_its_file_or_its_name(results, capsys, given):
 def test_a_run_at_work_is_no_run_that_was_killed(tmp_path, capsys):
     spool = Spool(tmp_path, spools.a_run(1, id="evm-1", outcome=""))
     spool.hold()
-    for command in (["runs", "--from", str(tmp_path)], ["show", "last", "--results", str(tmp_path)]):
+    for command in (["history", "--from", str(tmp_path)], ["show", "last", "--results", str(tmp_path)]):
         assert main(command) == ExitStatus.OK
         assert "at work" in capsys.readouterr().out
     spool.release()
-    assert main(["runs", "--from", str(tmp_path)]) == ExitStatus.OK
+    assert main(["history", "--from", str(tmp_path)]) == ExitStatus.OK
     assert "at work" not in capsys.readouterr().out
 
 

@@ -30,7 +30,6 @@ LINES = (
     "lava submit FILE",
     "night FILE",
     "push FILE",
-    "report FILE",
     "show FILE",
     "site -o pages --results FILE",
     "why FILE",

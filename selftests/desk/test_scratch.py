@@ -147,7 +147,7 @@ def test_the_step_to_storage_writes_is_the_command_and_then_the_option(make_boar
         return dict(find(ports=(board.path,)).steps)["Storage writes"]
 
     first = step()
-    assert any("/dev/mmcblk0 (No such file or directory) cannot be read" in line for line in find.said)
+    assert any("/dev/mmcblk0 (No such file" in line for line in find.said)
     assert board.disks.image.read_bytes() == image
     assert "evmperf writes no partition table" in first
     board.disks.run(first.splitlines()[1])  # the person

@@ -100,5 +100,5 @@ def test_the_history_is_a_source_like_others(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EVMPERF_HISTORY", str(tmp_path / "history"))
     folder = runs.write(tmp_path / "results", runs.results(np.random.default_rng(1)), number=7)
     kept.keep(tmp_path / "history", folder)
-    assert cli.main(["runs", "--from", "history"]) == 0
+    assert cli.main(["history", "--from", "history"]) == 0
     assert f"{BOARD}-0007" in capsys.readouterr().out

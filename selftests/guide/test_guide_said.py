@@ -222,6 +222,15 @@ def test_a_layout_of_such_a_table_has_a_place_for_its_figures(monkeypatch):
     assert [column.printed for column in slot.columns] == ["perf"]
 
 
+@pytest.mark.parametrize(
+    ("bar", "read"), [("^^^^^", {"nbench", "lpm_resume_latency"}), ("-----", {"nbench"})]
+)
+def test_a_table_of_no_board_is_that_of_one_below_its_outer_heading(monkeypatch, bar, read):
+    monkeypatch.setattr(scatter, "history", history_of({SK}, 100.0))
+    imported = importer.interpret(nameless(*FIGURES) + RESUME.replace("-----", bar, 1))
+    assert {result.benchmark for result in imported.results[SK]} == read
+
+
 NAMED = table(['"add (MB/s)","1.00","2.00"'], f'"Benchmarks","{SK}: perf","{LP}: perf"')
 RESUME = """
 Power
@@ -239,6 +248,7 @@ Power
     [
         ("Linux 12.00.00", "\n.. note::\n\n    Of the AM62x LP SK only.\n", LP),
         ("Linux 12.00.00", "\nFigures of the AM62x SK.\n", SK),
+        ("Linux 12.00.00", "\nMeasured on the SK-AM62-LP.\n", LP),
         ("AM62x LP SK Linux 12.00.00", "", LP),
         ("AM62x LP SK Linux 12.00.00", "\nMeasured on the AM62x SK.\n", SK),
         ("Linux 12.00.00", "\nMeasured: AM62x SK, AM62x LP SK.\n", ""),

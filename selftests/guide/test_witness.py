@@ -46,6 +46,7 @@ def short(monkeypatch, row, **loads):
     return guide(table(rows, header, "UDP Throughput Egress", SECTION))
 
 
+THREE = ["j721e-idk-gw", "j742s2_evm-fs", "j784s4-evm"]
 RELEASE = record.same_time("10.01.00")
 HIGH, LOW = [80.0] * 8, [20.0] * 8
 
@@ -55,7 +56,7 @@ HIGH, LOW = [80.0] * 8, [20.0] * 8
     [
         ('"64","50.00","70.00"', {"one": HIGH, "other": LOW}, [ONE]),
         ('"64","50.00","20.00"', {"one": HIGH, "other": LOW}, []),
-        ('"64","50.00","29.00"', {"one": HIGH, "other": LOW}, []),
+        ('"64","50.00","23.00"', {"one": HIGH, "other": LOW}, []),
         ('"64","50.00","70.00"', {"one": HIGH, "other": LOW[:7]}, []),
         ('"64","50.00","130.00"', {"one": HIGH, "other": LOW}, []),
         ('"64","51.25","20.50"', {"one": HIGH, "other": LOW, "same": True}, [OTHER]),
@@ -69,6 +70,40 @@ def test_a_short_row_is_read_where_loads_or_another_guide_leave_one_board(monkey
     assert read == whose
     said = imported.remarks if whose else imported.unknown
     assert any("lacks cells" in p.reason or "cells, " in p.reason for p in said)
+
+
+@pytest.mark.parametrize(
+    ("loads", "read"), [((80, 19), ["j721e-idk-gw"]), ((70, 35), THREE[:2]), ((8, 1), [])]
+)
+def test_a_short_row_and_its_twin_give_the_cells_that_only_one_board_can_have(monkeypatch, loads, read):
+    """The row of no loss is not busy enough to tell, and the test's other table is."""
+    highest = dict(zip(THREE, (90, 40, 20), strict=True))
+
+    def history(board, os, without=""):
+        load = {(n,): ("", "%", float(highest[board])) for n in range(8)}
+        return {Key("eth_cpsw_udp_egress_0loss", "64", "cpu_load"): load}
+
+    monkeypatch.setattr(scatter, "history", history)
+    parts = ["UDP Datagram Size(bytes)", "THROUGHPUT (Mbits/sec)", "Packets Per Second (kPPS)", "CPU Load %"]
+    tables = []
+    for loss, more, busy in (("0 loss", [], (5, 1)), ("possible loss", ["Packet Loss %"], loads)):
+        titles = [f'"{board}: {title}"' for board in THREE for title in parts + more]
+        whole = [part for load in highest.values() for part in (82, 9, 10, load, *(1 for _ in more))]
+        short = [part for load in busy for part in (18, 9, 10, load, *(1 for _ in more))]
+        lines = [",".join(f'"{part}.00"' for part in row) for row in (whole, short)]
+        rows = [f'"{size}",{line}' for size, line in zip((128, 64), lines, strict=True)]
+        header = ",".join(['"Frame Size(bytes)"', *titles])
+        tables.append(table(rows, header, f"CPSW2g UDP Ingress Throughput {loss}", SECTION))
+    imported = guide("\n".join([tables[0], tables[1][tables[1].index(".. csv-table") :]]))
+    for benchmark in ("eth_cpsw_udp_ingress_0loss", "eth_cpsw_udp_ingress_loss"):
+        of_row = [
+            board
+            for board, results in imported.results.items()
+            for r in results
+            if (r.benchmark, r.case) == (benchmark, "64")
+        ]
+        assert of_row == list(read)
+    assert len(imported.unknown) == (0 if len(read) == 2 else 2)
 
 
 def test_a_short_row_of_very_many_boards_is_refused_at_once():

@@ -80,12 +80,14 @@ def _compare(imported, text, count):
             written.remove(now)
         # A short row that was read has its cells in their columns.
         placed = {r.row.line: r.row for r in read.rows} if read else {}
-        for row in (placed.get(row.line, row) for row in table.rows):
+        for printed_row in table.rows:
+            row, seen = placed.get(printed_row.line, printed_row), 0
             for title, cell in zip(table.header[keys:], row.cells[keys:], strict=False):
                 if read and any(column.printed == title and column.words for column in read.match.columns):
                     continue
                 if not _is_figure(cell):
                     continue
+                seen += 1
                 found = now[1].get((row.cells[:keys], title), "")
                 if found == cell:
                     count.same += 1
@@ -94,6 +96,9 @@ def _compare(imported, text, count):
                 else:
                     at = row.line if row.line in reasons else table.line
                     count.refused[reasons.get(at, "without a reason")] += 1
+            if row != printed_row:  # a short row, of which some cells may be of an unknown board
+                left = sum(map(_is_figure, printed_row.cells[keys:])) - seen
+                count.refused[reasons.get(row.line, "without a reason")] += left
 
 
 def _rendered(imported, text):

@@ -28,13 +28,13 @@ def test_who_opens_results_jsonl_reads_or_appends():
 @pytest.mark.parametrize(
     "words",
     [
-        ["report", "RUN"],
+        ["show", "RUN", "--report"],
         ["why", "last"],
         ["check", "last"],
         ["site", "-o", "SITE"],
         ["doctor", "--replay", "LOG"],
     ],
-    ids=lambda words: words[0],
+    ids=" ".join,
 )
 def test_a_command_leaves_results_as_they_are(tmp_path, words, monkeypatch, capsys):
     results = tmp_path / "results"

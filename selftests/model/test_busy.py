@@ -38,7 +38,7 @@ def test_report_why_and_show_say_it_first(tmp_path, capsys):
     assert says in capsys.readouterr().out.splitlines()[0]
     assert main(["show", "last", "--results", str(tmp_path)]) == 0
     assert says in capsys.readouterr().out.partition("\n\n")[0]
-    assert main(["report", "last", "--results", str(tmp_path)]) == 0
+    assert main(["show", "--report", "--results", str(tmp_path)]) == 0
     header = (tmp_path / "evm-1" / "report.html").read_text().partition("<header>")[2]
     assert header.index("</h1>") < header.index(says) < header.index('class="counts"')
 

@@ -144,7 +144,7 @@ def test_no_word_of_real_text_is_a_secret():
     [
         (["image", "show", "http://alice:hunter2@127.0.0.1:9/i.wic"], {}),
         (["doctor", "am64x"], {"LG_COORDINATOR": "alice:hunter2@127.0.0.1:9", "LG_PLACE": "p"}),
-        (["runs", "--from", "history"], {"EVMPERF_HISTORY": "nope://alice:hunter2@bucket/x"}),
+        (["history", "--from", "history"], {"EVMPERF_HISTORY": "nope://alice:hunter2@bucket/x"}),
         (["image", "show", "12.00"], {"EVMPERF_RELEASES": "http://alice:hunter2@lab/releases.yaml"}),
     ],
 )

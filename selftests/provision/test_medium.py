@@ -84,7 +84,7 @@ def test_a_card_that_another_process_writes_stays_as_it_is(image, card, monkeypa
     monkeypatch.setattr(writer, "_LOCK_S", 0.1)
     with card.open("r+b") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(LabError, match="is being written by another process: wait"):
+        with pytest.raises(LabError, match="written by another process: wait"):
             put(image, card)
     assert set(card.read_bytes()) == {USED}
 

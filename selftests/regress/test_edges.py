@@ -284,6 +284,21 @@ def test_a_lab_with_a_new_image_every_night_can_have_a_slow_board():
     assert all(verdict.suspect for verdict in told.values())
 
 
+def test_a_figure_twice_as_slow_is_never_called_noise():
+    """Not where such figures were as far off before, and not where a baseline of one run is."""
+    keys = [Key("emmc_ext4", str(n), "write_throughput") for n in range(40)]
+    board, random = Board(), np.random.default_rng(8)
+    for number in range(41):
+        off = {12: keys[20:23], 25: keys[10:13], 40: keys[:3]}.get(number, ())
+        told = board.night(
+            {key: (50 if key in off else 100) * np.exp(0.01 * random.standard_normal()) for key in keys}
+        )
+    for key in keys[:3]:
+        assert told[key].outcome in (Outcome.WORSE, Outcome.UNKNOWN)
+        assert told[key].reason is not Reason.NOISE
+    assert {told[key].reason for key in keys[3:]} <= {Reason.OTHER, Reason.NOISE}
+
+
 def test_one_night_decides_nothing_where_that_is_switched_off():
     board = Board()
     board.nights([100] * 30)

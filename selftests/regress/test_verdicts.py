@@ -3,6 +3,7 @@
 import fcntl
 import json
 import re
+import shlex
 import shutil
 import xml.etree.ElementTree as ET
 
@@ -11,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.main import main
-from evmperf.judge import judge
+from evmperf.judge import against, judge
 from evmperf.judge.against import judged, parse
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import RECORDS, VERDICTS
@@ -297,12 +298,15 @@ def test_what_differs_is_explained_to_people_and_programs(tmp_path, capsys):
 
 
 def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):
+    """Each night has an image of its own: named are the last good night's and the first bad one's."""
     results = tmp_path / "results"
-    generator = runs.history(results, nights=12)
+    generator = runs.history(results, nights=0)
+    for number in range(12):
+        runs.write(results, runs.results(generator), number=number, release=f"nightly-{number}")
     for number in range(12, 22):
         changed = {("emmc_ext4", "102400", "write_throughput"): 0.7}
         lost = runs.results(generator, changed=changed)
-        folder = runs.write(results, lost, number=number)
+        folder = runs.write(results, lost, number=number, release=f"nightly-{number}")
         run = json.loads((folder / "run.json").read_text())
         run["facts"] |= {"kernel": "6.18.1", "command_line": "quiet mitigations=auto"}
         run["facts"]["found"] = {f"thing {number}": "new" for number in range(9)}
@@ -311,13 +315,39 @@ def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):
     command = ["check", str(folder), "--against", "last:40", "--results", str(results)]
     assert cli.main([*command, "--markdown", str(note)]) == 1
     said = capsys.readouterr().out
-    assert "What else changed (A: " in said
+    assert "nightly-11 in A, nightly-12 in B" in said
     assert re.search(r"and \d+ more lines \(--all\)", said)
     for text in (said, note.read_text(), (folder / "report.html").read_text()):
         assert "mitigations" in text
     assert cli.main(["check", str(folder), "--against", "last:1", "--results", str(results)]) != 1
     # What decides nothing leaves the page.
     assert "mitigations" in (folder / "report.html").read_text().partition("Board and")[0]
+
+
+def test_the_cause_says_size_age_last_good_run_and_the_next_command(nights, tmp_path, capsys, marks):
+    generator = runs.history(tmp_path, nights=30, kernel="6.12.1")
+    keys = [Key("emmc_ext4", case, f"{way}_throughput") for case in _CASES for way in ("read", "write")]
+    slower = dict.fromkeys(keys, 0.7)
+    for number, age in ((30, "new tonight"), (31, "night 2"), (32, "night 3")):
+        found = runs.results(generator, changed=slower)
+        folder = runs.write(tmp_path, found, number=number, kernel="6.18.1")
+        assert main(["check", str(folder), "--results", str(tmp_path)]) == ExitStatus.FAILED
+        rows, more, cause = re.split(r"^(\d more.*)\n", capsys.readouterr().out, flags=re.MULTILINE)
+        assert rows.count("\nworse ") == 6
+        assert "--all" in more
+        assert re.search(r"worse, median (29|30|31)\.\d %", cause)
+        for told in (
+            age,
+            "from am64xx-hsevm-0029 (A) to am64xx-hsevm-0030 (B)",
+            "good run am64xx-hsevm-0029",
+            "kernel differs (6.12.1 to 6.18.1)",
+        ):
+            assert told in cause
+        command = shlex.split(cause.partition("next: evmperf ")[2].partition("\n")[0])
+        assert main([*command, "--results", str(tmp_path)]) == ExitStatus.OK
+
+
+_CASES = ("102400", "262144", "524288", "1048576")
 
 
 def test_runs_that_measured_nothing_or_were_cut_short_are_no_hindrance(tmp_path):
@@ -343,6 +373,17 @@ def test_the_other_boards_of_the_same_night_are_no_history(tmp_path):
     # Those of another night are.
     runs.write(tmp_path, runs.results(generator), number=19, night="night-kind-20260831T220000Z")
     assert check(lost, "last:8", tmp_path) != alone
+
+
+def test_two_runs_of_one_night_share_the_date_of_an_alarm(tmp_path):
+    generator = runs.history(tmp_path, nights=20)
+    for number, night in ((20, "one"), (21, "one"), (22, "two"), (23, "three")):
+        found = runs.results(generator, changed={LOST: 0.5})
+        folder = runs.write(tmp_path, found, number=number, night=night)
+        judgement = check(folder, "last:20", tmp_path)
+        against.keep(folder, judgement)
+        (cause,) = [cause for cause in judgement.causes if LOST in cause.members]
+        assert (cause.since, cause.good) == ("am64xx-hsevm-0020", "am64xx-hsevm-0019")
 
 
 def test_nothing_to_compare_is_status_4(nights, marks):

@@ -280,10 +280,10 @@ def test_what_machines_read_of_a_verdict_can_be_read(form):
     [
         ("show", "{run}", "--facts"),
         ("show", "{run}"),
-        ("runs",),
+        ("history",),
         ("compare", "--facts", "{first}", "{run}"),
         ("compare", "--facts", "{first}", "{run}", "--all"),
-        ("history", "--board", "made-up"),
+        ("history", "made-up"),
         ("check", "{run}", "--against", "{first}"),
         ("show", HOSTILE),
         ("check", "{run}", "--against", "{first}", "--markdown", "-"),

@@ -389,17 +389,17 @@ def test_boots_of_another_run_are_drawn_on_the_same_scale_on_the_page_and_as_a_p
         return spools.write(tmp_path, run, [spools.a_result(run, samples=samples, **case)])
 
     here, there = boots_of("here", 2.0), boots_of("there", 7.0)
-    assert main(["report", str(here), "--beside", str(there)]) == 0
+    assert main(["show", str(here), "--report", "--beside", str(there)]) == 0
     sheet = opened(here)
     widths = [box.bounding_box()["width"] for box in sheet.locator(".bars span[title^=Kernel]").all()]
     assert widths[1] == pytest.approx(widths[0] * 3.5, rel=0.05)
     assert [" of there" in text for text in sheet.locator("figcaption").all_inner_texts()] == [False, True]
     file = tmp_path / "boots.png"
-    assert main(["report", str(here), "--beside", str(there), "--png", str(file)]) == 0
+    assert main(["show", str(here), "--beside", str(there), "--png", str(file)]) == 0
     rows = np.asarray(Image.open(file)) == (0xCC, 0x79, 0xA7)
     lengths = {int(row.all(axis=1).sum()) for row in rows}
     assert max(lengths) == pytest.approx(3.5 * sorted(lengths)[-2], rel=0.05)
-    assert main(["report", str(spools.recorded(tmp_path / "no")), "--png", "/no/such"]) == ExitStatus.USAGE
+    assert main(["show", str(spools.recorded(tmp_path / "no")), "--png", "/no/such"]) == ExitStatus.USAGE
 
 
 @pytest.mark.parametrize("width", [360, 1300])

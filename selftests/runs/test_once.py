@@ -27,7 +27,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("words", ["check", "show", "why", "compare last~1 last --facts", "runs"])
+@pytest.mark.parametrize("words", ["check", "show", "why", "compare last~1 last --facts", "history"])
 def test_a_command_reads_each_file_of_a_run_once(tmp_path, words):
     generator = runs.history(tmp_path / "results", nights=8)
     runs.write(tmp_path / "results", runs.results(generator), number=8)

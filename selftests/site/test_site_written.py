@@ -14,7 +14,8 @@ from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.publish import site
-from evmperf.publish.site import board, case
+from evmperf.publish.site import case
+from evmperf.publish.site.board import FigureCounts
 from evmperf.publish.site.pages import slug
 from selftests.support import spools, years
 
@@ -156,16 +157,43 @@ def test_few_nights_are_amber_with_their_reason_and_have_no_level(tmp_path, nigh
 
 
 def test_a_figure_counts_once_and_every_word_is_counted():
-    news = Counter({"worse": 1})
     words = Counter({"worse": 1, "same": 3, "cannot tell": 2, "not judged": 1})
-    assert board.headline(7, news, words, "within 30 days") == (
+    counts = FigureCounts(7, "within 30 days", Counter({"worse": 1}), words)
+    assert counts.headline == (
         "1 of 7 figures became worse within 30 days; 2 undecided for noise; 1 shown only."
     )
-    assert board.state(news, words) == "bad"
-    assert board.state(Counter(), Counter({"worse": 1})) == "bad"  # for longer than that
-    assert board.state(Counter(), Counter({"same": 9, "not comparable": 1})) == "unsure"
-    assert board.state(Counter(), Counter()) == "unsure"
-    assert board.state(Counter(), Counter({"same": 9, "not judged": 1})) == "good"
+    assert counts.state == "bad"
+    for state, given in (
+        ("bad", {"worse": 1}),  # for longer than that
+        ("unsure", {"same": 9, "not comparable": 1}),
+        ("unsure", {}),
+        ("good", {"same": 9, "not judged": 1}),
+    ):
+        assert FigureCounts(words=Counter(given)).state == state
+
+
+def test_the_largest_undecided_losses_stand_before_what_became_worse(tmp_path):
+    """A loss by 40 % among nights that scatter as much is not decided, and is not nothing."""
+    years.write(tmp_path / "results", ["evm"], 8, ["uboot_emmc_raw"], changed=0.0)
+    for number, folder in enumerate(sorted((tmp_path / "results").iterdir())):
+        file = folder / "results.jsonl"
+        records = [json.loads(line) for line in file.open()]
+        for record in records:
+            share = (1.0, 0.5, 1.4, 0.7, 1.2, 0.6, 1.3, 0.55)[number]
+            share = share if record["case"] == "2000000" else 1 - 0.1 * (1 - share)
+            for sample in record["samples"]:
+                sample["value"] *= share
+        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    for page in ("index.html", "evm/index.html"):
+        text = (tmp_path / "public" / page).read_text()
+        maybe = text.index("What may have become worse")
+        assert maybe < text.index('<h2 id="worse">' if page == "index.html" else '<h2 id="changes">')
+        changes = re.findall(r'class="unsure">cannot tell</td><td class="n">(-[\d.]+) %', text)
+        assert len(changes) >= 2, text
+        sizes = [abs(float(change)) for change in changes]
+        assert sizes == sorted(sizes, reverse=True)
+        assert sizes[0] > 30
 
 
 def test_goals_and_their_owners_are_on_the_pages(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from evmperf.boards import variation
 from evmperf.commands.app.again import in_turn
-from evmperf.commands.cli.arguments import RESULTS, ROUND, argument, command, duration, share, tell
+from evmperf.commands.cli.arguments import RESULTS, WAIT, argument, command, count, duration, share, tell
 from evmperf.commands.cli.terminal import note, own, width
 from evmperf.judge import ab
 from evmperf.judge.experiment import Experiment
@@ -55,7 +55,15 @@ _WITHIN = 0.02
         help="go on until these are decided (* stands for anything; default: all but loads)",
     ),
     argument("-k", default="", dest="select", help="what to measure (as for pytest)"),
-    *ROUND,
+    argument("--profile", default="", choices=["full", "quick"]),
+    argument(
+        "--boots",
+        type=count,
+        default=0,
+        metavar="N",
+        help="cold boots of a round of boot times (default: the profile's)",
+    ),
+    WAIT,
     argument("--resume", type=Path, metavar="FOLDER", help="go on with an A/B, or look at it again"),
     RESULTS,
     argument("--all", action="store_true", help="show every metric"),

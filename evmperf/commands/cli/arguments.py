@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,17 +23,21 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 _Run = TypeVar("_Run", bound=Callable[[argparse.Namespace], int | None])
 
 
-class Argument(NamedTuple):
-    """An argument: its names, and the other words of argparse's add_argument.
+Added = Callable[[Any], None]
+"""Gives an argument to a parser, or to a group of one."""
 
-    `variable` names the environment variable that has an option's value if nobody gives it.
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument: its names, and the other words of argparse's add_argument; `variable` names the
+    environment variable that has an option's value if nobody gives it.
     """
 
     names: tuple[str, ...]
-    words: dict[str, object]
+    words: dict[str, Any]
     variable: str = ""
 
-    def add(self, parser: Any) -> None:
+    def __call__(self, parser: Any) -> None:
         """Give it to a parser, or to a group of one."""
         words = self.words
         if self.variable:
@@ -41,32 +46,25 @@ class Argument(NamedTuple):
         parser.add_argument(*self.names, **words)
 
 
-class Either(NamedTuple):
-    """Options that exclude each other."""
-
-    arguments: tuple[Argument, ...]
-    required: bool
-
-    def add(self, parser: Any) -> None:
-        """Give them to a parser."""
-        group = parser.add_mutually_exclusive_group(required=self.required)
-        for one in self.arguments:
-            one.add(group)
-
-
-def argument(*names: str, variable: str = "", **words: object) -> Argument:
+def argument(*names: str, variable: str = "", **words: Any) -> Argument:
     """An argument of a command, in the words of argparse's add_argument."""
     return Argument(names, words, variable)
 
 
-def either(*arguments: Argument, required: bool = False) -> Either:
+def either(*arguments: Added, required: bool = False) -> Added:
     """Options that exclude each other."""
-    return Either(arguments, required)
+
+    def add(parser: Any) -> None:
+        group = parser.add_mutually_exclusive_group(required=required)
+        for one in arguments:
+            one(group)
+
+    return add
 
 
 class _Command(NamedTuple):
     run: Callable[[argparse.Namespace], int | None]
-    arguments: tuple[Argument | Either, ...]
+    arguments: tuple[Added, ...]
     line: str | None
     epilog: str
 
@@ -76,7 +74,7 @@ _GROUPS: dict[str, str] = {}
 
 
 def command(
-    name: str, *arguments: Argument | Either, listed: str | None = None, epilog: str = ""
+    name: str, *arguments: Added, listed: str | None = None, epilog: str = ""
 ) -> Callable[[_Run], _Run]:
     """Declare a command, described by its function's docstring, which returns the exit status (None: 0).
 
@@ -120,7 +118,7 @@ def add(commands: Any, module: str) -> None:
         )
         parser.set_defaults(func=one.run)
         for each in one.arguments:
-            each.add(parser)
+            each(parser)
 
 
 _Format = argparse.RawDescriptionHelpFormatter
@@ -180,17 +178,11 @@ def share(text: str) -> float:
     return value
 
 
-def comma_separated(text: str) -> list[str]:
-    """The words between commas; for argparse."""
-    return [word.strip() for word in text.split(",")]
-
-
 BOARD = argument("board", metavar="BOARD", help="a board file, as for pytest --lg-env")
 BOARD_OPTION = argument("--board", default="", help="a board file, as for pytest --lg-env")
 COORDINATOR = argument(
     "--coordinator", default="", help="Labgrid's coordinator, HOST[:PORT] [LG_COORDINATOR]"
 )
-IDENTITY = argument("--identity", default="", help="a LAVA server by its name in lavacli's configuration")
 JSON = argument("--json", action="store_true", help="print JSON for programs")
 PROFILE = argument("--profile", default="", choices=["full", "quick"], help="default: the board's")
 RESULTS = argument("--results", type=Path, default="results", help="folder of runs (default: results)")
@@ -200,18 +192,12 @@ RUN = argument(
     default="last",
     help="a run's folder, its name below --results or the beginning of it, `last~1`; default: `last`",
 )
-RUNS = argument(
-    "run",
-    nargs="*",
-    help="a run's folder, its name below --results or the beginning of it, `last`, or `last~1`",
-)
 SOURCE = argument(
     "--from",
     default="",
     dest="source",
     metavar="DIR|history|influx|published",
-    help="where earlier runs are (default: the folder of --results, and that of EVMPERF_HISTORY; "
-    "`evmperf runs`: the folder alone)",
+    help="where earlier runs are (default: the folder of --results, and that of EVMPERF_HISTORY)",
 )
 WAIT = argument(
     "--wait",
@@ -219,15 +205,4 @@ WAIT = argument(
     default=0.0,
     metavar="TIME",
     help="time to wait for a board in use: 90s, 30m (default: none)",
-)
-ROUND = (
-    argument("--profile", default="", choices=["full", "quick"]),
-    argument(
-        "--boots",
-        type=count,
-        default=0,
-        metavar="N",
-        help="cold boots of a round of boot times (default: the profile's)",
-    ),
-    WAIT,
 )

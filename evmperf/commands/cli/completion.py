@@ -72,7 +72,6 @@ _COMPLETERS: dict[str, _Completer] = {
     "board": _board_files,
     "boards": _board_files,
     "history.board": _measured_boards,
-    "runs.board": _measured_boards,
     "run": _runs,
     **dict.fromkeys(("compare.a", "compare.b", "side_a", "side_b"), _runs),
     "benchmark": lambda **_: catalogue.benchmarks(),

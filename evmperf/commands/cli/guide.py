@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evmperf.commands.app import sources
-from evmperf.commands.cli.arguments import argument, comma_separated, command, tell
+from evmperf.commands.cli.arguments import argument, command, tell
 from evmperf.judge.published import releases
 from evmperf.judge.published import source as published
 from evmperf.measure.runs.history import GUIDE, StoredRun
@@ -42,7 +42,7 @@ _EXTRAS = ("counts", "delta", "outliers")
     argument("--like", type=Path, metavar="FILE", help="in that guide's layout"),
     argument(
         "--with",
-        type=comma_separated,
+        type=lambda text: [word.strip() for word in text.split(",")],
         default=[],
         dest="extras",
         metavar="WHAT,...",

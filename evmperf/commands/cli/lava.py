@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evmperf.commands.app import lavajobs
 from evmperf.commands.app.lavajobs import Judged
-from evmperf.commands.cli.arguments import BOARD, IDENTITY, PROFILE, RESULTS, argument, command, group
+from evmperf.commands.cli.arguments import BOARD, PROFILE, RESULTS, argument, command, group
 from evmperf.commands.cli.terminal import note
 from evmperf.commands.lava import devices
 from evmperf.commands.lava.render import JobRequest
@@ -48,8 +48,9 @@ _JOB = (
     ),
     argument("--priority", default="medium", choices=["low", "medium", "high"]),
 )
+_IDENTITY = argument("--identity", default="", help="a LAVA server by its name in lavacli's configuration")
 _WAITING = (
-    IDENTITY,
+    _IDENTITY,
     argument("--timeout", type=float, default=86400.0, help="seconds to wait at most (default: a day)"),
 )
 _NUMBER = argument("job", type=job_number, help="its number or its page")
@@ -132,7 +133,7 @@ def _wait(options: argparse.Namespace) -> int:
 
 @command(
     "lava import",
-    IDENTITY,
+    _IDENTITY,
     RESULTS,
     argument("--run-kind", default="lava", help="default: %(default)s"),
     argument("--fact", action="append", default=[], metavar="NAME=VALUE", help="a further fact of the run"),

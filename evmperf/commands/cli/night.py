@@ -99,7 +99,7 @@ def _night(options: argparse.Namespace) -> int:
         "--against",
         default="",
         variable="EVMPERF_AGAINST",
-        help="baseline of the verdict, as for `evmperf check` (default: last:30)",
+        help=f"baseline of the verdict, as for `evmperf check` (default: {plan.AGAINST})",
     ),
     argument(
         "--confirm",

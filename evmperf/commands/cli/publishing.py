@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from evmperf.commands.app import sources
-from evmperf.commands.cli.arguments import RESULTS, RUNS, SOURCE, argument, command, either, tell
+from evmperf.commands.cli.arguments import RESULTS, SOURCE, argument, command, either, tell
 from evmperf.explain import ranges
 from evmperf.measure.runs.history import among, run_folder
 from evmperf.model.errors import UsageError
@@ -51,7 +51,13 @@ def _site(options: argparse.Namespace) -> None:
     print(f"{written.index}: {boards} on {pages}")
 
 
-@command("push", RUNS, RESULTS)
+@command(
+    "push",
+    argument(
+        "run", nargs="*", help="a run's name or its beginning, `last`, or `last~1` (default: what waits)"
+    ),
+    RESULTS,
+)
 def _push(options: argparse.Namespace) -> None:
     """Sends runs to the InfluxDB that EVMPERF_INFLUX_URL, _TOKEN, _ORG and _BUCKET or
     ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, sends the runs that

@@ -43,6 +43,7 @@ _GRAVEST_FIRST = (
     ExitStatus.OK,
     ExitStatus.NOTHING,
 )
+_AGAINST = "last:20"
 _TOLD = 7
 """Lines of what else changed: a new kernel differs in hundreds."""
 
@@ -84,8 +85,8 @@ _OUTPUT = (
     argument(
         "--against",
         metavar="WHAT",
-        default="last:20",
-        help="release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE; default: last:20",
+        default=_AGAINST,
+        help=f"release:11.00, run:ID, last:N (earlier runs of the board), or guide:FILE; default: {_AGAINST}",
     ),
     SOURCE,
     argument(
@@ -116,6 +117,12 @@ _OUTPUT = (
     ),
     argument("--since", default="", metavar="RUN", help="with --accept: the first run with the change"),
     argument("--why", default="", metavar="SENTENCE", help="with --accept: the reason"),
+    argument(
+        "--no-one-night",
+        action="store_false",
+        dest="one_night",
+        help=f"no single night decides on a loss: it is suspected until {shift.SETTLED} nights agree",
+    ),
     *_OUTPUT,
     epilog="""Exit status: 0 no decided figure is worse, 1 a loss of the software under test is open
     tonight or a goal missed, 5 nothing comparable, 6 no figure decided, a change suspected,
@@ -160,7 +167,7 @@ def _checked(
     # A goal that cannot be understood is said before anything is judged.
     lab_goals = goals.of_run(run)
     with sources.opened(options.source, options.results, run.lab) as source:
-        judgement = against.judged(folder, what, source, level)
+        judgement = against.judged(folder, what, source, level, one_night=options.one_night)
         around = against.sides(folder, what, source, judgement)
     by_key = figures(spool.read_results(folder)) if lab_goals else {}
     reached = [
@@ -178,8 +185,10 @@ def _checked(
     changed: Sequence[Difference] = ()
     differs = ""
     if around.before and around.after:
-        changed = differences.between(around.before, around.after)
-        differs = _named((around.before, around.after), changed, "What else changed")
+        changed = differences.between(around.before, around.after, nights=True)
+        differs = _listed(
+            changed, f"What else changed from {around.before[-1].name} (A) to {around.after[0].name} (B)"
+        )
     if not options.dry_run:
         _keep(folder, judgement, differs)
     _write(options, judgement, changed, differs)
@@ -250,11 +259,9 @@ def _sides(options: argparse.Namespace) -> list[list[Path]]:
     return [[against.run_folder(run, options.results) for run in side] for side in sides]
 
 
-def _named(sides: Sequence[Sequence[Path]], changed: Sequence[Difference], title: str) -> str:
+def _listed(changed: Sequence[Difference], title: str) -> str:
     """What differs between two sides of runs, in lines."""
-    names = [" ".join(folder.name for folder in side) for side in sides]
-    head = f"{title} (A: {names[0]}; B: {names[1]}):"
-    lines = [head, *differing.lines(changed)] if changed else ["No other known difference."]
+    lines = [f"{title}:", *differing.lines(changed)] if changed else ["No other known difference."]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -292,7 +299,9 @@ def _compare(options: argparse.Namespace) -> int:
                 b[0], WantedBaseline("run", options.a or options.side_a[0]), source, level
             )
     changed = differences.between(a, b)
-    _write(options, judgement, changed, _named([a, b], changed, "What differs besides"))
+    names = (" ".join(folder.name for folder in side) for side in (a, b))
+    title = "What differs besides (A: {}; B: {})".format(*names)
+    _write(options, judgement, changed, _listed(changed, title))
     return judgement.exit_status
 
 

@@ -1,4 +1,4 @@
-"""`evmperf runs`, `show` and `history`: the runs, one run, one figure."""
+"""`evmperf show` and `history`: one run; the runs, and one figure over them."""
 
 import argparse
 import difflib
@@ -18,44 +18,19 @@ from evmperf.model.errors import UsageError
 from evmperf.model.run import Run
 from evmperf.model.units import counted
 from evmperf.publish.pages import look
+from evmperf.publish.report import picture
 from evmperf.publish.report.columns import Column, sparkline, table
 from evmperf.publish.report.shape import text_table
 from evmperf.publish.report.summary import headlines
 
-
-@command(
-    "runs",
-    RESULTS,
-    SOURCE,
-    argument("--board", type=board_name, help="only runs of this board (name or file)"),
-    argument("--last", type=count, default=20, metavar="N", help="how many (default: %(default)s)"),
+_COLUMNS = (
+    Column("run"),
+    Column("began (UTC)", drop=2),
+    Column("kind", drop=3),
+    Column("release", drop=1),
+    Column("profile", drop=4),
+    Column("outcome", wrap=True),
 )
-def _runs(options: argparse.Namespace) -> None:
-    """Lists runs, the newest last: of the folder of results, or of another folder, the lab's store (--from
-    history), InfluxDB (--from influx), or the published guides (--from baselines).
-    """
-    named = ("", sources.INFLUX, sources.HISTORY, sources.PUBLISHED, "baselines")
-    if options.source not in named and not Path(options.source).is_dir():
-        raise UsageError(
-            f"{options.source}: no such folder of runs; measure with "
-            f"pytest --lg-env BOARD.yaml, or give --from FOLDER"
-        )
-    with sources.opened(options.source or str(options.results)) as source:
-        runs = source.runs()
-    mine = [entry for entry in runs if options.board in (None, entry.run.board)]
-    if not mine:
-        boards_measured = ", ".join(sorted({entry.run.board for entry in runs})) or "none"
-        whose = f" of {options.board}" if options.board else ""
-        raise UsageError(f"{source}: has no runs{whose}; boards with runs: {boards_measured}")
-    columns = (
-        Column("run"),
-        Column("began (UTC)", drop=2),
-        Column("kind", drop=3),
-        Column("release", drop=1),
-        Column("profile", drop=4),
-        Column("outcome", wrap=True),
-    )
-    print(table(columns, [_row(entry) for entry in mine[-options.last :]], width()), end="")
 
 
 def _row(entry: StoredRun) -> tuple[str, ...]:
@@ -72,13 +47,22 @@ def _row(entry: StoredRun) -> tuple[str, ...]:
 
 
 @command(
-    "show", RUN, RESULTS, argument("--facts", action="store_true", help="everything known about the board")
+    "show",
+    RUN,
+    RESULTS,
+    argument("--facts", action="store_true", help="everything known about the board"),
+    argument("--report", action="store_true", help="write its report.html again instead"),
+    argument("--png", type=Path, metavar="FILE", help="draw its boots into this picture instead"),
+    argument("--beside", default="", metavar="RUN", help="the boots of this run on the same scale"),
 )
 def _show(options: argparse.Namespace) -> None:
     """Shows the results of a run, the facts they were measured under, and what failed. The run may still
-    be at work.
+    be at work, or may have been killed.
     """
     folder = run_folder(options.run, options.results)
+    if options.report or options.png:
+        _draw(options, folder)
+        return
     run = spool.read_run(folder)
     results = spool.read_results(folder)
     shown = ""
@@ -95,14 +79,25 @@ def _show(options: argparse.Namespace) -> None:
         print(json.dumps(run.facts.to_dict(), indent=1, sort_keys=True))
 
 
+def _draw(options: argparse.Namespace, folder: Path) -> None:
+    from evmperf.commands.app import why  # noqa: PLC0415  # numpy is slow to import
+
+    beside = run_folder(options.beside, options.results) if options.beside else None
+    if options.png:
+        picture.write(options.png, folder, beside)
+    print(options.png or why.report(folder, beside))
+
+
 @command(
     "history",
-    argument("board", type=board_name, help="the board's name, or its file"),
+    argument(
+        "board", nargs="?", type=board_name, help="its name, or its file (default: the runs of all boards)"
+    ),
     argument(
         "benchmark",
         nargs="?",
         default="",
-        help="`evmperf benchmark list` names them (default: list what was measured)",
+        help="`evmperf benchmark list` names them (default: the board's runs, and what was measured)",
     ),
     argument("metric", nargs="?", default="", help="e.g. write_throughput (default: all of the benchmark)"),
     argument("--case", default="", help="one row of the benchmark (default: all)"),
@@ -112,11 +107,13 @@ def _show(options: argparse.Namespace) -> None:
     argument("--published", action="store_true", help="of TI's published figures, over their releases"),
 )
 def _history(options: argparse.Namespace) -> None:
-    """Show one metric of one benchmark on one board over the last runs."""
+    """Shows one metric of one benchmark on one board over the last runs, the newest last; without a
+    benchmark, the runs themselves.
+    """
     options.source = sources.PUBLISHED if options.published else options.source
     with sources.opened(options.source, options.results) as source:
         if not options.benchmark:
-            _measured(source, options.board, options.last)
+            _listed(source, options.board, options.last)
             return
         name = options.benchmark
         case = wording.label(name, options.case)
@@ -146,15 +143,20 @@ def _day(run: Run) -> str:
     return f"{datetime.fromtimestamp(run.started_ns / 1e9, UTC):%Y-%m-%d %H:%M}"
 
 
-def _measured(source: RunSource, board: str, last: int) -> None:
-    """List the metrics of a board's last runs, each with the number of its cases and runs."""
+def _listed(source: RunSource, board: str | None, last: int) -> None:
+    """List the last runs, of one board with its metrics: each with the number of its cases and runs."""
     runs = source.runs(board)[-last:]
     if not runs:
-        boards = sorted({entry.run.board for entry in source.runs()})
-        near = difflib.get_close_matches(board, boards, n=1)
+        boards = sorted({entry.run.board for entry in source.runs()}) if board else []
+        near = difflib.get_close_matches(board or "", boards, n=1)
+        whose = f" of {board!r}" if board else ""
         hint = f" Did you mean {near[0]}?" if near else ""
-        board_names = ", ".join(boards) or "none"
-        raise UsageError(f"{source}: has no runs of {board!r}.{hint} Boards with runs: {board_names}.")
+        remedy = "Measure with pytest --lg-env BOARD.yaml, or give --from FOLDER."
+        rest = f"Boards with runs: {', '.join(boards)}." if boards else remedy
+        raise UsageError(f"{source}: has no runs{whose}.{hint} {rest}")
+    print(table(_COLUMNS, [_row(entry) for entry in runs], width()), end="")
+    if not board:
+        return
     cases: dict[tuple[str, str], set[str]] = defaultdict(set)
     seen: Counter[tuple[str, str]] = Counter()
     for entry in runs:

@@ -1,4 +1,4 @@
-"""`evmperf why` and `report`: the figures of a run explained, for a terminal and as a page."""
+"""`evmperf why`: the figures of a run explained."""
 
 import argparse
 from pathlib import Path
@@ -16,7 +16,6 @@ from evmperf.model.replies import WantedSession
 from evmperf.model.results import Result
 from evmperf.model.units import Unit
 from evmperf.publish.pages import look
-from evmperf.publish.report import picture
 from evmperf.publish.report.columns import Column, table
 
 _SYMBOLS = 10
@@ -145,21 +144,3 @@ def _recorded(folder: Path, same: Result) -> perf.PerfProfile | None:
     counts = "".join(file.read_text() for file in raw if file.name.endswith(perf.COUNTS))
     (folder / perf.FOLDED).write_text(perf.flames(stacks), encoding="utf-8")
     return perf.parse(stacks, counts)
-
-
-@command(
-    "report",
-    RUN,
-    RESULTS,
-    argument(
-        "--beside", default="", metavar="RUN", help="show the boots of this run, too, on the same scale"
-    ),
-    argument("--png", type=Path, metavar="FILE", help="draw the boots into this picture instead"),
-)
-def _report(options: argparse.Namespace) -> None:
-    """Writes report.html of a run again from the run's files, also for a run at work or a killed run."""
-    folder = run_folder(options.run, options.results)
-    beside = run_folder(options.beside, options.results) if options.beside else None
-    if options.png:
-        picture.write(options.png, folder, beside)
-    print(options.png or why.report(folder, beside))

@@ -243,7 +243,13 @@ def close(night: NightConductor) -> Closing:
     commands = Commands(closing, folder / LOG)
     runs = [run for progress in night.progress for run in progress.runs]
     measured = [run for run in runs if measured_in(night.results / run)]
-    check = ["check", results, source, f"--against={plan.against}"]
+    check = [
+        "check",
+        results,
+        source,
+        f"--against={plan.against}",
+        *["--no-one-night"] * (not plan.one_night),
+    ]
     if measured:
         commands.run("verdicts", [*check, *measured], fine=_CHECKED)
     for board in closing.boards:

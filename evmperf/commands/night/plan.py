@@ -22,6 +22,8 @@ from evmperf.model import repeats
 from evmperf.model.errors import UsageError
 from evmperf.model.units import seconds
 
+AGAINST = "last:30"
+"""Baseline of a night's verdicts, where nobody says otherwise."""
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
 
@@ -63,7 +65,9 @@ class NightPlan(msgspec.Struct, frozen=True):
     repeat: str = ""
     images: list[str] = []
     run_kind: str = "nightly"
-    against: str = "last:30"
+    against: str = AGAINST
+    one_night: bool = True
+    """Whether a single night decides on a loss."""
     history: str = ""
     """Where earlier runs are, DIR or influx; "" for the night's own results."""
     confirm: str = ""

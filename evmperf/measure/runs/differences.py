@@ -55,12 +55,15 @@ Flat = dict[tuple[str, str], str]
 """Everything known of one run: area and name to text."""
 
 
-def between(a: Sequence[Path], b: Sequence[Path]) -> list[Difference]:
-    """The differences between the runs of two sides; raises UsageError for a folder without a run."""
-    return compare(*([_of_run(spool.read_run(f), _documents(f)) for f in side] for side in (a, b)))
+def between(a: Sequence[Path], b: Sequence[Path], *, nights: bool = False) -> list[Difference]:
+    """The differences between the runs of two sides. Of `nights`, B's after A's, the texts are those of the
+    last run of A and the first of B. Raises UsageError for a folder without a run.
+    """
+    known = ([_of_run(spool.read_run(f), _documents(f)) for f in side] for side in (a, b))
+    return compare(*known, nights=nights)
 
 
-def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
+def compare(a: Sequence[Flat], b: Sequence[Flat], *, nights: bool = False) -> list[Difference]:
     """The same from what is known of each run."""
     names = dict.fromkeys(name for flat in (*a, *b) for name in flat)
     overwritten = _overwritten([*a, *b])
@@ -73,6 +76,8 @@ def compare(a: Sequence[Flat], b: Sequence[Flat]) -> list[Difference]:
             continue
         if area in _DOCUMENTED and not all(any(name == area for name, _ in flat) for flat in (*a, *b)):
             continue  # no such document: that is not known, and no difference
+        if nights:
+            ours, theirs = ({flat.get((area, what), "")} for flat in (a[-1], b[0]))
         texts = (" or ".join(sorted(side - {""})) for side in (ours, theirs))
         differences.append(Difference(area, what, *texts))
     differences.sort(

@@ -119,8 +119,7 @@ class _Page:
             names = "; ".join(f"{wording.figure(one.key)} (owner {one.owner})" for one in missed)
             text = f"Goal{'s' * (len(missed) != 1)} missed: {names}. {text}"
         if untold:
-            noise = "noise: a change within the range of each would not show"
-            whys = Counter(noise if one.code == Reason.NOISE else one.why or one.reason for one in untold)
+            whys = Counter(_SAID.get(one.code) or one.why or one.reason for one in untold)
             (why, _), *_ = whys.most_common(1)
             text += f" {len(untold)} of {len(self.verdicts)} figures are undecided ({why})."
         return text
@@ -150,6 +149,11 @@ class _Page:
 
 
 _NAMED = 3
+_SAID: dict[str, str] = {
+    Reason.NOISE: "noise: a change within the range of each would not show",
+    Reason.ODD: "far off, as such figures were before, or as the whole board is",
+}
+"""Reasons whose sentences have figures of their own."""
 """Worse figures that the sentence names."""
 
 

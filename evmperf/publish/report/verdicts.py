@@ -18,7 +18,7 @@ _ALARMS = (Outcome.WORSE, Outcome.BETTER)
 
 _CAUSES = 3
 """Causes that are told on a terminal, and reasons without an answer."""
-_ROWS = 3
+_ROWS = 6
 """Members of the first cause that have rows of their own; of the second, of what is suspected and of what has
 ended, one has.
 """
@@ -61,6 +61,8 @@ def text(judgement: Judgement, everything: bool = False, width: int | None = Non
     columns = [n for n in range(len(_COLUMNS)) if any(row[n] != "-" for row in rows)]
     kept = [_COLUMNS[n] for n in columns]
     rows_text = table(kept, [[row[n] for n in columns] for row in rows], width) if rows else ""
+    if more := sum(map(judgement.count, _ALARMS)) - sum(row[0] in _ALARMS for row in rows):
+        rows_text += f"{more} more: --all lists them\n"
     return rows_text + "".join(f"{line}\n" for line in [*_summary_lines(judgement), judgement.sentence()])
 
 
@@ -85,6 +87,7 @@ _TOLD_ELSEWHERE = (Reason.NO_COUNTERPART, Reason.ALARM)
 """Reasons of figures that only one side has, and of alarms that ended tonight."""
 _SAID = {
     Reason.NOISE: "noise: a change of up to the tolerance would not show",
+    Reason.ODD: "far off, as such figures were before, or as the whole board is; more runs decide",
     Reason.RECOVERING: "an open alarm that tonight does not bear out; later nights decide",
 }
 """Reasons whose sentences have figures of their own."""

@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,8 +19,9 @@ from evmperf.measure.runs.history import StoredRun
 from evmperf.model import outlets
 from evmperf.model.errors import EvmperfError
 from evmperf.model.figures import Key
+from evmperf.model.results import Direction
 from evmperf.model.run import Run
-from evmperf.model.units import readable
+from evmperf.model.units import counted, readable
 from evmperf.model.verdict import GoalWord, Outcome, Reached
 from evmperf.publish.pages import look, plots
 from evmperf.publish.report.shape import Notes, head
@@ -35,23 +36,20 @@ RECENT_DAYS = 30
 """What began within so many days before a board's newest run is news."""
 
 
-Reader = Callable[[], Sequence[StoredRun]]
-
-
 @dataclass(frozen=True)
 class SiteJob:
-    """What writing a board's pages needs; of a run in several `parts`, the first one's counts."""
+    """What writing a board's pages needs; its runs, oldest first."""
 
     out: Path
     reports: str
     board: str
-    parts: Sequence[Reader]
+    runs: Sequence[StoredRun]
     marks: Sequence[Accepted]
 
 
 @dataclass(frozen=True)
 class BoardChange:
-    """A change of level, or a newest figure that is off, for the lists of pages."""
+    """A change of level, a newest figure that is off, or one that may be, for the lists of pages."""
 
     board: str
     key: Key
@@ -77,9 +75,72 @@ class BoardChange:
         return self.state == Outcome.WORSE
 
     @property
+    def size(self) -> float:
+        """How large it is, as a share."""
+        return abs(self.relative or 0.0)
+
+    @property
     def href(self) -> str:
         """The place of its page."""
         return "/".join(map(slug, (self.board, self.key.benchmark, self.key.case))) + ".html"
+
+
+@dataclass
+class FigureCounts:
+    """What became of the figures of a board, or of several."""
+
+    figures: int = 0
+    period: str = ""
+    """What `news` is of, in words."""
+    news: Counter[str] = field(default_factory=Counter)
+    """How many figures came to a new level, or are off, within RECENT_DAYS, by `BoardChange.state`."""
+    words: Counter[str] = field(default_factory=Counter)
+    """How many figures have which verdict now."""
+    goals: Sequence[Reached] = ()
+
+    def __add__(self, other: "FigureCounts") -> "FigureCounts":
+        period = max(self.period, other.period)  # "within" is after "since"
+        counts = (self.news + other.news, self.words + other.words, [*self.goals, *other.goals])
+        return FigureCounts(self.figures + other.figures, period, *counts)
+
+    @property
+    def untold(self) -> int:
+        """Of how many figures the newest is neither the same nor shown to have changed."""
+        return sum(self.words[word] for word in _UNTOLD)
+
+    @property
+    def decided(self) -> int:
+        """Of how many figures the newest was told."""
+        return sum(self.words[word] for word in (Outcome.SAME, Outcome.BETTER, Outcome.WORSE))
+
+    @property
+    def missed(self) -> list[Reached]:
+        """The goals that are missed."""
+        return [goal for goal in self.goals if goal.word is GoalWord.MISSED]
+
+    @property
+    def state(self) -> str:
+        """`good` only where every figure with a direction was told."""
+        if self.news[Outcome.WORSE] or self.words[Outcome.WORSE] or self.missed:
+            return "bad"
+        return "good" if self.decided and not self.untold else "unsure"
+
+    @property
+    def headline(self) -> str:
+        """What became of the figures, in one sentence that says what is not known, too."""
+        worse, better = self.news[Outcome.WORSE], self.news[Outcome.BETTER]
+        if worse:
+            text = f"{worse} of {self.figures} figures became worse {self.period}"
+        elif self.decided:
+            text = f"Decided figures: {self.decided}, none worse {self.period}"
+        else:
+            text = f"None of {self.figures} figures is decided yet"
+        text += f", {better} became better" if better else ""
+        owners = ", ".join(dict.fromkeys(goal.owner for goal in self.missed))
+        first = [f"{counted(len(self.missed), 'goal')} missed (owner {owners})"] if self.missed else []
+        rest = {word: what for word, what in _REST.items() if word is not Outcome.WORSE or not worse}
+        counts = (f"{self.words[word]} {what}" for word, what in rest.items() if self.words[word])
+        return "; ".join([*first, text, *counts]) + "."
 
 
 @dataclass
@@ -92,109 +153,64 @@ class BoardSummary:
     """Its runs."""
     runs: int = 0
     """Those that could be read; a board without has no pages."""
-    figures: int = 0
-    period: str = ""
-    """What `news` is of, in words."""
-    news: Counter[str] = field(default_factory=Counter)
-    """How many figures came to a new level, or are off, within RECENT_DAYS, by `Change.state`."""
-    words: Counter[str] = field(default_factory=Counter)
-    """How many figures have which verdict now."""
-    goals: Sequence[Reached] = ()
+    counts: FigureCounts = field(default_factory=FigureCounts)
     changes: list[BoardChange] = field(default_factory=list)
+    undecided: list[BoardChange] = field(default_factory=list)
     cases: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """Metrics by benchmark and case."""
     pages: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    @property
-    def untold(self) -> int:
-        """Of how many figures the newest is neither the same nor shown to have changed."""
-        return sum(self.words[word] for word in _UNTOLD)
-
 
 _UNTOLD = (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
+_REST = {
+    Outcome.WORSE: "worse than before that",
+    Outcome.UNKNOWN: "undecided for noise",
+    Outcome.NOT_COMPARABLE: "not comparable (too few runs alike)",
+    Outcome.NOT_JUDGED: "shown only",
+}
+"""What a headline says of the words that are not its subject."""
 
 
-def write(job: SiteJob, given: Sequence[StoredRun]) -> BoardSummary:
-    """Write a board's pages from its runs, oldest first; raises OSError when the disk does not take them."""
-    problems: list[str] = []
-    history = regress.of_nights(nights(given, problems.append), job.marks)
+def write(job: SiteJob) -> BoardSummary:
+    """Write a board's pages; raises OSError when the disk does not take them."""
+    name, given = job.board, job.runs
+    summary = BoardSummary(name, given[-1].run, len(given))
+    history = regress.of_nights(nights(given, summary.problems.append), job.marks)
     if not history.runs:
-        return BoardSummary(job.board, given[-1].run, len(given), problems=problems)
+        return summary
     by_id = {entry.run.id: entry for entry in given}
     entries = [by_id[run.id] for run in history.runs]
-    folder = Folder(job.out, job.reports)
-    name, period = job.board, _period(history.runs)
-    changes = sorted(_changes(name, history), key=lambda one: one.run.started_ns, reverse=True)
+    folder = Folder(job.out, job.reports, summary.pages)
+    summary.runs = len(history.runs)
+    summary.changes = sorted(_changes(name, history), key=lambda one: one.run.started_ns, reverse=True)
+    summary.undecided = sorted(_undecided(name, history), key=lambda one: one.size, reverse=True)
     since = history.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9
     # A figure counts once, with its newest change.
-    recent = {one.key: one.state for one in reversed(changes) if one.run.started_ns >= since}
-    news = Counter(recent.values())
-    reached = _goals(history, problems)
-    place = slug(name)
-    folder.file(f"{place}/runs.js", f"evmperf_runs = {_runs(folder, entries)};\n")
+    recent = {one.key: one.state for one in reversed(summary.changes) if one.run.started_ns >= since}
+    summary.counts = FigureCounts(
+        len(history.trends),
+        _period(history.runs),
+        Counter(recent.values()),
+        Counter(str(case.outcome(trend)) for trend in history.trends.values()),
+        _goals(history, summary.problems),
+    )
+    folder.file(f"{slug(name)}/runs.js", f"evmperf_runs = {_runs(folder, entries)};\n")
     benchmarks = _by_benchmark(history)
-    words = Counter(str(case.outcome(trend)) for trend in history.trends.values())
     for benchmark, cases in benchmarks.items():
         _write_benchmark(folder, name, benchmark, cases, history)
-    wrote = _write_months(folder, name, entries)
+        for label, trends in cases.items():
+            summary.cases[benchmark, label] = [trend.key.metric for trend in trends]
     folder.page(
-        f"{place}/index.html",
+        f"{slug(name)}/index.html",
         "board.html.j2",
-        board=name,
+        summary=summary,
         runs=history.runs,
-        changes=changes,
-        state=state(news, words, reached),
-        headline=headline(len(history.trends), news, words, period, reached),
-        goals=reached,
         causes=causes([one.verdict for one in history.trends.values() if one.verdict], history.runs),
-        months=wrote,
+        months=_write_months(folder, name, entries),
         benchmarks=[_row(*one) for one in benchmarks.items()],
     )
-    metrics = {
-        (benchmark, label): [trend.key.metric for trend in trends]
-        for benchmark, labels in benchmarks.items()
-        for label, trends in labels.items()
-    }
-    counts = (len(given), len(history.runs), len(history.trends), period, news, words)
-    return BoardSummary(name, given[-1].run, *counts, reached, changes, metrics, folder.sizes, problems)
-
-
-def state(news: Counter[str], words: Counter[str], reached: Sequence[Reached] = ()) -> str:
-    """The state of a board or fleet: `good` only where every figure with a direction was told."""
-    if news[Outcome.WORSE] or words[Outcome.WORSE] or any(one.word == GoalWord.MISSED for one in reached):
-        return "bad"
-    return "unsure" if any(words[word] for word in _UNTOLD) or not _decided(words) else "good"
-
-
-def headline(
-    figures: int, news: Counter[str], words: Counter[str], period: str, reached: Sequence[Reached] = ()
-) -> str:
-    """What became of the figures, in one sentence that says what is not known, too."""
-    worse, better, decided = news[Outcome.WORSE], news[Outcome.BETTER], _decided(words)
-    if worse:
-        text = f"{worse} of {figures} figures became worse {period}"
-    elif decided:
-        text = f"Decided figures: {decided}, none worse {period}"
-    else:
-        text = f"None of {figures} figures is decided yet"
-    text += f", {better} became better" if better else ""
-    rest = [
-        (words[word], text_of_word) for word, text_of_word in _REST if word is not Outcome.WORSE or not worse
-    ]
-    missed = [one for one in reached if one.word == GoalWord.MISSED]
-    owners = ", ".join(dict.fromkeys(one.owner for one in missed))
-    first = [f"{len(missed)} goal{'s' * (len(missed) != 1)} missed (owner {owners})"] if missed else []
-    return "; ".join([*first, text, *(f"{count} {what}" for count, what in rest if count)]) + "."
-
-
-_REST = (
-    (Outcome.WORSE, "worse than before that"),
-    (Outcome.UNKNOWN, "undecided for noise"),
-    (Outcome.NOT_COMPARABLE, "not comparable (too few runs alike)"),
-    (Outcome.NOT_JUDGED, "shown only"),
-)
-"""What a headline says of the words that are not its subject."""
+    return summary
 
 
 def _goals(of_board: Trends, problems: list[str]) -> list[Reached]:
@@ -206,10 +222,6 @@ def _goals(of_board: Trends, problems: list[str]) -> list[Reached]:
         return []
     newest = {key: (trend.points[-1].value, trend.unit) for key, trend in of_board.trends.items()}
     return [one.reached(*newest.get(one.key, (None, ""))) for one in goals_of_run]
-
-
-def _decided(words: Counter[str]) -> int:
-    return sum(words[word] for word in (Outcome.SAME, Outcome.BETTER, Outcome.WORSE))
 
 
 def _period(runs: Sequence[Run]) -> str:
@@ -268,20 +280,34 @@ def _changes(board: str, of_board: Trends) -> Iterator[BoardChange]:
             yield BoardChange(board, key, trend.unit, of_board.runs[at], *levels, verdict.outcome)
 
 
+def _undecided(board: str, of_board: Trends) -> Iterator[BoardChange]:
+    """Every newest figure that looks worse by its direction, and cannot be told for noise."""
+    for key, trend in of_board.trends.items():
+        verdict = trend.verdict
+        change = verdict.change or 0.0 if verdict else 0.0
+        loss = trend.better is (Direction.LOWER if change > 0 else Direction.HIGHER)
+        if verdict and verdict.outcome is Outcome.UNKNOWN and change and loss:
+            levels = (verdict.baseline or 0.0, verdict.value or 0.0, change)
+            run = of_board.runs[trend.alike[-1].run]
+            yield BoardChange(board, key, trend.unit, run, *levels, verdict.outcome)
+
+
 def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, str | int]:
     """A benchmark in the list of a board's."""
     trends = [trend for of_case in cases.values() for trend in of_case]
     declared = catalogue.benchmarks().get(benchmark)
-    about = {
+    words = Counter(trend.outcome for trend in trends)
+    return {
         "name": benchmark,
         "title": wording.title(benchmark),
         "driver": declared.driver if declared else "",
+        "cases": len(cases),
+        "figures": len(trends),
+        "worse": words[Outcome.WORSE],
+        "better": words[Outcome.BETTER],
+        "untold": sum(case.outcome(trend) in _UNTOLD for trend in trends),
+        "changes": sum(len(trend.moves) for trend in trends),
     }
-    words = Counter(trend.outcome for trend in trends)
-    counts = {"cases": len(cases), "figures": len(trends)}
-    counts |= {"worse": words[Outcome.WORSE], "better": words[Outcome.BETTER]}
-    untold = sum(case.outcome(trend) in _UNTOLD for trend in trends)
-    return about | counts | {"untold": untold, "changes": sum(len(trend.moves) for trend in trends)}
 
 
 def _write_benchmark(

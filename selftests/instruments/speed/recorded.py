@@ -17,7 +17,7 @@ import numpy as np
 from evmperf.judge.past import REFERENCE
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
-from evmperf.model.verdict import Judgement, Outcome, Verdict
+from evmperf.model.verdict import Judgement, Outcome, Reason, Verdict
 from evmperf.publish.report import verdicts as report
 from selftests.instruments.speed import noises, peers
 from selftests.instruments.speed.figures import Row, met
@@ -143,6 +143,59 @@ def made() -> list[Row]:
 def _rows(given: Iterable[Lab], parts: Iterable[str] = ()) -> list[Row]:
     known = list(given)
     return [row for part in parts or PARTS for row in PARTS[part](known)]
+
+
+def _images(known: Sequence[Lab]) -> list[Row]:
+    """Unchanged nights of a lab with a new image every night, and of one where no single night decides."""
+    rows = []
+    for what, options in (
+        ("a new image every night", {"images": True}),
+        ("no single night", {"one_night": False}),
+    ):
+        alarmed, undecided = Tally.empty(), Tally.empty()
+        opened = nights = 0
+        for lab, seed in itertools.product(known, _UNCHANGED):
+            values = lab.shuffled(np.random.default_rng(seed), HISTORY + _AFTER)
+            before: set[Key] = set()
+            for night in Replay(values, **options).nights(HISTORY):
+                moved = {v.key for v in night.verdicts if v.outcome in (Outcome.WORSE, Outcome.BETTER)}
+                alarmed.hits[0].append(bool(moved))
+                undecided.hits[0].append(night.status is ExitStatus.UNDECIDED)
+                opened, nights, before = opened + len(moved - before), nights + len(values), moved
+        rows += [
+            alarmed.row(f"{what}: unchanged nights with an alarm", "<= 12 %", most=0.12),
+            undecided.row("  with exit status 6", "<= 10 %", most=0.10),
+            Row("  new alarms in 1000 nights of a metric", f"{1000 * opened / nights:.2f}"),
+        ]
+    return rows
+
+
+def _nights(known: Sequence[Lab]) -> list[Row]:
+    """Nights in their order, with the changes of level that are in them."""
+    rows = []
+    for lab in known:
+        values = lab.values[:, -HISTORY - _AFTER :]
+        before: set[Key] = set()
+        opened, red, odd, noise = 0, 0, 0, 0
+        for night in Replay(values, images=True).nights(HISTORY):
+            moved = {v.key for v in night.verdicts if v.outcome in (Outcome.WORSE, Outcome.BETTER)}
+            opened, before = opened + len(moved - before), moved
+            red += night.status is ExitStatus.FAILED
+            far = [v for v in night.verdicts if v.change is not None and (v.change >= 1 or v.change <= -0.5)]
+            odd += len(far)
+            noise += sum(v.reason is Reason.NOISE for v in far)
+        rate = 1000 * opened / len(values) / _AFTER
+        rows += [
+            Row(f"{lab.name}: recorded nights, new alarms in 1000 of a metric", f"{rate:.2f}"),
+            Row("  red nights", f"{red} of {_AFTER}"),
+            Row(
+                "  figures twice as large or half called noise",
+                f"{noise} of {odd}",
+                goal="0",
+                met=met(noise, 0),
+            ),
+        ]
+    return rows
 
 
 def _unchanged(known: Sequence[Lab]) -> list[Row]:
@@ -395,6 +448,8 @@ def _drifting(known: Sequence[Lab]) -> list[Row]:
 
 PARTS: dict[str, Callable[[Sequence[Lab]], list[Row]]] = {
     "unchanged": _unchanged,
+    "images": _images,
+    "nights": _nights,
     "steps": _steps,
     "mended": _mended,
     "lasting": _lasting,

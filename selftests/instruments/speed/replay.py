@@ -29,12 +29,18 @@ class Night:
 
 
 class Replay:
-    """Rows are metrics of which lower is better; the kernel is another from the night `kernel_from` on."""
+    """Rows are metrics of which lower is better, NaN for none; the kernel is another from the night
+    `kernel_from` on, or every night. `one_night` is whether a single night may decide.
+    """
 
-    def __init__(self, values: Matrix, kernel_from: int | None = None) -> None:
-        self.values = values
+    def __init__(
+        self, values: Matrix, kernel_from: int | None = None, *, images: bool = False, one_night: bool = True
+    ) -> None:
+        self.values, self.one_night = values, one_night
         count = values.shape[1]
         kernels = ["A" if kernel_from is None or n < kernel_from else "B" for n in range(count)]
+        if images:
+            kernels = [str(n) for n in range(count)]
         self.runs = [
             Run(f"night-{n:03}", "board", "full", started_ns=n, facts=Facts(kernel=kernels[n]))
             for n in range(count)
@@ -52,7 +58,8 @@ class Replay:
                     judge.series_of(track, Verdict(key, Outcome.SAME, "s", Direction.LOWER, value), run.id)
                     for key, track, value in zip(self.keys, tracks, figures, strict=True)
                 ]
-                found = judge.latest(series, alike=judge.alike(self.runs[: at + 1]))
+                alike = judge.alike(self.runs[: at + 1])
+                found = judge.latest(series, alike=alike, one_night=self.one_night)
                 alarms = {verdict.key: verdict.alarm for verdict in found}
                 yield Night(found, causes(found, self.runs[: at + 1]))
             for key, track, value in zip(self.keys, tracks, figures, strict=True):

@@ -121,7 +121,7 @@ def memory() -> list[Row]:
             shown = ["history", "made-up", "emmc_ext4", "write_throughput", "--case=case 7"]
             rows = [
                 _resident("push", ["push", str(run)], named, 64),
-                _resident("report", ["report", str(run)], {}),
+                _resident("report", ["show", str(run), "--report"], {}),
                 _resident("history from InfluxDB", [*shown, "--from=influx"], named),
                 _resident("history from spools", [*shown, f"--from={run.parent}"], {}),
             ]
@@ -146,7 +146,7 @@ def report() -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="evmperf-speed-") as folder:
         run = spools.of_catalogue(Path(folder))
         for _ in range(5):
-            ours.append(used([sys.executable, "-m", "evmperf", "report", str(run)]).cpu_s)
+            ours.append(used([sys.executable, "-m", "evmperf", "show", str(run), "--report"]).cpu_s)
             bare = python(f"import jinja2\n{JSON}", str(run / spool.RECORDS))
             reference.append(used(bare).cpu_s)
         size = (run / "report.html").stat().st_size / 1e6
