@@ -52,7 +52,7 @@ def test_the_desk_measures_over_ssh_alone(tmp_path):
         (file,) = (tmp_path / "r" / "desk").glob("*.yaml")
         main = yaml.safe_load(file.read_text())["targets"]["main"]
         assert set(main["drivers"]) == {"SSHDriver", "BootStrategy"}
-    refused = evmperf(address, *key)
+    refused = evmperf(address)
     assert refused.returncode == ExitStatus.LAB_BROKEN
     assert "cannot be reached" in refused.stderr
     assert "ssh-copy-id" not in refused.stderr
@@ -134,8 +134,10 @@ def test_a_busy_board_is_waited_for(tmp_path, monkeypatch):
     load.write_text(busy)
     own = ["unshare", "-m", "sh", "-c", f'mount --bind {load} /proc/loadavg && exec "$@"', "sh"]
     with ssh_board(own) as (sshd, key):
-        request = desk.FindBoard(folder=str(tmp_path), address=f"127.0.0.1:{sshd.port}", key=key[1])
-        found = desk.find(request, lambda remark: None)
+        way = {"address": f"127.0.0.1:{sshd.port}", "key": key[1], "power": "reset"}
+        found = desk.find(desk.FindBoard(folder=str(tmp_path), **way), lambda remark: None)
+        timed = boards.load(boards.Path(found.file)).power == "reset"
+        assert timed == boards.Path("/run/systemd/system").is_dir()
         assert [spoils for words, spoils in found.state if words.startswith("load 9 of ")] == [True]
         assert desk.wait_until_idle(found.file, lambda: load.write_text(idle))
         load.write_text(busy)

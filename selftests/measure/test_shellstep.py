@@ -211,6 +211,20 @@ def test_a_second_session_of_another_host_is_refused_between_steps(shell, other)
     assert other("desk7") == ""
 
 
+def test_the_end_removes_the_folder_but_nothing_of_others_or_to_be_put_back(shell, other):
+    saved = shell.folder / "governors"
+    saved.touch()
+    shellstep.leave(shell)
+    assert saved.exists()
+    saved.unlink()
+    assert other() == ""
+    shellstep.leave(shell)
+    assert shell.folder.exists()
+    shellstep.install(shell)
+    shellstep.leave(shell)
+    assert not shell.folder.exists()
+
+
 @pytest.mark.parametrize("shell_of_the_board", ["bash", "dash"])
 @pytest.mark.parametrize(
     "began", ["a[$(touch {trap})]", "1.5", "", "x", "$(touch {trap})", "1 2 3; touch {trap}"]

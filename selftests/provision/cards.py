@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -66,9 +65,3 @@ def flip(card: Path, at: int) -> None:
         byte = file.read(1)
         file.seek(at)
         file.write(bytes([byte[0] ^ 0x10]))
-
-
-def has_table(disk: Path) -> bool:
-    """Whether a board could start from it."""
-    done = subprocess.run(["/usr/sbin/sfdisk", "--dump", str(disk)], capture_output=True, check=False)
-    return done.returncode == 0

@@ -17,7 +17,7 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, content):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content, self.cut, self.asked, self.sent = content, [], [], 0
-        self.stalls, self.pause_s = False, 0.0
+        self.stalls = False
         threading.Thread(target=self.serve_forever, args=[0.01], daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server_port}/images/a.wic.zst"
 
@@ -53,8 +53,5 @@ class Handler(web.Handler):
         if body and self.server.cut:
             body = body[: self.server.cut.pop(0)]
             self.close_connection = True
-        piece = len(body) // 8 + 1 if self.server.pause_s else len(body) or 1
-        for start in range(0, len(body), piece):
-            self.wfile.write(body[start : start + piece])
-            time.sleep(self.server.pause_s)
+        self.wfile.write(body)
         self.server.sent += len(body)

@@ -108,12 +108,6 @@ def test_a_full_disk_is_the_lab_s_and_named_and_leaves_no_image(server, tmp_path
         subprocess.run(["umount", tmp_path], check=True)
 
 
-def test_a_slow_server_costs_only_time(server, tmp_path, plain, monkeypatch):
-    monkeypatch.setattr(download, "TIMEOUT_S", 1.0)
-    server.pause_s = 0.2
-    assert Cache(tmp_path).get(server.url).content.read_bytes() == plain.read_bytes()
-
-
 GET = """
 import sys
 from pathlib import Path

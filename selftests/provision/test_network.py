@@ -253,7 +253,7 @@ def test_a_disk_that_spoils_a_byte_is_called_bad(way, image, disk):
                 found.write(b"x")
                 os.fsync(found.fileno())
 
-    with pytest.raises(LabError, match=r"reads back with SHA-256 .* replace the disk"):
+    with pytest.raises(LabError, match=r"reads back with SHA-256 .* replace the medium"):
         way.put(image, spoil)
 
 

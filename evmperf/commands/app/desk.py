@@ -34,8 +34,6 @@ _POWER = {
     "hand": "you are asked to switch the board off and on",
     "reset": "the board is reset or rebooted",
 }
-_ANSWER_S = 60.0
-"""Within which a board answers one line of what it is asked, and over SSH all of them."""
 _QUIET = ("-qq", "--tb=no", "-rN", "--disable-warnings", "-o", "console_output_style=classic")
 """Neither pytest's head nor its counts of what was skipped nor a percentage nor its plugins' warnings."""
 _LOOKS = 60
@@ -113,7 +111,7 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
     way = network if network and not request.ports else _voice(request, tell)
 
     question = "\n".join((identity.question({*theirs, *needed}), modes.QUESTION, scratch.SURVEY))
-    said, prompt = identity.ask(way, question, request.password, request.user, within_s=_ANSWER_S)
+    said, prompt = identity.ask(way, question, request.password, request.user)
     board = identity.answer(said, prompt)
     if network and not identity.checks_key(network):
         tell(f"The host key of {network.host} is not checked: known_hosts has none for it.")
@@ -121,9 +119,10 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
         identity.ask(network, "true")  # a console is there, and SSH carries files
     if board.user != "0":
         raise UsageError(_without_root(board))
-    if request.power == "hand" and isinstance(way, SshAddress):
+    needs = {"hand": "the board's console", "reset": "" if board.has_systemd else "systemd, or the console"}
+    if isinstance(way, SshAddress) and (what := needs.get(request.power)):
+        tell(f"--power {request.power} needs {what}: over SSH no boot of this board is timed.")
         request = msgspec.structs.replace(request, power="none")
-        tell("--power hand needs the board's console: over SSH no boot is timed.")
     for disk in board.unread:
         tell(f"{disk} cannot be read and is left out: look at dmesg on the board, or replace the disk")
     like = boardfile.fitting(board)

@@ -15,7 +15,8 @@ from evmperf.model.shelltext import ShellTexts
 _SHELL = ShellTexts(__file__)
 _PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
 _END = re.compile(r"evmperf-end")
-_LOGIN_S, _ANSWER_S = 40.0, 20.0
+_LOGIN_S, _ANSWER_S = 40.0, 60.0
+"""How long a login may take, and the answer to a line, or over SSH to all of them."""
 _SILENT_S, _BOOT_S = 120.0, 1200.0
 """How long a board that boots may be silent, and take."""
 _WORDS = 25
@@ -71,6 +72,7 @@ class BoardIdentity:
     prompt: str = ""
     disks: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    has_systemd: bool = False
     tells_boot: bool = False
     state: tuple[tuple[str, bool], ...] = ()
     load: float = 0.0
@@ -125,6 +127,7 @@ def answer(output: str, prompt: str = "") -> BoardIdentity:
             for text in entries.get("unread", ())
             if (match := re.fullmatch(r"(\w{1,32}) (.+)", text))
         ),
+        has_systemd="systemd" in entries,
         tells_boot="boot" in entries,
         state=tuple(_state(entries)),
         load=_number(entries, "load") or 0.0,
@@ -166,25 +169,18 @@ def _disks(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def ask(
-    way: Voice | SshAddress,
-    command: str,
-    password: str | None = None,
-    user: str = "root",
-    *,
-    within_s: float = _ANSWER_S,
+    way: Voice | SshAddress, command: str, password: str | None = None, user: str = "root"
 ) -> tuple[str, str]:
-    """What lines of shell print as root on the board, each `within_s`, and the console's prompt, "" over SSH.
+    """What lines of shell print as root on the board, and the console's prompt, "" over SSH.
 
     On a console `user` logs in, with sudo if that is not root. Raises PasswordWanted, UsageError, LabError.
     """
     if isinstance(way, SshAddress):
-        return _over_ssh(way, command, within_s)
-    return _over_serial(way, command, password, user, within_s)
+        return _over_ssh(way, command)
+    return _over_serial(way, command, password, user)
 
 
-def _over_serial(
-    voice: Voice, command: str, password: str | None, user: str, within_s: float
-) -> tuple[str, str]:
+def _over_serial(voice: Voice, command: str, password: str | None, user: str) -> tuple[str, str]:
     with PortLine(voice.port.path, voice.baud) as line:
         output = ""
 
@@ -209,7 +205,7 @@ def _over_serial(
                     f"{voice.port.path}: the board refused the login of {user}: {wrong}"
                 ) from None
         prompt = output.rpartition("\n")[2]
-        answers = (line.ask(f"{one}; echo evm'perf-end'\n", _END, within_s) for one in command.splitlines())
+        answers = (line.ask(f"{one}; echo evm'perf-end'\n", _END, _ANSWER_S) for one in command.splitlines())
         return "".join(_END.split(answer)[0] for answer in answers), prompt
 
 
@@ -227,16 +223,16 @@ def checks_key(address: SshAddress) -> bool:
     return "StrictHostKeyChecking=yes" in host_key_options(address.host, address.port)
 
 
-def _over_ssh(address: SshAddress, command: str, within_s: float) -> tuple[str, str]:
+def _over_ssh(address: SshAddress, command: str) -> tuple[str, str]:
     name = f"{address.user}@{address.host}"
     place = (address.host, address.port)
     options = [*_SSH_OPTIONS, *host_key_options(*place), "-p", str(address.port)]
     options += ["-i", address.key] if address.key else []
     tester = SshTester(name, options, name)
     try:
-        return tester.run(command, within_s).text, ""
+        return tester.run(command, _ANSWER_S).text, ""
     except ToolError:
-        raise LabError(f"{name} does not answer within {within_s:g} s") from None
+        raise LabError(f"{name} does not answer within {_ANSWER_S:g} s") from None
     except LabError as error:
         if trouble := host_key_trouble(str(error), *place):
             raise LabError(trouble) from None

@@ -31,6 +31,7 @@ done
 
 #: state
 {
+[ ! -d /run/systemd/system ] || echo systemd: runs;
 echo cpus: $(grep -c ^processor /proc/cpuinfo);
 echo load: $(cut -d' ' -f1 /proc/loadavg);
 echo governor: $(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor);

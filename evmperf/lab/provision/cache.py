@@ -49,10 +49,13 @@ class ImageSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Kept(msgspec.Struct):
-    """What is known of a file in this `state` (size, time, inode), as image.json has it."""
+    """What is known of a file in this `state` (size, time, inode), as image.json has it; `name` is that of a
+    file that was fetched, on its server.
+    """
 
     schema: int
     state: str
+    name: str
     hashes: Hashes
     identity: Identity
 
@@ -119,11 +122,11 @@ class Cache:
                     new.rename(content)
             finally:
                 new.unlink(missing_ok=True)
-            kept = _Kept(SCHEMA, state, hashes, identity.read(content))
+            name = download.called(source) if download.is_url(source) else file.name
+            kept = _Kept(SCHEMA, state, name, hashes, identity.read(content))
             write_whole(folder / "image.json", msgspec.json.encode(kept))
         images.check_sum(file, kept.hashes.file, expected)
-        name = download.name_of(file) if file.parent == folder else file.name
-        image = DiskImage(source, file, content, kept.hashes, kept.identity, name)
+        image = DiskImage(source, file, content, kept.hashes, kept.identity, kept.name)
         images.check_whole(image)
         os.utime(folder)
         return image

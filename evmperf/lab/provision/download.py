@@ -14,7 +14,6 @@ from evmperf.lab.provision.content import SUFFIXES, Progress, check_room
 from evmperf.lab.provision.record import stored
 from evmperf.measure.runs.spool import write_whole
 from evmperf.model import limits
-from evmperf.model.concealing import concealed
 from evmperf.model.errors import LabError, UsageError, one_line
 from evmperf.model.places import is_plain
 
@@ -31,9 +30,8 @@ _ABOUT = "about.json"
 
 
 class _About(msgspec.Struct):
-    """What is known of a fetched file."""
+    """How the server tells a fetched file from another."""
 
-    url: str = ""
     etag: str = ""
     date: str = ""
 
@@ -46,7 +44,7 @@ def is_url(source: str) -> bool:
 def target(url: str, folder: Path) -> Path:
     """Where `fetch` stores the file behind a URL; raises UsageError for a URL that names no file."""
     # The suffixes tell flashers the compression.
-    suffixes = re.search(rf"(\.(wic|img|sdimg))?(\.({'|'.join(SUFFIXES)}))?$", _called(url))
+    suffixes = re.search(rf"(\.(wic|img|sdimg))?(\.({'|'.join(SUFFIXES)}))?$", called(url))
     return folder / f"image{suffixes[0] if suffixes else ''}"
 
 
@@ -72,18 +70,12 @@ def fetch(url: str, folder: Path, progress: Progress) -> Path:
     return file
 
 
-def _called(url: str) -> str:
+def called(url: str) -> str:
     """The file name in a URL, for display; raises UsageError for separators and control characters."""
     name = unquote(PurePosixPath(urlsplit(url).path).name) or "image"
     if not is_plain(name):
         raise UsageError(f"{url}: {name!r} is not a file name: correct the address of the image")
     return name
-
-
-def name_of(file: Path) -> str:
-    """What people call a file, also one that `fetch` has stored."""
-    about = stored(file.with_name(_ABOUT), _About)
-    return _called(about.url) if about and about.url else file.name
 
 
 def checksum(url: str) -> str:
@@ -118,7 +110,7 @@ def _continue(url: str, file: Path, progress: Progress) -> None:
         answer.raise_for_status()
         resumed = answer.status_code == requests.codes.partial_content
         etag, date = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified"))
-        write_whole(file.with_name(_ABOUT), msgspec.json.encode(_About(concealed(url), etag, date)))
+        write_whole(file.with_name(_ABOUT), msgspec.json.encode(_About(etag, date)))
         done = done if resumed else 0
         whole = int(answer.headers.get("Content-Length", 0)) + done
         with part.open("ab" if resumed else "wb") as sink:

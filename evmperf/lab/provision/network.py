@@ -19,7 +19,7 @@ from labgrid.exceptions import NoDriverFoundError
 
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
-from evmperf.lab.provision import identity
+from evmperf.lab.provision import identity, writer
 from evmperf.lab.provision.content import Progress
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.ways import Way
@@ -120,12 +120,7 @@ class NetworkWay(Way):
         progress("write", 0, size)
         self._write(shell, image, url)
         progress("verify", 0, size)
-        if (found := self._sum(shell, size)) != image.hashes.content:
-            raise LabError(
-                f"{self._device} reads back with SHA-256 {found[:12]}, and {image.name} has "
-                f"{image.hashes.content[:12]}: write it again, and replace the disk if it does not keep its "
-                f"data then either"
-            )
+        writer.check(self._device, self._sum(shell, size), image)
         return {"written": size, "url": url}
 
     def _ask(self, shell: Shell, function: str, size: int = 0, **words: object) -> str:

@@ -49,13 +49,18 @@ def write(
     found = done.stdout.split(" ")[0]
     if "error" in done.stderr.lower() or len(found) != 64:
         raise LabError(f"{path} cannot be read back ({_reason(done.stderr)}): replace the medium")
+    check(path, found, image)
+    progress("verify", size, size)
+    return {"written": size}
+
+
+def check(path: str, found: str, image: DiskImage) -> None:
+    """Raise LabError if the SHA-256 of what was read back is not the image's."""
     if found != image.hashes.content:
         raise LabError(
             f"{path} reads back with SHA-256 {found[:12]}, and {image.name} has {image.hashes.content[:12]}: "
             f"write it again, and replace the medium if it does not keep its data then either"
         )
-    progress("verify", size, size)
-    return {"written": size}
 
 
 def _room(path: str, prefix: Sequence[str]) -> int:
