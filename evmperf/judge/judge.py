@@ -185,12 +185,23 @@ def against_nights(
             yield night
 
     series, verdicts = _series(subject, noted())
-    if series and not any(judged[-_CAUGHT_UP:]):
-        series = _caught_up(series, level)
-    verdicts += latest(series, level, alike=alike([*runs, subject.run]), one_night=one_night)
+    verdicts += newest(series, [*runs, subject.run], judged, level, one_night)
     began = {run.id: run.started_ns for run in [*runs, subject.run]}
     verdicts = [_if_meant(subject, verdict, began) for verdict in verdicts]
     return list(by_severity([*verdicts, *_not_measured(subject, unmeasured, began, max(counts, default=0))]))
+
+
+def newest(
+    series: Sequence[JudgedSeries],
+    runs: Sequence[Run],
+    judged: Sequence[bool],
+    level: float = shift.LEVEL,
+    one_night: bool = True,
+) -> list[Verdict]:
+    """The verdicts on the newest of some runs; `judged` says of those before whether somebody judged them."""
+    if series and not any(judged[-_CAUGHT_UP:]):
+        series = _caught_up(series, level)
+    return latest(series, level, alike=alike(runs), one_night=one_night)
 
 
 def _if_meant(subject: Subject, verdict: Verdict, began: Mapping[str, int]) -> Verdict:
