@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evmperf.judge import judge, steps
+from evmperf.judge import judge, nightly, steps
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.nights import ANOTHER, EarlierNight, Past, Told, Track, likeness, twin_ratios
 from evmperf.judge.past import FEWEST
@@ -247,6 +247,6 @@ def _add_verdicts(
             continue
         verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].level)
         told.append(trend)
-        series.append(judge.series_of(track, verdict, runs[alike[-1].run].id))
-    for trend, verdict in zip(told, judge.newest(series, runs, judged[:-1]), strict=True):
+        series.append(nightly.series_of(track, verdict, runs[alike[-1].run].id))
+    for trend, verdict in zip(told, nightly.newest(series, runs, judged[:-1]), strict=True):
         trend.verdict = verdict
