@@ -40,14 +40,7 @@ def _night(options: argparse.Namespace) -> int:
     folder = open_night(asked, options.plan.read_text(), results, fresh=options.new)
     if folder.resumed:
         show(f"going on with {folder.path.name}, which began at {time.ctime(folder.began)}")
-    night = NightConductor(asked, results, folder, lambda line: None)
-
-    def show_line(line: str) -> None:
-        done = sum(progress.done for progress in night.progress)
-        shown = ", ".join(filter(None, [f"{done}/{len(night.progress)}", night.expected_end()]))
-        show(f"{time.strftime('%H:%M:%S')} [{shown}] {line}")
-
-    night.tell = show_line
+    night = NightConductor(asked, results, folder, lambda line: show(f"{time.strftime('%H:%M:%S')} {line}"))
     cut = []
 
     def stop(number: int, _: object) -> None:

@@ -72,7 +72,7 @@ class NightConductor:
     ) -> None:
         self.plan, self.results, self.folder, self.until = plan, results, folder, folder.until
         self.progress = [Progress(job) for job in plan.boards]
-        self.tell = tell
+        self._say = tell
         self._ends = 0
         self._ending = threading.Event()
         self._limits = {name: threading.Semaphore(n) for name, n in plan.limits.items()}
@@ -132,7 +132,7 @@ class NightConductor:
             progress.sentence = str(error)
         if not progress.done:
             progress.state, progress.sentence = Doing.GIVEN_UP, progress.sentence or "the night had to end"
-            self.tell(f"{progress.job.name}: given up: {progress.sentence}")
+            self._tell(progress, f"given up: {progress.sentence}")
 
     def _claim(self, progress: Progress, waits_until: float) -> Claim | None:
         """Hold the board of a job; None while somebody else has it or the coordinator does not answer, which
@@ -144,7 +144,7 @@ class NightConductor:
             nonlocal busy
             busy, progress.state, progress.sentence = True, Doing.WAITING, sentence
             if sentence != before:
-                self.tell(f"{progress.job.name}: waiting: {sentence}")
+                self._tell(progress, f"waiting: {sentence}")
 
         wanted, until_s = self.plan.placement(progress.job), min(self.until, waits_until) - time.time()
         try:
@@ -174,7 +174,7 @@ class NightConductor:
         )
         progress.state, progress.place = Doing.MEASURING, place
         progress.runs.append(wanted.run_id)
-        self.tell(f"{job.name}: measuring on {place}, run {wanted.run_id}")
+        self._tell(progress, f"measuring on {place}, run {wanted.run_id}")
         log = self.folder.log(job, wanted.run_id)
         log.parent.mkdir(exist_ok=True)
         limit = time.time() + seconds(job.limit) if job.limit else self.until
@@ -188,7 +188,7 @@ class NightConductor:
         if done.ending is Ending.CUT and limit <= time.time() < self.until:
             done = Ended(Ending.LIMIT, done.sentence)
         self._conclude(progress, done)
-        self.tell(f"{job.name}: {done.ending} on {place}: {done.sentence}")
+        self._tell(progress, f"{done.ending} on {place}: {done.sentence}")
 
     def _conclude(self, progress: Progress, done: Ended) -> None:
         """Decide what the end of a session means for the job."""
@@ -204,10 +204,12 @@ class NightConductor:
         elif done.ending is Ending.CUT:
             progress.state = Ending.LOST  # goes on if this night does
 
-    def expected_end(self) -> str:
-        """When all jobs should be measured, as the end of a sentence; "" while unknown."""
-        places = {p.place for p in self.progress if p.state is Doing.MEASURING}
+    def _tell(self, progress: Progress, news: str) -> None:
+        """Say what became of a job, how many are done, and when all should be, as far as that is known."""
+        done = sum(one.done for one in self.progress)
+        places = {one.place for one in self.progress if one.state is Doing.MEASURING}
         # Before its session begins, a board is held for the whole night.
         ends_s = [r.until for r in locks.held() if r.place in places and r.doing and r.until]
-        waits = any(not p.done for p in self.progress if p.state is not Doing.MEASURING)
-        return f"expected end {'after ' if waits else ''}{clock(max(ends_s))}" if ends_s else ""
+        waits = any(not one.done for one in self.progress if one.state is not Doing.MEASURING)
+        end = f", expected end {'after ' if waits else ''}{clock(max(ends_s))}" if ends_s else ""
+        self._say(f"[{done}/{len(self.progress)}{end}] {progress.job.name}: {news}")
