@@ -176,6 +176,7 @@ class LabgridBench:
         boot is wrong, and is asked no more.
         """
         if self._told_power[0] != self.power_cycles:
+            self._told_power = (self.power_cycles, "")
             with contextlib.suppress(Exception):  # a broken switch is noticed when it has to switch
                 self._told_power = (self.power_cycles, self._strategy.way.state())
         if self._told_power != (self.power_cycles, "on"):
