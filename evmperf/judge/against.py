@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.judge import accepted, beside, judge, shift
+from evmperf.judge import accepted, beside, judge, nightly, shift, singles
 from evmperf.judge.causes import causes
 from evmperf.judge.nights import EarlierNight, nights
 from evmperf.judge.published import identity
@@ -64,7 +64,7 @@ def judged(
     one_night: bool = True,
 ) -> Judgement:
     """Judge the run in a folder by what a source has, or a guide; raises UsageError when there is
-    nothing of that name. `one_night`: see `judge.against_nights`.
+    nothing of that name. `one_night`: see `nightly.against_nights`.
     """
     (subject,) = _subjects([folder])
     run = subject.run
@@ -78,18 +78,20 @@ def judged(
                 before = night.figures
                 yield night
 
-        verdicts = judge.against_nights(subject, past(), level or shift.LEVEL, one_night)
+        verdicts = nightly.against_nights(subject, past(), level or shift.LEVEL, one_night)
         verdicts, tonight = _shared(run, verdicts, source)
         runs = [*(entry.run for entry in earlier), *tonight, run]
-        gone = judge.gone(subject, before)
+        gone = singles.gone(subject, before)
         common_causes = causes(verdicts, runs)
         return Judgement(run.id, run.board, str(against), verdicts, gone, _unread(runs[-2:]), common_causes)
     baseline = _figures(run, against, source)
     sides = [run, *{other.id: other for other, _ in baseline.values()}.values()]
     own = beside.seen(nights(_earlier(run, source)[-_ENOUGH:]))
     needed = own if against.kind == "run" else None
-    verdicts = judge.against_figures(subject, baseline, usual() | own, needed, level=level or judge.LEVEL)
-    return Judgement(run.id, run.board, str(against), verdicts, judge.gone(subject, baseline), _unread(sides))
+    verdicts = singles.against_figures(subject, baseline, usual() | own, needed, level=level or judge.LEVEL)
+    return Judgement(
+        run.id, run.board, str(against), verdicts, singles.gone(subject, baseline), _unread(sides)
+    )
 
 
 def _shared(run: Run, verdicts: list[Verdict], source: RunSource) -> tuple[list[Verdict], list[Run]]:
@@ -172,8 +174,8 @@ def between(a: Sequence[Path], b: Sequence[Path], level: float | None = None) ->
     before, after = _subjects(a), _subjects(b)
     names = [" ".join(subject.run.id for subject in side) for side in (before, after)]
     last, other = after[-1], before[-1]
-    verdicts = judge.between(before, after, level or judge.LEVEL)
-    gone, unread = judge.gone(last, other.figures), _unread([last.run, other.run])
+    verdicts = singles.between(before, after, level or judge.LEVEL)
+    gone, unread = singles.gone(last, other.figures), _unread([last.run, other.run])
     return Judgement(names[1], last.run.board, f"runs {names[0]}", verdicts, gone, unread)
 
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evmperf.judge import judge, steps
+from evmperf.judge import judge, nightly, steps
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.nights import ANOTHER, EarlierNight, Past, Told, Track, likeness, twin_ratios
 from evmperf.judge.past import FEWEST
-from evmperf.model.alarm import MetricAlarm
+from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
@@ -127,18 +127,21 @@ class Trends:
 def of_nights(nights: Iterable[EarlierNight], marks: Sequence[Accepted] = ()) -> Trends:
     """Trends of one board's nights, oldest first."""
     runs: list[Run] = []
+    judged: list[bool] = []
     pasts: dict[Key, list[tuple[int, Past]]] = {}
     alarms: dict[Key, dict[int, MetricAlarm]] = {}
     for number, night in enumerate(nights):
         runs.append(night.run)
+        judged.append(night.judged)
         for key, alarm in night.alarms.items():
             alarms.setdefault(key, {})[number] = alarm
         for key, past in night.figures.items():
             pasts.setdefault(key, []).append((number, past))
     answers: Told = {}
     trends = {key: _trend(key, earlier, answers) for key, earlier in pasts.items()}
-    _add_levels(list(trends.values()), runs, marks)
-    _add_verdicts(list(trends.values()), runs, alarms)
+    first = judged.index(True) if any(judged) else len(runs)
+    _add_levels(list(trends.values()), runs[:first], runs, marks, alarms)
+    _add_verdicts(list(trends.values()), runs, judged, alarms)
     return Trends(runs, trends)
 
 
@@ -171,22 +174,42 @@ def _trend(key: Key, pasts: list[tuple[int, Past]], answers: Told) -> Trend:
     return trend
 
 
-def _add_levels(trends: list[Trend], runs: Sequence[Run], marks: Sequence[Accepted]) -> None:
-    places = steps.changes([[point.level for point in trend.alike] for trend in trends])
-    for trend, steps_of_trend in zip(trends, places, strict=True):
+def _add_levels(
+    trends: list[Trend],
+    unjudged: Sequence[Run],
+    runs: Sequence[Run],
+    marks: Sequence[Accepted],
+    alarms: Mapping[Key, Mapping[int, MetricAlarm]],
+) -> None:
+    """Levels and moves: those of the alarms that were kept; of nights that nobody judged, what is found."""
+    found = steps.changes([[point.level for point in trend.alike] for trend in trends])
+    for trend, places in zip(trends, found, strict=True):
         alike = trend.alike
         board = runs[alike[-1].run].board
         trend.marks = [mark for mark in marks if mark.covers(trend.key, board)]
-        ends = [*steps_of_trend, len(alike)]
-        for first, last in zip([0, *steps_of_trend], ends, strict=True):
+        begun, over = _kept(alarms.get(trend.key, {}).values(), [runs[point.run].id for point in alike])
+        begun |= {place for place in places if alike[place].run < len(unjudged)}
+        begins = sorted(begun | over)
+        for first, last in zip([0, *begins], [*begins, len(alike)], strict=True):
             values = [point.level for point in alike[first:last]]
             spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
             trend.levels.append(
                 Level(alike[first].run, alike[last - 1].run, statistics.median(values), spread)
             )
-        for before, after in zip(trend.levels, trend.levels[1:], strict=False):
-            if move := _move(trend, before, after, runs):
+        for before, after, place in zip(trend.levels, trend.levels[1:], begins, strict=False):
+            if place in begun and (move := _move(trend, before, after, runs)):
                 trend.moves.append(move)
+
+
+def _kept(alarms: Iterable[MetricAlarm], runs: Sequence[str]) -> tuple[set[int], set[int]]:
+    """The places of the runs with which changes began, and with which they were over, by their alarms."""
+    newest = {alarm.since: alarm for alarm in alarms if alarm.state not in _NO_CHANGE}
+    begun = {runs.index(since): alarm for since, alarm in newest.items() if since in runs[1:]}
+    ended = {at + alarm.nights for at, alarm in begun.items() if alarm.state is AlarmState.RECOVERED}
+    return set(begun), {place for place in ended - set(begun) if place < len(runs)}
+
+
+_NO_CHANGE = (AlarmState.SUSPECTED, AlarmState.WITHDRAWN)
 
 
 def _move(trend: Trend, before: Level, after: Level, runs: Sequence[Run]) -> Move | None:
@@ -203,10 +226,13 @@ def _move(trend: Trend, before: Level, after: Level, runs: Sequence[Run]) -> Mov
 
 
 def _add_verdicts(
-    trends: list[Trend], runs: Sequence[Run], alarms: Mapping[Key, Mapping[int, MetricAlarm]]
+    trends: list[Trend],
+    runs: Sequence[Run],
+    judged: Sequence[bool],
+    alarms: Mapping[Key, Mapping[int, MetricAlarm]],
 ) -> None:
     """Judge each newest figure, all together, as `evmperf check --against last:N` does."""
-    judged, series = [], []
+    told, series = [], []
     for trend in trends:
         alike, alarm_at = trend.alike, alarms.get(trend.key, {})
         if trend.marks:
@@ -220,8 +246,7 @@ def _add_verdicts(
         if len(track.values) < FEWEST or trend.doubt or judge.not_judged(trend.key):
             continue
         verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].level)
-        judged.append(trend)
-        ids = [*track.runs, runs[alike[-1].run].id]
-        series.append(judge.JudgedSeries(verdict, track.values, ids, track.alarm))
-    for trend, verdict in zip(judged, judge.latest(series), strict=True):
+        told.append(trend)
+        series.append(nightly.series_of(track, verdict, runs[alike[-1].run].id))
+    for trend, verdict in zip(told, nightly.newest(series, runs, judged[:-1]), strict=True):
         trend.verdict = verdict

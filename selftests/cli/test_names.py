@@ -46,6 +46,7 @@ def test_a_metric_of_an_ab_is_named_by_either_name():
         (["board", "nw"], "Did you mean new?"),
         (["board", "zz9"], "no command zz9; known are"),
         (["desk", "--ye"], "unrecognized arguments: --ye"),
+        (["history", "am64x", "--last=--"], "--last=--: -- is no value"),
     ],
 )
 def test_a_wrong_command_is_told_the_right_one_and_no_option_is_cut(words, said, capsys):

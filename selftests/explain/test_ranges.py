@@ -5,10 +5,12 @@ import random
 import re
 
 import pytest
+import yaml
 
+from evmperf.boards.board import ENV_DIR
 from evmperf.commands.cli.main import main
 from evmperf.model.exits import ExitStatus
-from selftests.support import bootruns
+from selftests.support import bootruns, programs
 from selftests.support.bootruns import LOADER
 
 
@@ -107,3 +109,29 @@ def test_too_few_boots_make_no_reference_and_no_verdict(checked, tmp_path, capsy
     assert "needs 10 boots" in capsys.readouterr().err
     status, text = checked(boots(random.Random(3), 2))
     assert (status, "3 boots with a console are needed" in text) == (ExitStatus.UNDECIDED, True)
+
+
+def test_a_session_says_which_parts_of_its_boots_are_outside(tmp_path, fake, switch):
+    data = yaml.safe_load((ENV_DIR / "virtual.yaml").read_text())
+    main = data["targets"]["main"]
+    main["features"] = ["boot"]
+    main["resources"]["NetworkSerialPort"]["port"] = fake.port
+    main["resources"]["NetworkPowerPort"]["host"] = f"http://127.0.0.1:{switch.port}/power/{{index}}"
+    main["drivers"]["K3BootStrategy"] |= {"roots": {}, "retries": 0, "media": {"virtio": ["setenv mmcdev 1"]}}
+    del main["options"]["board"]["virtual"]
+    (tmp_path / "desk.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
+    ranges = [
+        {"part": part, "clock": "console", "low_s": 0, "median_s": s, "high_s": s, "boots": 20}
+        for part, s in (("init_started", 0.0001), ("power_on", 3000))
+    ]
+    whole = {"format": "evmperf-reference/1", "board": "virtual-evm", "conditions": {}, "runs": []}
+    whole["cases"] = {"boot_time_mmcsd default_rootfs": ranges}
+    (tmp_path / "j7.ref").write_text(json.dumps(whole))
+    fake.pace_s = 0.1
+    words = ["-k", "default_rootfs", "--boots=3", f"--reference={tmp_path / 'j7.ref'}"]
+    done = programs.pytest(
+        "--lg-env", str(tmp_path / "desk.yaml"), f"--results={tmp_path / 'results'}", *words
+    )
+    assert done.returncode in (ExitStatus.FAILED, ExitStatus.UNDECIDED), done.stdout  # on a busy host
+    assert "slower: init_started took" in done.stdout
+    assert "faster: power_on" not in done.stdout

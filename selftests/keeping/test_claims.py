@@ -104,8 +104,9 @@ def test_a_place_without_devices_is_not_held(lab):
 def test_a_wrong_name_and_a_wrong_address_are_told(lab):
     with pytest.raises(UsageError, match=r"oen matches nothing at the coordinator .*did you mean one"):
         Claim.take(Wanted("oen", lab.address), "run-1")
-    with pytest.raises(LabError, match=r"no Labgrid coordinator answers at 127\.0\.0\.1:1 "):
-        Claim.take(Wanted("one", "127.0.0.1:1"), "run-1")
+    for address in ("127.0.0.1:1", "/dev/null:20408"):
+        with pytest.raises(LabError, match=f"no Labgrid coordinator answers at {address} "):
+            Claim.take(Wanted("one", address), "run-1")
 
 
 def test_what_a_user_acquired_by_hand_is_used_and_stays_theirs(lab, place):

@@ -24,7 +24,7 @@ from evmperf.lab.desk import identity
 from evmperf.lab.desk.identity import SshAddress
 from evmperf.model.errors import BoardError, LabError, RefusedOutput, UsageError
 from evmperf.model.exits import ExitStatus
-from selftests.support import programs, spools
+from selftests.support import programs, spools, sudoer
 from selftests.support.deskboard import this_machine
 from selftests.support.influxd import TOKEN, points
 from selftests.support.sshd import Sshd, board_file
@@ -74,6 +74,23 @@ def test_a_shell_over_ssh_runs_commands_and_stays(open_bench):
     assert bench.shell() is shell
     assert bench.boots() == []
     bench.close()
+
+
+@pytest.mark.parametrize(("password", "said"), [(sudoer.PASSWORD, "root"), ("wrong", "Permission denied")])
+def test_the_board_files_password_logs_in(tmp_path, password, said):
+    sshd = Sshd(tmp_path, prefix=sudoer.prefix(tmp_path, "ALL=(ALL) NOPASSWD: ALL"))
+    service = {"address": "127.0.0.1", "username": sudoer.NAME, "port": sshd.port, "password": password}
+    main = {"resources": {"NetworkService": service}, "drivers": {"SSHDriver": {}}}
+    (tmp_path / "lab.yaml").write_text(yaml.safe_dump({"targets": {"main": main}}))
+    target = Environment(str(tmp_path / "lab.yaml")).get_target()
+    shell = sshlink.SshShell(target.get_driver("SSHDriver", activate=False))
+    try:
+        answer = shell.run("id -un", 20).text
+    except BoardError as error:
+        answer = str(error)
+    shell.close()
+    sshd.stop()
+    assert said in answer
 
 
 def test_what_needs_a_console_says_so(open_bench):

@@ -6,13 +6,12 @@ import functools
 import http.server
 
 import pytest
-from evmperf_virtual import release
 
 from evmperf.commands.cli import main as cli
 from evmperf.measure.runs.spool import read_results, read_run
 from evmperf.model.exits import ExitStatus
+from selftests.support import cardimage, web
 from selftests.support import lavalab as labs
-from selftests.support import web
 from selftests.support.lava_labs import started
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_lava_job]
@@ -33,9 +32,9 @@ def published(tmp_path):
     """Two releases on a web server: their URLs."""
     folder = tmp_path / "published"
     folder.mkdir()
-    names = [f"{release.name(VARIANT, number)}.wic.zst" for number in (1, 2)]
+    names = [f"{cardimage.name(VARIANT, number)}.wic.zst" for number in (1, 2)]
     for number, name in enumerate(names, 1):
-        release.build(VARIANT, number, folder / name, print)
+        cardimage.build(VARIANT, number, folder / name, print)
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
     with web.serving(handler) as server:
         yield [f"{server.url}/{name}" for name in names]
@@ -51,7 +50,7 @@ def test_a_native_job_measures_the_image_it_was_given_or_nothing(card_lab, publi
     assert submit(published[0], results) == 0, capsys.readouterr()
     (folder,) = results.iterdir()
     run = read_run(folder)
-    assert run.release == release.name(VARIANT, 1)
+    assert run.release == cardimage.name(VARIANT, 1)
     said = run.facts.provisioned
     assert said["name"] == published[0].rpartition("/")[2]
     assert said["uboot"] == run.facts.uboot == "U-Boot 2025.01 (Jan 01 2025 - 00:00:00 +0000)"

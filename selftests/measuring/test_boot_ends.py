@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import json
 import os
 import re
@@ -196,7 +197,7 @@ def test_an_end_that_never_comes_costs_itself_alone(
     for name, more in options.items():
         stated[name] |= more
     try:
-        bench.board = ends.checked(boards.Board(**{**_fields(board), "sections": board.sections}))
+        bench.board = ends.checked(dataclasses.replace(board))
         spool = Spool(tmp_path, Run(id=new_run_id("ends"), board="ends", profile="quick"))
         runner = Runner(bench, spool, "quick", [])
         entry = catalogue.benchmark("boot_time_mmcsd")
@@ -210,18 +211,3 @@ def test_an_end_that_never_comes_costs_itself_alone(
     assert said["cycle 1, end never"] == late
     assert len(said) == 9
     assert not result.values("end_echo")
-
-
-def _fields(board: boards.Board) -> dict[str, object]:
-    names = (
-        "file",
-        "features",
-        "sections",
-        "named_tester",
-        "drivers",
-        "resources",
-        "target",
-        "labels",
-        "place",
-    )
-    return {name: getattr(board, name) for name in names}

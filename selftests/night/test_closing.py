@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 
-from evmperf.commands.night.closing import (
-    LOG,
-    Closing,
-    Commands,
-    NightBoard,
-    _describe,
-    close,
-    render,
-    sentence,
-)
+from evmperf.commands.night import closing as closings
+from evmperf.commands.night.closing import LOG, Closing, ClosingCommand, NightBoard, close
 from evmperf.commands.night.conductor import NightConductor, Progress
 from evmperf.commands.night.folder import NightFolder
 from evmperf.commands.night.plan import Job, read
@@ -43,8 +36,8 @@ def closing(tmp_path):
         folder = runs.write(tmp_path, [], number=number)
         append_verdicts(folder, verdicts)
         job = Job("am64x.yaml", name=f"am64x-{number}")
-        boards.append(NightBoard(Progress(job, "measured", runs=[folder.name, "killed-early"])))
-        _describe(boards[-1], tmp_path)
+        progress = Progress(job, "measured", runs=[folder.name, "killed-early"])
+        boards.append(NightBoard.of(progress, tmp_path))
     lab = Progress(Job("am64x.yaml", name="other"), "given up", sentence="the night had to end")
     return Closing([*boards, NightBoard(lab)])
 
@@ -71,7 +64,7 @@ def test_a_figure_that_is_worse_on_several_boards_is_one_line(closing):
     )
     assert (second.key.case, [run.job for run in second.runs]) == ("4k", ["am64x-1"])
     assert [board.judged for board in closing.boards] == ["1 worse, 1 same", "2 worse", "none"]
-    assert sentence(closing) == "2 of 3 boards measured, 1 given up, 2 figures are worse."
+    assert closing.sentence == "2 of 3 boards measured, 1 given up, 2 figures are worse."
 
 
 def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path, monkeypatch):
@@ -90,12 +83,12 @@ def test_all_runs_are_judged_and_what_is_worse_is_checked_again(tmp_path, monkey
     (worse,) = closing.worse
     assert worse.key == lost
     assert [run.id for run in worse.runs] == ["am64xx-hsevm-0020"]
-    assert "../site/index.html" in (tmp_path / "night-x/night.html").read_text()
     # There is no image of a good run to check it with, and that is nobody's failure.
     assert closing.failed == []
     assert closing.status == ExitStatus.FAILED
-    page = (tmp_path / "night-x/night.md").read_text()
-    assert "| eMMC ext4, 100 KiB, write | -29." in page, page
+    page = (tmp_path / "night-x/night.html").read_text()
+    assert re.search(r"eMMC ext4, 100 KiB, write</th><td class=\"n\">-29\.", page), page
+    assert "../site/index.html" in page
 
 
 def test_one_damaged_old_run_is_left_out_by_name_and_the_rest_is_judged(tmp_path):
@@ -109,7 +102,7 @@ def test_one_damaged_old_run_is_left_out_by_name_and_the_rest_is_judged(tmp_path
     closing = close(night)
     assert closing.failed == []
     assert [w.key for w in closing.worse] == [lost]
-    page = (tmp_path / "night-x/night.md").read_text()
+    page = (tmp_path / "night-x/night.html").read_text()
     for text in ("am64xx-hsevm-0004: its results are damaged", "am64xx-hsevm-0005/run.json"):
         assert text in page
 
@@ -134,7 +127,7 @@ def test_a_night_without_verdicts_is_not_a_good_night(tmp_path, monkeypatch):
     assert said.endswith(f"see {log}")
     assert "moon phase" in log.read_text()
     assert (closing.status, closing.unjudged) == (ExitStatus.FAILED, 1)
-    assert sentence(closing) == "1 of 1 board measured, 1 without verdicts."
+    assert closing.sentence == "1 of 1 board measured, 1 without verdicts."
     assert 'class="verdict bad"' in (tmp_path / "night-x/night.html").read_text()
 
 
@@ -144,29 +137,10 @@ def test_the_exit_status_says_first_what_a_lab_has_to_mend(closing):
     assert Closing([]).status == ExitStatus.OK
 
 
-def test_the_page_is_the_same_in_both_forms(closing):
-    closing.failed.append(("database", "no server"))
-    values = {
-        "name": "night-x",
-        "closing": closing,
-        "began": 1.8e9,
-        "ended": 1.8e9 + 60,
-        "sentence": sentence(closing),
-        "links": [],
-    }
-    markdown, html = (render(f"night.{form}.j2", **values) for form in ("md", "html"))
-    assert "| eMMC ext4, 4m, write | -20.0 % | am64x-0, am64x-1 | since \\| then |" in markdown
-    assert "since | then" in html
-    for text in (markdown, html):
-        assert "2 of 3 boards measured" in text
-        assert "the night had to end" in text
-        assert "no server" in text
-
-
 def test_the_log_of_a_nights_end_has_no_password(tmp_path):
     closing, log = Closing([]), tmp_path / LOG
     words = ["check", f"--results={tmp_path}", "--from=https://ci:hunter2pw@lab.example/store", "last"]
-    Commands(closing, log).run("verdicts", words)
+    closings.run(closing, log, ClosingCommand("verdicts", words))
     assert closing.failed
     assert "lab.example/store" in log.read_text()
     assert "hunter2pw" not in log.read_text() + str(closing.failed)
@@ -179,5 +153,5 @@ def test_a_command_that_does_not_end_when_told_is_killed_with_what_it_started(tm
     monkeypatch.setattr("evmperf.commands.night.closing.sys.executable", str(deaf))
     monkeypatch.setattr("evmperf.commands.night.closing._GRACE_S", 0.1)
     closing = Closing([])
-    Commands(closing, tmp_path / LOG).run("site", ["site"], limit_s=0.1)
-    assert closing.failed == [("site", f"ended with status -9; see {tmp_path / LOG}")]
+    closings.run(closing, tmp_path / LOG, ClosingCommand("site", ["site"], limit_s=0.1))
+    assert closing.failed == [("site", f"did not end within 0.1 s; see {tmp_path / LOG}")]

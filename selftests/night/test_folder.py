@@ -1,5 +1,7 @@
 """The folder of a night, from which a killed night goes on."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from evmperf.commands.night.folder import PAGE, open_night
@@ -18,9 +20,9 @@ def opened(results, text="plan", *, fresh=False):
 
 
 def begun(results):
-    """One that began long ago by its name, so that a new one has another."""
+    """One that began a minute ago, so that a new one has another name."""
     night = opened(results)
-    old = results / "night-x-20200101T000000Z"
+    old = results / f"night-x-{datetime.now(UTC) - timedelta(minutes=1):%Y%m%dT%H%M%SZ}"
     night.path.rename(old)
     return old
 
@@ -53,13 +55,13 @@ def test_a_night_that_has_its_page_or_is_not_wanted_is_left(tmp_path, fresh):
 
 
 def test_a_night_whose_record_is_cut_at_any_byte_stops_no_later_night(tmp_path):
-    file = begun(tmp_path) / "night.json"
+    file = begun(tmp_path) / "plan.yaml"
     whole = file.read_bytes()
-    for text in (*(whole[:cut] for cut in range(len(whole))), b"\xff", b"[" * 99_999, b'{"plan": 3}'):
+    for text in (*(whole[:cut] for cut in range(len(whole))), b"\xff", whole + b"x"):
         file.write_bytes(text)
         night = opened(tmp_path)
         assert not night.resumed
-        (night.path / "night.json").unlink()
+        (night.path / "plan.yaml").unlink()
         night.path.rmdir()
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from backports import zstd
-from evmperf_virtual import release
+
+from selftests.support import cardimage
 
 MIB = 1 << 20
 BANNER = "U-Boot 2025.01-00253-g0123456789ab (Nov 03 2025 - 07:11:12 +0000)"
@@ -47,9 +48,9 @@ def run(*words: object, text: str | None = None) -> None:
 
 def releases(variant: str, folder: Path) -> list[Path]:
     """Two releases of a virtual EVM that can be told apart, as files that a vendor would publish."""
-    files = [folder / f"{release.name(variant, number)}.wic.zst" for number in (1, 2)]
+    files = [folder / f"{cardimage.name(variant, number)}.wic.zst" for number in (1, 2)]
     for number, file in enumerate(files, 1):
-        release.build(variant, number, file, print)
+        cardimage.build(variant, number, file, print)
     return files
 
 

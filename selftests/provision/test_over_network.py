@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from evmperf_virtual import image, release, rootfs
+from evmperf_virtual import image, rootfs
 from evmperf_virtual.client import LabClient
 from labgrid import Environment
 
@@ -22,7 +22,7 @@ from evmperf.lab.provision import network
 from evmperf.lab.provision.installation import Installation
 from selftests.provision import imagelab
 from selftests.provision.sessions import measure, measure_in_turn
-from selftests.support import virtualbench
+from selftests.support import cardimage, virtualbench
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_provisioning]
 
@@ -234,8 +234,8 @@ def test_an_image_goes_to_the_emmc_and_boots_from_there(lab, tmp_path):
     with lab.changed() as board:
         board["options"]["image"]["device"] = "/dev/mmcblk0"
         board["options"]["boot"]["medium"] = "emmc"
-    file = tmp_path / f"{release.name(VARIANT, 3)}.wic.zst"
-    release.build(VARIANT, 3, file, print, change=only_busybox, root_mib=64)
+    file = tmp_path / f"{cardimage.name(VARIANT, 3)}.wic.zst"
+    cardimage.build(VARIANT, 3, file, print, change=only_busybox, root_mib=64)
     with installation(lab.file) as work:
         outcome = work.install(str(file))
         assert outcome.runs.release == "virtual-net-2026.03"

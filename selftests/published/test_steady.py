@@ -3,7 +3,7 @@
 import pytest
 from evmperf_guides import steady
 
-from evmperf.judge import judge, nights, trends
+from evmperf.judge import judge, nights, singles, trends
 from evmperf.judge.published import record, scatter, source
 from evmperf.judge.published.declared import AGAIN
 from evmperf.measure.runs.history import StoredRun
@@ -84,7 +84,7 @@ def test_what_a_guide_s_own_arithmetic_proves_no_other_release_disproves(clock, 
 def test_no_verdict_builds_on_a_doubtful_figure():
     other = Run("b", "x1-evm", "full", os="Linux", release="10.00")
     baseline = {KEY: (other, one(53.0)[KEY])}
-    (verdict,) = judge.against_figures(
+    (verdict,) = singles.against_figures(
         judge.Subject(RUN, one(5.3, doubt="a decimal point may be lost")), baseline
     )
     assert verdict.outcome is judge.Outcome.NOT_JUDGED

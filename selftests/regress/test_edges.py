@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evmperf.judge import against, judge, life
+from evmperf.judge import against, judge, life, nightly
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.against import judged, parse
 from evmperf.judge.nights import EarlierNight, Past
@@ -52,7 +52,7 @@ class Board:
         ]
         found = []
         if judging:
-            found = judge.against_nights(judge.Subject(run, figures(results), self.marks), self.past)
+            found = nightly.against_nights(judge.Subject(run, figures(results), self.marks), self.past)
         known = {
             key: Past(float(np.mean(some)), UNITS.get(key, "s"), ALIKE, some) for key, some in samples.items()
         }
@@ -307,7 +307,7 @@ def test_one_night_decides_nothing_where_that_is_switched_off():
     result = Result(WRITE.benchmark, 1, "driver", WRITE.case, {}, "full", Status.MEASURED, sample)
     subject = judge.Subject(run, figures([result]))
     for one_night, outcome in ((True, Outcome.WORSE), (False, Outcome.UNKNOWN)):
-        (verdict,) = judge.against_nights(subject, board.past, one_night=one_night)
+        (verdict,) = nightly.against_nights(subject, board.past, one_night=one_night)
         assert (verdict.outcome, verdict.alarm.nights) == (outcome, 1)
 
 

@@ -8,14 +8,14 @@ import pytest
 from evmperf_guides import importer
 
 from evmperf.commands.cli import main as cli
-from evmperf.judge import against, beside, judge
+from evmperf.judge import against, beside, judge, singles
 from evmperf.judge.published import record, releases
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.results import Result, Status
 from evmperf.model.run import Run
 from evmperf.model.units import Unit
-from evmperf.model.verdict import Outcome
+from evmperf.model.verdict import Outcome, Reason
 from selftests.guide.test_guide_import import HEAD, table
 from selftests.support import seeds
 
@@ -50,9 +50,9 @@ def test_two_published_figures(ours, theirs, outcome):
     """The last pair is 84.8 % apart, and its ranges hold each other's means: nothing is known."""
     run = Run("b", "x-evm", "full")
     known = {KEY: (run, figure(*theirs))}
-    (verdict,) = judge.against_figures(judge.Subject(run, {KEY: figure(*ours)}), known, {KEY: USUAL})
+    (verdict,) = singles.against_figures(judge.Subject(run, {KEY: figure(*ours)}), known, {KEY: USUAL})
     assert verdict.outcome is outcome
-    assert ("would not show" in verdict.why) is (outcome is Outcome.UNKNOWN)
+    assert (verdict.reason in (Reason.NOISE, Reason.ODD)) is (outcome is Outcome.UNKNOWN)
 
 
 def test_the_next_value_that_a_program_can_print_is_no_change():
@@ -84,7 +84,7 @@ def verdicts(before, after):
     run, found = after
     known = {key: (before[0], figure) for key, figure in before[1].items()}
     subject = judge.Subject(run, found)
-    return judge.against_figures(subject, known, against.usual())
+    return singles.against_figures(subject, known, against.usual())
 
 
 def within(figure, other):
@@ -133,7 +133,7 @@ def test_udp_of_another_payload_is_not_compared():
 
     run = Run("b", "x-evm", "full")
     baseline = {k: (run, f) for k, f in row(18, 60.0).items()}
-    for verdict in judge.against_figures(judge.Subject(run, row(64, 60.0)), baseline):
+    for verdict in singles.against_figures(judge.Subject(run, row(64, 60.0)), baseline):
         assert verdict.outcome is Outcome.NOT_COMPARABLE
         assert verdict.why == "payload differs (64 bytes, not 18)"
 

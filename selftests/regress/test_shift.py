@@ -5,7 +5,7 @@ many labs: `python -m selftests.speed verdicts`).
 import numpy as np
 import pytest
 
-from evmperf.judge import judge, shift
+from evmperf.judge import nightly, shift
 from evmperf.judge.causes import causes
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
@@ -20,14 +20,14 @@ def judged(values, alike=0):
     """Verdicts on the last night by those before, and their causes."""
     runs = [Run(f"night-{number:03}", "board", "full") for number in range(values.shape[1])]
     series = [
-        judge.JudgedSeries(
+        nightly.JudgedSeries(
             Verdict(Key(f"table-{n % 40}", str(n), "time"), Outcome.SAME, "s", Direction.HIGHER, last),
             past,
             [run.id for run in runs],
         )
         for n, (*past, last) in enumerate(values.tolist())
     ]
-    found = judge.latest(series, alike=alike)
+    found = nightly.latest(series, alike=alike)
     return found, causes(found, runs)
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from evmperf.judge import steps, trends
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.nights import EarlierNight, Past
+from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Key
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
@@ -63,6 +64,30 @@ def test_a_new_level_and_newest_figures_that_are_off_are_one_change(count):
     trend = the_trend(past)
     off = trend.off_since([night.run for night in past])
     assert len(trend.moves) + (off is not None) == 1
+
+
+def test_the_date_of_a_change_is_that_of_the_alarm_that_was_kept():
+    """A repair is none of its own."""
+    found = nights([*noisy(100, 40), *noisy(90, 20, 2), *noisy(100, 20, 3)])
+    for number in range(43, 61):
+        state = AlarmState.OPEN if number < 60 else AlarmState.RECOVERED
+        alarm = MetricAlarm(state, "night-043", "night-043", "night-042", min(number, 59) - 42, 100.0, -0.1)
+        found[number] = EarlierNight(found[number].run, found[number].figures, {KEY: alarm}, True)
+    trend = the_trend([EarlierNight(one.run, one.figures, one.alarms, True) for one in found])
+    assert [(move.at, move.outcome) for move in trend.moves] == [(43, Outcome.WORSE)]
+    assert [level.first for level in trend.levels] == [0, 43, 60]
+
+
+def test_what_check_calls_a_slow_board_is_no_loss_of_its_figures():
+    keys = [Key("emmc_ext4", str(number), "write_throughput") for number in range(40)]
+    rows = [nights([*noisy(100, 40, seed), 80 + 0.1 * seed], key) for seed, key in enumerate(keys)]
+    found = [
+        EarlierNight(
+            night[0].run, {key: one.figures[key] for key, one in zip(keys, night, strict=True)}, {}, True
+        )
+        for night in zip(*rows, strict=True)
+    ]
+    assert not [one for one in trends.of_nights(found).trends.values() if one.outcome is Outcome.WORSE]
 
 
 def test_noise_is_one_level():

@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.main import main
-from evmperf.judge import against, judge
+from evmperf.judge import against, judge, singles
 from evmperf.judge.against import judged, parse
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import RECORDS, VERDICTS
@@ -120,7 +120,7 @@ def test_the_figure_of_several_runs_is_the_one_that_is_judged():
             run = Run(f"run-{number}", "evm", "full", started_ns=number)
             yield judge.Subject(run, figures([a_case(case="4k", samples=samples)]), ())
 
-    (verdict,) = judge.between([*side(1, (50.0, 50.2, 56.0))], [*side(4, (40.0, 40.2, 46.0))])
+    (verdict,) = singles.between([*side(1, (50.0, 50.2, 56.0))], [*side(4, (40.0, 40.2, 46.0))])
     assert (verdict.baseline, verdict.value) == (
         pytest.approx(52.066, abs=0.01),
         pytest.approx(42.066, abs=0.01),

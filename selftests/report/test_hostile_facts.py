@@ -16,7 +16,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.terminal import Plain
 from evmperf.commands.lava.selection import figure_name, unit_name
-from evmperf.commands.night.closing import Closing, NightBoard, _describe, render, sentence
+from evmperf.commands.night.closing import Closing, NightBoard, render
 from evmperf.commands.night.conductor import Progress
 from evmperf.commands.night.plan import Job
 from evmperf.measure.runs import differences
@@ -208,19 +208,8 @@ def test_pages_of_a_night_and_an_a_b_are_their_own(results, tmp_path):
     folder = max(results.iterdir())
     progress = Progress(Job("x.yaml", name=HOSTILE), "failed", runs=[folder.name])
     progress.sentence, progress.place = HOSTILE, HOSTILE
-    board = NightBoard(progress)
-    _describe(board, results)
-    closing = Closing([board], [(HOSTILE, HOSTILE)])
-    values = {
-        "name": HOSTILE,
-        "closing": closing,
-        "began": 1.8e9,
-        "ended": 1.8e9,
-        "sentence": sentence(closing),
-        "links": [],
-    }
-    safe(render("night.html.j2", **values))
-    harmless(render("night.md.j2", **values))
+    closing = Closing([NightBoard.of(progress, results)], [(HOSTILE, HOSTILE)])
+    safe(render(HOSTILE, closing, (1.8e9, 1.8e9)))
     found = comparison()
     safe(ab.as_html(found, of_sides(results)))
     harmless(ab.as_markdown(found, of_sides(results)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from evmperf.commands.cli.arguments import JSON, argument, command, group
 from evmperf.commands.cli.terminal import note
 from evmperf.model.errors import EvmperfError, LabError
-from evmperf_virtual import envfile, image, recipe, release
+from evmperf_virtual import envfile, image, recipe
 from evmperf_virtual.board import BenchStatus
 from evmperf_virtual.client import LabClient, all_benches, terminal
 
@@ -44,21 +44,6 @@ def _build(args: argparse.Namespace) -> None:
     for variant in args.variant:
         built = image.build(variant, force=args.force, progress=note)
         print(f"image {built.variant} {built.hash} is in {built.directory}")
-
-
-@command(
-    "virtual release",
-    argument("variant", help="a virtual EVM that boots from a card or disk of its own"),
-    argument("file", type=Path, help="file to write: NAME.wic.zst"),
-    argument("--number", type=int, default=1, help="from 1 to 9 (default: 1)"),
-    listed="make a release: an image for a virtual EVM's card",
-)
-def _release(args: argparse.Namespace) -> None:
-    """Makes the image of a release of a virtual EVM that boots from its card. Releases with different
-    numbers can be told apart on the running board.
-    """
-    release.build(args.variant, args.number, args.file, note)
-    print(f"{release.name(args.variant, args.number)} is in {args.file}")
 
 
 @command(

@@ -18,7 +18,7 @@ from evmperf import __version__
 from evmperf.commands.cli import terminal
 from evmperf.measure.signals import Signals
 from evmperf.model.concealing import learn
-from evmperf.model.errors import EvmperfError
+from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.exits import ExitStatus, of_kind
 
 _COMMANDS: dict[str, dict[str, tuple[str, str]]] = json.loads(
@@ -75,6 +75,9 @@ def _run(words: Sequence[str]) -> int:
         words = words or ["--help"]
         if words[:2] == ["guide", "review"]:
             words = ["guide-review", *words[2:]]
+        for word in words:
+            if word.startswith("--") and word.endswith("=--"):  # of which argparse makes an empty list
+                raise UsageError(f"{word}: -- is no value: give one, or leave the option out")
         options = _parser(next((w for w in words if not w.startswith("-")), "")).parse_args(words)
         with Signals().watching():
             status = options.func(options) or ExitStatus.OK

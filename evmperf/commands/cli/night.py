@@ -12,7 +12,7 @@ from evmperf.commands.gitlab import pipeline
 from evmperf.commands.gitlab.note import MergeRequest
 from evmperf.commands.night import closing, plan
 from evmperf.commands.night.conductor import NightConductor
-from evmperf.commands.night.folder import open_night
+from evmperf.commands.night.folder import PAGE, open_night
 from evmperf.measure.signals import listening
 from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
@@ -62,7 +62,7 @@ def _night(options: argparse.Namespace) -> int:
     ended = closing.close(night)
     for what, reason in ended.failed:
         print(f"{what}: {reason}")
-    print(f"{closing.sentence(ended)} {folder.path / 'night.html'}")
+    print(f"{ended.sentence} {folder.path / PAGE}")
     return ended.status
 
 

@@ -4,14 +4,13 @@ import contextlib
 import os
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from evmperf.benchmarks import control
-from evmperf.lab.keeping.claim import Claim
 from evmperf.measure.runs import spool
 from evmperf.model.ended import Ended, Ending
 from evmperf.model.errors import EvmperfError, Kind, UsageError
@@ -21,81 +20,52 @@ from evmperf.model.results import Status
 
 _END_S = 60.0
 """How long an interrupted session may take to switch its board off and write its report."""
-_WITH_US = ("env", "--default-signal=INT", "setpriv", "--pdeathsig", "INT")
-"""When the night is killed, its sessions get SIGINT and switch their boards off (coreutils, util-linux)."""
+_LOOK_S = 0.2
+WITH_US = ("env", "--default-signal=INT", "setpriv", "--pdeathsig", "INT")
+"""Before a command: when the night is killed, it gets SIGINT and switches its board off (coreutils,
+util-linux).
+"""
 
 
-@dataclass(frozen=True)
-class EndedRun(Ended):
-    """How a session ended, and how many cases its run measured."""
-
-    run: str
-    measured: int = 0
-
-
-class Child:
-    """A pytest that measures on a board which the night holds; one call of `run` a child."""
-
-    def __init__(self, board_file: Path, results: Path, log: Path) -> None:
-        self._board_file, self._results, self._log = board_file.absolute(), results, log
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
-        self._cut = False
-
-    def run(
-        self, claim: Claim, run: str, options: Sequence[str], *, but: Sequence[str] = (), deadline: float
-    ) -> EndedRun:
-        """Measure into the run of that id until `deadline` (seconds since the epoch); `options` are pytest's,
-        `but` are cases that are left out, as BENCHMARK/CASE.
-        """
-        reply_file = self._log.with_suffix(".json")
-        session = WantedSession(
-            board=str(self._board_file),
-            results=str(self._results),
-            run_id=run,
-            answer=str(reply_file),
-            leave_out=tuple(but),
+def run(
+    wanted: WantedSession,
+    options: Sequence[str],
+    board: Mapping[str, str],
+    log: Path,
+    ends: Callable[[], int],
+) -> Ended:
+    """Measure in a process with the variables that share the held `board`; `options` are pytest's. `ends`
+    tells how often the session was told to end.
+    """
+    reply = log.with_suffix(".json")
+    words = [*WITH_US, *replace(wanted, answer=str(reply)).command(), "-p", "no:cacheprovider", *options]
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **board},
+            start_new_session=True,
+            close_fds=False,  # it keeps the lock of the board when we are killed
         )
-        words = [*_WITH_US, *session.command(), "-p", "no:cacheprovider", *options]
-        with self._log.open("ab") as log:
-            with self._lock:
-                if self._cut:
-                    return EndedRun(Ending.CUT, "the night had to end", run)
-                self._process = process = subprocess.Popen(
-                    words,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    env={**os.environ, **claim.environment},
-                    start_new_session=True,
-                    close_fds=False,  # it keeps the lock of the board when we are killed
-                )
-            status = self._wait(process, deadline)
-        if status == ExitStatus.NOTHING and but:
-            return EndedRun(Ending.MEASURED, "all cases were already measured", run)
-        sentence = answer(reply_file, status).sentence
-        return outcome(self._results / run, status, sentence, cut=self._cut)
-
-    def cut(self, *, hurry: bool = False) -> None:
-        """End the session, which switches the board off, in a `hurry` at once; callable in any thread."""
-        with self._lock:
-            interrupted, self._cut = self._cut, True
-            if self._process and self._process.poll() is None and (hurry or not interrupted):
-                self._process.send_signal(signal.SIGINT)
-
-    def _wait(self, process: subprocess.Popen[bytes], deadline: float) -> int:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(max(deadline - time.time(), 0.0))
-        self.cut()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(_END_S)
-        process.kill()
-        return process.wait()
+        told, killed_at = 0, 0.0
+        while process.poll() is None:
+            if ends() > told:
+                told, killed_at = ends(), time.monotonic() + _END_S
+                process.send_signal(signal.SIGINT)
+            elif told and time.monotonic() > killed_at:
+                process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_S)
+    if process.returncode == ExitStatus.NOTHING and wanted.leave_out:
+        return Ended(Ending.MEASURED, "all cases were already measured")
+    sentence = answer(reply, process.returncode).sentence
+    return outcome(Path(wanted.results, wanted.run_id), process.returncode, sentence, cut=bool(told))
 
 
-def outcome(folder: Path, status: int, sentence_given: str, *, cut: bool) -> EndedRun:
+def outcome(folder: Path, status: int, sentence_given: str, *, cut: bool) -> Ended:
     """What a session's exit status and its run say together."""
-    name = folder.name
     try:
         run = spool.read_run(folder)
         results = spool.read_results(folder)
@@ -103,8 +73,7 @@ def outcome(folder: Path, status: int, sentence_given: str, *, cut: bool) -> End
         # It did not reach its board.
         wrong = status in (ExitStatus.USAGE, ExitStatus.NOTHING)
         ending = Ending.WRONG if wrong else Ending.LAB
-        return EndedRun(Ending.CUT if cut else ending, sentence_given, name)
-    measured = sum(result.status is Status.MEASURED for result in results)
+        return Ended(Ending.CUT if cut else ending, sentence_given)
     sentence = run.outcome or f"the session ended without a reason (status {status})"
     if run.ending in (Ending.LOST, Ending.WRONG):
         ending = run.ending
@@ -119,7 +88,7 @@ def outcome(folder: Path, status: int, sentence_given: str, *, cut: bool) -> End
         ending = Ending.BOARD if dead or run.facts.broken else Ending.FAILED
     else:
         ending = Ending.LAB
-    return EndedRun(ending, sentence, name, measured)
+    return Ended(ending, sentence)
 
 
 def measured_in(folder: Path) -> list[str]:

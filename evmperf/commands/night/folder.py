@@ -2,6 +2,7 @@
 its run's, and at the end the page. A killed night continues from it and from its runs.
 """
 
+import contextlib
 import fcntl
 import time
 from dataclasses import dataclass
@@ -10,22 +11,12 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
-import msgspec
-
 from evmperf.commands.night.plan import Job, NightPlan, end_of
 from evmperf.model.errors import LabError, UsageError
 
-PAGE = "night.md"
+PAGE = "night.html"
 """Written last: a night that has it has ended."""
-_RECORD = "night.json"
-
-
-class _Record(msgspec.Struct):
-    """`plan` is the plan's text, times are seconds since the epoch."""
-
-    plan: str
-    began: float
-    until: float
+_PLAN = "plan.yaml"
 
 
 @dataclass
@@ -54,29 +45,26 @@ def open_night(plan: NightPlan, text: str, results: Path, *, fresh: bool) -> Nig
     """The night of that plan (whose text is given) that has not ended, or a new one; raises UsageError when
     it goes on in another process, LabError for the disk.
     """
-    now = time.time()
+    now = float(int(time.time()))
     for path in [] if fresh else sorted(results.glob(f"night-{plan.name}-*"), reverse=True):
         if (path / PAGE).exists():
             break
-        try:
-            record = msgspec.json.decode((path / _RECORD).read_bytes(), type=_Record)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue  # killed before it began
-        if record.plan == text and record.until > now:
-            return _locked(path, record, resumed=True)
-    path = results / f"night-{plan.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    return _locked(path, _Record(text, now, end_of(plan, now)), resumed=False)
+        with contextlib.suppress(OSError, ValueError):
+            began = datetime.strptime(path.name.rpartition("-")[2], "%Y%m%dT%H%M%S%z").timestamp()
+            if (path / _PLAN).read_text(encoding="utf-8") == text and end_of(plan, began) > now:
+                return _locked(path, plan, began, "")
+    path = results / f"night-{plan.name}-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}"
+    return _locked(path, plan, now, text)
 
 
-def _locked(path: Path, record: _Record, *, resumed: bool) -> NightFolder:
+def _locked(path: Path, plan: NightPlan, began: float, text: str) -> NightFolder:
     try:
         path.mkdir(parents=True, exist_ok=True)
-        file = (path / _RECORD).open("a+b", buffering=0)
+        file = (path / _PLAN).open("a+b", buffering=0)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not resumed:
-            file.write(msgspec.json.encode(record))
+        file.write(text.encode())
     except BlockingIOError:
         raise UsageError(f"{path}: this night is going on in another process") from None
     except OSError as error:
         raise LabError(f"{path}: cannot be written: {error.strerror}") from None
-    return NightFolder(path, record.began, record.until, resumed, file)
+    return NightFolder(path, began, end_of(plan, began), resumed=not text, lock=file)

@@ -23,6 +23,7 @@ from labgrid.remote import client
 from labgrid.remote.common import Place, ReservationState
 from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 from labgrid.resource.remote import RemotePlaceManager
+from labgrid.util.proxy import ProxyError
 
 from evmperf.lab.keeping.wanted import UNTIL_TAG, variables
 from evmperf.model.errors import LabError, UsageError
@@ -65,7 +66,7 @@ class CoordinatorSession:
             contextvars.Context().run(manager._start)  # with an event loop of its own
         except InvalidConfigError as error:
             raise UsageError(str(error)) from None
-        except (client.ServerError, OSError, ValueError) as error:
+        except (client.ServerError, ProxyError, OSError, ValueError) as error:
             raise LabError(
                 f"no Labgrid coordinator answers at {address} ({' '.join(map(str, error.args))}): check "
                 f"LG_COORDINATOR, and that labgrid-coordinator runs there"

@@ -1,7 +1,8 @@
 """Dashboards and alert rules of `dashboards.yaml` and `alerts.yaml`, and the files that they make.
 
 Both have Grafana's own form, but for these words: `like` begins with a part of `parts.yaml`, `queries` are a
-panel's, `columns` those of a table, `rows` a dashboard's panels below headings; <<name>> is of `flux.yaml`.
+panel's, `columns` those of a table, `rows` a dashboard's panels below headings, `values` the tag whose values
+a variable has; <<name>> is of `flux.yaml`.
 """
 
 import functools
@@ -18,6 +19,7 @@ DASHBOARDS = "grafana"
 """The folder of dashboards that Grafana reads, and only these."""
 ALERTS = "provisioning/alerting/evmperf.yaml"
 _FULL_WIDTH = 24
+_VALUES = '<<schema>>.tagValues(bucket: v.defaultBucket, tag: "{tag}", predicate: (r) => {where}, start: 0)'
 
 
 def files() -> dict[str, str]:
@@ -49,6 +51,8 @@ def _built(value: Any) -> Any:
     value = dict(value)
     while like := value.pop("like", None):
         value = _merged(_own("parts")[like], value)
+    if tag := value.pop("values", ""):
+        value["query"] = _VALUES.format(tag=tag, where=value.pop("where"))
     queries, rows, columns = value.pop("queries", ()), value.pop("rows", ()), value.pop("columns", None)
     form = {name: _built(one) for name, one in value.items()}
     if columns:

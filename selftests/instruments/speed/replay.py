@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evmperf.judge import judge
+from evmperf.judge import nightly
 from evmperf.judge.causes import causes
 from evmperf.judge.nights import Track
 from evmperf.model.alarm import MetricAlarm
@@ -55,11 +55,11 @@ class Replay:
             alarms: dict[Key, MetricAlarm | None] = {}
             if at >= first and (at - first) % stride == 0:
                 series = [
-                    judge.series_of(track, Verdict(key, Outcome.SAME, "s", Direction.LOWER, value), run.id)
+                    nightly.series_of(track, Verdict(key, Outcome.SAME, "s", Direction.LOWER, value), run.id)
                     for key, track, value in zip(self.keys, tracks, figures, strict=True)
                 ]
-                alike = judge.alike(self.runs[: at + 1])
-                found = judge.latest(series, alike=alike, one_night=self.one_night)
+                alike = nightly.alike(self.runs[: at + 1])
+                found = nightly.latest(series, alike=alike, one_night=self.one_night)
                 alarms = {verdict.key: verdict.alarm for verdict in found}
                 yield Night(found, causes(found, self.runs[: at + 1]))
             for key, track, value in zip(self.keys, tracks, figures, strict=True):

@@ -3,23 +3,26 @@
 Each has a number, by which all that a board shows of its software differs: the operating system's
 BUILD_ID, the build number in `uname -v`, the date in U-Boot's first line, and the disk's id. Kernel
 and U-Boot are not built anew for that: the numbers are written into them in place.
+
+    python -m selftests.support.cardimage VARIANT NUMBER FILE
 """
 
 import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from backports import zstd
-
-from evmperf.model.errors import LabError, UsageError
 from evmperf_virtual import image, rootfs
 from evmperf_virtual.recipe import Recipe
 from evmperf_virtual.steps import BuildSteps, Progress, make_ext4, tool
+
+from evmperf.model.errors import LabError, UsageError
 
 _MIB = 1 << 20
 _SECTOR = 512
@@ -58,7 +61,7 @@ def build(
             f"a variant whose recipe has a section `release`"
         )
     if not 1 <= number <= 9:
-        raise UsageError(f"--number {number}: a release has a number from 1 to 9")
+        raise UsageError(f"number {number}: a release has a number from 1 to 9")
     folder = image.build(variant, progress=progress).directory
     parts = json.loads((folder / "image.json").read_text())["parts"]
     paths = {part.split("-")[0]: folder.parent / "parts" / part for part in parts}
@@ -139,3 +142,7 @@ def _numbered(program: bytes, pattern: bytes, number: str) -> bytes:
             f"`evmperf virtual build --force`"
         )
     return done
+
+
+if __name__ == "__main__":
+    build(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), print)
