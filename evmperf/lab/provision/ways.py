@@ -1,8 +1,6 @@
 """How an image gets onto a board's boot medium: by a card switch or the lab's own command."""
 
 import shlex
-import subprocess
-from pathlib import Path
 from typing import Any
 
 from evmperf.boards.board import Board
@@ -11,8 +9,6 @@ from evmperf.lab.provision import writer
 from evmperf.lab.provision.content import Progress
 from evmperf.lab.provision.image import DiskImage
 from evmperf.model.errors import LabError, UsageError
-
-_COMMAND_S = 3600.0
 
 
 class Way:
@@ -68,19 +64,7 @@ class CommandWay(Way):
         """Call the command with the image as it was given; its own output is its error's reason."""
         command = self._command.replace("{image}", shlex.quote(str(image.file)))
         progress("write", 0, image.hashes.size)
-        try:
-            done = subprocess.run(
-                ["sh", "-c", command],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_COMMAND_S,
-                cwd=Path(self._board.file).resolve().parent,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise LabError(f"`{command[:80]}` did not end within {_COMMAND_S:g} s") from None
+        done = writer.run(command, folder=self._board.file.resolve().parent)
         if done.returncode:
             lines = (done.stderr + done.stdout).strip().splitlines() or ["without a message"]
             raise LabError(f"`{command[:80]}` ended with {done.returncode}: {lines[-1][:200]}")

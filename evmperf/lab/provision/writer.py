@@ -7,6 +7,7 @@ gives.
 import shlex
 import subprocess
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from evmperf.lab.provision.content import Progress
@@ -45,7 +46,7 @@ def write(
     progress("write", 0, size)
     (copy or _dd)(str(image.content), path)
     progress("verify", 0, size)
-    done = _run(_READ.format(shlex.quote(path), -(-size // _BLOCK), size), prefix)
+    done = run(_READ.format(shlex.quote(path), -(-size // _BLOCK), size), prefix)
     found = done.stdout.split(" ")[0]
     if "error" in done.stderr.lower() or len(found) != 64:
         raise LabError(f"{path} cannot be read back ({_reason(done.stderr)}): replace the medium")
@@ -65,7 +66,7 @@ def check(path: str, found: str, image: DiskImage) -> None:
 
 def _room(path: str, prefix: Sequence[str]) -> int:
     """The size of a medium in bytes; raises LabError for one that is missing, empty, read-only or in use."""
-    done = _run(_LOOK.format(shlex.quote(path)), prefix)
+    done = run(_LOOK.format(shlex.quote(path)), prefix)
     rows = [line.split() for line in done.stdout.splitlines()]
     if done.returncode or not rows or not all(row[0].isdigit() and len(row) > 2 for row in rows):
         raise LabError(
@@ -85,7 +86,7 @@ def _room(path: str, prefix: Sequence[str]) -> int:
 def _dd(content: str, path: str) -> None:
     """Write a file to a medium of this host."""
     lock = ["flock", f"--timeout={_LOCK_S}", f"--conflict-exit-code={_LOCKED}", path]
-    done = _run(shlex.join([*lock, "dd", f"if={content}", f"of={path}", "bs=1M", "conv=notrunc,fsync"]), ())
+    done = run(shlex.join([*lock, "dd", f"if={content}", f"of={path}", "bs=1M", "conv=notrunc,fsync"]))
     if done.returncode == _LOCKED:
         raise LabError(f"{path} is being written by another process: wait for it, or end it")
     if done.returncode:
@@ -94,15 +95,27 @@ def _dd(content: str, path: str) -> None:
         )
 
 
-def _run(command: str, prefix: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command on the medium's host; raises LabError if it does not end or cannot be started."""
+def run(
+    command: str, prefix: Sequence[str] = (), folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of shell here in a folder, or on the host that `prefix` reaches; raises LabError if it
+    cannot be started or does not end.
+    """
     words = [*prefix, shlex.join(["sh", "-c", command])] if prefix else ["sh", "-c", command]
     try:
         return subprocess.run(
-            words, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            cwd=folder,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise LabError(f"the host of the medium does not answer: {one_line(error, 200)}") from None
+        where = " on the host of the medium" if prefix else ""
+        raise LabError(f"`{command[:80]}` does not end{where}: {one_line(error, 200)}") from None
 
 
 def _reason(said: str) -> str:
