@@ -21,8 +21,10 @@ from evmperf.model.units import counted
 
 REFERENCE_BOOTS, HELD_BOOTS = 10, 3
 """Boots of one system from which on a reference has ranges, and from which on a run is held against one."""
-_KNOWN_S, _LEAST_S = 0.0005, 0.001
-"""Parts of a boot that a reference has, and that are judged, last so long at least."""
+_KNOWN_S, _LEAST_S = 0.005, 0.01
+"""Parts of a boot that a reference has, and that are judged, last so long at least: a timer's tick within a
+shorter one would be more than 5 % of it.
+"""
 _SHARE, _SPREAD = 0.01, 0.25
 """A part is outside its range by this share of its median and of the range's width at least: chance alone
 puts the shortest of three boots above the longest of twenty once in 1771 times, and a boot has some hundred
@@ -52,13 +54,18 @@ class Range(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def margin_s(self) -> float:
         """Seconds beyond the range that may be chance."""
-        in_ticks = all(round(s * 1e6) % 1000 == 0 for s in (self.low_s, self.median_s, self.high_s))
-        return max(_SHARE * self.median_s, _SPREAD * (self.high_s - self.low_s), _TICK_S * in_ticks)
+        tick_s = _tick_s(self.low_s, self.median_s, self.high_s)
+        return max(_SHARE * self.median_s, _SPREAD * (self.high_s - self.low_s), tick_s)
 
     @property
     def is_telling(self) -> bool:
         """Whether the usual duration and 5 % is outside."""
         return self.median_s * (1 + _TELLING) > self.high_s + self.margin_s
+
+
+def _tick_s(*seconds: float) -> float:
+    """How coarse the clock of some durations may be: they are whole milliseconds where it ticks."""
+    return _TICK_S if all(round(s * 1e6) % 1000 == 0 for s in seconds) else 0.0
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -158,7 +165,8 @@ def _outside(times: boots.Times, ranges: Sequence[Range]) -> tuple[list[str], li
         usual = f"the reference has {one.low_s:.4f} to {one.high_s:.4f} s in {counted(one.boots, 'boot')}"
         if one.boots < REFERENCE_BOOTS:
             continue
-        if not values and any(clock == one.clock for clock, _ in times):
+        is_timed = any(clock == one.clock for clock, _ in times)
+        if not values and is_timed and one.median_s - _tick_s(one.median_s) >= _LEAST_S:
             other.append((one.median_s, f"gone: {one.part}; {usual}"))
         if len(values) < HELD_BOOTS or max(one.median_s, values[-1]) < _LEAST_S:
             continue
@@ -174,7 +182,7 @@ def _outside(times: boots.Times, ranges: Sequence[Range]) -> tuple[list[str], li
     most = max(map(len, times.values()))
     for (clock, part), new in times.items():
         is_new = (clock, part) not in known and any(clock == timed for timed, _ in known)
-        if is_new and len(new) == most and min(new) >= _LEAST_S:
+        if is_new and len(new) == most and min(new) - _tick_s(*new) >= _LEAST_S:
             slower.append((min(new), f"new: {part} took {min(new):.4f} to {max(new):.4f} s ({clock})"))
     first, then = ([sentence for _, sentence in sorted(some, reverse=True)] for some in (slower, other))
     return first, then, judged

@@ -27,8 +27,8 @@ _MOST = 40
 """Parts of one phase that are kept, the longest."""
 _CHARS = 80
 _STAMPED = re.compile(r"(?:<\d+>)?\[ *(\d{1,6}\.\d{6})\](?:\[[^\]]{1,12}\])? (.*)")
-INITCALLS = "dmesg | grep -E 'initcall .* after ([5-9][0-9]{2}|[0-9]{4,}) usecs|Run /.* as init'"
-"""Asks a board that was booted with `initcall_debug` for its initcalls of at least 0.5 ms: their messages are
+INITCALLS = "dmesg | grep -E 'initcall .* after ([5-9][0-9]{3}|[0-9]{5,}) usecs|Run /.* as init'"
+"""Asks a board that was booted with `initcall_debug` for its initcalls of at least 5 ms: their messages are
 below the level that a console shows.
 """
 TIMED = "initcall_debug log_buf_len=8M"
