@@ -45,8 +45,6 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "guides": guides.speed,
     "verdicts": recorded.judging,
     **{f"verdicts-{part}": functools.partial(recorded.judging, part) for part in recorded.PARTS},
-    "verdicts-quick": recorded.quick,
-    "verdicts-made": recorded.made,
     "year": verdicts.speed,
     "spool": store.append,
     "lines": store.lines,
