@@ -266,12 +266,12 @@ def _elsewhere(side: Side, imported: ImportedGuide, until: str) -> Iterator[Rema
 def _jumps(side: Side, habits: moves.Habits) -> Iterator[Remark]:
     """Figures that moved further than this metric does from release to release."""
     for key, figure in side.figures.items():
-        earlier = side.before(key, figure.unit)
+        earlier, whose = side.before(key, figure.unit), f"of {side.relative}" if side.relative else "before"
         if not earlier or key in side.doubted:
             continue
         if figure.mean <= 0 or min(earlier[-3:]) <= 0:
             if figure.mean == 0 and min(earlier) > 0:
-                yield side.remark("jump", key, f"{_shown(earlier)} before", ODDS / 2)
+                yield side.remark("jump", key, f"{_shown(earlier)} {whose}", ODDS / 2)
             continue
         nearest = min((figure.mean / one for one in earlier[-3:]), key=lambda ratio: abs(math.log(ratio)))
         least = _TWICE if side.relative else 1 + LEAST
@@ -279,20 +279,23 @@ def _jumps(side: Side, habits: moves.Habits) -> Iterator[Remark]:
             continue
         odds, count = habits.moved(key, figure.unit, nearest)
         if odds <= ODDS:
-            whose = f"of {side.relative}" if side.relative else "before"
             known = f"{_shown(earlier)} {whose}; {odds:.1%} of {count} moves between releases are as large"
             yield side.remark("jump", key, known, odds)
 
 
+def _columns(side: Side) -> Mapping[tuple[str, str], list[tuple[Key, float, float]]]:
+    """The last release's figures and these, by table and metric, where both are above zero."""
+    columns: dict[tuple[str, str], list[tuple[Key, float, float]]] = {}
+    for key, figure in side.figures.items():
+        if figure.mean > 0 and (earlier := side.before(key, figure.unit)) and earlier[-1] > 0:
+            columns.setdefault((key.benchmark, key.metric), []).append((key, earlier[-1], figure.mean))
+    return columns
+
+
 def _tables(side: Side, habits: moves.Habits) -> Iterator[Remark]:
     """Tables of which most rows moved one way, further than this table does from release to release."""
-    columns: dict[tuple[str, str], list[tuple[Key, float]]] = {}
-    for key, figure in side.figures.items():
-        earlier = side.before(key, figure.unit)
-        if figure.mean > 0 and earlier and earlier[-1] > 0:
-            ratio = math.log(figure.mean / earlier[-1])
-            columns.setdefault((key.benchmark, key.metric), []).append((key, ratio))
-    for (benchmark, metric), moved in columns.items():
+    for (benchmark, metric), column in _columns(side).items():
+        moved = [(key, math.log(new / old)) for key, old, new in column]
         middle = statistics.median(ratio for _, ratio in moved)
         if len(moved) < moves.ROWS or abs(middle) < math.log1p(LEAST):
             continue
@@ -310,18 +313,12 @@ def _shown(values: Sequence[float]) -> str:
 
 def _exchanged(side: Side) -> Iterator[Remark]:
     """Two rows of a table that each have the other's figure of the last release."""
-    columns: dict[tuple[str, str], list[Key]] = {}
-    for key, figure in side.figures.items():
-        if figure.mean > 0 and (earlier := side.before(key, figure.unit)) and earlier[-1] > 0:
-            columns.setdefault((key.benchmark, key.metric), []).append(key)
-    for keys in columns.values():
-        for one, other in itertools.combinations(keys, 2):
-            new = [side.figures[key].mean for key in (one, other)]
-            old = [side.before(key, side.figures[key].unit)[-1] for key in (one, other)]
-            apart = max(old) / min(old) > _APART
-            if apart and all(abs(math.log(n / o)) < _ALIKE for n, o in zip(new, reversed(old), strict=True)):
-                yield side.remark("exchanged", one, f"{old[0]:g} before, as {other.case} is now", _RARE)
-                yield side.remark("exchanged", other, f"{old[1]:g} before, as {one.case} is now", _RARE)
+    for column in _columns(side).values():
+        for (one, old, new), (other, other_old, other_new) in itertools.combinations(column, 2):
+            apart = max(old, other_old) / min(old, other_old) > _APART
+            if apart and max(abs(math.log(new / other_old)), abs(math.log(other_new / old))) < _ALIKE:
+                yield side.remark("exchanged", one, f"{old:g} before, as {other.case} is now", _RARE)
+                yield side.remark("exchanged", other, f"{other_old:g} before, as {one.case} is now", _RARE)
 
 
 def _noise(side: Side, habits: moves.Habits) -> Iterator[Remark]:

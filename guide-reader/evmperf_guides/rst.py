@@ -127,9 +127,6 @@ def _fill(table: SourceTable, options: Mapping[str, str], content: Sequence[str]
     header = _row(" ".join(options.get("header", "").split("\n")), table.line)
     if header.cells or header.error:
         table.header, table.error = header.cells, header.error
-    elif options.get("header-rows") == "1" and table.rows:
-        first = table.rows.pop(0)
-        table.header, table.error = first.cells, first.error
     else:
         table.error = "it has no header"
 
