@@ -70,9 +70,9 @@ def as_json(reviewed: GuideReview) -> str:
 
 
 def changes(sides: Sequence[Side]) -> list[FigureMove]:
-    """The figures that moved most since the last release, by section."""
+    """The figures that moved most since the board's last release, by section."""
     found = []
-    for side in sides:
+    for side in (one for one in sides if not one.relative):
         for key, figure in side.figures.items():
             earlier = side.before(key, figure.unit)[-(_RELEASES - 1) :]
             if not earlier or not earlier[-1] or abs(figure.mean / earlier[-1] - 1) < LEAST:

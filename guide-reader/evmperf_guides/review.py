@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.judge.published import declared, identity, record
+from evmperf.judge.published import declared, identity, record, scatter
 from evmperf.judge.published.scatter import History
 from evmperf.measure.state import buses
 from evmperf.model.errors import UsageError
@@ -46,9 +46,9 @@ _ALIKE = 0.05
 _CLOCK = re.compile(
     r"^\|\s*([^|]+?)\s*\|[^|]*ARM running at ([\d.]+) ?([GM])Hz", re.MULTILINE | re.IGNORECASE
 )
-_BAR = re.compile(r"([=\-^~\"*#])\1{3,}")
 _KINDS = {
     "jump": "is it expected?",
+    "elsewhere": "which is right?",
     "exchanged": "are the rows exchanged?",
     "noise": "measure it again?",
     "copied": "was it measured for this release?",
@@ -99,6 +99,8 @@ class Side:
     last: tuple[int, ...] = ()
     name: str = ""
     lines: Mapping[Key, int] = field(default_factory=dict)
+    relative: str = ""
+    """The board whose history it is, where the board has none."""
 
     def before(self, key: Key, unit: str) -> list[float]:
         """Earlier figures of a key, oldest first."""
@@ -127,11 +129,12 @@ class GuideReview:
 
 
 def review(
-    imported: ImportedGuide, text: str, olds: Sequence[ImportedGuide] = (), before: str = ""
+    imported: ImportedGuide, text: str, olds: Sequence[ImportedGuide] = (), before: str = "", until: str = ""
 ) -> GuideReview:
-    """Review a guide, held against older guides or else the record's earlier
-    releases; the record's habits may be limited to what was published `before` a date. Raises UsageError for
-    guides of other boards, or that are not older.
+    """Review a guide, held against older guides or else the record's earlier releases, of a board without
+    those against its nearest relative's. The record's habits may be limited to what was published `before` a
+    date, its other guides of the release to those `until` one (YYYY-MM-DD). Raises UsageError for guides of
+    other boards, or that are not older.
     """
     _comparable(imported, olds)
     habits = moves.known(before)
@@ -142,18 +145,19 @@ def review(
             dict.fromkeys((c.line for c in result.published), result.case)
         )
     for board, results in imported.results.items():
-        side = _side(imported, board, olds)
-        side.figures = figures(results)
+        side = _side(imported, board, olds, figures(results))
         sides.append(side)
         side.lines = {Key(r.benchmark, r.case, c.metric): c.line for r in results for c in r.published}
         told: set[Key] = set()
         # What one look explains is not asked about again.
-        for look in (_evidence(side, text), _exchanged(side), _tables(side, habits), _jumps(side, habits)):
+        looks = [_evidence(side, text), _elsewhere(side, imported, until)]
+        looks += [_exchanged(side), _tables(side, habits)] if not side.relative else []
+        for look in (*looks, _jumps(side, habits)):
             fresh = [one for one in look if Key(one.table, one.row, one.column) not in told]
             told |= {Key(one.table, one.row, one.column) for one in fresh}
             found += fresh
         found += [o for o in _noise(side, habits) if Key(o.table, o.row, o.column) not in told]
-        found += [*_copied(side), *_order(side), *_missing(side, rows)]
+        found += [] if side.relative else [*_copied(side), *_order(side), *_missing(side, rows)]
     return GuideReview(imported, sides, ordered(found))
 
 
@@ -188,8 +192,10 @@ def _comparable(imported: ImportedGuide, olds: Sequence[ImportedGuide]) -> None:
             )
 
 
-def _side(imported: ImportedGuide, board: str, olds: Sequence[ImportedGuide]) -> Side:
-    """What is known of a board before the guide's release."""
+def _side(
+    imported: ImportedGuide, board: str, olds: Sequence[ImportedGuide], mine: Mapping[Key, Figure]
+) -> Side:
+    """What is known of a board before the guide's release, or else of its nearest relative."""
     own, name = record.same_time(imported.release), identity.board(board)
     history: dict[Key, dict[tuple[int, ...], tuple[str, str, float]]] = {}
     doubts: dict[tuple[int, ...], set[Key]] = {}
@@ -217,37 +223,79 @@ def _side(imported: ImportedGuide, board: str, olds: Sequence[ImportedGuide]) ->
         if cell.doubt:
             doubts.setdefault(time, set()).add(key)
     last = max(names, default=())
-    return Side(board, {}, history, frozenset(doubts.get(last, ())), last, names.get(last, ""))
+    if not names and not olds and (found := _relative(name, mine, imported)):
+        return Side(board, mine, found[1], relative=found[0])
+    return Side(board, mine, history, frozenset(doubts.get(last, ())), last, names.get(last, ""))
+
+
+def _relative(board: str, mine: Mapping[Key, Figure], imported: ImportedGuide) -> tuple[str, History] | None:
+    """The other board of the record with most figures like these, and its history until this release."""
+    own = record.same_time(imported.release)
+    best: tuple[int, str, History] = (0, "", {})
+    for name, entries in record.boards(record.entries()).items():
+        known = (e for e in entries if e.os == imported.os and record.same_time(e.release) <= own)
+        history = scatter.of_entries(sorted(known, key=lambda entry: entry.place), doubtful=False)
+        ratios = [
+            mine[key].mean / last
+            for key, series in history.items()
+            if key in mine and (last := series[max(series)][2]) > 0
+        ]
+        alike = sum(1 / (1 + LEAST) <= ratio <= 1 + LEAST for ratio in ratios)
+        if name != board and alike > max(best[0], len(ratios) / 2, len(mine) / 2):
+            best = (alike, name, history)
+    return (best[1], best[2]) if best[0] else None
+
+
+def _elsewhere(side: Side, imported: ImportedGuide, until: str) -> Iterator[Remark]:
+    """Figures that another guide of the release, the same in most, has otherwise: one of them is repaired."""
+    own = record.same_time(imported.release)
+    for entry in record.of_board(identity.board(side.board), imported.os):
+        if record.same_time(entry.release) != own or (until and entry.date >= until):
+            continue
+        cells = {Key(case.benchmark, case.name, v.metric): v for case, v in record.values(entry)}
+        both = [
+            key for key, figure in side.figures.items() if key in cells and cells[key].unit == figure.unit
+        ]
+        other = [key for key in both if cells[key].mean != side.figures[key].mean]
+        if len(other) * 2 < len(both):
+            against = f"in {entry.guide or 'another guide of the release'}"
+            for key in other:
+                yield side.remark("elsewhere", key, f"{cells[key].mean:g} {against}", _RARE)
 
 
 def _jumps(side: Side, habits: moves.Habits) -> Iterator[Remark]:
     """Figures that moved further than this metric does from release to release."""
     for key, figure in side.figures.items():
-        earlier = side.before(key, figure.unit)
+        earlier, whose = side.before(key, figure.unit), f"of {side.relative}" if side.relative else "before"
         if not earlier or key in side.doubted:
             continue
         if figure.mean <= 0 or min(earlier[-3:]) <= 0:
             if figure.mean == 0 and min(earlier) > 0:
-                yield side.remark("jump", key, f"{_shown(earlier)} before", ODDS / 2)
+                yield side.remark("jump", key, f"{_shown(earlier)} {whose}", ODDS / 2)
             continue
         nearest = min((figure.mean / one for one in earlier[-3:]), key=lambda ratio: abs(math.log(ratio)))
-        if abs(math.log(nearest)) < math.log1p(LEAST) or min(earlier) <= figure.mean <= max(earlier):
+        least = _TWICE if side.relative else 1 + LEAST
+        if abs(math.log(nearest)) < math.log(least) or min(earlier) <= figure.mean <= max(earlier):
             continue
         odds, count = habits.moved(key, figure.unit, nearest)
         if odds <= ODDS:
-            known = f"{_shown(earlier)} before; {odds:.1%} of {count} moves between releases are as large"
+            known = f"{_shown(earlier)} {whose}; {odds:.1%} of {count} moves between releases are as large"
             yield side.remark("jump", key, known, odds)
+
+
+def _columns(side: Side) -> Mapping[tuple[str, str], list[tuple[Key, float, float]]]:
+    """The last release's figures and these, by table and metric, where both are above zero."""
+    columns: dict[tuple[str, str], list[tuple[Key, float, float]]] = {}
+    for key, figure in side.figures.items():
+        if figure.mean > 0 and (earlier := side.before(key, figure.unit)) and earlier[-1] > 0:
+            columns.setdefault((key.benchmark, key.metric), []).append((key, earlier[-1], figure.mean))
+    return columns
 
 
 def _tables(side: Side, habits: moves.Habits) -> Iterator[Remark]:
     """Tables of which most rows moved one way, further than this table does from release to release."""
-    columns: dict[tuple[str, str], list[tuple[Key, float]]] = {}
-    for key, figure in side.figures.items():
-        earlier = side.before(key, figure.unit)
-        if figure.mean > 0 and earlier and earlier[-1] > 0:
-            ratio = math.log(figure.mean / earlier[-1])
-            columns.setdefault((key.benchmark, key.metric), []).append((key, ratio))
-    for (benchmark, metric), moved in columns.items():
+    for (benchmark, metric), column in _columns(side).items():
+        moved = [(key, math.log(new / old)) for key, old, new in column]
         middle = statistics.median(ratio for _, ratio in moved)
         if len(moved) < moves.ROWS or abs(middle) < math.log1p(LEAST):
             continue
@@ -265,18 +313,12 @@ def _shown(values: Sequence[float]) -> str:
 
 def _exchanged(side: Side) -> Iterator[Remark]:
     """Two rows of a table that each have the other's figure of the last release."""
-    columns: dict[tuple[str, str], list[Key]] = {}
-    for key, figure in side.figures.items():
-        if figure.mean > 0 and (earlier := side.before(key, figure.unit)) and earlier[-1] > 0:
-            columns.setdefault((key.benchmark, key.metric), []).append(key)
-    for keys in columns.values():
-        for one, other in itertools.combinations(keys, 2):
-            new = [side.figures[key].mean for key in (one, other)]
-            old = [side.before(key, side.figures[key].unit)[-1] for key in (one, other)]
-            apart = max(old) / min(old) > _APART
-            if apart and all(abs(math.log(n / o)) < _ALIKE for n, o in zip(new, reversed(old), strict=True)):
-                yield side.remark("exchanged", one, f"{old[0]:g} before, as {other.case} is now", _RARE)
-                yield side.remark("exchanged", other, f"{old[1]:g} before, as {one.case} is now", _RARE)
+    for column in _columns(side).values():
+        for (one, old, new), (other, other_old, other_new) in itertools.combinations(column, 2):
+            apart = max(old, other_old) / min(old, other_old) > _APART
+            if apart and max(abs(math.log(new / other_old)), abs(math.log(other_new / old))) < _ALIKE:
+                yield side.remark("exchanged", one, f"{old:g} before, as {other.case} is now", _RARE)
+                yield side.remark("exchanged", other, f"{other_old:g} before, as {one.case} is now", _RARE)
 
 
 def _noise(side: Side, habits: moves.Habits) -> Iterator[Remark]:
@@ -403,25 +445,9 @@ def _form(imported: ImportedGuide, text: str) -> Iterator[Remark]:
         where = names.get(problem.line, "")
         row = problem.text.split("\n")[0][:60]
         yield Remark("form", "", where, row, "", "not read", problem.reason, problem.line, ODDS / 3)
-    yield from _titles(text)
-
-
-def _titles(text: str) -> Iterator[Remark]:
-    """Titles that docutils warns of: longer than their underline, or twice in one section."""
-    bars: list[str] = []
-    path: tuple[str, ...] = ()
-    seen: dict[tuple[str, ...], int] = {}
-    for number, (title, bar) in enumerate(itertools.pairwise(text.splitlines()), 1):
-        if not _BAR.fullmatch(bar) or not title.strip() or title[0] in '=-^~"*#|+.:':
-            continue
-        bars += [bar[0]] if bar[0] not in bars else []
-        path = (*path[: bars.index(bar[0])], title.strip())
-        first = seen.setdefault(path, number)
-        reason = f"its section has the same title in line {first}" if first < number else ""
-        if len(bar) < len(title.rstrip()):
-            reason = "its underline is shorter than the title"
-        if reason:
-            yield Remark("form", "", title.strip()[:60], "", "", "a title", reason, number, ODDS)
+    for problem in imported.source.warnings:
+        title = text.splitlines()[problem.line - 1].strip()[:60]
+        yield Remark("form", "", title, "", "", "a title", problem.reason, problem.line, ODDS)
 
 
 def _should_be_high(key: Key) -> bool:

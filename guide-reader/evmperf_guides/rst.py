@@ -5,7 +5,7 @@ because parsing each would cost most of the time and change the text.
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from docutils import frontend, nodes, utils
@@ -15,8 +15,8 @@ from docutils.parsers.rst.directives.tables import CSVTable
 from evmperf.model.errors import UsageError, one_line
 from evmperf_guides.source import RT_LINUX, TITLE, GuideRow, Problem, Source, SourceTable, caption, system_of
 
-_ERROR = 3
-"""docutils' level of messages that matter."""
+_WARNING, _ERROR = 2, 3
+"""docutils' levels of messages: at errors something is not read."""
 _CAPTION = re.compile(r"Table:\s+(?P<text>.*?)\s*\|?\s*", re.DOTALL)
 # Sphinx's own, which docutils does not know: harmless to a reader of tables.
 _SPHINX_WORDS = re.compile(r"^(No (directive|role) entry|Unknown (directive|interpreted text role))")
@@ -67,10 +67,10 @@ _DIRECTIVES = {"csv-table": _CsvTable, "only": _Container, "ifconfig": _Containe
 
 def read(text: str, name: str = "guide") -> Source:
     """Read a guide with its problems; raises UsageError with the line where docutils cannot read on."""
-    document, problems = _parse(text, name)
+    document, problems, warnings = _parse(text, name)
     title, body = _title(document)
     match = TITLE.fullmatch(title.strip())
-    source = Source(title, "", match["release"] or "" if match else "", problems=problems)
+    source = Source(title, "", match["release"] or "" if match else "", problems=problems, warnings=warnings)
     sections: list[list[SourceTable | str]] = []
     _collect(body, (), source, sections)
     source.os = system_of(title) or (RT_LINUX if RT_LINUX in map(system_of, source.headings) else "")
@@ -83,19 +83,21 @@ def read(text: str, name: str = "guide") -> Source:
     return source
 
 
-def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem]]:
+def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem], list[Problem]]:
+    """The document, what is wrong with it, and what docutils only warns of."""
     settings = frontend.get_default_settings(Parser)
     settings.report_level = settings.halt_level = 5
     settings.file_insertion_enabled = settings.raw_enabled = False
     settings.warning_stream = io.StringIO()
     document = utils.new_document(name, settings)
     problems: list[Problem] = []
+    warnings: list[Problem] = []
 
     def note(message: Any) -> None:
         words = message.children[0].astext() if message.children else ""
-        if message["level"] >= _ERROR and not _SPHINX_WORDS.match(words):
-            line = message.get("line") or 1
-            problems.append(Problem(line, f"reStructuredText: {' '.join(words.split())}"))
+        if message["level"] >= _WARNING and not _SPHINX_WORDS.match(words):
+            line, reason = message.get("line") or 1, f"reStructuredText: {' '.join(words.split())}"
+            (problems if message["level"] >= _ERROR else warnings).append(Problem(line, reason))
 
     document.reporter.attach_observer(note)
     # docutils' register is global: our reading of some directives is in it for as long as we read.
@@ -111,7 +113,7 @@ def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem]]:
     finally:
         register.clear()
         register.update(saved)
-    return document, problems
+    return document, problems, warnings
 
 
 def _fill(table: SourceTable, options: Mapping[str, str], content: Sequence[str], first_line: int) -> None:
@@ -125,9 +127,6 @@ def _fill(table: SourceTable, options: Mapping[str, str], content: Sequence[str]
     header = _row(" ".join(options.get("header", "").split("\n")), table.line)
     if header.cells or header.error:
         table.header, table.error = header.cells, header.error
-    elif options.get("header-rows") == "1" and table.rows:
-        first = table.rows.pop(0)
-        table.header, table.error = first.cells, first.error
     else:
         table.error = "it has no header"
 
@@ -156,6 +155,7 @@ def _collect(
     """Gather the tables below a node, in order, with the captions that belong to them."""
     here: list[SourceTable | str] = []
     rubric = ""
+    source.warnings += _titled_twice(parent)
     for node in parent.children:
         if isinstance(node, _Placeholder):
             table: SourceTable = node["table"]
@@ -188,6 +188,16 @@ def _collect(
         elif isinstance(node, nodes.Element) and not isinstance(node, nodes.TextElement):
             _collect(node, path, source, sections)
     sections.append(here)
+
+
+def _titled_twice(parent: nodes.Element) -> Iterator[Problem]:
+    """Sections with the title of another one beside them."""
+    lines: dict[str, int] = {}
+    for node in parent.children:
+        if isinstance(node, nodes.section) and node.children:
+            title, line = node.children[0].astext().strip(), (node.line or 2) - 1
+            if (first := lines.setdefault(title, line)) < line:
+                yield Problem(line, f"its section has the title {title!r} in line {first}, too")
 
 
 def _note(here: Sequence[SourceTable | str], node: nodes.Element) -> None:

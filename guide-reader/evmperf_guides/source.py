@@ -80,6 +80,8 @@ class Source:
     release: str
     tables: list[SourceTable] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    """What is read, and pages show wrongly."""
     headings: list[str] = field(default_factory=list)
     modules: list[str] = field(default_factory=list)
     """Names in the list of evaluation modules."""

@@ -5,10 +5,13 @@ import re
 
 import numpy as np
 import pytest
+from evmperf_guides import importer, moves, review
 from msgspec.structs import replace
 
 from evmperf.commands.cli import main as cli
+from evmperf.judge.published import record
 from evmperf.model import plugins
+from selftests.instruments import record as recorder
 from selftests.instruments import review as instrument
 from selftests.support import runs, seeds
 
@@ -85,16 +88,55 @@ def test_a_planted_fault_is_asked_about_and_a_healthy_guide_is_not(kind, old, tm
     assert status == bool(kind)
 
 
-def test_a_title_that_a_section_has_twice_is_asked_about(old, tmp_path, capsys):
+def test_what_pages_show_wrongly_is_asked_about(old, tmp_path, capsys):
     _, before = old
     file = written(tmp_path, "12.00", measured(2))
     text = file.read_text()
     title = re.search(r"^(\S.*)\n-{4,}\n", text, re.MULTILINE)
-    file.write_text(f"{text}\n{title[0]}")
+    file.write_text(f"{text}\n{title[0]}\nToo long a title\n-------\n\nWords\n")
     assert cli.main(["guide", "review", str(file), str(before)]) == 1
     at, line = text.count("\n", 0, title.start()) + 1, text.count("\n") + 2
-    said = f"line {line}: {title[1]}: a title, its section has the same title in line {at}: "
-    assert said in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert (
+        f"line {line}: {title[1]}: a title, its section has the title {title[1]!r} in line {at}, too: "
+        in said
+    )
+    assert "Title underline too short" in said
+
+
+def recorded(monkeypatch, file, board="virtual-evm"):
+    """Let the record have the figures of one guide."""
+    moves.known()  # of the record that is there
+    found = [replace(entry, board=board) for entry in recorder.entries(file)]
+    monkeypatch.setattr(record, "entries", lambda file=None: tuple(found))
+
+
+@pytest.mark.parametrize(("until", "kinds"), [("", {"elsewhere"}), ("2026-01-01", set())])
+def test_a_figure_that_another_guide_of_the_release_has_otherwise_is_asked_about(
+    until, kinds, tmp_path, monkeypatch
+):
+    file, other = written(tmp_path, "12.00", measured(2)), tmp_path / "guide.2026-01-01.rst"
+    imported, text = importer.load(file), file.read_text()
+    figure = imported.results["virtual-evm"][0].published[0]
+    lines = text.split("\n")
+    lines[figure.line - 1] = re.sub('","[^"]*"$', f'","{2 * figure.mean:.2f}"', lines[figure.line - 1])
+    other.write_text("\n".join(lines))
+    recorded(monkeypatch, other)
+    found = [(one.kind, one.line) for one in review.review(imported, text, until=until).remarks]
+    assert [one for one in found if one[0] != "evidence"] == [(kind, figure.line) for kind in kinds]
+
+
+@pytest.mark.parametrize(("factor", "tables"), [(1.0, set()), (0.01, {"openssl_throughput"})])
+def test_a_board_without_history_is_held_against_its_nearest_relative(
+    factor, tables, old, tmp_path, monkeypatch
+):
+    new = [runs.scaled(r, factor) if r.benchmark == "openssl_throughput" else r for r in measured(2)]
+    file = written(tmp_path, "12.00", new)
+    imported, text = importer.load(file), file.read_text()
+    recorded(monkeypatch, old[1], "relative-evm")
+    jumps = [one for one in review.review(imported, text).remarks if one.kind != "evidence"]
+    assert {one.table for one in jumps} == tables
+    assert all("of relative-evm" in one.against for one in jumps)
 
 
 def test_it_is_shown_as_lines_a_page_and_for_a_merge_request(old, tmp_path, capsys):

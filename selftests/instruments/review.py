@@ -1,7 +1,8 @@
 """What a review would have asked of published guides before TI repaired them, and of guides never repaired.
 
-The record's habits are those of guides before the date of --before; repairs after it are measured alone. A
-row counts as named if a question that is shown, or what is folded behind it, is about its line.
+The record's habits are those of guides before the date of --before; repairs after it are measured alone. Of
+other guides of the release those count that are older than the guide, or than its repair. A row counts as
+named if a question that is shown, or what is folded behind it, is about its line.
 """
 
 import csv
@@ -12,6 +13,7 @@ from collections import Counter
 
 from evmperf_guides import importer, review
 
+from evmperf.judge.published import record
 from selftests.instruments import command
 from selftests.support import seeds
 
@@ -42,11 +44,12 @@ def large(before, after):
     return any(abs(n - o) > LARGE * abs(o) for o, n in zip(old, new, strict=True))
 
 
-def asked(file, release, before=""):
+def asked(file, release, before="", until=""):
     """The remarks on a guide, and the lines that shown questions and those folded behind them are about."""
     text = file.read_text(encoding="utf-8")
     imported = importer.load(file, release)
-    remarks = review.review(imported, text, before=before).remarks
+    until = until or record.date_in(file.name)
+    remarks = review.review(imported, text, before=before, until=until).remarks
     shown = {(one.kind, one.table) for one in remarks if not one.folded}
     return remarks, {one.line: one.kind for one in remarks if (one.kind, one.table) in shown}
 
@@ -60,7 +63,7 @@ def main(words=None):
     print(f"{'repaired guide':34} {'rows':>5} {'named':>5} {'>10 %':>6} {'named':>5} {'asked':>6}")
     broken = {file.name.split(".")[0] for file, _, _ in repairs()}
     for (file, date, release), lines in sorted(repairs().items(), key=lambda item: item[0][1]):
-        remarks, about = asked(file, release, options.before)
+        remarks, about = asked(file, release, options.before, date)
         named = set(lines) & set(about)
         kinds.update(about[line] for line in named)
         much = {line for line, is_large in lines.items() if is_large}
