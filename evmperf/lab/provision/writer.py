@@ -84,9 +84,15 @@ def _room(path: str, prefix: Sequence[str]) -> int:
 
 
 def _dd(content: str, path: str) -> None:
-    """Write a file to a medium of this host."""
+    """Write a file to a medium of this host: zeros where the partition table goes, then it all, that last, so
+    that no board boots a half of it.
+    """
+    table, rest = "bs=1M count=1", "bs=1M skip=1 seek=1"
+    steps = (("/dev/zero", table), (content, rest), (content, table))
+    to = f"of={shlex.quote(path)} conv=notrunc,fsync"
+    text = " && ".join(f"dd if={shlex.quote(source)} {to} {words}" for source, words in steps)
     lock = ["flock", f"--timeout={_LOCK_S}", f"--conflict-exit-code={_LOCKED}", path]
-    done = run(shlex.join([*lock, "dd", f"if={content}", f"of={path}", "bs=1M", "conv=notrunc,fsync"]))
+    done = run(shlex.join([*lock, "sh", "-c", text]))
     if done.returncode == _LOCKED:
         raise LabError(f"{path} is being written by another process: wait for it, or end it")
     if done.returncode:
