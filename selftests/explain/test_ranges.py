@@ -83,13 +83,13 @@ def test_a_boot_that_is_slower_throughout_is_said_to_be(checked):
         [(at_s, text.replace(" after ", " after 1")) for at_s, text in said]
         for said in boots(random.Random(9), 3)
     ]
-    assert "as a whole is slower" in checked(slow)[1]
+    assert "as a whole" in checked(slow)[1]
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"board": "am64xx-hsevm"}, "of am64xx-hsevm, and this"),
+        ({"board": "am64xx-hsevm"}, "is of am64xx-hsevm"),
         ({"format": "evmperf-reference/9"}, "is no reference of boots"),
         ({"cases": {"boot_time_mmcsd default_rootfs": [{"part": "x"}]}}, "is no reference of boots"),
         ({"cases": {"other": []}}, "no boots of a case"),
@@ -106,7 +106,7 @@ def test_too_few_boots_make_no_reference_and_no_verdict(checked, tmp_path, capsy
     few = bootruns.written(tmp_path / "few", [*boots(random.Random(2), 9)], "few")
     words = ["export", "few", "--results", str(few.parent), "--reference", str(tmp_path / "few.ref")]
     assert main(words) == ExitStatus.USAGE
-    assert "needs 10 boots" in capsys.readouterr().err
+    assert "there are 9:" in capsys.readouterr().err
     status, text = checked(boots(random.Random(3), 2))
     assert (status, "3 boots with a console are needed" in text) == (ExitStatus.UNDECIDED, True)
 
