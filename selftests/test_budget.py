@@ -32,19 +32,19 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 43_089,
-    "virtual-evm *.py": 3_646,
+    "evmperf pytest_evmperf strategies *.py": 43_653,
+    "virtual-evm *.py": 3_390,
     "guide-reader *.py": 2_859,
-    "selftests *.py": 43_050,
-    "evmperf *.yaml *.j2 *.json": 4_789,
-    "docs README.md *.md": 3_696,
-    "evmperf/publish/influx *.py": 967,
-    "evmperf/publish/site *.py": 919,
-    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 903,
-    "evmperf/lab/provision *.py": 2_221,
-    "evmperf/commands/night *.py": 1_067,
-    "evmperf/commands/lava *.py": 1_643,
-    "evmperf/lab/desk evmperf/commands/app/desk.py *.py": 1_814,
+    "selftests *.py": 43_624,
+    "evmperf *.yaml *.j2 *.json": 4_572,
+    "docs README.md *.md": 3_668,
+    "evmperf/publish/influx *.py": 867,
+    "evmperf/publish/site *.py": 807,
+    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 804,
+    "evmperf/lab/provision *.py": 1_922,
+    "evmperf/commands/night *.py": 867,
+    "evmperf/commands/lava *.py": 1_543,
+    "evmperf/lab/desk evmperf/commands/app/desk.py *.py": 1_760,
 }
 COMMANDS = 22
 """Commands of `evmperf` at most."""
