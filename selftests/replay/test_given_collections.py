@@ -41,8 +41,8 @@ def _table(file):
 
 TRUTHS = {
     key: row
-    for name in ("consoles-3/truth.tsv", "consoles-4/truth.tsv", "small-5/cases.tsv")
-    for key, row in _table(seeds.place(f"real/{name}")).items()
+    for folder, name in (("consoles-3", "truth.tsv"), ("consoles-4", "truth.tsv"), ("small-5", "cases.tsv"))
+    for key, row in _table(seeds.place(f"real/{folder}") / name).items()
 }
 WANTED = _table(Path(__file__).with_name("verdicts.tsv"))
 HERE = [key for key in {**WANTED, **TRUTHS} if seeds.place(f"real/{key[0]}").is_dir()]
@@ -50,7 +50,7 @@ HEALTHY = [key for key, row in TRUTHS.items() if row.get("healthy") == "yes"]
 
 
 def _text(folder, name):
-    return recorded(seeds.place(f"real/{folder}/{name}.txt")).text
+    return recorded(seeds.place(f"real/{folder}") / f"{name}.txt").text
 
 
 @seeds.needs("real/consoles-2")
@@ -59,6 +59,7 @@ def test_the_whole_second_collection_is_judged():
     assert known | {*ON_NO_CARD} == {path.stem for path in seeds.place("real/consoles-2").glob("*.txt")}
 
 
+@seeds.needs("real/consoles-4")
 @pytest.mark.parametrize("key", HERE, ids="/".join)
 def test_a_console_has_the_verdict_of_a_person(key):
     begin = TRUTHS[key]["begins at"] if key in TRUTHS else "power"
@@ -102,6 +103,7 @@ def test_what_android_does_not_say_is_recorded_with_the_boot():
     assert any("Android does not report its medium" in note for note in boot.notes)
 
 
+@seeds.needs("real/consoles-4")
 @pytest.mark.parametrize("key", HEALTHY, ids="/".join)
 def test_no_line_of_a_healthy_boot_loader_is_trouble(key):
     trouble, benign = signs.telling("trouble"), signs.telling("benign")
