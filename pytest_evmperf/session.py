@@ -3,6 +3,7 @@
 import difflib
 import os
 from collections.abc import Iterator
+from types import TracebackType
 
 import pytest
 
@@ -87,6 +88,23 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """End measuring on a Ctrl-C that came out as another exception."""
     if SESSION in item.config.stash and call.excinfo and was_ctrl_c(call.excinfo.value):
         raise KeyboardInterrupt from call.excinfo.value
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Give each frame a line, which pytest's report needs: CPython 3.11 has none for a signal's exception
+    between two lines.
+    """
+    frames: list[TracebackType] = []
+    trace: TracebackType | None = excinfo.tb
+    while trace:
+        frames.append(trace)
+        trace = trace.tb_next
+    for one in reversed(frames):
+        line = one.tb_lineno or one.tb_frame.f_code.co_firstlineno
+        trace = TracebackType(trace, one.tb_frame, one.tb_lasti, line)
+    if trace:
+        excinfo.traceback = type(excinfo.traceback)(trace)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

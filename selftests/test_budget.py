@@ -32,10 +32,10 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 43_653,
+    "evmperf pytest_evmperf strategies *.py": 43_671,
     "virtual-evm *.py": 3_390,
     "guide-reader *.py": 2_859,
-    "selftests *.py": 43_624,
+    "selftests *.py": 43_641,
     "evmperf *.yaml *.j2 *.json": 4_572,
     "docs README.md *.md": 3_668,
     "evmperf/publish/influx *.py": 867,

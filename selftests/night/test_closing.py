@@ -116,7 +116,7 @@ def test_a_night_without_verdicts_is_not_a_good_night(tmp_path, monkeypatch):
         "import sys\n"
         "if 'check' in sys.orig_argv:\n"
         "    import evmperf.judge.against as against\n"
-        "    def judged(*_): raise AssertionError('moon phase')\n"
+        "    def judged(*_, **__): raise AssertionError('moon phase')\n"
         "    against.judged = judged\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from types import TracebackType
 
 import pytest
 
@@ -14,12 +15,25 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import answer
 from evmperf.model.results import Case
 from pytest_evmperf.plugin import TESTS
+from pytest_evmperf.session import pytest_keyboard_interrupt
 from selftests.support import programs
 
 NO_CATALOGUE = """
 from evmperf.benchmarks import catalogue
 catalogue.benchmarks = dict
 """
+
+
+def test_an_interrupt_between_two_lines_has_a_report():
+    def frame():
+        here = sys._getframe()  # a closure's first instruction has no line
+        return here, lambda: here
+
+    error = KeyboardInterrupt().with_traceback(TracebackType(None, frame()[0], 0, -1))
+    interrupt = pytest.ExceptionInfo.from_exception(error)
+    assert interrupt.tb.tb_lineno is None
+    pytest_keyboard_interrupt(interrupt)
+    assert "KeyboardInterrupt" in str(interrupt.getrepr(funcargs=True))
 
 
 def test_a_driver_without_benchmarks_is_skipped(tmp_path):

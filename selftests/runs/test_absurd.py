@@ -20,7 +20,7 @@ ABSURD = {
     "took": ("results.jsonl", ["duration_s"], 1e308),
 }
 COMMANDS = """
-runs --results {results}
+history --results {results}
 history am64xx-hsevm --results {results}
 history am64xx-hsevm emmc_ext4 --results {results}
 check am64xx-hsevm-0003 --against last:3 --results {results}
@@ -31,7 +31,7 @@ export --from {results} --parquet {out}/x
 export --from {results} --openmetrics {out}/x
 export --from {results} --junit {out}/x
 export --from {results} --csv {out}/x
-runs --from history
+history --from history
 """
 READERS = ("guide", "export", "history am64xx-hsevm emmc_ext4")
 """Commands that read the records of every run."""
