@@ -32,7 +32,7 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 43_671,
+    "evmperf pytest_evmperf strategies *.py": 43_676,
     "virtual-evm *.py": 3_390,
     "guide-reader *.py": 2_859,
     "selftests *.py": 43_641,
@@ -40,7 +40,7 @@ TODAY: dict[str, int] = {
     "docs README.md *.md": 3_668,
     "evmperf/publish/influx *.py": 867,
     "evmperf/publish/site *.py": 807,
-    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 804,
+    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 809,
     "evmperf/lab/provision *.py": 1_922,
     "evmperf/commands/night *.py": 867,
     "evmperf/commands/lava *.py": 1_543,

@@ -11,7 +11,7 @@ import pytest
 
 from evmperf.lab.keeping import locks
 from evmperf.lab.keeping.claim import Claim
-from evmperf.lab.keeping.wanted import Wanted
+from evmperf.lab.keeping.wanted import Wanted, clock
 from evmperf.model.errors import BoardLost, LabError, UsageError
 from selftests.keeping.holders import other
 from selftests.support.placelab import until
@@ -72,9 +72,8 @@ def test_two_runs_of_one_user_are_two_holders(lab, place):
     soon = time.time() // 60 * 60 + 1830  # kept in whole seconds, so not at a minute's end
     with held(place, until=soon), other(place) as second:
         refused = second.refused()
-    clock = time.strftime("%H:%M", time.localtime(soon))
     assert refused.startswith("refused (usage): ")
-    for word in ("held by me on here (run run-1)", f"end at {clock}", "--wait 30m"):
+    for word in ("held by me on here (run run-1)", f"end at {clock(soon)}", "--wait 30m"):
         assert word in refused
 
 
@@ -82,8 +81,7 @@ def test_a_holder_on_another_host_is_named_with_its_expected_end(lab, place, tmp
     soon = time.time() // 60 * 60 + 1830
     with held(place, until=soon), other(place, LG_HOSTNAME="there", EVMPERF_LOCKS=str(tmp_path)) as second:
         refused = second.refused()
-    clock = time.strftime("%H:%M", time.localtime(soon))
-    assert re.search(rf"held by me .*\(run run-1\) since \d\d:\d\d, .*end at {clock}", refused)
+    assert re.search(rf"held by me .*\(run run-1\) since .*\d\d:\d\d, .*end at {clock(soon)}", refused)
     assert "evmperf_until" not in lab.client("one", "show")
 
 

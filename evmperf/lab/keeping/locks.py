@@ -10,6 +10,7 @@ import hashlib
 import os
 import struct
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,8 @@ _SYSTEM = Path("/run/lock")
 _RECORD = msgspec.json.Decoder(HoldRecord)
 _SIZE = 65536
 """Maximum bytes read of a lock's file."""
+_WRITTEN_S = 1.0
+"""A holder writes its record so long after it has the lock, on a busy machine."""
 _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 _LOCK, _UNLOCK, _QUERY = (
     struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0)  # a struct flock for a whole file (fcntl(2))
@@ -130,7 +133,9 @@ def _lock(path: Path) -> int:
         try:
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, _LOCK)
         except OSError:
-            holder = _record(file)
+            until = time.monotonic() + _WRITTEN_S
+            while not (holder := _record(file)) and time.monotonic() < until:
+                time.sleep(_WRITTEN_S / 20)
             os.close(file)
             raise Busy(holder) from None
         if _is_at(path, file):
