@@ -52,7 +52,7 @@ def _last_words(session: MeasuringSession, item: pytest.Item) -> str:
     assert session.bench
     power, _, *console = session.bench.post_mortem().splitlines()
     talk = getattr(getattr(item, "funcargs", {}).get("shell"), "talk", None) or console
-    lines = [power, *(line[:_WIDTH] for line in talk[-_TALK_LINES:])]
+    lines = [power, *(line[:_WIDTH] for line in [*talk][-_TALK_LINES:])]
     if (log := session.folder / CONSOLE_LOG).exists():
         lines.append(f"All that was said: {log}")
     return "\n".join(lines)

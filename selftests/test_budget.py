@@ -32,16 +32,16 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 43_676,
+    "evmperf pytest_evmperf strategies *.py": 43_714,
     "virtual-evm *.py": 3_390,
     "guide-reader *.py": 2_859,
-    "selftests *.py": 43_641,
+    "selftests *.py": 43_652,
     "evmperf *.yaml *.j2 *.json": 4_572,
     "docs README.md *.md": 3_668,
     "evmperf/publish/influx *.py": 867,
     "evmperf/publish/site *.py": 807,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 809,
-    "evmperf/lab/provision *.py": 1_922,
+    "evmperf/lab/provision *.py": 1_954,
     "evmperf/commands/night *.py": 867,
     "evmperf/commands/lava *.py": 1_543,
     "evmperf/lab/desk evmperf/commands/app/desk.py *.py": 1_760,

@@ -272,16 +272,15 @@ def _stashed(digits: str) -> list[tuple[str, float]]:
     try:
         root = fdt.parse_dtb(bytes.fromhex(digits))
         nodes = root.get_node("/bootstage").nodes if root.exist_node("/bootstage") else []
-        marks = [
-            (n.get_property("mark").value, n.get_property("name").value)
+        marks = sorted(
+            (n.get_property("mark").value, str(n.get_property("name").value))
             for n in nodes
             if n.exist_property("mark")
-        ]
+        )
+        before = [0, *(at_us for at_us, _ in marks)]
+        return [(name, (at_us - since) / 1e6) for (at_us, name), since in zip(marks, before, strict=False)]
     except Exception:  # noqa: BLE001  # the library raises whatever it stumbles over
         return []
-    marks.sort(key=lambda mark: mark[0])
-    before = [0, *(at_us for at_us, _ in marks)]
-    return [(str(name), (at_us - since) / 1e6) for (at_us, name), since in zip(marks, before, strict=False)]
 
 
 def document(folder: Path, name: str) -> str:

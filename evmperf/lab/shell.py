@@ -6,6 +6,7 @@ import base64
 import re
 import shlex
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -32,8 +33,8 @@ _UBOOT_INTERRUPT_S = 5
 _CHUNK = 700
 """Characters of a file in one command: busybox's shell takes a line of 1 KiB."""
 _GET_S = 600
-_ANSWER_LINES = 3
-"""Of an answer that are kept for a report."""
+_ANSWER_LINES, _TALK_LINES = 3, 8
+"""Of an answer, and of all, that are kept for a report."""
 _PROMPT_S = 5.0
 """Seconds within which a prompt must follow the end of a command or a login."""
 
@@ -338,8 +339,8 @@ class CommandShell:
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
-        self.talk: list[str] = []
-        """Commands and the ends of their answers, a line each, for who reads why a test failed."""
+        self.talk = deque[str](maxlen=_TALK_LINES)
+        """The last commands and the ends of their answers, a line each, for who reads why a test failed."""
 
     @property
     def files(self) -> Files | None:

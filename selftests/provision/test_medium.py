@@ -1,6 +1,7 @@
 """An image on a medium: on files, loop devices, and at another host; and a medium that cannot have it."""
 
 import fcntl
+import os
 import random
 import subprocess
 
@@ -86,6 +87,18 @@ def test_a_card_that_another_process_writes_stays_as_it_is(image, card, monkeypa
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(LabError, match="written by another process: wait"):
             put(image, card)
+    assert set(card.read_bytes()) == {USED}
+
+
+def test_a_card_that_something_is_built_on_stays_as_it_is(image, card, loop):
+    """As a second device of btrfs, of which no mount tells."""
+    device = loop(card)
+    holder = os.open(device, os.O_RDWR | os.O_EXCL)
+    try:
+        with pytest.raises(LabError, match=r"cannot be held .*busy"):
+            put(image, device)
+    finally:
+        os.close(holder)
     assert set(card.read_bytes()) == {USED}
 
 

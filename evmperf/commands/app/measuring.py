@@ -332,11 +332,17 @@ class MeasuringSession:
             self.claim.release()
 
     def judge_boots(self) -> ExitStatus | None:
-        """The exit status by the reference of boots, None without one; raises LabError."""
+        """The exit status by the reference of boots, None without one."""
         if self.request.reference and self._spool:
             from evmperf.explain import ranges  # noqa: PLC0415  # for those who have a reference
 
-            self.outside, status = ranges.held(self.folder, self.run, self._reference)
+            try:
+                self.outside, status = ranges.held(self.folder, self.run, self._reference)
+            except EvmperfError as error:  # the run still has to be ended
+                self.outside, status = (
+                    [f"{self.request.reference}: not compared: {error}"],
+                    ExitStatus.UNDECIDED,
+                )
             return status
         return None
 

@@ -4,9 +4,14 @@ A medium is on this host or on its exporter's, which is reached by the words bef
 gives.
 """
 
+import contextlib
+import fcntl
+import os
 import shlex
+import stat
 import subprocess
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +21,8 @@ from evmperf.model.errors import LabError, UsageError, one_line
 
 _BLOCK = 1 << 20
 _TIMEOUT_S = 3600.0
-_LOCK_S, _LOCKED = 5, 75
-"""How long udev may look at a new card, and flock's exit status where another process has it for longer."""
+_LOCK_S = 5.0
+"""How long udev may look at a new card."""
 _LOOK = (
     "[ -b {0} ] && lsblk --bytes --noheadings --raw --output SIZE,RO,TYPE,MOUNTPOINT {0} "
     "|| stat --dereference --format '%s 0 file' {0}"
@@ -91,14 +96,41 @@ def _dd(content: str, path: str) -> None:
     steps = (("/dev/zero", table), (content, rest), (content, table))
     to = f"of={shlex.quote(path)} conv=notrunc,fsync"
     text = " && ".join(f"dd if={shlex.quote(source)} {to} {words}" for source, words in steps)
-    lock = ["flock", f"--timeout={_LOCK_S}", f"--conflict-exit-code={_LOCKED}", path]
-    done = run(shlex.join([*lock, "sh", "-c", text]))
-    if done.returncode == _LOCKED:
-        raise LabError(f"{path} is being written by another process: wait for it, or end it")
+    with _held(path):
+        done = run(text)
     if done.returncode:
         raise LabError(
             f"{path} cannot be written ({_reason(done.stderr)}): correct that, or replace the medium"
         )
+
+
+@contextlib.contextmanager
+def _held(path: str) -> Iterator[None]:
+    """Hold a medium of this host, so that nobody mounts it, builds on it, or writes it by evmperf meanwhile.
+    Raises LabError.
+    """
+    try:
+        # Of a block device O_EXCL fails while it, or a partition of it, is mounted or part of another.
+        is_device = stat.S_ISBLK(Path(path).stat().st_mode)
+        medium = os.open(path, os.O_RDWR | (os.O_EXCL if is_device else 0))
+    except OSError as error:
+        raise LabError(f"{path} cannot be held ({error.strerror}): end what uses it there") from None
+    try:
+        until = time.monotonic() + _LOCK_S
+        while not _locked(medium):
+            if time.monotonic() > until:
+                raise LabError(f"{path} is being written by another process: wait for it, or end it")
+            time.sleep(0.1)
+        yield
+    finally:
+        os.close(medium)
+
+
+def _locked(medium: int) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(medium, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def run(
