@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from backports import zstd
 from evmperf_guides import artefacts, importer, steady
+from evmperf_guides.source import UNKNOWN_OS
 from msgspec import structs
 from msgspec.structs import astuple
 
@@ -62,9 +63,19 @@ def _noted(entry, doubts):
     return structs.replace(entry, packed=msgspec.Raw(msgspec.msgpack.encode(cases)))
 
 
+def settled(entries):
+    """The entries; one whose guide names no operating system has that of all its board's others."""
+    known = {}
+    for entry in entries:
+        if entry.os != UNKNOWN_OS:
+            known.setdefault(entry.board, set()).add(entry.os)
+    lone = {board: systems.pop() for board, systems in known.items() if len(systems) == 1}
+    return [structs.replace(e, os=lone.get(e.board, e.os)) if e.os == UNKNOWN_OS else e for e in entries]
+
+
 def write(file, entries):
     """Write a record; of the same entries always the same file."""
-    ordered = sorted(doubted(entries), key=lambda e: (e.board, e.os, e.place, e.guide))
+    ordered = sorted(doubted(settled(entries)), key=lambda e: (e.board, e.os, e.place, e.guide))
     file.write_bytes(zstd.compress(msgspec.msgpack.encode(ordered), 19))
 
 

@@ -269,6 +269,9 @@ def test_telnet_declines_what_it_does_not_know_and_answers_nothing_twice():
 
 # The clock
 
+KERNEL_NS = 2 * MS
+"""A loopback's bytes wait for ksoftirqd on a loaded host; 0.03 ms were seen."""
+
 
 @pytest.fixture
 def talking() -> Iterator[Callable[..., TalkingBoard]]:
@@ -284,7 +287,7 @@ def talking() -> Iterator[Callable[..., TalkingBoard]]:
 
 def check_bounds(frames: list[Frame], said: list[tuple[int, int]]) -> list[float]:
     """Every byte arrived within the bound of its frame; returns the bounds in ms, one a byte."""
-    assert not outside(frames, said)
+    assert not outside(frames, said, KERNEL_NS)
     return bounds_ms(frames)
 
 
@@ -329,7 +332,7 @@ def test_bounds_hold_over_every_wire(talking, wire):
         board.go()
         frames = board.frames()
         said = board.said()
-        wrong.append(outside(as_marks(frames, wire), said))
+        wrong.append(outside(as_marks(frames, wire), said, KERNEL_NS))
         assert all(stamp >= said[0][0] for stamp, _, _ in frames)
     assert wrong[-1] <= unseen, wrong
 

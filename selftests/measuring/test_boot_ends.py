@@ -43,12 +43,13 @@ usleep 300000
 read up _ </proc/uptime
 echo "${up%.*}${up#*.}0000" >/run/unit
 echo "unit is active" >/dev/console
+stty opost </dev/console
 read told _ </proc/uptime
 echo "unit told between $up and $told" >/dev/console
 usleep 200000
 echo "app is ready" >/dev/console
 """
-"""What starts beside getty; its answers come one after the other."""
+"""What starts beside getty; its answers come one after the other. `stty` waits until the line has left the board."""
 SYSTEMCTL = "#!/bin/sh\ncat /run/unit 2>/dev/null || echo 0\n"
 SNIFFER = """
 import json, socket, struct, time

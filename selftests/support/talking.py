@@ -193,11 +193,13 @@ def bounds_ms(frames: Sequence[Frame]) -> list[float]:
     return [bound / MS for _, bound, data in frames for _ in data]
 
 
-def outside(frames: Sequence[Frame], said: Sequence[tuple[int, int]]) -> int:
-    """How many bytes were not said within the bound of their frame."""
+def outside(frames: Sequence[Frame], said: Sequence[tuple[int, int]], kernel_ns: int = 0) -> int:
+    """How many bytes were not said within the bound of their frame, and `kernel_ns` in which a busy kernel may
+    have kept them where no process sees them.
+    """
     at, wrong = 0, 0
     for stamp, bound, data in frames:
         times = said[at : at + len(data)]
-        wrong += sum(not (before <= stamp and stamp - bound <= after) for before, after in times)
+        wrong += sum(not (before <= stamp and stamp - bound - kernel_ns <= after) for before, after in times)
         at += len(data)
     return wrong
