@@ -32,11 +32,11 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 43_714,
+    "evmperf pytest_evmperf strategies *.py": 43_724,
     "virtual-evm *.py": 3_390,
     "guide-reader *.py": 2_859,
-    "selftests *.py": 43_652,
-    "evmperf *.yaml *.j2 *.json": 4_572,
+    "selftests *.py": 43_693,
+    "evmperf *.yaml *.j2 *.json": 4_576,
     "docs README.md *.md": 3_668,
     "evmperf/publish/influx *.py": 867,
     "evmperf/publish/site *.py": 807,

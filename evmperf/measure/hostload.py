@@ -31,8 +31,8 @@ def slowness(proc: Path = _PROC) -> float:
 
 def counters(serial_port: int, proc: Path = _PROC) -> Mapping[str, int]:
     """Milliseconds that the threads of the QEMU behind a serial port of this host have run, and waited for a
-    CPU (the kernel's Documentation/scheduler/sched-stats.rst); {} where there is none, or the kernel does not
-    count.
+    CPU (the kernel's Documentation/scheduler/sched-stats.rst), and that all of the host has run; {} where
+    there is none, or the kernel does not count.
     """
     lab = _listener(serial_port, proc)
     for name in proc.glob("[0-9]*/cmdline") if lab else ():
@@ -44,8 +44,16 @@ def counters(serial_port: int, proc: Path = _PROC) -> Mapping[str, int]:
             run_ns, wait_ns = (sum(int(one[column]) for one in times) for column in (0, 1))
         except (OSError, ValueError, IndexError):  # it has ended
             continue
-        return {"host.run_ms": run_ns // 10**6, "host.wait_ms": wait_ns // 10**6} if run_ns else {}
+        run_ms, wait_ms = run_ns // 10**6, wait_ns // 10**6
+        counts = {"host.run_ms": run_ms, "host.wait_ms": wait_ms, "host.busy_ms": _busy_ms(proc)}
+        return counts if run_ns else {}
     return {}
+
+
+def _busy_ms(proc: Path) -> int:
+    """Milliseconds that the host's CPUs have worked: user, nice, system, irq and softirq of proc_stat(5)."""
+    ticks = (proc / "stat").read_text().split("\n", 1)[0].split()[1:]
+    return sum(int(ticks[column]) for column in (0, 1, 2, 5, 6)) * 1000 // os.sysconf("SC_CLK_TCK")
 
 
 def _listener(port: int, proc: Path) -> str:

@@ -62,7 +62,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rules: tuple[str, ...]
     make: str = ""
     end: str = ""
-    where: Literal["board", "tester", "qemu", "boot", "host"] = "board"
+    where: Literal["board", "tester", "qemu", "boot", "host", "login"] = "board"
     before: tuple[str, ...] = ()
 
 
@@ -137,6 +137,11 @@ class Board:
     def _do(self, fault: Fault, text: str) -> None:
         if fault.where == "qemu":
             self._throttle(**json.loads(text))
+            return
+        if fault.where == "login":
+            driver = self.bench._strategy.shell
+            driver.console.sendline(text)
+            driver.console.expect(driver.prompt, timeout=10)
             return
         if fault.where == "boot":
             # As a session with --vary has them: its next shell boots with them.

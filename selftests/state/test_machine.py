@@ -71,6 +71,8 @@ def test_what_slows_a_whole_machine(state, rule, size, evidence):
     [
         {"shown": {**CPUS, "group.cpu.max": "50000 100000"}},  # it was never held back
         {"counted": {"host.run_ms": 2000, "host.wait_ms": 100}},
+        # Its threads waited for each other: a hog on the board takes all CPUs that it has.
+        {"counted": {"host.run_ms": 2000, "host.wait_ms": 1000, "host.busy_ms": 2300}},
         {"counted": {**BUSY, "forks": 9}},  # nothing began
         {"counted": {**BUSY, "shell.own_ticks": 960, "forks": 900}},  # it was the case's
         {"beside": {"netserver (7)": 5.0}},
@@ -307,7 +309,8 @@ def test_the_time_that_a_boards_own_qemu_waits_for_its_host(tmp_path):
     (tmp_path / "net").mkdir()
     row = "0: 0100007F:3039 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1"
     (tmp_path / "net/tcp").write_text(f"  sl  local_address\n   {row}\n")
-    assert counters(0x3039, tmp_path) == {"host.run_ms": 6, "host.wait_ms": 9}
+    (tmp_path / "stat").write_text("cpu  4 1 2 900 900 1 2 0 0 0\ncpu0 4 1 2 900 900 1 2 0 0 0\n")
+    assert counters(0x3039, tmp_path) == {"host.run_ms": 6, "host.wait_ms": 9, "host.busy_ms": 100}
     assert counters(0x3040, tmp_path) == {}
     assert counters(0x3039, tmp_path / "none") == {}
 

@@ -133,9 +133,9 @@ def _read(files: str, kernel: str = "", logged: str = "") -> str:
         # -S: one system call instead of one a line; busybox does that anyway, and knows no -S.
         awk = f'{{ dmesg -S -r || dmesg -r; }} 2>/dev/null | {awk} -v "kernel={kernel}" -v "logged={logged}"'
         files = f"{files} /proc/self/fd/0"
-    # What looks is a child of the subshell that a step is.
+    # What looks is a child of the subshell that a step is. mawk dies of a process that ends while it is read.
     who = "S=${EVM_SHELL:-$PPID}; read -r B x </proc/self/stat"
-    return f'{who}; {awk} {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"'
+    return f'{who}; look() {{ {awk} {shlex.quote(_READ.awk)} {files} >"$OUT/{FILE}"; }}; look || look'
 
 
 MOUNTED = (
