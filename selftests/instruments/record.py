@@ -75,7 +75,7 @@ def settled(entries):
 
 def write(file, entries):
     """Write a record; of the same entries always the same file."""
-    ordered = sorted(doubted(settled(entries)), key=lambda e: (e.board, e.os, e.place, e.guide))
+    ordered = sorted(doubted(settled(list(entries))), key=lambda e: (e.board, e.os, e.place, e.guide))
     file.write_bytes(zstd.compress(msgspec.msgpack.encode(ordered), 19))
 
 
