@@ -42,10 +42,10 @@ def counters(serial_port: int, proc: Path = _PROC) -> Mapping[str, int]:
                 continue
             times = [thread.read_text().split() for thread in name.parent.glob("task/*/schedstat")]
             run_ns, wait_ns = (sum(int(one[column]) for one in times) for column in (0, 1))
+            busy_ms = _busy_ms(proc)
         except (OSError, ValueError, IndexError):  # it has ended
             continue
-        run_ms, wait_ms = run_ns // 10**6, wait_ns // 10**6
-        counts = {"host.run_ms": run_ms, "host.wait_ms": wait_ms, "host.busy_ms": _busy_ms(proc)}
+        counts = {"host.run_ms": run_ns // 10**6, "host.wait_ms": wait_ns // 10**6, "host.busy_ms": busy_ms}
         return counts if run_ns else {}
     return {}
 

@@ -146,9 +146,7 @@ class Clock:
         return float(after) - float(before) + 0.01
 
     def truth(self, start_ns: int) -> dict[str, tuple[int, int]]:
-        """Between which times each end came first, after the kernel's start: a line on its way through the
-        virtual lab.
-        """
+        """Between which times each end came first, after the kernel's start: lines pass the lab."""
         found: dict[str, tuple[int, int]] = {}
         for name, at_ns in self.packets:
             if at_ns > start_ns:
@@ -158,8 +156,7 @@ class Clock:
         starts = [chunk[0] for chunk in chunks]
         for name, text in (("app", b"app is ready"), ("unit", b"unit is active")):
             offset = self.base + self.said.rindex(text) + len(text)
-            *_, came_ns, passed_ns = chunks[bisect.bisect_right(starts, offset) - 1]
-            found[name] = (came_ns, passed_ns)
+            found[name] = chunks[bisect.bisect_right(starts, offset) - 1][2:]
         return found
 
 

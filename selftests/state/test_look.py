@@ -62,8 +62,12 @@ def said(request, tmp_path):
     if not shutil.which(request.param):
         pytest.skip(f"no {request.param} here")
     tools = tmp_path / "bin"
-    tools.mkdir()
-    (tools / "awk").symlink_to(shutil.which(request.param))
+    (tools / "real").mkdir(parents=True)
+    (tools / "real/awk").symlink_to(shutil.which(request.param))
+    # The first time it dies, as mawk of a process that ends while it is read.
+    once = "[ -e $OUT/died ] || { : >$OUT/died; exit 2; }"
+    (tools / "awk").write_text(f'#!/bin/sh\n{once}\nexec {tools}/real/awk "$@"\n')
+    (tools / "awk").chmod(0o755)
     # A kernel that has said nothing.
     (tools / "dmesg").write_text("#!/bin/sh\n")
     (tools / "dmesg").chmod(0o755)

@@ -194,9 +194,7 @@ def bounds_ms(frames: Sequence[Frame]) -> list[float]:
 
 
 def outside(frames: Sequence[Frame], said: Sequence[tuple[int, int]], kernel_ns: int = 0) -> int:
-    """How many bytes were not said within the bound of their frame, and `kernel_ns` in which a busy kernel
-    may have kept them where no process sees them.
-    """
+    """How many bytes were not said within the bound of their frame and `kernel_ns`, a busy kernel's delay."""
     at, wrong = 0, 0
     for stamp, bound, data in frames:
         times = said[at : at + len(data)]
