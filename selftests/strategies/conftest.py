@@ -34,14 +34,14 @@ def open_bench(tmp_path, fake, switch, monkeypatch):
         main["resources"] |= resources or {}
         quick = {
             "K3BootStrategy": {
-                "uboot_timeout": 1,
-                "kernel_timeout": 2,
-                "boot_timeout": 2,
+                "uboot_timeout": 10,
+                "kernel_timeout": 10,
+                "boot_timeout": 10,
                 "retries": 0,
                 "roots": {},
                 "media": {"virtio": ["setenv mmcdev 1", "setenv bootpart 1:2"]},
             },
-            "EvmShellDriver": {"login_timeout": 1, "await_login_timeout": 1},
+            "EvmShellDriver": {"login_timeout": 5, "await_login_timeout": 1},
             "StampedSerialDriver": {"timeout": 2.0, "reconnect": 5.0},
         }
         for name, arguments in quick.items():

@@ -165,7 +165,7 @@ def test_off_is_off(open_bench, fake):
 )
 def test_a_boot_that_fails_is_named_with_phase_and_post_mortem(open_bench, fake, going, reason, shown):
     fake.boots = [going]
-    bench = open_bench()
+    bench = open_bench(K3BootStrategy={"boot_timeout": 2})
     boot = bench.cold_boot("")
     assert isinstance(boot.error, BoardError)
     assert re.search(reason, str(boot.error))
@@ -180,7 +180,7 @@ def test_a_boot_that_fails_is_named_with_phase_and_post_mortem(open_bench, fake,
 
 def test_a_mute_uboot_is_a_board_error_at_the_uboot_prompt(open_bench, fake):
     fake.boots = ["mute"]
-    bench = open_bench()
+    bench = open_bench(K3BootStrategy={"uboot_timeout": 3})
     with pytest.raises(BoardError, match=r"U-Boot prompt within .* s; "):
         bench.uboot()
     (boot,) = bench.boots()

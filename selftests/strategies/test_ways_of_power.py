@@ -172,7 +172,7 @@ def test_without_power_linux_is_taken_as_it_is_found(open_bench, fake):
 
 def test_a_board_without_power_that_is_silent_is_the_boards_failure(open_bench):
     with pytest.raises(BoardError, match="does not answer: no output in 1 s"):
-        open_bench(**NO_POWER).shell()
+        open_bench(**NO_POWER, EvmShellDriver={"login_timeout": 1}).shell()
 
 
 def test_a_login_after_a_cold_boot_is_no_boot_of_its_own(open_bench):
@@ -195,7 +195,7 @@ def test_a_foreign_uboot_is_told_nothing_of_tis(open_bench, fake):
 
 def test_another_uboot_prompt_is_named(open_bench, fake):
     fake.uboot_prompt = "#> "
-    boot = open_bench().cold_boot("")
+    boot = open_bench(K3BootStrategy={"uboot_timeout": 3}).cold_boot("")
     assert boot.error.kind is Kind.LAB
     assert "'#>'" in str(boot.error)
     assert "prompt" in str(boot.error)
