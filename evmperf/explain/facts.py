@@ -7,7 +7,9 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -132,6 +134,7 @@ def findings(state: State, driver: str, board: str = "", table: str = "") -> Ite
                     metrics=rule.metrics,
                     proof=proof(rule.back),
                     whole=rule.whole,
+                    fact="" if rule.fact == "log" or rule.rises is not None else name,
                 )
 
 
@@ -166,8 +169,18 @@ def _is_wrong(rule: Rule, value: Value) -> bool:
     return rule.above is None or (number is not None and number > rule.above)
 
 
-def between(ours: State, theirs: State, name: str, driver: str = "", table: str = "") -> Iterator[Finding]:
-    """What is set otherwise than in the state of the run `name`, where that may be worse."""
+def between(
+    ours: State,
+    theirs: State,
+    name: str,
+    said: Mapping[str, Finding] = MappingProxyType({}),
+    *,
+    driver: str = "",
+    table: str = "",
+) -> Iterator[Finding]:
+    """What is set otherwise than in the state of the run `name`, where that may be worse. Of a fact of which
+    a rule has `said` something, that is said with what it was there.
+    """
     for setting in dict.fromkeys((*ours.shown, *ours.changed, *theirs.shown, *theirs.changed)):
         entry = _entry(setting)
         here, there = value_of(ours, setting), value_of(theirs, setting)
@@ -186,14 +199,19 @@ def between(ours: State, theirs: State, name: str, driver: str = "", table: str 
         size = max((most / least for least, most in pairs if 0 < least < most), default=0.0)
         now, then = ("absent" if value is None else value for value in (here, there))
         back = entry.command(setting, here), entry.command(setting, there)
-        yield Finding(
+        one = said.get(setting) or Finding(
             setting,
-            f"set otherwise: {setting} is {now}, in {name} it was {then}",
-            size=size,
+            f"set otherwise: {setting} is {now}",
             metrics=entry.metrics,
             whole=entry.whole,
-            proof=proof(back[1]) if "$q" not in back[1] else "",
             otherwise=True,
+            fact=setting,
+        )
+        yield replace(
+            one,
+            reason=f"{one.reason}, in {name} it was {then}",
+            size=one.size or size,
+            proof=one.proof or (proof(back[1]) if "$q" not in back[1] else ""),
             back=("run:" + back[0], "run:" + back[1]) if all(back) else (),
         )
 

@@ -85,14 +85,14 @@ class Proving:
         """Try the most probable difference, then all together, then halves of them. Raises what
         `evmperf.judge.rounds.measure_block` does.
         """
-        left = [one.rule for one in self.answer.causes if one.otherwise and not one.back]
+        left = [one.subject for one in self.answer.causes if (one.otherwise or one.fact) and not one.back]
         try:
             found, sentence = self._search()
         except _Spent as spent:
             minutes = self.budget_s / 60
             found, sentence = [], f"undecided after {minutes:.0f} min ({spent}): a longer --prove tells more"
         left += [f"{rule} ({why})" for rule, why in self._refused.items()]
-        return Proved(sentence, tuple(one.rule for one in found), tuple(left))
+        return Proved(sentence, tuple(one.subject for one in found), tuple(left))
 
     def _search(self) -> tuple[list[Finding], str]:
         first, *others = self._settings
@@ -123,12 +123,12 @@ class Proving:
         be set. Raises _Spent.
         """
         self._trials += 1
-        while wanted := [one for one in back if one.rule not in self._refused]:
+        while wanted := [one for one in back if one.subject not in self._refused]:
             try:
                 trial = self._measured(wanted)
             except LabError as error:
                 failed = [
-                    one.rule for one in self._settings if any(self._on(w) in str(error) for w in one.back)
+                    one.subject for one in self._settings if any(self._on(w) in str(error) for w in one.back)
                 ]
                 if not failed:
                     raise
@@ -139,11 +139,11 @@ class Proving:
         return None
 
     def _measured(self, back: Sequence[Finding]) -> "_Trial":
-        rules = {one.rule for one in back}
-        settings = [one for one in self._settings if one.rule not in self._refused]
+        subjects = {one.subject for one in back}
+        settings = [one for one in self._settings if one.subject not in self._refused]
         sides = {
             "a": [self._on(one.back[0]) for one in settings],
-            "b": [self._on(one.back[one.rule in rules]) for one in settings],
+            "b": [self._on(one.back[one.subject in subjects]) for one in settings],
         }
         here, answer = self.folder / f"{self._trials}", self.answer
         near = [
@@ -163,7 +163,7 @@ class Proving:
             leave_out=sorted(cases - {f"{answer.benchmark}/{answer.case}"}),
         )
         here.mkdir(parents=True, exist_ok=True)
-        names = ", ".join(one.rule for one in back)
+        names = ", ".join(one.subject for one in back)
         while True:
             began = time.monotonic()
             measure_block(experiment, self.measure, lambda now: now.save(here))

@@ -232,7 +232,11 @@ def _causes(
     is_busy = any(one.rule == "host" for one in findings)
     if state and other_state:
         findings = compared.beyond(findings, _judged(other_state, result, run.board))
-        findings += facts.between(state, other_state, held.name, result.driver, result.benchmark)
+        said = {one.fact: one for one in findings if one.fact}
+        at = {"driver": result.driver, "table": result.benchmark}
+        differences = list(facts.between(state, other_state, held.name, said, **at))
+        with_both = {one.fact for one in differences}
+        findings = [one for one in findings if not one.fact or one.fact not in with_both] + differences
         # What a busy host of both runs leaves to a disk is no doing of the disk.
         findings += [] if is_busy else compared.disk(state, other_state, held.name)
         findings += compared.machine(state, other_state, held.name, held.control(run))

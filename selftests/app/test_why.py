@@ -136,6 +136,18 @@ def test_what_holds_in_a_run_that_was_well_is_no_cause(asked, tmp_path):
     assert [answer.causes for answer in why.explain(other, "1m", str(other)).answers] == [(), ()]
 
 
+def test_what_a_rule_says_of_a_fact_and_what_it_was_in_the_other_run_are_one_cause(asked, tmp_path):
+    asked(State(shown={**HEALTHY, "queue.max_sectors_kb": 512}), read=300.0)
+    (tmp_path / "results/r1").rename(tmp_path / "good")
+    asked(State(shown={**HEALTHY, "queue.max_sectors_kb": 4}))
+    answers = why.explain(tmp_path / "results/r1", "1m", str(tmp_path / "good")).answers
+    (cause,) = (one for one in answers[0].causes if "max_sectors_kb" in str(one))
+    assert str(cause) == (
+        "requests to the disk have at most 4 KiB (max_sectors_kb), in r1 it was 512 (up to 128.00 times)"
+    )
+    assert [word.split("echo ")[1].split()[0] for word in cause.back] == ["'4'", "'512'"]
+
+
 def test_a_failed_case_says_itself_what_failed_before_anything_else(asked, tmp_path, capsys):
     failure = Failure(Kind.BOARD, "does not answer over eth1: check its address and cable", "ping")
     (answer,) = asked(State(shown=HEALTHY), samples=(), failures=(failure,), status=Status.FAILED)

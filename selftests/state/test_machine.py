@@ -214,7 +214,7 @@ def test_what_a_file_system_was_mounted_with_is_that_of_the_case():
 )
 def test_a_difference_can_touch_the_figure_and_says_how_it_is_set_back(setting, here, there, table, back):
     states = (State(shown={setting: value}) for value in (here, there))
-    found = list(facts.between(*states, "good", "emmc", table))
+    found = list(facts.between(*states, "good", driver="emmc", table=table))
     assert [(one.rule, one.otherwise) for one in found] == [(setting, True)] * (back is not None)
     assert not back or found[0].back[1] == f"run:{back}"
 

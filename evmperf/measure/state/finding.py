@@ -14,7 +14,8 @@ class Finding:
     it away, with {benchmark} and {run}, "" where there is none. `part` is what of a figure's difference it
     explains, by logarithms, None where it may be all. `otherwise`: it is a difference to another run, of
     which nobody knows what it costs; `back` are the words of a variation with which a board has it as in this
-    run, and as in the other one, () where no command sets it. `symptom`: a cause leads to it.
+    run, and as in the other one, () where no command sets it. `symptom`: a cause leads to it. `fact` is the
+    name of what was read, "" where that was nothing or several.
     """
 
     rule: str
@@ -28,6 +29,12 @@ class Finding:
     otherwise: bool = False
     symptom: bool = False
     back: tuple[str, ...] = ()
+    fact: str = ""
+
+    @property
+    def subject(self) -> str:
+        """The fact, else the rule: no two findings of a case have the same."""
+        return self.fact or self.rule
 
     def __str__(self) -> str:
         size = f" (up to {self.size:.2f} times)" if self.size else ""
