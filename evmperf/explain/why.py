@@ -235,8 +235,8 @@ def _causes(
         said = {one.fact: one for one in findings if one.fact}
         at = {"driver": result.driver, "table": result.benchmark}
         differences = list(facts.between(state, other_state, held.name, said, **at))
-        with_both = {one.fact for one in differences}
-        findings = [one for one in findings if not one.fact or one.fact not in with_both] + differences
+        joined = [said[one.fact] for one in differences if one.fact in said]
+        findings = [*(one for one in findings if one not in joined), *differences]
         # What a busy host of both runs leaves to a disk is no doing of the disk.
         findings += [] if is_busy else compared.disk(state, other_state, held.name)
         findings += compared.machine(state, other_state, held.name, held.control(run))

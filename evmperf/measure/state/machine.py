@@ -93,7 +93,7 @@ def _offline(state: State) -> Iterator[Finding]:
     online, present = (cpus(state.shown.get(f"cpu.{name}")) for name in ("online", "present"))
     if 0 < online < present:
         reason = f"only {online} of {present} CPUs are online"
-        yield Finding("offline", reason, size=present / online, whole=True)
+        yield Finding("offline", reason, size=present / online, whole=True, fact="cpu.online")
 
 
 def _interrupts(state: State) -> Iterator[Finding]:

@@ -119,7 +119,8 @@ def _limited(state: State) -> Iterator[Finding]:
         if mhz and isinstance(limit, int) and limit < most:
             reason = f"clocked down: {clock} is limited to {limit / mhz:.0f} of {most / mhz:.0f} MHz"
             whole = what.startswith("scaling")
-            yield Finding("limited", reason, size=most / max(limit, 1), whole=whole, proof=_UNLIMITED * whole)
+            size, proof = most / max(limit, 1), _UNLIMITED * whole
+            yield Finding("limited", reason, size=size, whole=whole, proof=proof, fact=name)
 
 
 def _narrow(state: State) -> Iterator[Finding]:
@@ -135,7 +136,10 @@ def _memory(state: State) -> Iterator[Finding]:
     amounts = (state.shown.get(f"memory_{name}kib") for name in ("", "available_", "dirty_", "writeback_"))
     whole, free, dirty, writing = (n if isinstance(n, int) else None for n in amounts)
     if state.shown.get("queue.read_ahead_kb") == 0:
-        yield Finding("read-ahead", "the disk's read-ahead is off", metrics="read_.*|latency.*")
+        touched = "read_.*|latency.*"
+        yield Finding(
+            "read-ahead", "the disk's read-ahead is off", metrics=touched, fact="queue.read_ahead_kb"
+        )
     if not whole:
         return
     if free is not None and free < _SCARCE * whole:
@@ -148,7 +152,7 @@ def _memory(state: State) -> Iterator[Finding]:
 def _cable(state: State) -> Iterator[Finding]:
     for end, whose in (("", "board"), ("tester.", "tester")):
         if _SHAPERS.fullmatch(shaper := str(state.shown.get(f"{end}tc", ""))):
-            yield Finding("shaped", f"the {whose}'s port is limited: {shaper}")
+            yield Finding("shaped", f"the {whose}'s port is limited: {shaper}", fact=f"{end}tc")
         again, sent = (state.counted.get(f"{end}tcp_sent{name}", 0) for name in ("_again", ""))
         if again >= _LEAST_AGAIN and again > _SENT_AGAIN * sent:
             reason = f"the {whose} sent {again} of {sent} TCP segments again: packets were lost or late"
