@@ -58,11 +58,14 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     lists: Mapping[str, str] = {}
     """Header of a column whose cells have one number for each `{n}` ("6,6"), by metric."""
     rubric: str = ""
+    """A heading above the table that is no section."""
     board_in_header: bool = True
+    """False: the columns name no board."""
     decimals: int = 2
     free_decimals: bool = False
     """Whether figures were typed by hand, with any number of decimals."""
     order: str | tuple[str, ...] = "text"
+    """Of the rows: `text`, `number`, `hex`, or a list."""
     cases: tuple[str, ...] = ()
     """The rows of the benchmark."""
     more_rows: str = ""
@@ -72,6 +75,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     aliases: Mapping[str, str] = {}
     """Rows that are a second name of another."""
     units_in_labels: bool = False
+    """Whether row labels end in a unit, spelt as in units.yaml."""
     empty: Mapping[str, str] = {}
     """Text of a missing figure, by metric."""
     quotients: Mapping[str, float] = {}
