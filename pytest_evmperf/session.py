@@ -55,7 +55,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         _write_nothing(session.config)
         raise pytest.UsageError(str(error)) from None
     except EvmperfError as error:
-        measuring.fail(error)
+        measuring.trouble.keep(error)
         _write_nothing(session.config)
         raise pytest.exit.Exception(str(error), ExitStatus.LAB_BROKEN) from None
 
@@ -121,7 +121,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
         session.exitstatus = ExitStatus.INTERNAL
     if session.config.option.collectonly:
         return (yield)
-    measuring.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.lab_failure
+    measuring.trouble.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not measuring.trouble.lab
     with measuring.signals.held():
         # After Ctrl-C fixtures are torn down later than this, and the board is what cannot wait.
         measuring.close()
@@ -138,7 +138,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
             with measuring.signals.skippable():
                 measuring.write_report()
         except (OSError, EvmperfError) as error:
-            measuring.lab_failure = measuring.lab_failure or f"reports cannot be written: {error}"
+            measuring.trouble.of_lab(f"reports cannot be written: {error}")
         finally:
             measuring.let_go()
         session.exitstatus = measuring.status or session.exitstatus

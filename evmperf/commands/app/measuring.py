@@ -20,6 +20,7 @@ from evmperf.boards.board import Board
 from evmperf.boards.console.powering import Person
 from evmperf.boards.vocabulary import CABLED
 from evmperf.commands.app.forecast import Forecast
+from evmperf.commands.app.trouble import SessionTrouble
 from evmperf.lab import labs
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import placement
@@ -27,8 +28,8 @@ from evmperf.measure import hostload, provenance
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.measure.signals import Signals
 from evmperf.model import ended, repeats
-from evmperf.model.ended import Ended, Ending
-from evmperf.model.errors import BoardLost, EvmperfError, Kind, LabError, UsageError
+from evmperf.model.ended import Ended
+from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts, given_facts
 from evmperf.model.replies import WantedSession
@@ -94,13 +95,7 @@ class MeasuringSession:
         """Tests of a lab's own that failed and measured no case."""
         self.sent = ""
         """How sending to InfluxDB went, in a sentence."""
-        self.lab_failure = ""
-        """Why the lab is broken, "" while it is not."""
-        self._not_begun = ""
-        """Why nothing was measured on a lab that works: an image that does not boot or does not fit."""
-        self.wrong_call = False
-        """Whether that is a wrong option, file or board file."""
-        self.interrupted = False
+        self.trouble = SessionTrouble()
         self.signals = Signals()
         self.began = time.monotonic()
         self.claim: Claim | None = None
@@ -290,17 +285,6 @@ class MeasuringSession:
         assert self._runner is not None
         return self._runner.linux()
 
-    def fail(self, error: EvmperfError) -> str:
-        """Keep the error that ends the session; returns why it ends, in words."""
-        if isinstance(error, BoardLost):
-            return f"the board was lost: {error}"  # the claim has it
-        if isinstance(error, LabError):
-            self.lab_failure = str(error)
-            return f"the lab is broken: {error}"
-        # Measuring records what boards and tools do wrong: this is of the image for the board.
-        self._not_begun, self.wrong_call = str(error), error.kind is Kind.USAGE
-        return f"there is nothing to measure: {error}"
-
     def close(self) -> None:
         """Switch the board off unless it is to stay on, and stop what `open` started; may be called
         again. A signal ends what may be left out, never the power switch.
@@ -320,7 +304,7 @@ class MeasuringSession:
                 if self.bench and by_switch and not self.lost:
                     self.bench.off()
             except EvmperfError as error:  # of a board that was lost, `lost` says more, and comes first
-                self.lab_failure = self.lab_failure or str(error)
+                self.trouble.of_lab(error)
             finally:
                 if self._started_bench and not self.lost:
                     self._started_bench.stop()
@@ -355,7 +339,7 @@ class MeasuringSession:
         if self.bench:
             self.run.facts.attempts = self.bench.power_cycles
         self.run.facts.lost = self.lost
-        if self.interrupted and self.signals.by:
+        if self.trouble.interrupted and self.signals.by:
             self.run.facts.interrupted_by = self.signals.by
         if self._runner and self._runner.broken:
             self.run.facts.broken = self._runner.broken
@@ -363,7 +347,7 @@ class MeasuringSession:
             try:
                 self._spool.save()
             except LabError as error:
-                self.lab_failure = self.lab_failure or str(error)
+                self.trouble.of_lab(error)
             self._spool.release()
         if self._influx and self._spool and not self.signals.hurried:
             from evmperf.publish.influx import push  # noqa: PLC0415  # for those who have one
@@ -385,26 +369,14 @@ class MeasuringSession:
 
     def ended(self) -> Ended:
         """How it ended."""
-        reasons = (
-            (Ending.LOST, "The board was lost", self.lost),
-            (Ending.LAB, "The lab is broken", self.lab_failure),
-            (Ending.WRONG if self.wrong_call else Ending.BOARD, "Nothing was measured", self._not_begun),
-        )
-        cut = next((reason for reason in reasons if reason[-1]), None)
-        if self.interrupted and not cut:
-            by = f" by {self.signals.by}" if self.signals.by not in ("", "SIGINT") else ""
-            cut = (Ending.CUT, f"Interrupted{by}", "")
+        cut = self.trouble.ending(self.lost, self.signals.by)
         planned = max(len(self.planned) - self._absent + self._kept, len(self.results))
         return ended.of(self.board.name, self.results, planned, cut, len(self.failed_tests))
 
     @property
     def status(self) -> ExitStatus | None:
         """The exit status that the end has, None for that of the cases."""
-        if self.lab_failure or self.lost:
-            return ExitStatus.LAB_BROKEN
-        if self._not_begun:  # pytest's own status for that is the one of Ctrl-C
-            return ExitStatus.USAGE if self.wrong_call else ExitStatus.FAILED
-        return None
+        return self.trouble.status(self.lost)
 
     def _start_virtual(self, progress: Callable[[str], None]) -> None:
         try:
