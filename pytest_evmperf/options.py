@@ -33,15 +33,6 @@ OPTIONS = [
             "release of the lab's list (docs/provisioning.md)"
         ),
     ),
-    *(
-        argument(
-            f"--{part}",
-            default="",
-            metavar="FILE",
-            help=f"boot this {part} over the network; nothing is written (docs/provisioning.md)",
-        )
-        for part in ("kernel", "dtb", "ramdisk")
-    ),
     argument(
         "--perf",
         action="store_true",

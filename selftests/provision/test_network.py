@@ -127,7 +127,7 @@ def test_what_a_server_cuts_short_is_never_whole(way, image, disk, served, monke
             (self.folder / "image").write_bytes(image.file.read_bytes()[: 2 * MIB])
             return f"{self.url}/image"
 
-    way._provider._driver = Short(served.folder, served.url)
+    way._provider = Short(served.folder, served.url)
     with pytest.raises(LabError, match="reads back with SHA-256"):
         way.put(image, lambda *_: None)
 
@@ -231,7 +231,7 @@ def test_a_server_without_the_image_is_said_so(way, image, disk, served):
         def stage(self, _name):
             return f"{self.url}/none"
 
-    way._provider._driver = Wrong(served.folder, served.url)
+    way._provider = Wrong(served.folder, served.url)
     with pytest.raises(LabError, match=r"http://.*none: wget: .*404"):
         way.put(image, lambda *_: None)
 

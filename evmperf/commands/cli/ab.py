@@ -80,7 +80,6 @@ _WITHIN = 0.02
       uboot:NAME=VALUE      a U-Boot variable, set before each boot and never saved
       run:COMMAND           shell text, run in Linux after each boot, before anything is measured
       image:FILE            an image or release, put on the board by provisioning
-      kernel:FILE dtb:FILE  a kernel, a device tree alone
       FILE.yaml             a list of such words
 
       evmperf ab virtual.yaml --b args:mitigations=off -k "boot_time or emmc_raw" --rounds 12

@@ -112,12 +112,12 @@ def with_images(sides: Sequence[Sequence[str]], board: Board) -> list[list[str]]
     """The words of these variations. If one puts an image on the board, each of them must name its
     image, or it would run the image of another. Raises UsageError if the board's image is unknown.
     """
-    images = [variation.parse(side).provisioned.get("image") for side in sides]
+    images = [variation.parse(side).image for side in sides]
     if not any(images):
         return [list(side) for side in sides]
     good = Book(board).read().good
     if good is None and not all(images):
-        without = variation.parse(sides[images.index(None)])
+        without = variation.parse(sides[images.index("")])
         raise UsageError(
             f"{without}: the image on {board.name} is unknown: write image:FILE for each "
             f"side, or write an image with `evmperf image install` first"
