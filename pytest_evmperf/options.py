@@ -29,8 +29,7 @@ OPTIONS = [
         default="",
         metavar="IMAGE",
         help=(
-            "install this on the board first, and verify that it runs; a file, a URL, or a "
-            "release of the lab's list (docs/provisioning.md)"
+            "install this on the board first, and verify that it runs; a file or a URL (docs/provisioning.md)"
         ),
     ),
     argument(

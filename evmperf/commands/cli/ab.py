@@ -79,11 +79,11 @@ _WITHIN = 0.02
       args:TEXT             words that join the kernel's command line
       uboot:NAME=VALUE      a U-Boot variable, set before each boot and never saved
       run:COMMAND           shell text, run in Linux after each boot, before anything is measured
-      image:FILE            an image or release, put on the board by provisioning
+      image:FILE            an image, put on the board by provisioning
       FILE.yaml             a list of such words
 
       evmperf ab virtual.yaml --b args:mitigations=off -k "boot_time or emmc_raw" --rounds 12
-      evmperf ab am64x.yaml --a image:11.01 --b image:12.00 -k emmc --budget 2h
+      evmperf ab am64x.yaml --a image:11.01.wic.xz --b image:12.00.wic.xz -k emmc --budget 2h
       evmperf ab --resume results/ab-...      goes on after Ctrl-C, kill -9, or a broken lab
 
     Each round is an ordinary run on a cold boot; the two rounds of a block are in random order. Exit

@@ -41,8 +41,7 @@ group("image", "Images: what one holds, and putting one on a board (docs/provisi
 )
 def _image(options: argparse.Namespace) -> None:
     """Shows the release, machine, kernel, U-Boot and disk of an image, without mounting it and without
-    root. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2), a URL, or, with --board, a
-    release of the list that EVMPERF_RELEASES names.
+    root. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2) or a URL.
     """
     board = boards.load(boards.find(options.board)) if options.board else None
     with contextlib.closing(ProgressBar()) as bar:

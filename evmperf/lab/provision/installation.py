@@ -187,7 +187,7 @@ class Installation:
             self.bench.off()
             return BoardError(f"{sentence}; no earlier image of this board is known to put back")
         try:
-            before = Cache().get(good.file, sha256=good.sha256, progress=self._progress)
+            before = Cache().get(good.file, self._progress)
             self._put(before)
             self._identified(before, self._checked(before))
         except EvmperfError as second:
