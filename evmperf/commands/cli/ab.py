@@ -17,7 +17,6 @@ from evmperf.commands.cli.arguments import RESULTS, WAIT, argument, command, cou
 from evmperf.commands.cli.terminal import note, own, width
 from evmperf.judge import ab
 from evmperf.judge.experiment import Experiment
-from evmperf.lab.provision.record import with_images
 from evmperf.measure import boardfile
 from evmperf.measure.runs import differences
 from evmperf.measure.runs.differences import Difference
@@ -180,11 +179,12 @@ def _plan(options: argparse.Namespace) -> Experiment:
     blocks = _BLOCKS if options.rounds is None else options.rounds
     if blocks < anytime.FEWEST:
         raise UsageError(f"--rounds {blocks}: fewer than {anytime.FEWEST} blocks decide nothing")
-    a, b = with_images([side.words for side in named], board)
+    if bool(named[0].image) != bool(named[1].image):
+        raise UsageError("one side has no image and would run the other's: write image:FILE for each side")
     return Experiment(
         id=f"ab-{new_run_id(board.name)}",
         boards=[options.board],
-        sides={"a": a, "b": b},
+        sides={"a": list(named[0].words), "b": list(named[1].words)},
         seed=os.urandom(8).hex(),
         blocks=blocks,
         budget_s=options.budget,

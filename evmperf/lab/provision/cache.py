@@ -112,10 +112,7 @@ class Cache:
     @contextlib.contextmanager
     def _held(self, source: str) -> Iterator[Path]:
         """The folder of a source, for one process at a time."""
-        inside = Path(source).parent
-        of_source = self.folder / hashlib.sha256(source.encode()).hexdigest()[:24]
-        # A fetched file that is given by its path is that image.
-        folder = inside if inside.parent == self.folder else of_source
+        folder = self.folder / hashlib.sha256(source.encode()).hexdigest()[:24]
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock = (self.folder / f".{folder.name}.lock").open("w")
