@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from evmperf.boards import scratch
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
-from evmperf.lab.provision import cache, running, scratch
+from evmperf.lab.provision import cache, running
 from evmperf.lab.provision.content import Progress, quiet
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.network import NetworkWay
@@ -19,6 +20,7 @@ from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, UsageError
 
 Tell = Callable[[str], None]
+_SURVEY_S = 60.0
 
 
 class NoWay(UsageError):
@@ -173,7 +175,8 @@ class Installation:
             **{name: getattr(runs, name) for name in ("kernel_version", "uboot", "root")},
             "write": self._done,
         }
-        if remedy := scratch.removed(self.bench.shell(), self.board, runs.device):
+        survey = self.bench.shell().run(scratch.SURVEY, _SURVEY_S).text
+        if remedy := scratch.removed(survey, self.board, runs.device):
             self._tell(f"note: {remedy}")
         return Installed(image, facts, "left_alone" in self._done, runs)
 
