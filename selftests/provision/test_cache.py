@@ -5,7 +5,6 @@ board is touched.
 import hashlib
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -112,19 +111,6 @@ def test_two_boards_at_once_share_one_download(server, tmp_path):
     assert [process.returncode for process in both] == [0, 0]
     assert len(files) == 1
     assert sorted(server.asked) == ["same", "whole"]
-
-
-def test_the_oldest_images_go_when_the_cache_is_full(plain, tmp_path):
-    cache = Cache(tmp_path / "cache", limit_gib=0.0007)
-    images = []
-    for number in range(3):
-        boot = {"u-boot.img": LOADER, "unlike": bytes([number])}
-        raw = imagelab.build(tmp_path / f"{number}.wic", Spec(boot=boot))
-        images.append(cache.get(str(imagelab.pack(raw, "zst"))))
-        time.sleep(0.02)
-    there = [image.content.is_file() for image in images]
-    assert there[-1]
-    assert not all(there)
 
 
 def test_an_image_that_went_from_the_cache_is_made_again(packed, tmp_path):

@@ -1,8 +1,8 @@
 """The images of a lab host: each is fetched, unpacked and identified once.
 
 Each image has a folder: the fetched file, the raw content of a compressed one, and what is known of it.
-Sessions that need the same image at the same time share it. When the cache grows too large, the images that
-were used longest ago are removed.
+Sessions that need the same image at the same time share it. The time of a folder is that of its last use; the
+host's owner removes what is old (docs/provisioning.md).
 """
 
 import contextlib
@@ -27,19 +27,14 @@ from evmperf.measure.runs import folders
 from evmperf.measure.runs.spool import write_whole
 from evmperf.model.errors import LabError, UsageError
 
-SCHEMA = 3
-LIMIT_GIB = 40.0
-"""How large the cache may grow, unless EVMPERF_IMAGES_GIB says otherwise."""
+SCHEMA = 4
 
 
 class _Kept(msgspec.Struct):
-    """What is known of a file in this `state` (size, time, inode), as image.json has it; `name` is that of a
-    file that was fetched, on its server.
-    """
+    """What is known of a file in this `state` (size, time, inode), as image.json has it."""
 
     schema: int
     state: str
-    name: str
     hashes: Hashes
     identity: Identity
 
@@ -47,13 +42,8 @@ class _Kept(msgspec.Struct):
 class Cache:
     """The images of this host below `folder`."""
 
-    def __init__(self, folder: Path | None = None, limit_gib: float | None = None) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or folders.cache_dir() / "images"
-        given = os.environ.get("EVMPERF_IMAGES_GIB", "")
-        try:
-            self._limit = (limit_gib or float(given or LIMIT_GIB)) * (1 << 30)
-        except ValueError:
-            raise UsageError(f"EVMPERF_IMAGES_GIB={given} is not a number of GiB") from None
 
     def get(self, source: str, progress: Progress = contents.quiet) -> DiskImage:
         """The image of a file or a URL, unpacked and identified, and compared with the checksum beside it.
@@ -61,17 +51,12 @@ class Cache:
         """
         if download.is_url(source):
             with self._held(source) as folder:
-                image = self._fetched(source, folder, progress)
-        else:
-            file = Path(source).expanduser().absolute()
-            if not file.is_file():
-                raise UsageError(
-                    f"there is no image {source}: give a file, or a URL with http:// or https://"
-                )
-            with self._held(str(file)) as folder:
-                image = self._of_file(source, file, folder, images.expected_checksum(file), progress)
-        self._tidy(keep=folder)
-        return image
+                return self._fetched(source, folder, progress)
+        file = Path(source).expanduser().absolute()
+        if not file.is_file():
+            raise UsageError(f"there is no image {source}: give a file, or a URL with http:// or https://")
+        with self._held(str(file)) as folder:
+            return self._of_file(source, file, folder, images.expected_checksum(file), progress)
 
     def _fetched(self, url: str, folder: Path, progress: Progress) -> DiskImage:
         expected = download.checksum(url)
@@ -100,11 +85,11 @@ class Cache:
                     new.rename(content)
             finally:
                 new.unlink(missing_ok=True)
-            name = download.called(source) if download.is_url(source) else file.name
-            kept = _Kept(SCHEMA, state, name, hashes, identity.read(content))
+            kept = _Kept(SCHEMA, state, hashes, identity.read(content))
             write_whole(folder / "image.json", msgspec.json.encode(kept))
         images.check_sum(file, kept.hashes.file, expected)
-        image = DiskImage(source, file, content, kept.hashes, kept.identity, kept.name)
+        name = download.called(source) if download.is_url(source) else file.name
+        image = DiskImage(source, file, content, kept.hashes, kept.identity, name)
         images.check_whole(image)
         os.utime(folder)
         return image
@@ -122,17 +107,6 @@ class Cache:
             fcntl.flock(lock, fcntl.LOCK_EX)
             folder.mkdir(exist_ok=True)
             yield folder
-
-    def _tidy(self, keep: Path) -> None:
-        """Remove what was used longest ago, until the cache is within its limit."""
-        paths = sorted(
-            (path for path in self.folder.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime
-        )
-        sizes = {path: sum(file.stat().st_blocks * 512 for file in path.iterdir()) for path in paths}
-        for path in paths:
-            if sum(sizes.values()) > self._limit and path != keep:
-                shutil.rmtree(path, ignore_errors=True)
-                del sizes[path]
 
 
 def open_image(given: str, board: Board | None = None, progress: Progress = contents.quiet) -> DiskImage:
