@@ -7,7 +7,6 @@ import contextlib
 import re
 import shlex
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +30,6 @@ _SLOWEST = 1 << 19
 """Bytes a second that a disk and its network must at least do."""
 _BLOCK = 1 << 20
 _SCRIPT = Path(__file__).with_name("network.sh").read_text("utf-8")
-
-_FAILED = re.compile(r"TFTP error: .*|.*Retry count exceeded.*|TFTP server died.*")
-"""What U-Boot prints of a transfer that fails (net/tftp.c, net/arp.c)."""
-_BEGUN, _ENDED = "Loading: ", "Bytes transferred"
-"""Before and behind the marks (#) of a transfer's progress (net/tftp.c, net/net.c)."""
-
-
-def trouble(console: Sequence[str]) -> str:
-    """What U-Boot printed of its last transfer that failed, and the remedy; "" if it did not fail."""
-    _, begun, last = "\n".join(console).rpartition(_BEGUN)
-    failed = _FAILED.search(last)
-    if not failed and (not begun or _ENDED in last):
-        return ""
-    reason = failed[0].strip() if failed else "the transfer did not end in time"
-    return f"{reason}; check the TFTP server, its files, the network and the cable"
 
 
 class NetworkWay(Way):
@@ -81,9 +65,11 @@ class NetworkWay(Way):
             try:
                 shell = stack.enter_context(self._bench.started_from(_MEDIUM))
             except BoardError as error:
-                first = "the board did not start the system in memory over TFTP: "
-                reason = trouble(self._bench.console_lines())
-                raise LabError(f"{first}{f'{reason} ({error})' if reason else error}") from error
+                # What U-Boot said of a transfer that failed is in the error.
+                raise LabError(
+                    f"the board did not start the system in memory over TFTP: {error}; check the TFTP "
+                    f"server, its files, the network and the cable"
+                ) from error
             try:
                 return self._install(shell, image, url, progress)
             except BoardError as error:
