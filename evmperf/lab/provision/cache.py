@@ -81,18 +81,16 @@ class Cache:
             try:
                 hashes = contents.unpack(file, new if packed else None, progress)
                 images.check_sum(file, hashes.file, expected)
+                kept = _Kept(SCHEMA, state, hashes, identity.read(new if packed else file))
                 if packed:
                     new.rename(content)
             finally:
                 new.unlink(missing_ok=True)
-            kept = _Kept(SCHEMA, state, hashes, identity.read(content))
             write_whole(folder / "image.json", msgspec.json.encode(kept))
         images.check_sum(file, kept.hashes.file, expected)
         name = download.called(source) if download.is_url(source) else file.name
-        image = DiskImage(source, file, content, kept.hashes, kept.identity, name)
-        images.check_whole(image)
         os.utime(folder)
-        return image
+        return DiskImage(source, file, content, kept.hashes, kept.identity, name)
 
     @contextlib.contextmanager
     def _held(self, source: str) -> Iterator[Path]:

@@ -171,7 +171,6 @@ class Installation:
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
         facts = {
             **image.facts(),
-            **{name: getattr(image.identity, name) for name in ("machine", "disk")},
             **{name: getattr(runs, name) for name in ("kernel_version", "uboot", "root")},
             "write": self._done,
         }
