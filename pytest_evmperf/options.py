@@ -29,18 +29,8 @@ OPTIONS = [
         default="",
         metavar="IMAGE",
         help=(
-            "install this on the board first, and verify that it runs; a file, a URL, or a "
-            "release of the lab's list (docs/provisioning.md)"
+            "install this on the board first, and verify that it runs; a file or a URL (docs/provisioning.md)"
         ),
-    ),
-    *(
-        argument(
-            f"--{part}",
-            default="",
-            metavar="FILE",
-            help=f"boot this {part} over the network; nothing is written (docs/provisioning.md)",
-        )
-        for part in ("kernel", "dtb", "ramdisk")
     ),
     argument(
         "--perf",

@@ -1,8 +1,8 @@
 """One variation of a board: what an A/B changes, declared in words.
 
-`image:FILE`, `kernel:FILE` and `dtb:FILE` are put on the board, `args:TEXT` joins the kernel's command line,
-`uboot:NAME=VALUE` is set before each boot and never saved, `run:COMMAND` is run in Linux after each boot,
-`FILE.yaml` is a list of these words, and `as-is` changes nothing.
+`image:FILE` is put on the board, `args:TEXT` joins the kernel's command line, `uboot:NAME=VALUE` is set
+before each boot and never saved, `run:COMMAND` is run in Linux after each boot, `FILE.yaml` is a list of
+these words, and `as-is` changes nothing.
 """
 
 import re
@@ -14,8 +14,8 @@ from evmperf.boards import yamlfile
 from evmperf.model.errors import UsageError
 
 AS_IS = "as-is"
-_KINDS = ("image", "kernel", "dtb", "args", "uboot", "run")
-_HELP = "as-is, image:FILE, kernel:FILE, dtb:FILE, args:TEXT, uboot:NAME=VALUE, run:COMMAND"
+_KINDS = ("image", "args", "uboot", "run")
+_HELP = "as-is, image:FILE, args:TEXT, uboot:NAME=VALUE, run:COMMAND"
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _UNTYPEABLE = re.compile(r"['\r\n]")
 """What would end the quotes, or the line, in which U-Boot gets a value."""
@@ -29,8 +29,7 @@ class Variation:
     kernel_arguments: str = ""
     uboot: Mapping[str, str] = field(default_factory=dict)
     commands: tuple[str, ...] = ()
-    provisioned: Mapping[str, str] = field(default_factory=dict)
-    """`image`, `kernel` and `dtb`, as given."""
+    image: str = ""
 
     def __str__(self) -> str:
         return ", ".join(self.words) or AS_IS
@@ -42,10 +41,9 @@ class Variation:
 def parse(words: Iterable[str], folder: Path = Path()) -> Variation:
     """The variation that words declare, with files of words below `folder`; raises UsageError."""
     pairs = list(_pairs(words, folder))
-    single = {kind: text for kind, text in pairs if kind in ("image", "kernel", "dtb")}
-    for kind in single:
-        if sum(kind == other for other, _ in pairs) > 1:
-            raise UsageError(f"{kind}: given twice in one variation; keep one")
+    images = [text for kind, text in pairs if kind == "image"]
+    if len(images) > 1:
+        raise UsageError("image: given twice in one variation; keep one")
     uboot = dict(_uboot_variable(text) for kind, text in pairs if kind == "uboot")
     arguments = " ".join(text for kind, text in pairs if kind == "args")
     if _UNTYPEABLE.search(arguments):
@@ -55,7 +53,7 @@ def parse(words: Iterable[str], folder: Path = Path()) -> Variation:
         kernel_arguments=arguments,
         uboot=uboot,
         commands=tuple(text for kind, text in pairs if kind == "run"),
-        provisioned=single,
+        image="".join(images),
     )
 
 

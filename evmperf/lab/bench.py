@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import requests
@@ -268,12 +268,6 @@ class LabgridBench:
         finally:
             self._strategy.medium = own
             self._strategy.forget()
-
-    def boot_from(self, medium: str, variables: Mapping[str, str]) -> None:
-        """From now on boot from another medium of the strategy, with these U-Boot variables."""
-        self._strategy.medium = medium
-        self._strategy.uboot_variables |= variables
-        self._strategy.forget()
 
     def console_lines(self) -> list[str]:
         """What the board has printed since its last power-on, line by line."""

@@ -32,7 +32,6 @@ class Facts(msgspec.Struct, kw_only=True):
     variation: list[str] = []
     provisioned: dict[str, Any] = {}
     """The image that was put on the board."""
-    netboot: dict[str, Any] = {}
     lava_job: dict[str, Any] = {}
     lava_job_made_by: str = ""
     os: str = ""

@@ -23,9 +23,6 @@ class WantedSession(msgspec.Struct, frozen=True, kw_only=True):
     run_kind: str = "desk"
     profile: str = ""
     image: str = ""
-    kernel: str = ""
-    dtb: str = ""
-    ramdisk: str = ""
     release: str = ""
     repeat: str = "1"
     boots: int = 0

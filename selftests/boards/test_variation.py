@@ -11,7 +11,7 @@ def test_words_of_each_kind():
     assert found.kernel_arguments == "quiet mitigations=off"
     assert found.uboot == {"bootdelay": "0"}
     assert found.commands == ("echo 1 >/sys/x",)
-    assert found.provisioned == {"image": "a:b.wic"}
+    assert found.image == "a:b.wic"
     assert str(found).startswith("args:quiet mitigations=off, uboot:bootdelay=0")
 
 

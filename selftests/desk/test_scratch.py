@@ -7,10 +7,9 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
+from evmperf.boards import scratch
 from evmperf.commands.app import desk
 from evmperf.lab.desk import boardfile
-from evmperf.lab.provision import scratch
-from evmperf.measure.bench import ShellReply
 from evmperf.model.errors import UsageError
 from selftests.support.deskboard import Disks
 
@@ -113,29 +112,19 @@ def test_a_partition_of_others_is_not_taken(tmp_path, table):
     assert scratch.present(disks.run(scratch.SURVEY)) is None
 
 
-class DiskShell:
-    """A shell on a board with these disks."""
-
-    def __init__(self, disks):
-        self._disks = disks
-
-    def run(self, command, timeout_s):
-        return ShellReply(0, self._disks.run(command))
-
-
 @pytest.mark.parametrize("label", [GPT, MBR])
 def test_a_scratch_partition_that_an_image_removed_is_told_with_the_command(tmp_path, label):
     disks = Disks(tmp_path, f"{label}size=64M\nsize=32M\n", 400, 400)
-    shell, before = DiskShell(disks), disks.table
+    before = disks.table
     board = boards.load(boards.ENV_DIR / "virtual.yaml")
     scratches = {"mmcsd": {"scratch": "/dev/mmcblk0p3"}, "emmc": {"scratch": "/dev/mmcblk1p1"}}
     board = replace(board, sections={**board.sections, **scratches})
-    sentence = scratch.removed(shell, board, "/dev/mmcblk0p2")
+    sentence = scratch.removed(disks.run(scratch.SURVEY), board, "/dev/mmcblk0p2")
     assert sentence.startswith("/dev/mmcblk0p3, ")
     assert disks.table == before
     disks.run(f"{{ {sentence.splitlines()[1]}; }} 2>&1")
     assert len(disks.table - before) == 1
-    assert scratch.removed(shell, board, "/dev/mmcblk0p2") == ""
+    assert scratch.removed(disks.run(scratch.SURVEY), board, "/dev/mmcblk0p2") == ""
 
 
 def test_the_step_to_storage_writes_is_the_command_and_then_the_option(make_board, find, tmp_path):

@@ -145,7 +145,6 @@ def test_no_word_of_real_text_is_a_secret():
         (["image", "show", "http://alice:hunter2@127.0.0.1:9/i.wic"], {}),
         (["doctor", "am64x"], {"LG_COORDINATOR": "alice:hunter2@127.0.0.1:9", "LG_PLACE": "p"}),
         (["history", "--from", "history"], {"EVMPERF_HISTORY": "nope://alice:hunter2@bucket/x"}),
-        (["image", "show", "12.00"], {"EVMPERF_RELEASES": "http://alice:hunter2@lab/releases.yaml"}),
     ],
 )
 def test_no_command_repeats_a_password(words, variables, monkeypatch, capsys, tmp_path):

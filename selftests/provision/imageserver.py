@@ -10,14 +10,14 @@ from selftests.support import web
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """One file with an ETag; `cut` ends the next answers after so many bytes."""
+    """One file with an ETag, and its `checksum`; `cut` ends the next answers after so many bytes."""
 
     daemon_threads = True
 
     def __init__(self, content):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content, self.cut, self.asked, self.sent = content, [], [], 0
-        self.stalls = False
+        self.stalls, self.checksum = False, ""
         threading.Thread(target=self.serve_forever, args=[0.01], daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server_port}/images/a.wic.zst"
 
@@ -27,6 +27,9 @@ class Handler(web.Handler):
 
     def do_GET(self):
         server = self.server
+        if server.checksum and self.path.endswith(".sha256"):
+            self.answer(200, server.checksum.encode())
+            return
         if not self.path.endswith(".zst"):
             self.answer(404, b"")
             return

@@ -3,7 +3,6 @@ way in which that goes wrong.
 """
 
 import hashlib
-import re
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.provision.cache import Cache
 from evmperf.lab.provision.installation import Installation
-from evmperf.model.errors import BoardError, LabError, UsageError
+from evmperf.model.errors import LabError, UsageError
 from selftests.provision import imagelab
 from selftests.support import virtualbench
 
@@ -26,8 +25,6 @@ pytestmark = pytest.mark.virtual_evm
 
 VARIANT = "virtual-sd"
 PROJECT = Path(__file__).resolve().parents[2]
-ROOT_AT = 17 << 20
-"""Where the root file system of this variant's releases begins, in bytes."""
 
 
 @pytest.fixture(scope="session")
@@ -83,12 +80,6 @@ def install(request):
         return work
 
     return open_it
-
-
-def sparse_copy(file, copy):
-    """A copy with the same holes: what is written takes time from the virtual board's disks."""
-    imagelab.run("cp", "--sparse=always", file, copy)
-    return copy
 
 
 def other_disks(bench):
@@ -169,30 +160,6 @@ def test_an_image_of_another_machine_leaves_the_power_alone(lab, install, tmp_pa
     with pytest.raises(UsageError, match="is for the machine am64xx-evm"):
         install(file).install(str(other))
     assert (bench.status().power, bench.status().since) == (True, since)
-
-
-def without_kernel(good, folder):
-    """The same release with a kernel that is none, under the same name."""
-    broken = sparse_copy(good.content, folder / "broken.wic")
-    (folder / "none").write_bytes(b"Linux version 6.12.107 () #9 SMP x\n" * 99)
-    script = f"rm /boot/Image\nwrite {folder}/none /boot/Image\n"
-    imagelab.run("/usr/sbin/debugfs", "-w", "-f", "/dev/stdin", f"{broken}?offset={ROOT_AT}", text=script)
-    return broken
-
-
-@pytest.mark.long_provisioning
-def test_the_last_good_image_comes_back_when_the_new_one_does_not_boot(lab, install, releases, tmp_path):
-    bench, file = lab()
-    work = install(file)
-    work.install(str(releases[0]))
-    broken = without_kernel(Cache().get(str(releases[1])), tmp_path)
-    with pytest.raises(BoardError) as failed:
-        work.install(str(broken))
-    assert "broken.wic does not boot" in str(failed.value)
-    assert re.search(r"virtual-sd-2026\.01\.wic\.zst.* put back", str(failed.value))
-    known = work.book.read()
-    assert known.on_board.name == known.good.name == releases[0].name
-    assert bench.status().power
 
 
 WRITE = """

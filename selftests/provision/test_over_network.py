@@ -2,8 +2,6 @@
 
 import contextlib
 import hashlib
-import os
-import re
 import shutil
 import subprocess
 import sys
@@ -18,10 +16,9 @@ from labgrid import Environment
 
 from evmperf.benchmarks import catalogue as benchmarks
 from evmperf.lab.bench import LabgridBench
-from evmperf.lab.provision import network
 from evmperf.lab.provision.installation import Installation
 from selftests.provision import imagelab
-from selftests.provision.sessions import measure, measure_in_turn
+from selftests.provision.sessions import measure_in_turn
 from selftests.support import cardimage, virtualbench
 
 pytestmark = [pytest.mark.virtual_evm, pytest.mark.long_provisioning]
@@ -115,7 +112,6 @@ def board_file(bench, served):
     data = yaml.safe_load(file.read_text())
     main = data["targets"]["main"]
     main["resources"]["HTTPProvider"]["internal"] = f"{served}/"
-    main["resources"]["TFTPProvider"]["internal"] = f"{served.parent / 'tftp'}/"
     main["drivers"]["K3BootStrategy"].update(kernel_timeout=300, boot_timeout=300)
     file.write_text(yaml.safe_dump(data, sort_keys=False))
     return file
@@ -152,58 +148,7 @@ def assert_boot_partition(disk, given):
 
 
 def test_each_session_measures_the_release_it_was_given_and_says_so(lab, releases, tmp_path):
-    results = tmp_path / "results"
-    measure_in_turn(lab.file, releases, results)
-    # And a kernel alone, which is not written anywhere.
-    own = another_kernel(tmp_path / "Image-own")
-    run = measure(lab.file, results, "--kernel", own)
-    assert " #7 SMP" in run["facts"]["netboot"]["kernel"]["version"]
-
-
-def another_kernel(file):
-    content = (image.build(VARIANT, progress=print).directory / "Image").read_bytes()
-    file.write_bytes(re.sub(rb"#\d (SMP [^\0\n]*)", rb"#7 \1", content))
-    return file
-
-
-def test_kernel_device_tree_and_ramdisk_need_no_disk(lab, tmp_path):
-    lab.written = ""
-    built = image.build(VARIANT, progress=print)
-    given = {
-        "kernel": another_kernel(tmp_path / "Image-own"),
-        "dtb": device_tree(built, tmp_path / "own.dtb", "A board of our own"),
-        "ramdisk": shutil.copyfile(built.directory / "installer", tmp_path / "ramdisk-own"),
-    }
-    environment = Environment(str(lab.file))
-    try:
-        target, board = environment.get_target("main"), benchmarks.board(lab.file)
-        files = {part: str(file) for part, file in given.items()}
-        facts = network.boot(target, board, LabgridBench(target, board), files)
-        assert " #7 SMP" in facts["kernel"]["version"]
-        assert facts["dtb"]["model"] == "A board of our own"
-        assert facts["ramdisk"]["name"] == "ramdisk-own"
-    finally:
-        environment.cleanup()
-
-
-def device_tree(built, file, model):
-    """QEMU's device tree of the board, with another model."""
-    words = built.arguments
-    board = {option: words[words.index(option) + 1] for option in ("-M", "-cpu", "-smp", "-m")}
-    board["-M"] += f",dumpdtb={file}"
-    options = [word for pair in board.items() for word in pair]
-    subprocess.run(
-        [*built.qemu.command, *options, "-nodefaults", "-display", "none"],
-        env={**os.environ, **built.qemu.env},
-        check=True,
-        capture_output=True,
-    )
-    # Quiet: dtc warns of what QEMU's own nodes are like.
-    imagelab.run("dtc", "-q", "-O", "dts", "-o", file.with_suffix(".dts"), file)
-    with file.with_suffix(".dts").open("a") as source:
-        source.write(f'/ {{ model = "{model}"; }};\n')
-    imagelab.run("dtc", "-q", "-O", "dtb", "-o", file, file.with_suffix(".dts"))
-    return file
+    measure_in_turn(lab.file, releases, tmp_path / "results")
 
 
 def only_busybox(root):

@@ -1,14 +1,12 @@
 """What this host remembers of a board's medium, and when that is not enough to leave it alone."""
 
 import pytest
-from msgspec.structs import replace
 
-from evmperf.lab.provision.record import Book, InstallationEntry, InstallationRecord
+from evmperf.lab.provision.record import Book, InstallationRecord
 from selftests.provision.test_ways import board
 
-A = InstallationEntry("a.wic", "a.wic", "/a.wic", "1" * 64, "a" * 64)
-B = replace(A, name="b.wic", content="b" * 64)
-LEFT = InstallationRecord(on_board=A, good=A, medium="cid1", mounts=7, starts=2)
+A, B = ("a.wic", "a" * 64), ("b.wic", "b" * 64)
+LEFT = InstallationRecord(*A, booted=True, medium="cid1", mounts=7, starts=2)
 
 
 @pytest.fixture
@@ -18,23 +16,23 @@ def book(tmp_path, monkeypatch):
 
 
 def test_an_image_that_was_written_whole_and_booted_may_be_there(book):
-    assert not book.read().may_hold(A.content)
-    book.begins(A)
-    assert not book.read().may_hold(A.content)
+    assert not book.read().may_hold(A[1])
+    book.begins(*A)
+    assert not book.read().may_hold(A[1])
     book.written()
-    assert not book.read().may_hold(A.content)
+    assert not book.read().may_hold(A[1])
     book.starts()
     book.booted("cid1", 7)
-    assert book.read().may_hold(A.content)
-    assert not book.read().may_hold(B.content)
-    book.begins(B)
-    assert book.read() == InstallationRecord(on_board=B, writing=True, good=A)
+    assert book.read().may_hold(A[1])
+    assert not book.read().may_hold(B[1])
+    book.begins(*B)
+    assert book.read() == InstallationRecord(*B, writing=True)
 
 
 def test_starts_are_counted_from_the_last_look_at_the_medium(book):
     book.starts()
     assert book.read() == InstallationRecord(), "of a board that never got an image there is nothing to know"
-    book.begins(A)
+    book.begins(*A)
     book.written()
     book.starts()
     book.booted("cid1", 7)
@@ -62,9 +60,9 @@ def test_a_medium_that_is_not_as_it_was_left_is_told(medium, mounts, said):
 
 
 def test_a_record_of_another_version_is_none(book):
-    book.begins(A)
+    book.begins(*A)
     text = book.file.read_text()
-    book.file.write_text(text.replace('"schema":2', '"schema":1'))
+    book.file.write_text(text.replace('"schema":3', '"schema":2'))
     assert book.read() == InstallationRecord()
     book.file.write_text("{")
     assert book.read() == InstallationRecord()

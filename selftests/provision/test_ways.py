@@ -132,6 +132,10 @@ def test_an_image_is_installed_and_one_that_runs_is_left_alone(scripted, fake, t
     status, said = install(other)
     assert (status, fake.is_on) == (ExitStatus.LAB_BROKEN, False)
     assert f"its kernel is '{here.release}', the image's is '6.1.0-other'" in said
+    fake.boots = ["panic"]
+    status, said = install(image)
+    assert (status, fake.is_on) == (ExitStatus.FAILED, False), said
+    assert "a.wic does not boot: " in said
 
 
 def test_a_terminal_shows_how_far_reading_is(plain, packed, tmp_path, monkeypatch, capsys):

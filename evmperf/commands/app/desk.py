@@ -13,13 +13,12 @@ import msgspec
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import board as boards
-from evmperf.boards import modes
+from evmperf.boards import modes, scratch
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED, FEATURES
 from evmperf.lab.desk import boardfile, identity, ports, software
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
 from evmperf.lab.desk.ports import Port, Voice
-from evmperf.lab.provision import scratch
 from evmperf.lab.tester import LOCAL
 from evmperf.measure import boardfile as boardfiles
 from evmperf.measure.signals import attend

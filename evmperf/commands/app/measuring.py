@@ -18,7 +18,6 @@ from evmperf.boards import ends
 from evmperf.boards import variation as variations
 from evmperf.boards.board import Board
 from evmperf.boards.console.powering import Person
-from evmperf.boards.vocabulary import CABLED
 from evmperf.commands.app.forecast import Forecast
 from evmperf.commands.app.trouble import SessionTrouble
 from evmperf.lab import labs
@@ -58,7 +57,7 @@ class MeasuringSession:
     def __init__(self, board: Board, asked: WantedSession) -> None:
         self.board = board = ends.checked(board, asked.end)
         self._variation = variations.parse(asked.vary)
-        self.request = asked = msgspec.structs.replace(asked, **self._variation.provisioned)
+        self.request = asked = msgspec.structs.replace(asked, image=self._variation.image or asked.image)
         results = Path(asked.results)
         self.run = Run(
             id=asked.run_id or new_run_id(board.name),
@@ -79,7 +78,6 @@ class MeasuringSession:
         facts.variation = list(self._variation.words)
         self.run.facts |= Facts.from_dict(given_facts(asked.fact))
         self.folder = results / self.run.id
-        self._netboot = {part: f for part in ("kernel", "dtb", "ramdisk") if (f := getattr(asked, part))}
         self._repeats = repeats.parse(asked.repeat, asked.boots)
         if asked.reference:
             from evmperf.explain import ranges  # noqa: PLC0415  # for those who have a reference
@@ -115,8 +113,6 @@ class MeasuringSession:
 
     def unsupported(self, benchmark: Benchmark, case: Case) -> str:
         """Why a case is not measured in this session, "" if it is."""
-        if self._netboot and benchmark.driver in CABLED:
-            return "booted over the network: no figures of the Ethernet port in use"
         return benchmark.unsupported(self.board, case)
 
     def check_image(self) -> None:
@@ -220,7 +216,7 @@ class MeasuringSession:
 
     def _provision(self, target: Any, progress: Callable[[str], None]) -> None:
         """Put the image on the board, if one is asked for; its release is the run's."""
-        from evmperf.lab.provision import installation, network  # noqa: PLC0415  # slow as Labgrid
+        from evmperf.lab.provision import installation  # noqa: PLC0415  # slow as Labgrid
 
         assert self.bench is not None
         if self.request.image:
@@ -230,10 +226,6 @@ class MeasuringSession:
             self.run.release = self.run.release or outcome.image.identity.release
         else:
             installation.guard(target, self.board, self.bench)
-        if self._netboot:
-            started = network.boot(target, self.board, self.bench, self._netboot)
-            self.run.facts.netboot = started
-            progress(f"booted over the network: {', '.join(started)}")
         self.bench.boots()  # how long it took to boot is for a benchmark to say
 
     def absent(self, benchmark: Benchmark, case: Case) -> str:

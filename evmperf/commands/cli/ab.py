@@ -17,7 +17,6 @@ from evmperf.commands.cli.arguments import RESULTS, WAIT, argument, command, cou
 from evmperf.commands.cli.terminal import note, own, width
 from evmperf.judge import ab
 from evmperf.judge.experiment import Experiment
-from evmperf.lab.provision.record import with_images
 from evmperf.measure import boardfile
 from evmperf.measure.runs import differences
 from evmperf.measure.runs.differences import Difference
@@ -79,12 +78,11 @@ _WITHIN = 0.02
       args:TEXT             words that join the kernel's command line
       uboot:NAME=VALUE      a U-Boot variable, set before each boot and never saved
       run:COMMAND           shell text, run in Linux after each boot, before anything is measured
-      image:FILE            an image or release, put on the board by provisioning
-      kernel:FILE dtb:FILE  a kernel, a device tree alone
+      image:FILE            an image, put on the board by provisioning
       FILE.yaml             a list of such words
 
       evmperf ab virtual.yaml --b args:mitigations=off -k "boot_time or emmc_raw" --rounds 12
-      evmperf ab am64x.yaml --a image:11.01 --b image:12.00 -k emmc --budget 2h
+      evmperf ab am64x.yaml --a image:11.01.wic.xz --b image:12.00.wic.xz -k emmc --budget 2h
       evmperf ab --resume results/ab-...      goes on after Ctrl-C, kill -9, or a broken lab
 
     Each round is an ordinary run on a cold boot; the two rounds of a block are in random order. Exit
@@ -181,11 +179,12 @@ def _plan(options: argparse.Namespace) -> Experiment:
     blocks = _BLOCKS if options.rounds is None else options.rounds
     if blocks < anytime.FEWEST:
         raise UsageError(f"--rounds {blocks}: fewer than {anytime.FEWEST} blocks decide nothing")
-    a, b = with_images([side.words for side in named], board)
+    if bool(named[0].image) != bool(named[1].image):
+        raise UsageError("one side has no image and would run the other's: write image:FILE for each side")
     return Experiment(
         id=f"ab-{new_run_id(board.name)}",
         boards=[options.board],
-        sides={"a": a, "b": b},
+        sides={"a": list(named[0].words), "b": list(named[1].words)},
         seed=os.urandom(8).hex(),
         blocks=blocks,
         budget_s=options.budget,

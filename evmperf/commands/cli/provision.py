@@ -17,8 +17,9 @@ from evmperf.lab import target as targets
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import placement
-from evmperf.lab.provision import identity, writer
+from evmperf.lab.provision import writer
 from evmperf.lab.provision.cache import open_image
+from evmperf.lab.provision.identity import Identity
 from evmperf.lab.provision.installation import Installation, Installed
 from evmperf.measure import boardfile
 from evmperf.measure.signals import listening
@@ -41,8 +42,7 @@ group("image", "Images: what one holds, and putting one on a board (docs/provisi
 )
 def _image(options: argparse.Namespace) -> None:
     """Shows the release, machine, kernel, U-Boot and disk of an image, without mounting it and without
-    root. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2), a URL, or, with --board, a
-    release of the list that EVMPERF_RELEASES names.
+    root. IMAGE is a file (.wic, also .xz, .zst, .gz, .bz2) or a URL.
     """
     board = boards.load(boards.find(options.board)) if options.board else None
     with contextlib.closing(ProgressBar()) as bar:
@@ -56,10 +56,25 @@ def _image(options: argparse.Namespace) -> None:
         print(json.dumps(facts, indent=1))
     else:
         print(f"{image.name}: {size >> 20} MiB, SHA-256 {image.hashes.file}")
-        for word, value in identity.lines(image.identity):
+        for word, value in _lines(image.identity):
             print(f"  {word:<17} {value}")
     if board:
         print(f"fit for {board.name} ({board.file_name})", file=sys.stderr)
+
+
+def _lines(says: Identity) -> list[tuple[str, str]]:
+    """What an image says of itself, as pairs of a word and its value."""
+    words = {
+        "release": says.release,
+        "machine": says.machine,
+        "operating system": says.name,
+        "kernel": f"{says.kernel} {says.kernel_version}".strip(),
+        "U-Boot": says.uboot + (f" ({says.loader})" if says.loader else ""),
+        "chip": says.silicon,
+        "disk": f"{says.label} {says.disk}",
+        "root": f"PARTUUID={says.root}" if says.root else "",
+    }
+    return [(word, value) for word, value in words.items() if value]
 
 
 @command(

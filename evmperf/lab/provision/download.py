@@ -6,12 +6,10 @@ import time
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-import msgspec
 import requests
 import urllib3
 
 from evmperf.lab.provision.content import SUFFIXES, Progress, check_room
-from evmperf.lab.provision.record import stored
 from evmperf.measure.runs.spool import write_whole
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError, one_line
@@ -26,14 +24,8 @@ PAUSE_S = 0.5
 _PIECE = 1 << 20
 _LINE = 4096
 """Bytes of a checksum's file that are looked at."""
-_ABOUT = "about.json"
-
-
-class _About(msgspec.Struct):
-    """How the server tells a fetched file from another."""
-
-    etag: str = ""
-    date: str = ""
+_TAG = "tag"
+"""The file with what tells a fetched file from another: the server's ETag, else its date."""
 
 
 def is_url(source: str) -> bool:
@@ -91,15 +83,15 @@ def checksum(url: str) -> str:
 
 
 def _continue(url: str, file: Path, progress: Progress) -> None:
-    about = stored(file.with_name(_ABOUT), _About) or _About()
-    part, tag = file.with_name(file.name + ".part"), about.etag or about.date
+    part, known = file.with_name(file.name + ".part"), file.with_name(_TAG)
+    tag = known.read_text("latin-1") if known.is_file() else ""
     headers = {"Accept-Encoding": "identity"}
     done = part.stat().st_size if part.is_file() and tag else 0
     if done:
         # The rest of that same file, or all of another: the server knows by its tag.
         headers |= {"Range": f"bytes={done}-", "If-Range": tag}
     elif file.is_file() and tag:
-        headers["If-None-Match" if about.etag else "If-Modified-Since"] = tag
+        headers["If-None-Match" if '"' in tag else "If-Modified-Since"] = tag
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as answer:
         if answer.status_code == requests.codes.not_modified:
             return
@@ -109,8 +101,8 @@ def _continue(url: str, file: Path, progress: Progress) -> None:
             raise UsageError(f"{url}: {answer.status_code} {answer.reason}: correct the address of the image")
         answer.raise_for_status()
         resumed = answer.status_code == requests.codes.partial_content
-        etag, date = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified"))
-        write_whole(file.with_name(_ABOUT), msgspec.json.encode(_About(etag, date)))
+        tag = answer.headers.get("ETag") or answer.headers.get("Last-Modified", "")
+        write_whole(known, tag.encode("latin-1", "replace"))
         done = done if resumed else 0
         whole = int(answer.headers.get("Content-Length", 0)) + done
         with part.open("ab" if resumed else "wb") as sink:

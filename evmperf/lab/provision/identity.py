@@ -186,21 +186,21 @@ class Identity(SystemIdentity, frozen=True, kw_only=True):
     disk: str
     loader: str = ""
     silicon: str = ""
-    end: int = 0
-    """The first byte behind the last partition: an image that ends before is cut short."""
 
 
 def read(content: Path) -> Identity:
-    """The identity of an image's raw content; raises UsageError without a partition table, or LabError."""
-    table = table_of(content)
-    facts: dict[str, Any] = {
-        "label": table.label,
-        "disk": table.id,
-        "end": max((part.start + part.size for part in table.partitions), default=0),
-    }
+    """The identity of an image's raw content; raises UsageError without a partition table and for an image
+    that is cut short, or LabError.
+    """
+    table, size = table_of(content), content.stat().st_size
+    end = max((part.start + part.size for part in table.partitions), default=0)
+    if end > size:
+        raise UsageError(
+            f"{content} is cut short: its partitions end at {end} bytes and its content at {size}; "
+            f"fetch the image again"
+        )
+    facts: dict[str, Any] = {"label": table.label, "disk": table.id}
     for partition in table.partitions:
-        if partition.start + partition.size > content.stat().st_size:
-            continue  # cut short: `end` tells
         system = file_system(content, partition)
         if system is None:
             continue
@@ -248,24 +248,6 @@ def _root(system: Ext) -> dict[str, object]:
     facts |= _kernel(system, "/boot", names, [*_KERNELS, *more])
     facts["machine"] = (system.read("/etc/hostname") or b"").decode("utf-8", "replace").strip()
     return facts
-
-
-def lines(identity: Identity) -> list[tuple[str, str]]:
-    """The identity for people, as pairs of a word and its value."""
-    return [
-        (word, value)
-        for word, value in (
-            ("release", identity.release),
-            ("machine", identity.machine),
-            ("operating system", identity.name),
-            ("kernel", " ".join(filter(None, [identity.kernel, identity.kernel_version]))),
-            ("U-Boot", identity.uboot + (f" ({identity.loader})" if identity.loader else "")),
-            ("chip", identity.silicon),
-            ("disk", f"{identity.label} {identity.disk}"),
-            ("root", f"PARTUUID={identity.root}" if identity.root else ""),
-        )
-        if value
-    ]
 
 
 def banner(data: bytes) -> str:

@@ -24,13 +24,15 @@ class DiskImage:
     """What people call it: the name of the file, or of that on its server."""
 
     def facts(self) -> dict[str, object]:
-        """Its name and origin, hashes and release."""
-        hashes = {"sha256": self.hashes.file, "content_sha256": self.hashes.content}
+        """Its name and origin, hashes, release, machine and disk."""
         return {
             "name": self.name,
             "source": concealed(self.source),
-            **hashes,
+            "sha256": self.hashes.file,
+            "content_sha256": self.hashes.content,
             "release": self.identity.release,
+            "machine": self.identity.machine,
+            "disk": self.identity.disk,
         }
 
 
@@ -56,16 +58,6 @@ def check_sum(file: Path, actual: str, expected: str) -> None:
         raise UsageError(
             f"{file} has SHA-256 {actual}, but {expected} is expected: fetch it again, "
             f"or correct the expected checksum"
-        )
-
-
-def check_whole(image: DiskImage) -> None:
-    """Raise UsageError for an image that is cut short."""
-    end, size = image.identity.end, image.hashes.size
-    if end > size:
-        raise UsageError(
-            f"{image.file} is cut short: its partitions end at {end} bytes and its content at {size}; "
-            f"fetch it again"
         )
 
 

@@ -5,22 +5,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from evmperf.boards import scratch
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.media import CardSwitch
-from evmperf.lab.provision import cache, running, scratch
-from evmperf.lab.provision.cache import Cache
+from evmperf.lab.provision import cache, running
 from evmperf.lab.provision.content import Progress, quiet
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.network import NetworkWay
-from evmperf.lab.provision.record import Book, InstallationEntry
+from evmperf.lab.provision.record import Book
 from evmperf.lab.provision.running import Running
 from evmperf.lab.provision.ways import CardWay, CommandWay, Way
 from evmperf.measure.bench import Shell
-from evmperf.model.concealing import concealed
 from evmperf.model.errors import BoardError, EvmperfError, Kind, LabError, UsageError
 
 Tell = Callable[[str], None]
+_SURVEY_S = 60.0
 
 
 class NoWay(UsageError):
@@ -78,7 +78,7 @@ class Installation:
 
     def install(self, given: str, *, force: bool = False) -> Installed:
         """Put the image on the board unless it is there, boot it, identify it. Raises LabError for another
-        system, BoardError for a failed boot, after which the last good image is put back.
+        system, BoardError for a failed boot; the board is off then.
         """
         image = cache.open_image(given, self.board, self._progress)
         if not force and (runs := self._already(image)):
@@ -88,11 +88,13 @@ class Installation:
             self._put(image)
             return self._identified(image, self._checked(image))
         except EvmperfError as error:
-            if error.kind == Kind.BOARD:
-                raise self._recovered(image, error) from error
             # Nothing must be measured on what is there now.
             with contextlib.suppress(EvmperfError):
                 self.bench.off()
+            if error.kind is Kind.BOARD:
+                raise BoardError(
+                    f"{image.name} does not boot: {error}; give the board an image that does with --image"
+                ) from error
             raise
 
     def _already(self, image: DiskImage) -> Running | None:
@@ -120,15 +122,13 @@ class Installation:
         self.bench.abandon()
         if not self._way.with_power:
             self.bench.off()
-        hashes = (image.hashes.file, image.hashes.content)
-        entry = InstallationEntry(image.name, concealed(image.source), str(image.file), *hashes)
         begun = False
 
         def progress(what: str, done: int, whole: int) -> None:
             # The first word comes when nothing stands against writing any more.
             nonlocal begun
             if not begun:
-                self.book.begins(entry)
+                self.book.begins(image.name, image.hashes.content)
                 begun = True
             self._progress(what, done, whole)
 
@@ -147,9 +147,9 @@ class Installation:
             return
         try:
             state = self.book.read()
-            if state.writing and state.on_board:
+            if state.writing:
                 raise LabError(
-                    f"the write of {state.on_board.name} to the board's medium was "
+                    f"the write of {state.name} to the board's medium was "
                     f"interrupted: it is not booted; give the board an image with --image"
                 )
             self._way.ready()
@@ -171,30 +171,13 @@ class Installation:
         self._tell(f"the board runs {image.name}: {runs.release or runs.kernel_version}")
         facts = {
             **image.facts(),
-            **{name: getattr(image.identity, name) for name in ("machine", "disk")},
             **{name: getattr(runs, name) for name in ("kernel_version", "uboot", "root")},
             "write": self._done,
         }
-        if remedy := scratch.removed(self.bench.shell(), self.board, runs.device):
+        survey = self.bench.shell().run(scratch.SURVEY, _SURVEY_S).text
+        if remedy := scratch.removed(survey, self.board, runs.device):
             self._tell(f"note: {remedy}")
         return Installed(image, facts, "left_alone" in self._done, runs)
-
-    def _recovered(self, image: DiskImage, error: EvmperfError) -> EvmperfError:
-        """Put the last good image back; returns what to raise: the first error, and that it was."""
-        good = self.book.read().good
-        sentence = f"{image.name} does not boot: {error}"
-        if good is None or good.content == image.hashes.content:
-            self.bench.off()
-            return BoardError(f"{sentence}; no earlier image of this board is known to put back")
-        try:
-            before = Cache().get(good.file, sha256=good.sha256, progress=self._progress)
-            self._put(before)
-            self._identified(before, self._checked(before))
-        except EvmperfError as second:
-            with contextlib.suppress(EvmperfError):
-                self.bench.off()
-            return LabError(f"{sentence}; and {good.name}, put back, does not run either: {second}")
-        return BoardError(f"{sentence}; {good.name}, the last one that ran, was put back and runs")
 
 
 def guard(target: Any, board: Board, bench: LabgridBench) -> None:

@@ -1,86 +1,35 @@
-"""What a lab's servers do for a board: U-Boot gets a kernel, device tree or ramdisk over TFTP (the strategy's
-`media.netboot`), or a system in memory (`media.network`), which gets an image over HTTP and writes a disk.
-
-The system in memory needs a shell, wget, dd, head and sha256sum, as in busybox.
+"""Installing over the network: U-Boot starts a system in memory over TFTP (the strategy's `media.network`),
+which gets an image over HTTP and writes a disk. It needs a shell, wget, dd, head and sha256sum, as in
+busybox.
 """
 
 import contextlib
-import hashlib
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import fdt
 from labgrid.driver.exception import ExecutionError
 from labgrid.exceptions import NoDriverFoundError
 
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
-from evmperf.lab.provision import identity, writer
+from evmperf.lab.provision import writer
 from evmperf.lab.provision.content import Progress
 from evmperf.lab.provision.image import DiskImage
 from evmperf.lab.provision.ways import Way
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import BoardError, LabError, ToolError, UsageError, one_line
 
-PARTS = ("kernel", "dtb", "ramdisk")
-"""What a board can be booted with over the network."""
 SILENCE_S = 30
 """Seconds without a byte after which the board takes the HTTP server to be gone."""
-_TFTP, _HTTP = "netboot", "network"
-"""Media of the strategy: its commands find the files' names in U-Boot's variables netboot_kernel, netboot_dtb
-and netboot_ramdisk, of which those that were given are set; and the system in memory.
-"""
-_TIMEOUT_S = 30.0
+_MEDIUM = "network"
+"""The strategy's medium that starts the system in memory."""
 _SLOWEST = 1 << 19
 """Bytes a second that a disk and its network must at least do."""
 _BLOCK = 1 << 20
 _SCRIPT = Path(__file__).with_name("network.sh").read_text("utf-8")
-
-_FAILED = re.compile(r"TFTP error: .*|.*Retry count exceeded.*|TFTP server died.*")
-"""What U-Boot prints of a transfer that fails (net/tftp.c, net/arp.c)."""
-_BEGUN, _ENDED = "Loading: ", "Bytes transferred"
-"""Before and behind the marks (#) of a transfer's progress (net/tftp.c, net/net.c)."""
-
-
-class Provider:
-    """Labgrid's provider of a protocol, which puts files where the lab's server looks.
-
-    Raises UsageError for a board file without one, with `what` the board does not get.
-    """
-
-    def __init__(self, target: Any, board: Board, protocol: str, what: str) -> None:
-        self._protocol = protocol
-        try:
-            self._driver = target.get_driver(f"{protocol}ProviderDriver")
-        except (NoDriverFoundError, KeyError):
-            raise UsageError(
-                f"{board.file_name} names no {protocol}Provider with its driver, which gives the board "
-                f"{what} (docs/provisioning.md)"
-            ) from None
-
-    def stage(self, file: Path, name: str) -> str:
-        """Where the board gets the file; raises LabError."""
-        try:
-            return str(self._driver.stage(str(file)))
-        except (OSError, subprocess.SubprocessError, ExecutionError) as error:
-            raise LabError(
-                f"{name} cannot be put where the lab's {self._protocol} server looks ({self._protocol}"
-                f"Provider's internal): {one_line(error, 160)}"
-            ) from None
-
-
-def trouble(console: Sequence[str]) -> str:
-    """What U-Boot printed of its last transfer that failed, and the remedy; "" if it did not fail."""
-    _, begun, last = "\n".join(console).rpartition(_BEGUN)
-    failed = _FAILED.search(last)
-    if not failed and (not begun or _ENDED in last):
-        return ""
-    reason = failed[0].strip() if failed else "the transfer did not end in time"
-    return f"{reason}; check the TFTP server, its files, the network and the cable"
 
 
 class NetworkWay(Way):
@@ -89,24 +38,38 @@ class NetworkWay(Way):
     own_loader = False
     with_power = True
 
-    def __init__(self, target: object, board: Board, bench: LabgridBench) -> None:
+    def __init__(self, target: Any, board: Board, bench: LabgridBench) -> None:
         self._device = board.options.image.device
         self._board, self._bench = board, bench
-        self._provider = Provider(target, board, "HTTP", "its image (image.device)")
+        try:
+            self._provider = target.get_driver("HTTPProviderDriver")
+        except (NoDriverFoundError, KeyError):
+            raise UsageError(
+                f"{board.file_name} names no HTTPProvider with its driver, which gives the board its image "
+                f"(image.device; docs/provisioning.md)"
+            ) from None
         self.overwrites = f"{self._device} of the board"
         if not re.fullmatch(r"/dev/[\w/.-]+", self._device):
             raise UsageError(f"{board.file_name}: image.device must be a device, e.g. /dev/mmcblk0")
 
     def put(self, image: DiskImage, progress: Progress) -> dict[str, object]:
         """Start the system in memory, and have it write and read back."""
-        url = self._provider.stage(image.content, image.name)
+        try:
+            url = str(self._provider.stage(str(image.content)))
+        except (OSError, subprocess.SubprocessError, ExecutionError) as error:
+            raise LabError(
+                f"{image.name} cannot be put where the lab's HTTP server looks (HTTPProvider's internal): "
+                f"{one_line(error, 160)}"
+            ) from None
         with contextlib.ExitStack() as stack:
             try:
-                shell = stack.enter_context(self._bench.started_from(_HTTP))
+                shell = stack.enter_context(self._bench.started_from(_MEDIUM))
             except BoardError as error:
-                first = "the board did not start the system in memory over TFTP: "
-                reason = trouble(self._bench.console_lines())
-                raise LabError(f"{first}{f'{reason} ({error})' if reason else error}") from error
+                # What U-Boot said of a transfer that failed is in the error.
+                raise LabError(
+                    f"the board did not start the system in memory over TFTP: {error}; check the TFTP "
+                    f"server, its files, the network and the cable"
+                ) from error
             try:
                 return self._install(shell, image, url, progress)
             except BoardError as error:
@@ -178,58 +141,3 @@ class NetworkWay(Way):
 
 def _limit(size: int) -> float:
     return 60 + size / _SLOWEST
-
-
-def boot(target: object, board: Board, bench: LabgridBench, given: Mapping[str, str]) -> dict[str, object]:
-    """Boot these files (keys of PARTS) now and at each further boot; returns their facts. Raises UsageError
-    for a missing file or way, LabError for a failed transfer or another kernel or device tree, BoardError
-    for a failed boot.
-    """
-    files = {part: Path(name).expanduser().absolute() for part, name in given.items()}
-    for part, file in files.items():
-        if not file.is_file():
-            raise UsageError(f"there is no {part} {given[part]}")
-    if _TFTP not in board.strategy["media"]:
-        raise UsageError(
-            f"{board.file_name} does not describe its U-Boot's network boot: set "
-            f"`media.{_TFTP}` of the strategy (docs/provisioning.md)"
-        )
-    provider = Provider(target, board, "TFTP", " and ".join(file.name for file in files.values()))
-    staged = {f"{_TFTP}_{part}": provider.stage(file, file.name) for part, file in files.items()}
-    bench.boot_from(_TFTP, staged)
-    try:
-        shell = bench.shell()
-    except BoardError as error:
-        if reason := trouble(bench.console_lines()):
-            raise LabError(f"the board did not boot over TFTP: {reason} ({error})") from error
-        raise
-    facts: dict[str, Any] = {
-        part: {"name": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
-        for part, file in files.items()
-    }
-    if "kernel" in files and (kernel := identity.kernel(files["kernel"].read_bytes())):
-        asked = facts["kernel"]["version"] = " ".join(kernel)
-        _check("kernel", asked, shell.run("uname -rv", _TIMEOUT_S).text)
-    if "dtb" in files:
-        asked = facts["dtb"]["model"] = _model(files["dtb"])
-        reply = shell.run("tr -d '\\0' 2>/dev/null </proc/device-tree/model", _TIMEOUT_S)
-        _check("device tree's model", asked, reply.text if reply.status == 0 else "")
-    return facts
-
-
-def _model(file: Path) -> str:
-    """The model that a device tree names, "" for a damaged one and for none."""
-    try:
-        entry = fdt.parse_dtb(file.read_bytes()).get_property("model")
-    except Exception:  # noqa: BLE001  # the library raises whatever it stumbles over
-        return ""
-    return str(entry.value) if entry else ""
-
-
-def _check(what: str, asked: str, actual: str) -> None:
-    asked, actual = " ".join(asked.split()), " ".join(actual.split())
-    if asked and actual and asked != actual:
-        raise LabError(
-            f"the board does not run the system sent over the network: its {what} is {actual!r} "
-            f"and not {asked!r}"
-        )

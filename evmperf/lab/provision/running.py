@@ -1,7 +1,7 @@
 """Which system a board runs, and whether it is the image that was put on it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from evmperf.lab.provision import identity
@@ -55,6 +55,8 @@ def parse(text: str, uboot: str) -> Running:
     section = r"^=(\w+)\n(.*?)(?=^=\w+$|\Z)"
     parts = dict(re.findall(section, text.replace("\r", ""), re.MULTILINE | re.DOTALL))
     values = {name: value.strip() for name, value in parts.items()}
+    # Where there is no lsblk, the kernel was told its root.
+    told = re.search(r"\broot=PARTUUID=(\S+)", values.get("command_line", ""))
     mounts = re.fullmatch(rf"([0-9]{{1,5}})\s+[0-9]+\s+{_EXT_MAGIC}", values.get("superblock", ""))
     return Running(
         kernel=values.get("kernel", ""),
@@ -62,27 +64,13 @@ def parse(text: str, uboot: str) -> Running:
         machine=values.get("machine", ""),
         build_id=provenance.assignments(values.get("own_release", "")).get("BUILD_ID", ""),
         os_release=provenance.assignments(values.get("os_release", "")),
-        root=values.get("partuuid") or _partuuid(values),
+        root=values.get("partuuid") or (told[1].lower() if told else ""),
         device=values.get("root", ""),
         uboot=uboot,
         medium=" ".join(values.get("medium", "").split()),
         # s_mnt_count (Linux, Documentation/filesystems/ext4/super.rst), where it is ext4's.
         mounts=int(mounts[1]) if mounts else None,
     )
-
-
-def _partuuid(values: Mapping[str, str]) -> str:
-    """PARTUUID of the root: of a DOS table by its disk's id, else what the kernel was told."""
-    try:
-        table = bytes.fromhex(values.get("table", ""))
-    except ValueError:
-        table = b""
-    number = re.fullmatch(r"[0-9]{1,3}", values.get("number", ""))
-    # A GPT disk has one partition of type ee in its DOS table, which protects it.
-    if len(table) == 512 and table[510:] == b"\x55\xaa" and table[450] != 0xEE and number:
-        return f"{int.from_bytes(table[440:444], 'little'):08x}-{int(number[0]):02x}"
-    argument = re.search(r"\broot=PARTUUID=(\S+)", values.get("command_line", ""))
-    return argument[1].lower() if argument else ""
 
 
 def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:

@@ -14,10 +14,6 @@ root=$(awk '$2=="/" && $1!="rootfs"{last=$1} END{print last}' /proc/mounts)
 }
 say root echo "$root"
 name=${root##*/}; disk=$(readlink -f /sys/class/block/$name/..); disk=${disk##*/}
-say disk_name echo "$disk"
-say number cat /sys/class/block/$name/partition
-echo =table; dd if=/dev/$disk bs=512 count=1 2>/dev/null | od -An -v -tx1; echo
-say type cat /sys/block/$disk/device/type
 say partuuid lsblk -ndo PARTUUID "$root"
 echo =medium
 for name in /sys/block/$disk/device/cid /sys/block/$disk/device/serial /sys/block/$disk/serial; do

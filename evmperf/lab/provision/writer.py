@@ -4,14 +4,11 @@ A medium is on this host or on its exporter's, which is reached by the words bef
 gives.
 """
 
-import contextlib
-import fcntl
 import os
 import shlex
 import stat
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +20,8 @@ _BLOCK = 1 << 20
 _TIMEOUT_S = 3600.0
 _LOCK_S = 5.0
 """How long udev may look at a new card."""
+_LOCKED = 75
+"""flock's exit status for a lock that somebody else keeps (EX_TEMPFAIL of sysexits.h)."""
 _LOOK = (
     "[ -b {0} ] && lsblk --bytes --noheadings --raw --output SIZE,RO,TYPE,MOUNTPOINT {0} "
     "|| stat --dereference --format '%s 0 file' {0}"
@@ -96,19 +95,6 @@ def _dd(content: str, path: str) -> None:
     steps = (("/dev/zero", table), (content, rest), (content, table))
     to = f"of={shlex.quote(path)} conv=notrunc,fsync"
     text = " && ".join(f"dd if={shlex.quote(source)} {to} {words}" for source, words in steps)
-    with _held(path):
-        done = run(text)
-    if done.returncode:
-        raise LabError(
-            f"{path} cannot be written ({_reason(done.stderr)}): correct that, or replace the medium"
-        )
-
-
-@contextlib.contextmanager
-def _held(path: str) -> Iterator[None]:
-    """Hold a medium of this host, so that nobody mounts it, builds on it, or writes it by evmperf meanwhile.
-    Raises LabError.
-    """
     try:
         # Of a block device O_EXCL fails while it, or a partition of it, is mounted or part of another.
         is_device = stat.S_ISBLK(Path(path).stat().st_mode)
@@ -116,21 +102,17 @@ def _held(path: str) -> Iterator[None]:
     except OSError as error:
         raise LabError(f"{path} cannot be held ({error.strerror}): end what uses it there") from None
     try:
-        until = time.monotonic() + _LOCK_S
-        while not _locked(medium):
-            if time.monotonic() > until:
-                raise LabError(f"{path} is being written by another process: wait for it, or end it")
-            time.sleep(0.1)
-        yield
+        # udev looks at a new card under this lock, too, and another evmperf writes it.
+        lock = f"flock --timeout {_LOCK_S} --conflict-exit-code {_LOCKED} {shlex.quote(path)}"
+        done = run(f"{lock} sh -c {shlex.quote(text)}")
     finally:
         os.close(medium)
-
-
-def _locked(medium: int) -> bool:
-    with contextlib.suppress(BlockingIOError):
-        fcntl.flock(medium, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
+    if done.returncode == _LOCKED:
+        raise LabError(f"{path} is being written by another process: wait for it, or end it")
+    if done.returncode:
+        raise LabError(
+            f"{path} cannot be written ({_reason(done.stderr)}): correct that, or replace the medium"
+        )
 
 
 def run(

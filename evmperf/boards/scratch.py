@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evmperf.boards.board import Board
-from evmperf.measure.bench import Shell
 from evmperf.model.errors import UsageError
 from evmperf.model.shelltext import ShellTexts
 
@@ -20,7 +19,6 @@ _DRIVERS = {"MMC": "emmc", "SD": "mmcsd", None: ""}
 _NAME, _RAW = "evmperf", "da"
 """How a partition made by our command is known: its name in a GPT; in an MBR its type, data without a file
 system, behind all others."""
-_TIMEOUT_S = 60.0
 _EXTENDED = ("5", "f", "85")
 
 SURVEY = ShellTexts(__file__)("survey")
@@ -177,15 +175,14 @@ def plan(survey: str, on: str = "") -> ScratchPartition:
     return max(plans, key=lambda one: one.extent.sectors)
 
 
-def removed(shell: Shell, board: Board, root: str) -> str:
+def removed(survey: str, board: Board, root: str) -> str:
     """What to do about a scratch partition of the board file on the disk of `root` that is not there, as
-    after a whole image; "" if all are.
+    after a whole image, from what a board replied to SURVEY; "" if all are.
     """
     name = re.sub(r"p?\d+$", "", root.removeprefix("/dev/"))
     devices = {str(section.get("scratch", "")) for section in board.sections.values()}
-    gone = sorted(one for one in devices if re.fullmatch(rf"/dev/{re.escape(name)}p\d+", one))
-    survey = shell.run(SURVEY, _TIMEOUT_S).text if gone else ""
-    gone = [one for one in gone if not re.search(rf"^part: {name} {one} :", survey, re.MULTILINE)]
+    ours = sorted(one for one in devices if re.fullmatch(rf"/dev/{re.escape(name)}p\d+", one))
+    gone = [one for one in ours if not re.search(rf"^part: {name} {one} :", survey, re.MULTILINE)]
     if not gone:
         return ""
     try:
