@@ -12,7 +12,7 @@ from evmperf.commands.gitlab import pipeline
 from evmperf.commands.gitlab.note import MergeRequest
 from evmperf.commands.night import closing, plan
 from evmperf.commands.night.conductor import NightConductor
-from evmperf.commands.night.folder import PAGE, open_night
+from evmperf.commands.night.folder import open_night
 from evmperf.measure.signals import listening
 from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
@@ -27,13 +27,13 @@ group("gitlab", "GitLab: the pipeline of a night, and notes on merge requests (d
     argument("--results", type=Path, help="default: the plan's"),
     argument("--new", action="store_true", help="do not continue an interrupted night"),
     epilog="""Exit status: 0 all measured and nothing worse, 1 something failed, is worse or was not judged,
-    2 cut by Ctrl-C, 3 a board was not measured because of the lab, 4 a wrong plan.
+    2 cut by Ctrl-C, 3 a board was not measured because of the lab, 4 a wrong plan, 6 as of `evmperf check`.
     """,
 )
 def _night(options: argparse.Namespace) -> int:
     """Measures many boards side by side by a plan (docs/lab-at-scale.md), each in its own session on a
     place that the night holds. Waits for boards in use, tries once more after a lab failure, and ends with
-    verdicts, guide and one page. The same call resumes a killed night.
+    verdicts, guide and site. The same call resumes a killed night.
     """
     asked = plan.read(options.plan)
     results = Path(options.results or asked.results).absolute()
@@ -53,9 +53,8 @@ def _night(options: argparse.Namespace) -> int:
         print(f"interrupted: `evmperf night {options.plan}` resumes it")
         return ExitStatus.INTERRUPTED
     ended = closing.close(night)
-    for what, reason in ended.failed:
-        print(f"{what}: {reason}")
-    print(f"{ended.sentence} {folder.path / PAGE}")
+    for line in (*ended.lines, f"results: {folder.path}"):
+        show(line)
     return ended.status
 
 
