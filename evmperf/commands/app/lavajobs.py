@@ -26,13 +26,6 @@ class Judged(NamedTuple):
     lines: tuple[str, ...]
 
 
-def submit(server: LavaServer, text: str) -> list[tuple[int, str]]:
-    """Submit a job; number and page of what LAVA made of it. Raises UsageError for what is wrong with it,
-    LabError for the server.
-    """
-    return [(number, server.job(number).url) for number in server.submit(text)]
-
-
 def definition(
     board_file: str,
     request: JobRequest,
@@ -60,12 +53,21 @@ def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:
         given = boardfile.named(board or header["board_file"])
         chosen = importing.selection_of(header, given, f"job {job.id}")
         expected = [case_name(benchmark, case) for benchmark, case in chosen.cases]
-    reported = {case.name: case.result for case in server.results(job.id, selection.SUITE)}
+    failure: EvmperfError | None
+    try:
+        entries = joblog.parse(server.log(job.id), f"job {job.id}")
+        failure = joblog.failure(entries)
+    except LabError as error:  # perhaps it never ran
+        if job.health == "Complete":
+            raise
+        entries, failure = [], error
+    if job.health == "Canceled":
+        failure = LabError(joblog.CANCELLED)
+    reported = joblog.reported(entries)
     missing = "did not report"
     wrong = [f"{n}: {reported.get(n, missing)}" for n in expected if reported.get(n) != "pass"]
     passed = f"{len(expected) - len(wrong)} of {len(expected)} cases passed"
     if job.health != "Complete":
-        failure = _failure(server, job)
         why = f"{failure} ({failure.kind})" if failure else "LAVA gives no reason"
         status = of_kind(failure.kind) if failure else ExitStatus.LAB_BROKEN
         last = f"is {job.health}: {why}; {passed}"
@@ -104,7 +106,7 @@ def read(
                 f"job {number} is still {done.state}: wait for it with `evmperf lava wait {number}`"
             )
         header = _header(done)
-        source = importing.LogSource(f"job {done.id}", done.id, at.url, done.device, kind, facts)
+        source = importing.LogSource(f"job {done.id}", done.id, at.url, done.actual_device or "", kind, facts)
         text = "" if header["kind"] == JobKind.HOST else at.log(done.id)
     if header["kind"] == JobKind.HOST:
         return source.name, None, False
@@ -135,16 +137,7 @@ def _says(board: Board, url: str, tell: Callable[[str], None]) -> dict[str, str]
 
 
 def _header(job: LavaJob) -> dict[str, str]:
-    header = render.definition_header(job.definition)
+    header = render.definition_header(job.original_definition or job.definition or "")
     if header is None:
         raise UsageError(f"job {job.id} was not made by evmperf: its metadata names no benchmarks")
     return header
-
-
-def _failure(server: LavaServer, job: LavaJob) -> EvmperfError | None:
-    if job.health == "Canceled":
-        return LabError(joblog.CANCELLED)  # perhaps before it had a log
-    try:
-        return joblog.failure(joblog.parse(server.log(job.id), f"job {job.id}"))
-    except LabError as error:
-        return error

@@ -395,7 +395,8 @@ class MeasuringSession:
             by = f" by {self.signals.by}" if self.signals.by not in ("", "SIGINT") else ""
             cut = (Ending.CUT, f"Interrupted{by}", "")
         planned = max(len(self.planned) - self._absent + self._kept, len(self.results))
-        return ended.of(self.board.name, self.results, planned, cut, len(self.failed_tests))
+        broken = bool(self._runner and self._runner.broken)
+        return ended.of(self.board.name, self.results, planned, cut, len(self.failed_tests), broken=broken)
 
     @property
     def status(self) -> ExitStatus | None:

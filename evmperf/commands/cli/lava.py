@@ -106,8 +106,9 @@ def _submit(options: argparse.Namespace) -> int:
     else:
         text = _definition(options)
     status = 0
-    for number, page in lavajobs.submit(connect(options.identity), text):
-        print(f"job {number}: {page}", flush=True)
+    server = connect(options.identity)
+    for number in server.submit(text):
+        print(f"job {number}: {server.page(number)}", flush=True)
         if options.wait:
             options.job = number
             judged = _follow(options)
@@ -167,7 +168,7 @@ def _judge(judged: Judged) -> int:
 
 
 def _tell(job: LavaJob) -> None:
-    where = f" on {job.device}" if job.device else ""
+    where = f" on {job.actual_device}" if job.actual_device else ""
     print(f"job {job.id}: {job.state}{where}", flush=True)
 
 

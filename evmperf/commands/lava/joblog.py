@@ -31,6 +31,8 @@ from evmperf.model.places import is_plain
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+SUITE = "evmperf"
+"""The test definition of every job."""
 COPIES = 2
 HUNG = "hung"
 """What stands in place of the wrapper's first line when a step did not end in its time."""
@@ -124,6 +126,17 @@ def job_result(entries: list[LogEntry]) -> dict[str, Any] | None:
         if entry.level == "results" and isinstance(word, dict) and word.get("case") == "job":
             return word
     return None
+
+
+def reported(entries: list[LogEntry]) -> dict[str, str]:
+    """The results of the test cases that the job's suite reported, by name."""
+    found = (entry.message for entry in entries if entry.level == "results")
+    return {
+        str(word.get("case")): str(word.get("result"))
+        for word in found
+        # LAVA puts the suite's index in front.
+        if isinstance(word, dict) and str(word.get("definition")).partition("_")[2] == SUITE
+    }
 
 
 # Marks of the board's shell

@@ -20,7 +20,7 @@ from evmperf.boards import prompts
 from evmperf.boards.board import Board
 from evmperf.boards.images import PARTS, WHOLE, role
 from evmperf.commands.lava import joblog
-from evmperf.commands.lava.selection import SUITE, JobKind, NativeStep, Selection, case_name, steps_of
+from evmperf.commands.lava.selection import JobKind, NativeStep, Selection, case_name, steps_of
 from evmperf.measure import provenance, shellstep
 from evmperf.measure.around import STATE
 from evmperf.measure.state import look
@@ -109,7 +109,7 @@ def render(board: Board, selection: Selection, request: JobRequest) -> str:
         device_type=request.device_type or default_device_type(board, request.kind),
         tags=[*request.tags, *([board.file.stem] if request.kind is JobKind.HOST else [])],
         priority=request.priority,
-        suite=SUITE,
+        suite=joblog.SUITE,
         no_overlay=joblog.RAISED["no_overlay"],
         console=JobConsole(board),
         images={name: image(url) for name, url in request.images.items() if name != WHOLE},

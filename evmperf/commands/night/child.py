@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evmperf.benchmarks import control
 from evmperf.measure.runs import spool
 from evmperf.model.ended import Ended, Ending
-from evmperf.model.errors import EvmperfError, Kind, UsageError
+from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import WantedSession, answer
 from evmperf.model.results import Status
@@ -60,35 +60,11 @@ def run(
                 process.wait(_LOOK_S)
     if process.returncode == ExitStatus.NOTHING and wanted.leave_out:
         return Ended(Ending.MEASURED, "all cases were already measured")
-    sentence = answer(reply, process.returncode).sentence
-    return outcome(Path(wanted.results, wanted.run_id), process.returncode, sentence, cut=bool(told))
-
-
-def outcome(folder: Path, status: int, sentence_given: str, *, cut: bool) -> Ended:
-    """What a session's exit status and its run say together."""
-    try:
-        run = spool.read_run(folder)
-        results = spool.read_results(folder)
-    except UsageError:
-        # It did not reach its board.
-        wrong = status in (ExitStatus.USAGE, ExitStatus.NOTHING)
-        ending = Ending.WRONG if wrong else Ending.LAB
-        return Ended(Ending.CUT if cut else ending, sentence_given)
-    sentence = run.outcome or f"the session ended without a reason (status {status})"
-    if run.ending in (Ending.LOST, Ending.WRONG):
-        ending = run.ending
-    elif status == ExitStatus.OK:
-        ending = Ending.MEASURED
-    elif cut:
-        ending = Ending.CUT
-    elif status == ExitStatus.FAILED:
-        # Without a sample, every failure may be the board's.
-        kinds = {failure.kind for result in results for failure in result.failures}
-        dead = kinds == {Kind.BOARD} and not any(result.samples for result in results)
-        ending = Ending.BOARD if dead or run.facts.broken else Ending.FAILED
-    else:
-        ending = Ending.LAB
-    return Ended(ending, sentence)
+    said = answer(reply, process.returncode)
+    if told and said.ending is Ending.LAB:  # it had to be killed, and gave no answer
+        return Ended(Ending.CUT, said.sentence)
+    outside = process.returncode == ExitStatus.FAILED and said.ending is Ending.MEASURED
+    return Ended(Ending.FAILED if outside else said.ending, said.sentence)
 
 
 def measured_in(folder: Path) -> list[str]:

@@ -22,13 +22,11 @@ from evmperf.commands.night.child import WITH_US, measured_in
 from evmperf.commands.night.conductor import NightConductor, Progress
 from evmperf.commands.night.folder import OUTCOME
 from evmperf.commands.night.plan import board_file
-from evmperf.measure.runs import spool
 from evmperf.model.concealing import concealed
 from evmperf.model.ended import Ending
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import line
 from evmperf.model.units import seconds
-from evmperf.model.verdict import Outcome
 
 LOG = "closing.log"
 """In the night's folder: the commands, and what they printed."""
@@ -37,8 +35,6 @@ _GRACE_S = 60.0
 """How long a command that was told to end may take for it."""
 _LATE = (124, -signal.SIGKILL)
 """How coreutils' timeout ends when the command did not."""
-_OURS = "evmperf: "
-"""What our sentences on standard error begin with."""
 _JUDGED = (ExitStatus.FAILED, ExitStatus.UNDECIDED, ExitStatus.OK, ExitStatus.NOTHING)
 """How judging ends when it could judge, the gravest first: worse, not decided, fine, nothing comparable.
 Its own mistakes end with another status.
@@ -115,14 +111,11 @@ def run(closing: Closing, log: Path, *commands: ClosingCommand) -> list[int]:
             said.seek(0)
             text = concealed(said.read())
             output.write(concealed(f"evmperf {' '.join(one.words)}\n") + text)
-            if status in one.fine:
-                print(text, end="", flush=True)
-                continue
-            # Not of a library, and no traceback: those are in the log.
-            ours = [said.removeprefix(_OURS) for said in text.splitlines() if said.startswith(_OURS)]
-            late = status in _LATE
-            why = f"did not end within {one.limit_s:g} s" if late else f"ended with status {status}"
-            closing.failed += [(one.what, f"{said}; see {log}") for said in ours or [why]]
+            print(text, end="", flush=True)
+            if status not in one.fine:
+                late = status in _LATE
+                why = f"did not end within {one.limit_s:g} s" if late else f"ended with status {status}"
+                closing.failed += [(one.what, f"{why}; see {log}")]
         return [process.returncode for _, process, _ in started]
 
 
@@ -136,12 +129,13 @@ def close(night: NightConductor) -> Closing:
     measured = [run for run in reached if measured_in(night.results / run)]
     one_night = ["--no-one-night"] * (not plan.one_night)
     check = ("check", results, source, f"--against={plan.against}", *one_night)
-    if measured:
-        _judge(closing, log, ClosingCommand("verdicts", [*check, *measured], _JUDGED))
+    judging = [ClosingCommand("verdicts", [*check, *measured], _JUDGED)] if measured else []
     budget_s = int(min(seconds(plan.confirm), night.until - time.time()))
-    if budget_s > 0 and closing.judged is ExitStatus.FAILED:
-        owned = ((job, [run for run in job.runs if run in measured]) for job in night.progress)
-        _judge(closing, log, *(_again(night, job, check, own, budget_s) for job, own in owned if own))
+    if budget_s > 0:
+        owned = [(job, [run for run in job.runs if run in measured]) for job in night.progress]
+        judging = [_confirming(job, [*check, *own], len(own), budget_s) for job, own in owned if own]
+    statuses = run(closing, log, *judging)
+    closing.judged = next((status for status in _JUDGED if status in statuses), closing.judged)
     if sources.has_history():
         # Judging keeps what it judges. The others tell of boots and of the lab.
         sources.keep([night.results / run for run in reached if run not in measured], print)
@@ -157,18 +151,8 @@ def close(night: NightConductor) -> Closing:
     return closing
 
 
-def _judge(closing: Closing, log: Path, *commands: ClosingCommand) -> None:
-    statuses = run(closing, log, *commands)
-    closing.judged = next((status for status in _JUDGED if status in statuses), ExitStatus.NOTHING)
-
-
-def _again(
-    night: NightConductor, job: Progress, check: Sequence[str], runs: Sequence[str], budget_s: int
-) -> ClosingCommand:
-    """Judge a board's runs once more, and what is worse after another measurement within that time a run."""
-    verdicts = [verdict for run in runs for verdict in spool.read_verdicts(night.results / run).values()]
-    if not any(verdict.verdict == Outcome.WORSE for verdict in verdicts):
-        return ClosingCommand("verdicts", [*check, *runs], _JUDGED)
-    more = (f"--confirm={budget_s}s", f"--wait={budget_s}s", f"--board={board_file(job.job).absolute()}")
-    limit_s = _COMMAND_S + 2 * budget_s * len(runs)
-    return ClosingCommand("checking again", [*check, *runs, *more], _JUDGED, limit_s, job.place)
+def _confirming(job: Progress, check: Sequence[str], count: int, budget_s: int) -> ClosingCommand:
+    """Judge so many runs of a board, and measure again what is worse, within that time a run."""
+    words = [f"--confirm={budget_s}s", f"--wait={budget_s}s", f"--board={board_file(job.job).absolute()}"]
+    limit_s = _COMMAND_S + 2 * budget_s * count
+    return ClosingCommand("verdicts", [*check, *words], _JUDGED, limit_s, job.place)

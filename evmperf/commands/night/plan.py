@@ -57,7 +57,6 @@ class NightPlan(msgspec.Struct, frozen=True):
     name: str = ""
     results: str = "results"
     until: str = "12h"
-    wait: str = ""
     stagger: str = "2s"
     at_once: Annotated[int, msgspec.Meta(ge=0)] = 0
     limits: Mapping[str, Annotated[int, msgspec.Meta(ge=1)]] = {}
@@ -120,7 +119,7 @@ def checked(data: Any, where: str, name: str, *, parts: bool = False) -> NightPl
         at = f"{where}: boards, number {number}"
         jobs.append(_check(job, plan, at, {other.name for other in jobs}))
     _check_repeat(plan.repeat, where)
-    for duration in (plan.wait, plan.stagger, plan.confirm):
+    for duration in (plan.stagger, plan.confirm):
         seconds(duration)
     end_of(plan, 0)
     if parts and any(role(word)[0] in PARTS for word in plan.images):
