@@ -1,12 +1,11 @@
 """LAVA jobs: rendered, submitted, judged and read."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from evmperf.boards.board import Board
-from evmperf.boards.images import WHOLE
 from evmperf.commands.lava import importing, joblog, render, selection
 from evmperf.commands.lava.render import JobRequest
 from evmperf.commands.lava.selection import JobKind, case_name
@@ -29,18 +28,18 @@ class Judged(NamedTuple):
 def definition(
     board_file: str,
     request: JobRequest,
-    images: Sequence[str] = (),
     profile: str = "",
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> str:
-    """The job with these images, checked as far as it can be without a server; raises UsageError."""
+    """The job, checked as far as it can be without a server; raises UsageError."""
     board = boardfile.named(board_file)
     chosen = selection.select(board, request.kind, profile or board.options.board.profile, request.keyword)
     for line in chosen.refused if request.keyword else ():
         tell(f"not in this job: {line}")
-    given = render.resources(images, request.kind)
-    says = _says(board, given.get(WHOLE, ""), tell) if request.kind is JobKind.NATIVE else {}
-    return render.render(board, chosen, replace(request, images=given, says=says))
+    if request.image:
+        render.check_image(request.image, request.kind)
+    says = _says(board, request.image, tell) if request.kind is JobKind.NATIVE else {}
+    return render.render(board, chosen, replace(request, says=says))
 
 
 def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:

@@ -32,15 +32,9 @@ _JOB = (
     argument("--release", default="", help="SDK release, if the image does not name it"),
     argument(
         "--image",
-        action="append",
-        default=[],
-        dest="images",
-        metavar="[ROLE=]URL",
-        help=(
-            "image: install this and verify that it runs; kernel, dtb, ramdisk, nfsrootfs or "
-            "modules: boot these over the network; without ROLE= the name decides (default: boot "
-            "the installed system)"
-        ),
+        default="",
+        metavar="URL",
+        help="install this whole image and verify that it runs (default: boot the installed system)",
     ),
     argument("--device-type", default="", help="default: evm- and the board file's name"),
     argument(
@@ -80,11 +74,12 @@ def _definition(options: argparse.Namespace) -> str:
         kind=JobKind(options.kind),
         keyword=options.keyword,
         release=options.release,
+        image=options.image,
         device_type=options.device_type,
         tags=tuple(options.tags),
         priority=options.priority,
     )
-    return lavajobs.definition(options.board, job, options.images, options.profile, note)
+    return lavajobs.definition(options.board, job, options.profile, note)
 
 
 @command(

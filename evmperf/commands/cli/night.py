@@ -76,10 +76,7 @@ def _night(options: argparse.Namespace) -> int:
         "--release", default="", variable="EVMPERF_RELEASE", help="SDK release, if the images do not name it"
     ),
     argument(
-        "--images",
-        default="",
-        variable="EVMPERF_IMAGES",
-        help="over labgrid [BOARD=]IMAGE to put on the boards; over lava-native [ROLE=]URL to boot",
+        "--images", default="", variable="EVMPERF_IMAGES", help="[BOARD=]IMAGE to put on the boards first"
     ),
     argument(
         "--repeat",
@@ -118,20 +115,20 @@ def _run_nightly(options: argparse.Namespace) -> None:
         over = pipeline.Over(options.over)
     except ValueError:
         raise UsageError(f"--over {options.over}: must be one of {', '.join(pipeline.Over)}") from None
-    text = pipeline.render(_plan(options, over), over, options.runner_tag)
+    text = pipeline.render(_plan(options), over, options.runner_tag)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
     else:
         print(text, end="")
 
 
-def _plan(options: argparse.Namespace, over: pipeline.Over) -> plan.NightPlan:
+def _plan(options: argparse.Namespace) -> plan.NightPlan:
     data: dict[str, Any] = {}
     where, stem = "evmperf gitlab pipeline", "nightly"
     if options.plan:
         where, stem = str(options.plan), options.plan.stem
         data = yamlfile.read(options.plan)
-        plan.checked(data, where, stem, parts=over is pipeline.Over.LAVA_NATIVE)
+        plan.checked(data, where, stem)
     names = _words(options.boards) or ([] if options.plan else pipeline.real_boards())
     whole = {name: getattr(options, name) for name in ("release", "repeat", "against", "confirm")}
     whole["images"] = _words(options.images)
@@ -141,7 +138,7 @@ def _plan(options: argparse.Namespace, over: pipeline.Over) -> plan.NightPlan:
         data["push"] = True
     own = {name: value for name in ("benchmarks", "profile") if (value := getattr(options, name))}
     data["boards"] = [entry | own for entry in data["boards"]]
-    return plan.checked(data, where, stem, parts=over is pipeline.Over.LAVA_NATIVE)
+    return plan.checked(data, where, stem)
 
 
 @command("gitlab note", argument("files", nargs="+", type=Path, metavar="FILE"))
