@@ -42,11 +42,7 @@ _JOB = (
     ),
     argument("--priority", default="medium", choices=["low", "medium", "high"]),
 )
-_IDENTITY = argument("--identity", default="", help="a LAVA server by its name in lavacli's configuration")
-_WAITING = (
-    _IDENTITY,
-    argument("--timeout", type=float, default=86400.0, help="seconds to wait at most (default: a day)"),
-)
+_WAITING = argument("--timeout", type=float, default=86400.0, help="seconds to wait at most (default: a day)")
 _NUMBER = argument("job", type=job_number, help="its number or its page")
 _FILE = argument("--board", default="", help="the board file, unless it is in env/")
 group(
@@ -57,7 +53,7 @@ group(
   evmperf lava submit am64x -k emmc --kind native --wait --import
   evmperf lava wait 1234
 
-The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN, else lavacli's default identity.
+The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN.
 docs/lava.md says more.
 """,
 )
@@ -84,7 +80,7 @@ def _definition(options: argparse.Namespace) -> str:
 
 @command(
     "lava submit",
-    *_WAITING,
+    _WAITING,
     RESULTS,
     *_JOB,
     argument("--wait", action="store_true", help="follow the job to its end"),
@@ -101,7 +97,7 @@ def _submit(options: argparse.Namespace) -> int:
     else:
         text = _definition(options)
     status = 0
-    server = connect(options.identity)
+    server = connect()
     for number in server.submit(text):
         print(f"job {number}: {server.page(number)}", flush=True)
         if options.wait:
@@ -114,12 +110,12 @@ def _submit(options: argparse.Namespace) -> int:
 
 
 def _follow(options: argparse.Namespace) -> Judged:
-    server = connect(options.identity)
+    server = connect()
     job = server.wait(options.job, options.timeout, _tell)
     return lavajobs.judge(server, job, options.board)
 
 
-@command("lava wait", *_WAITING, _NUMBER, _FILE, listed="follow a job to its end, and judge it")
+@command("lava wait", _WAITING, _NUMBER, _FILE, listed="follow a job to its end, and judge it")
 def _wait(options: argparse.Namespace) -> int:
     """Exit status: 0 complete, and every planned case passed; 1 something failed;
     3 LAVA or the lab failed.
@@ -129,7 +125,6 @@ def _wait(options: argparse.Namespace) -> int:
 
 @command(
     "lava import",
-    _IDENTITY,
     RESULTS,
     argument("--run-kind", default="lava", help="default: %(default)s"),
     argument("--fact", action="append", default=[], metavar="NAME=VALUE", help="a further fact of the run"),
@@ -142,7 +137,7 @@ def _import(options: argparse.Namespace) -> int:
     jobs keep their results themselves. A job that was read before is not read again.
     """
     name, run, is_new = lavajobs.read(
-        lambda: connect(options.identity),
+        connect,
         str(options.job),
         options.results,
         board=options.board,

@@ -1,5 +1,5 @@
-"""A LAVA server's REST interface (v0.2). The token comes from the environment or lavacli's configuration,
-never from a command line, and is in no message.
+"""A LAVA server's REST interface (v0.2). The token comes from the environment, never from a command line,
+and is in no message.
 """
 
 import os
@@ -8,18 +8,15 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 import requests
-import yaml
 from urllib3.exceptions import HTTPError
 
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
-from evmperf.model.tokens import usable
+from evmperf.model.tokens import address, usable
 
 URL_VARIABLE, TOKEN_VARIABLE = "EVMPERF_LAVA_URL", "EVMPERF_LAVA_TOKEN"
 _ANSWER_S = 30.0
@@ -74,7 +71,7 @@ class LavaServer:
     """
 
     def __init__(self, url: str, token: str) -> None:
-        self.url = url.rstrip("/")
+        self.url = url
         self._session = _Session()
         if token:
             self._session.headers["Authorization"] = f"Token {token}"
@@ -156,7 +153,7 @@ class LavaServer:
         if answer.status_code in (401, 403):
             raise UsageError(
                 f"{self.url} does not accept the token ({answer.status_code}): make a new one "
-                f"there and put it into {TOKEN_VARIABLE} or lavacli's configuration"
+                f"there and put it into {TOKEN_VARIABLE}"
             )
         if answer.status_code == 404:
             raise NotThere(f"{self.url} has no {_named(path)}")
@@ -199,17 +196,12 @@ def _named(path: str) -> str:
     return path.strip("/").replace("jobs/", "job ")
 
 
-def connect(identity: str = "") -> LavaServer:
-    """The server of this identity, or of the environment; raises UsageError."""
-    url = os.environ.get(URL_VARIABLE, "")
-    if url and not identity:
-        return LavaServer(_without_secrets(url), usable(os.environ.get(TOKEN_VARIABLE, ""), TOKEN_VARIABLE))
-    if configured := _lavacli(identity):
-        return configured
-    raise UsageError(
-        f"no LAVA server: set {URL_VARIABLE} and {TOKEN_VARIABLE}, or make an identity with "
-        f"`lavacli identities add`"
-    )
+def connect() -> LavaServer:
+    """The server of the environment; raises UsageError."""
+    url, token = (os.environ.get(name, "") for name in (URL_VARIABLE, TOKEN_VARIABLE))
+    if not url:
+        raise UsageError(f"no LAVA server: set {URL_VARIABLE} and {TOKEN_VARIABLE}")
+    return LavaServer(address(url, URL_VARIABLE), usable(token, TOKEN_VARIABLE))
 
 
 def job_number(given: str) -> int:
@@ -218,39 +210,6 @@ def job_number(given: str) -> int:
     if not match:
         raise UsageError(f"{given!r} is not a job: give the job's number, its page, or its log as a file")
     return int(match[1])
-
-
-def _lavacli(identity: str) -> LavaServer | None:
-    """The server of an identity in lavacli's configuration (its README, `identities`)."""
-    base = os.environ.get("XDG_CONFIG_HOME")
-    path = (Path(base) if base else Path.home() / ".config") / "lavacli.yaml"
-    try:
-        identities = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except FileNotFoundError:
-        identities = {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        # The text of the error may quote the file, and so a token.
-        raise UsageError(f"{path} cannot be read ({type(error).__name__})") from None
-    entry = identities.get(identity or "default") if isinstance(identities, dict) else None
-    if not isinstance(entry, dict) or "uri" not in entry:
-        if identity:
-            raise UsageError(f"{path} has no identity {identity!r} with a uri")
-        return None
-    uri = str(entry["uri"])
-    token = usable(str(entry.get("token") or urlsplit(uri).password or ""), f"{path}: the token")
-    return LavaServer(re.sub(r"/RPC2/?$", "", _without_secrets(uri)), token)
-
-
-def _without_secrets(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:  # of brackets or a port; its text may quote the address, and so a token
-        raise UsageError("the LAVA server's address cannot be read: write http(s)://HOST[:PORT]") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"the LAVA server's address must be http(s)://HOST, not {parts.scheme}...")
-    host = parts.hostname + (f":{port}" if port else "")
-    return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
 
 def _reason(body: bytes) -> str:
