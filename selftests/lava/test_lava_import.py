@@ -42,7 +42,9 @@ def outputs(tmp_path_factory):
 
 
 def imported(text, results, header=None, **more):
-    run, new = read(text, header, LogSource("a log", **more), BOARD, results)
+    entries = joblog.parse(text, "a log")
+    header = header or header_of(entries, "a log")
+    run, new = read(entries, header, LogSource("a log", **more), BOARD, results)
     folder = results / run.id
     measured = run.ending == "measured"
     return SimpleNamespace(run=run, new=new, folder=folder, results=read_results(folder), measured=measured)

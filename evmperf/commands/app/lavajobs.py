@@ -94,8 +94,8 @@ def read(
     """
     path = Path(job)
     if path.is_file():
-        text = inputs.text(path, limits.LAVA_LOG_BYTES)
-        header = importing.header_of(joblog.parse(text, str(path)), str(path))
+        entries = joblog.parse(inputs.text(path, limits.LAVA_LOG_BYTES), str(path))
+        header = importing.header_of(entries, str(path))
         source = importing.LogSource(str(path), kind=kind, facts=facts)
     else:
         number, at = job_number(job), server()
@@ -106,11 +106,11 @@ def read(
             )
         header = _header(done)
         source = importing.LogSource(f"job {done.id}", done.id, at.url, done.actual_device or "", kind, facts)
-        text = "" if header["kind"] == JobKind.HOST else at.log(done.id)
+        entries = [] if header["kind"] == JobKind.HOST else joblog.parse(at.log(number), source.name)
     if header["kind"] == JobKind.HOST:
         return source.name, None, False
     given = boardfile.named(board or header["board_file"])
-    return source.name, *importing.read(text, header, source, given, results)
+    return source.name, *importing.read(entries, header, source, given, results)
 
 
 def _says(board: Board, url: str, tell: Callable[[str], None]) -> dict[str, str]:

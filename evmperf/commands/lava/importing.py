@@ -34,14 +34,11 @@ class LogSource:
 
 
 def read(
-    text: str, header: Mapping[str, str] | None, source: LogSource, board: Board, results: Path
+    entries: list[joblog.LogEntry], header: Mapping[str, str], source: LogSource, board: Board, results: Path
 ) -> tuple[Run, bool]:
     """Put a job's log into the spool, whole or not at all, unless it is there; returns its run, and
-    whether that is new. `header` is the definition's, else the log's. Raises UsageError for a cut log or
-    another catalogue, LabError for the disk.
+    whether that is new. Raises UsageError for a cut log or another catalogue, LabError for the disk.
     """
-    entries = joblog.parse(text, source.name)
-    header = header or header_of(entries, source.name)
     selection = selection_of(header, board, source.name)
     if not source.number and joblog.job_result(entries) is None:
         raise UsageError(
