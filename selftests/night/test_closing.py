@@ -119,4 +119,4 @@ def test_a_command_that_does_not_end_when_told_is_killed_with_what_it_started(tm
     monkeypatch.setattr("evmperf.commands.night.closing._GRACE_S", 0.1)
     closing = Closing([])
     closings.run(closing, tmp_path / LOG, ClosingCommand("site", ["site"], limit_s=0.1))
-    assert closing.failed == [("site", f"did not end within 0.1 s; see {tmp_path / LOG}")]
+    assert closing.failed == [("site", f"ended with status -9; see {tmp_path / LOG}")]

@@ -150,20 +150,18 @@ def _replay(
     spool: Spool,
     failure: EvmperfError | None,
 ) -> None:
-    board = selection.board
-    clock = replay.LogClock(entries[0].time_ns)
+    board, run = selection.board, spool.run
     arguments = [words for _, _, words in cycles(selection)]
     boots = replay.find_boots(entries, JobConsole(board), arguments)
-    bench = replay.LogBench(board, boots, arguments, clock, failure)
-    run = spool.run
-    steps, what = replay.LoggedSteps(blocks, clock, failure), (selection.profile, selection.tools)
+    job = replay.LoggedJob(board, entries[0].time_ns, boots, arguments, blocks, failure=failure)
     runner = Runner(
-        bench,
+        job,
         spool,
-        *what,
+        selection.profile,
+        selection.tools,
         run.release,
-        steps=steps,
-        clock=clock,
+        steps=job,
+        clock=job,
         looks=control.NAME in blocks,  # not in those of earlier versions
         late_s=replay.STAMP_NS / 1e9,
     )

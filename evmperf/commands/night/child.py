@@ -2,16 +2,16 @@
 
 import contextlib
 import os
-import signal
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import IO, Any
 
 from msgspec.structs import replace
 
 from evmperf.benchmarks import control
 from evmperf.measure.runs import spool
+from evmperf.measure.signals import leave
 from evmperf.model.ended import Ended, Ending
 from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus
@@ -21,10 +21,23 @@ from evmperf.model.results import Status
 _END_S = 60.0
 """How long an interrupted session may take to switch its board off and write its report."""
 _LOOK_S = 0.2
-WITH_US = ("env", "--default-signal=INT", "setpriv", "--pdeathsig", "INT")
+_WITH_US = ("env", "--default-signal=INT", "setpriv", "--pdeathsig", "INT")
 """Before a command: when the night is killed, it gets SIGINT and switches its board off (coreutils,
 util-linux).
 """
+
+
+def start(words: Sequence[str], variables: Mapping[str, str], output: IO[Any]) -> subprocess.Popen[bytes]:
+    """Start a command with these further variables; what it prints goes into the file `output`."""
+    return subprocess.Popen(
+        [*_WITH_US, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **variables},
+        start_new_session=True,
+        close_fds=False,  # it keeps the lock of the board when we are killed
+    )
 
 
 def run(
@@ -32,30 +45,19 @@ def run(
     options: Sequence[str],
     board: Mapping[str, str],
     log: Path,
-    ends: Callable[[], int],
+    over: Callable[[], bool],
 ) -> Ended:
-    """Measure in a process with the variables that share the held `board`; `options` are pytest's. `ends`
-    tells how often the session was told to end.
+    """Measure in a process with the variables that share the held `board`; `options` are pytest's. `over`
+    tells whether the session has to end.
     """
     reply = log.with_suffix(".json")
-    words = [*WITH_US, *replace(wanted, answer=str(reply)).command(), "-p", "no:cacheprovider", *options]
+    words = [*replace(wanted, answer=str(reply)).command(), "-p", "no:cacheprovider", *options]
     with log.open("ab") as output:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **board},
-            start_new_session=True,
-            close_fds=False,  # it keeps the lock of the board when we are killed
-        )
-        told, killed_at = 0, 0.0
+        process = start(words, board, output)
+        told = False
         while process.poll() is None:
-            if ends() > told:
-                told, killed_at = ends(), time.monotonic() + _END_S
-                process.send_signal(signal.SIGINT)
-            elif told and time.monotonic() > killed_at:
-                process.kill()
+            if told := over():
+                leave(process, _END_S)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_LOOK_S)
     if process.returncode == ExitStatus.NOTHING and wanted.leave_out:

@@ -5,9 +5,6 @@ being done.
 """
 
 import contextlib
-import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from evmperf.commands.app import sources
-from evmperf.commands.night.child import WITH_US, measured_in
+from evmperf.commands.night.child import start
 from evmperf.commands.night.conductor import NightConductor, Progress
 from evmperf.commands.night.folder import OUTCOME
 from evmperf.commands.night.plan import board_file
@@ -26,15 +22,13 @@ from evmperf.model.concealing import concealed
 from evmperf.model.ended import Ending
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import line
-from evmperf.model.units import seconds
+from evmperf.model.units import counted, seconds
 
 LOG = "closing.log"
 """In the night's folder: the commands, and what they printed."""
 _COMMAND_S = 1800.0
 _GRACE_S = 60.0
 """How long a command that was told to end may take for it."""
-_LATE = (124, -signal.SIGKILL)
-"""How coreutils' timeout ends when the command did not."""
 _JUDGED = (ExitStatus.FAILED, ExitStatus.UNDECIDED, ExitStatus.OK, ExitStatus.NOTHING)
 """How judging ends when it could judge, the gravest first: worse, not decided, fine, nothing comparable.
 Its own mistakes end with another status.
@@ -65,8 +59,7 @@ class Closing:
     def lines(self) -> list[str]:
         """Why boards were not measured, what could not be done, and at last how the night went."""
         states = Counter[str](job.state for job in self.jobs)
-        whole = len(self.jobs)
-        parts = [f"{states['measured']} of {whole} {'board' if whole == 1 else 'boards'} measured"]
+        parts = [f"{states['measured']} of {counted(len(self.jobs), 'board')} measured"]
         parts += [f"{n} {state}" for state, n in sorted(states.items()) if state != "measured"]
         parts += ["figures are worse or goals missed"] * (self.judged is ExitStatus.FAILED)
         unmeasured = [job for job in self.jobs if job.state != "measured"]
@@ -93,16 +86,10 @@ def run(closing: Closing, log: Path, *commands: ClosingCommand) -> list[int]:
         started = []
         output = stack.enter_context(log.open("a", encoding="utf-8"))
         for one in commands:
-            limit = ("timeout", f"--kill-after={_GRACE_S}", f"{one.limit_s}")
+            limit = ("timeout", "--verbose", f"--kill-after={_GRACE_S}", f"{one.limit_s}")
             said = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))
-            process = subprocess.Popen(
-                [*WITH_US, *limit, sys.executable, "-m", "evmperf", *one.words],
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **({"LG_PLACE": one.place} if one.place else {})},
-                start_new_session=True,
-            )
+            words = [*limit, sys.executable, "-m", "evmperf", *one.words]
+            process = start(words, {"LG_PLACE": one.place} if one.place else {}, said)
             stack.callback(process.wait)
             stack.callback(process.terminate)  # it may have a board, which it switches off
             started.append((one, process, said))
@@ -113,9 +100,7 @@ def run(closing: Closing, log: Path, *commands: ClosingCommand) -> list[int]:
             output.write(concealed(f"evmperf {' '.join(one.words)}\n") + text)
             print(text, end="", flush=True)
             if status not in one.fine:
-                late = status in _LATE
-                why = f"did not end within {one.limit_s:g} s" if late else f"ended with status {status}"
-                closing.failed += [(one.what, f"{why}; see {log}")]
+                closing.failed += [(one.what, f"ended with status {status}; see {log}")]
         return [process.returncode for _, process, _ in started]
 
 
@@ -126,25 +111,21 @@ def close(night: NightConductor) -> Closing:
     closing, log = Closing(night.progress), folder / LOG
     runs = [run for job in night.progress for run in job.runs]
     reached = [run for run in runs if (night.results / run / "run.json").is_file()]
-    measured = [run for run in reached if measured_in(night.results / run)]
     one_night = ["--no-one-night"] * (not plan.one_night)
     check = ("check", results, source, f"--against={plan.against}", *one_night)
-    judging = [ClosingCommand("verdicts", [*check, *measured], _JUDGED)] if measured else []
+    judging = [ClosingCommand("verdicts", [*check, *reached], _JUDGED)] if reached else []
     budget_s = int(min(seconds(plan.confirm), night.until - time.time()))
     if budget_s > 0:
-        owned = [(job, [run for run in job.runs if run in measured]) for job in night.progress]
+        owned = [(job, [run for run in job.runs if run in reached]) for job in night.progress]
         judging = [_confirming(job, [*check, *own], len(own), budget_s) for job, own in owned if own]
     statuses = run(closing, log, *judging)
     closing.judged = next((status for status in _JUDGED if status in statuses), closing.judged)
-    if sources.has_history():
-        # Judging keeps what it judges. The others tell of boots and of the lab.
-        sources.keep([night.results / run for run in reached if run not in measured], print)
     if plan.guide and reached:
         words = [f"--release={plan.release or 'newest'}", f"--output={folder / 'guide.rst'}"]
         run(closing, log, ClosingCommand("guide", ["guide", f"--from={night.results}", *words]))
     if plan.push:
         run(closing, log, ClosingCommand("database", ["push", results]))
-    if plan.site and measured:
+    if plan.site and reached:
         words = ["site", results, source, f"--output={night.results / 'site'}"]
         run(closing, log, ClosingCommand("site", words))
     (folder / OUTCOME).write_text("".join(f"{said}\n" for said in closing.lines), encoding="utf-8")

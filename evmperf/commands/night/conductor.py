@@ -68,18 +68,16 @@ class NightConductor:
         self, plan: NightPlan, results: Path, folder: NightFolder, tell: Callable[[str], None]
     ) -> None:
         self.plan, self.results, self.folder, self.until = plan, results, folder, folder.until
-        self.progress = [Progress(job) for job in plan.boards]
+        # An earlier part of this night has measured some cases.
+        self.progress = [Progress(job, runs=folder.runs(job)) for job in plan.boards]
         self._say = tell
-        self._ends = 0
         self._ending = threading.Event()
         self._limits = {name: threading.Semaphore(n) for name, n in plan.limits.items()}
         self._at_once = threading.Semaphore(plan.at_once or len(plan.boards))
-        for progress in self.progress:
-            self._recall(progress)
 
     def measure(self) -> None:
         """Measure all jobs; returns when all are done or the night has to end."""
-        threads = [threading.Thread(target=self._job, args=[p]) for p in self.progress if not p.done]
+        threads = [threading.Thread(target=self._job, args=[p]) for p in self.progress]
         for thread in threads:
             thread.start()
             self._ending.wait(seconds(self.plan.stagger))
@@ -87,24 +85,11 @@ class NightConductor:
             thread.join()
 
     def end(self) -> None:
-        """End all sessions, which switch their boards off; a second call hurries them."""
-        self._ends += 1
+        """End all sessions, which switch their boards off."""
         self._ending.set()
 
     def _goes_on(self) -> bool:
-        return not self._ends and time.time() < self.until
-
-    def _recall(self, progress: Progress) -> None:
-        """Restore the progress of an earlier part of this night from its runs."""
-        progress.runs = self.folder.runs(progress.job)
-        for name in progress.runs:
-            with contextlib.suppress(UsageError):  # it did not reach its board
-                run = spool.read_run(self.results / name)
-                progress.place = run.place
-                if run.ending:
-                    self._conclude(progress, Ended(run.ending, run.outcome))
-        if not progress.done:
-            progress.state = Doing.WAITING
+        return not self._ending.is_set() and time.time() < self.until
 
     def _job(self, progress: Progress) -> None:
         try:
@@ -173,15 +158,10 @@ class NightConductor:
             [*self.plan.words(job), "--fact", f"{NIGHT}={self.folder.path.name}"],
             claim.environment,
             log,
-            lambda: self._ends or int(time.time() > min(limit, self.until)),
+            lambda: self._ending.is_set() or time.time() > min(limit, self.until),
         )
         if done.ending is Ending.CUT and limit <= time.time() < self.until:
             done = Ended(Ending.LIMIT, done.sentence)
-        self._conclude(progress, done)
-        self._tell(progress, f"{done.ending} on {place}: {done.sentence}")
-
-    def _conclude(self, progress: Progress, done: Ended) -> None:
-        """Decide what the end of a session means for the job."""
         progress.sentence, progress.state = done.sentence, done.ending
         if done.ending in _WORTH_ANOTHER_TRY:
             progress.failed += 1
@@ -189,6 +169,7 @@ class NightConductor:
                 progress.state = Doing.GIVEN_UP
         elif done.ending is Ending.CUT:
             progress.state = Ending.LOST  # goes on if this night does
+        self._tell(progress, f"{done.ending} on {place}: {done.sentence}")
 
     def _tell(self, progress: Progress, news: str) -> None:
         """Say what became of a job, how many are done, and when all should be, as far as that is known."""
