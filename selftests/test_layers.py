@@ -171,6 +171,7 @@ DOORS = {
         provision.installation
         provision.network
         provision.record
+        provision.running
         provision.scratch
         provision.writer
         target

@@ -1,33 +1,11 @@
-"""The words of `--image` and `--images`: what a file is by its name, and which board gets it."""
+"""The words of `--images`: which board gets which image."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 from evmperf.model.errors import UsageError
 
-WHOLE = "image"
-"""The role of a whole disk's image."""
-PARTS = ("kernel", "dtb", "ramdisk", "nfsrootfs", "modules")
-"""The roles of what is booted over the network."""
-
-_NAMES = (
-    (WHOLE, re.compile(r"\.(wic|img|sdimg)(\.\w+)?$")),
-    ("dtb", re.compile(r"\.dtb$")),
-    ("modules", re.compile(r"modules.*\.t(ar|gz)")),
-    ("nfsrootfs", re.compile(r"\.tar(\.\w+)?$|\.tgz$")),
-    ("ramdisk", re.compile(r"\.cpio(\.\w+)?$|initrd|initramfs|ramdisk")),
-    ("kernel", re.compile(r"^(Image|vmlinu[xz]|zImage|uImage)")),
-)
 _NAMED = re.compile(r"([A-Za-z0-9][\w.-]*)=(.+)", re.DOTALL)
-
-
-def role(word: str) -> tuple[str, str]:
-    """Role and file of a word `[ROLE=]FILE`; the role is "" where neither it nor the name says."""
-    prefix, equals, file = word.partition("=")
-    if equals and prefix in (WHOLE, *PARTS):
-        return prefix, file
-    name = word.partition("?")[0].rpartition("/")[2]
-    return next((kind for kind, pattern in _NAMES if pattern.search(name)), ""), word
 
 
 def by_board(words: Iterable[str], boards: Sequence[str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evmperf.model.errors import Kind
 from evmperf.model.exits import ExitStatus
 from evmperf.model.outlets import plain
 from evmperf.model.results import Result, Status
@@ -56,9 +57,11 @@ def of(
     planned: int,
     cut: tuple[Ending, str, str] | None = None,
     failed_tests: int = 0,
+    *,
+    broken: bool = False,
 ) -> Ended:
     """The end of a session that planned so many cases; `cut` is what ended it before, and why, if
-    anything did. `failed_tests` measured no case.
+    anything did. `failed_tests` measured no case. The board is `broken` when trying it was given up.
     """
     failed = [result for result in results if result.status is not Status.MEASURED]
     measured = len(results) - len(failed)
@@ -74,7 +77,10 @@ def of(
             return Ended(Ending.FAILED, f"{done}; {counted(failed_tests, 'other test')} failed.")
         return Ended(Ending.MEASURED, f"{done}.")
     first = f"; first: {failed[0].benchmark} {failed[0].case}: {cause(failed[0])}" if failed else ""
-    return Ended(Ending.FAILED, f"Only {whole}{first}.")
+    # Without a sample, every failure may be the board's.
+    kinds = {failure.kind for result in failed for failure in result.failures}
+    dead = kinds == {Kind.BOARD} and not any(result.samples for result in results)
+    return Ended(Ending.BOARD if dead or broken else Ending.FAILED, f"Only {whole}{first}.")
 
 
 def cause(result: Result) -> str:

@@ -31,7 +31,7 @@ def no_variables(monkeypatch):
 
 def night(over=Over.LABGRID, names=("am64x", "virtual"), job=(), **more):
     data = {"boards": [{"board": name, **dict(job)} for name in names], **more}
-    return yaml.safe_load(render(plan.checked(data, "here", "n", parts=over is Over.LAVA_NATIVE), over))
+    return yaml.safe_load(render(plan.checked(data, "here", "n"), over))
 
 
 def test_a_night_has_a_job_for_every_real_board():
@@ -65,10 +65,10 @@ def test_a_night_ends_with_push_where_a_database_is_named(monkeypatch, capsys):
 
 
 def test_over_lava_the_job_is_submitted_and_read():
-    job = night(over=Over.LAVA_NATIVE, release="11.00", images=["kernel=http://x/Image"])
+    job = night(over=Over.LAVA_NATIVE, release="11.00", images=["http://x/a.wic"])
     assert job["measure am64x"]["script"] == [
         ".venv/bin/evmperf lava submit am64x.yaml --kind native --wait --import --results results "
-        "--release 11.00 --image kernel=http://x/Image"
+        "--release 11.00 --image http://x/a.wic"
     ]
 
 

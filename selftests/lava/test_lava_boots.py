@@ -9,7 +9,7 @@ from evmperf.boards import board as boards
 from evmperf.boards.console.marks import Phase
 from evmperf.commands.lava import joblog
 from evmperf.commands.lava.render import JobConsole
-from evmperf.commands.lava.replay import LogBench, LogClock, find_boots
+from evmperf.commands.lava.replay import LoggedJob, find_boots
 from evmperf.model.errors import BoardError
 
 BOARD = boards.load(boards.find("virtual"))
@@ -23,7 +23,7 @@ def found(text=LOG, cycles=CYCLES):
 
 
 def bench(text=LOG, failure=None):
-    return LogBench(BOARD, found(text), CYCLES, LogClock(0), failure)
+    return LoggedJob(BOARD, 0, found(text), CYCLES, {}, failure=failure)
 
 
 def test_the_published_figure_is_between_lavas_stamps():

@@ -4,36 +4,22 @@ import os
 import stat
 
 import pytest
-import yaml
 
 from evmperf.commands.cli import main as cli
-from evmperf.commands.lava.render import resources
-from evmperf.commands.lava.selection import JobKind, case_name
+from evmperf.commands.lava.selection import case_name
 from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE, connect, job_number
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import given_facts
 from evmperf.model.results import Result, Sample, Status
 from selftests.support import programs
-from selftests.support import web as webs
 
 
 @pytest.fixture(autouse=True)
-def nobody(monkeypatch, tmp_path):
-    """No server in the environment, in lavacli's configuration, or on this machine."""
+def nobody(monkeypatch):
+    """No server in the environment."""
     monkeypatch.delenv(URL_VARIABLE, raising=False)
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-
-
-@pytest.fixture
-def web():
-    class Handler(webs.Handler):
-        def do_HEAD(self):
-            self.say(200 if "there" in self.path else 404)
-
-    with webs.serving(Handler) as server:
-        yield server.url
 
 
 def called(*words):
@@ -48,10 +34,14 @@ def called(*words):
         (["render", "virtual", "-k", "uboot_emmc_raw"], "uboot_emmc_raw"),
         (["submit", "virtual", "--import"], "--import needs --wait"),
         (["submit", "virtual"], f"no LAVA server: set {URL_VARIABLE}"),
+        (["render", "virtual", "-k", "vfat", "--image", "11.01"], "--image 11.01: LAVA fetches http://"),
+        (
+            ["render", "virtual", "--kind", "boot", "--image", "http://x/a.wic"],
+            "a boot job boots the installed",
+        ),
         (["wait", "twelve"], "'twelve' is not a job"),
         (["wait", "12x"], "'12x' is not a job"),
         (["import", "no-such-log.yaml"], "'no-such-log.yaml' is not a job"),
-        (["wait", "12", "--identity", "lab"], "has no identity 'lab'"),
     ],
 )
 def test_a_wrong_call_is_named(words, said, capsys):
@@ -85,61 +75,31 @@ def test_a_fact_has_a_value():
             given_facts([word])
 
 
-def test_a_token_comes_from_lavacli_and_is_never_shown(tmp_path, capsys):
-    folder = tmp_path / "config"
-    folder.mkdir()
-    entry = {"uri": "http://me:s3cret@127.0.0.1:9/RPC2", "username": "me"}
-    (folder / "lavacli.yaml").write_text(yaml.safe_dump({"default": entry, "lab": entry}))
-    server = connect("lab")
+def test_a_token_comes_from_the_environment_and_is_never_shown(monkeypatch, capsys):
+    monkeypatch.setenv(URL_VARIABLE, "http://127.0.0.1:9/")
+    monkeypatch.setenv(TOKEN_VARIABLE, "s3cret\n")
+    server = connect()
     assert server.url == "http://127.0.0.1:9"
     assert server._session.headers["Authorization"] == "Token s3cret"
-    assert called("wait", "12") == 3
-    said = capsys.readouterr()
-    assert "s3cret" not in said.err + said.out
-    (folder / "lavacli.yaml").write_text("default: {token: s3cret\n  :")
-    assert called("wait", "12") == ExitStatus.USAGE
-    assert "s3cret" not in capsys.readouterr().err
-
-
-def test_an_address_that_is_none_is_named(monkeypatch):
-    monkeypatch.setenv(URL_VARIABLE, "lava.example")
-    with pytest.raises(UsageError, match="must be http"):
-        connect()
-    for wrong in ("http://[::1", "http://lava.example:99999"):
-        monkeypatch.setenv(URL_VARIABLE, wrong)
-        with pytest.raises(UsageError, match="cannot be read: write http"):
-            connect()
-
-
-def test_images_are_told_from_their_names(web):
-    found = resources(
-        [f"{web}/there/Image.gz", f"{web}/there/k3.dtb", f"{web}/there/r.tar.xz"], JobKind.NATIVE
-    )
-    assert list(found) == ["kernel", "dtb", "nfsrootfs"]
-    (role,) = set(resources([f"ramdisk={web}/there/x", f"{web}/there/Image"], JobKind.NATIVE)) - {"kernel"}
-    assert role == "ramdisk"
-    whole = resources([f"{web}/there/tisdk-default-image-am64xx-evm.rootfs.wic.xz"], JobKind.NATIVE)
-    assert list(whole) == ["image"]
-    assert resources(["11.01"], JobKind.HOST) == {"image": "11.01"}
+    assert called("wait", "12") == ExitStatus.LAB_BROKEN
+    assert "s3cret" not in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize(
-    ("images", "kind", "said"),
+    ("url", "said"),
     [
-        (["{web}/gone/Image"], JobKind.NATIVE, "Image: answers 404"),
-        (["http://127.0.0.1:9/Image"], JobKind.NATIVE, r"does not answer \(ConnectionError\)"),
-        (["{web}/there/thing"], JobKind.NATIVE, "thing: .* role"),
-        (["ftp://x/Image"], JobKind.NATIVE, "http://, https:// and file:// only"),
-        (["{web}/there/Image"], JobKind.NATIVE, "ramdisk or nfsrootfs"),
-        (["{web}/there/Image", "{web}/there/Image.gz"], JobKind.NATIVE, "two images are the"),
-        (["{web}/there/Image", "{web}/there/initrd"], JobKind.HOST, "exactly one image"),
-        (["{web}/there/Image"], JobKind.BOOT, "--image "),
-        (["{web}/there/a.wic.xz", "{web}/there/Image"], JobKind.NATIVE, "has its own kernel"),
+        ("lava.example", "EVMPERF_LAVA_URL is not an address"),
+        ("http://[::1", "EVMPERF_LAVA_URL is not an address"),
+        ("http://lava.example:99999", "EVMPERF_LAVA_URL is not an address"),
+        ("http://me:s3cret@lava.example", "holds a password"),
     ],
 )
-def test_an_image_that_cannot_be_booted_is_named(web, images, kind, said):
-    with pytest.raises(UsageError, match=said):
-        resources([image.format(web=web) for image in images], kind)
+def test_an_address_that_is_none_is_named(monkeypatch, capsys, url, said):
+    monkeypatch.setenv(URL_VARIABLE, url)
+    assert called("wait", "12") == ExitStatus.USAGE
+    error = capsys.readouterr().err
+    assert said in error
+    assert "s3cret" not in error
 
 
 def test_names_of_all_cases_differ():

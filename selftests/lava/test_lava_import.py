@@ -42,7 +42,9 @@ def outputs(tmp_path_factory):
 
 
 def imported(text, results, header=None, **more):
-    run, new = read(text, header, LogSource("a log", **more), BOARD, results)
+    entries = joblog.parse(text, "a log")
+    header = header or header_of(entries, "a log")
+    run, new = read(entries, header, LogSource("a log", **more), BOARD, results)
     folder = results / run.id
     measured = run.ending == "measured"
     return SimpleNamespace(run=run, new=new, folder=folder, results=read_results(folder), measured=measured)
@@ -267,7 +269,7 @@ def test_a_board_that_runs_another_system_gives_no_figures(outputs, tmp_path):
         assert done.measured == good
         assert any(result.samples for result in done.results) == good
         assert done.run.exit_status == (0 if good else 3)
-        assert ("does not run the image" in done.run.outcome) != good
+        assert ("did not boot the image" in done.run.outcome) != good
 
 
 def checksum_of(label):

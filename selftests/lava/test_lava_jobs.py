@@ -97,13 +97,6 @@ def test_a_job_has_what_the_catalogue_has_for_its_place(name, kind):
     assert {benchmark.name for benchmark in host.benchmarks} <= fits
 
 
-IMAGES = {
-    "kernel": "http://images/Image.gz",
-    "dtb": "http://images/k3.dtb",
-    "ramdisk": "http://images/root.cpio.gz",
-}
-
-
 SAYS = {
     "name": "a.wic.xz",
     "sha256": "ab" * 32,
@@ -116,7 +109,7 @@ SAYS = {
 
 
 def test_a_job_with_a_whole_image_has_it_flashed_and_fits_both_schemas(lava):
-    data = job("am64x.yaml", images={"image": "http://images/a.wic.xz"}, says=SAYS)
+    data = job("am64x.yaml", image="http://images/a.wic.xz", says=SAYS)
     assert lava.strict(data) == lava.submission(data) == ""
     flash, overlay, boot = (next(iter(action.values())) for action in data["actions"][:3])
     assert flash["to"] == "flasher"
@@ -132,17 +125,6 @@ def test_a_job_with_a_whole_image_has_it_flashed_and_fits_both_schemas(lava):
     assert header["release"] == "11.01"
     plain = job("am64x.yaml")
     assert next(iter(plain["actions"][0].values()))["to"] == "overlay"
-
-
-@pytest.mark.parametrize("root", ["ramdisk", "nfsrootfs"])
-def test_a_job_of_given_images_fits_both_schemas(lava, root):
-    images = {"kernel": IMAGES["kernel"], "dtb": IMAGES["dtb"], root: "http://images/root.tar.xz"}
-    data = job("am64x.yaml", images=images)
-    assert lava.strict(data) == lava.submission(data) == ""
-    deploy, boot = data["actions"][0]["deploy"], data["actions"][1]["boot"]
-    assert deploy[root] == {"url": "http://images/root.tar.xz", "compression": "xz"}
-    assert deploy["kernel"]["compression"] == "gz"
-    assert boot["commands"] == ("nfs" if root == "nfsrootfs" else "ramdisk")
 
 
 def test_what_only_one_of_both_schemas_notices_is_noticed(lava):
@@ -254,7 +236,7 @@ def test_a_host_job_calls_pytest_for_the_benchmarks_alone():
     assert " -k " not in text
     (text,) = shell_text(job(kind=JobKind.HOST, release='11 "beta"'))
     assert "'--release=11 \"beta\"'" in text or "--release='11 \"beta\"'" in text
-    (text,) = shell_text(job(kind=JobKind.HOST, images={"image": "it's 11.01"}))
+    (text,) = shell_text(job(kind=JobKind.HOST, image="it's 11.01"))
     assert """ --image='it'"'"'s 11.01'""" in text
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from evmperf.commands.night.folder import PAGE, open_night
+from evmperf.commands.night.folder import OUTCOME, open_night
 from evmperf.commands.night.plan import Job, NightPlan
 from evmperf.model.errors import UsageError
 
@@ -47,10 +47,10 @@ def test_a_night_of_another_plan_is_a_new_one(tmp_path):
 
 
 @pytest.mark.parametrize("fresh", [True, False])
-def test_a_night_that_has_its_page_or_is_not_wanted_is_left(tmp_path, fresh):
+def test_a_night_that_has_ended_or_is_not_wanted_is_left(tmp_path, fresh):
     old = begun(tmp_path)
     if not fresh:
-        (old / PAGE).touch()
+        (old / OUTCOME).touch()
     assert not opened(tmp_path, fresh=fresh).resumed
 
 

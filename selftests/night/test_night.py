@@ -9,7 +9,6 @@ import pytest
 
 from evmperf.measure.runs import spool
 from evmperf.model.exits import ExitStatus
-from selftests.support.browser import chromium, violations
 from selftests.support.placelab import until
 
 pytestmark = pytest.mark.many_sessions
@@ -19,7 +18,6 @@ def places(night):
     return [run.place for run in night.runs()]
 
 
-@pytest.mark.browser
 def test_eight_boards_are_measured_at_the_same_time_and_judged(lab, night):
     for board in lab.boards.values():
         board.boots[:] = ["stuck"]
@@ -34,23 +32,12 @@ def test_eight_boards_are_measured_at_the_same_time_and_judged(lab, night):
     for run in tonight.runs():
         assert (run.kind, run.exit_status) == ("nightly", 0)
         assert run.facts.night == tonight.folder.name
-    text = (tonight.folder / "night.html").read_text()
-    assert re.search(r">fake-1</th><td>.*measured</span></td>.*>fake-1</td>.*>\d not comparable<", text)
-    assert "8 of 8 boards measured." in text
+    assert (tonight.folder / "outcome.txt").read_text() == "8 of 8 boards measured.\n"
+    assert all(f"{run.id} against last:3: " in tonight.said for run in tonight.runs()), tonight.said
     assert "Boot time" in (tonight.folder / "guide.rst").read_text()
     assert not any(lab.holder(name) for name in lab.boards)
     assert not any(board.is_on for board in lab.boards.values())
     assert re.search(r"\[\d/8, expected end (after )?[\d -]*\d\d:\d\d", tonight.said), tonight.said
-    with chromium() as browser:
-        assert_readable(browser, tonight.folder / "night.html")
-
-
-def assert_readable(browser, file):
-    """Nothing is cut off on a small screen, and axe has nothing to say."""
-    sheet = browser.new_page(viewport={"width": 390, "height": 800})
-    sheet.goto(file.as_uri())
-    assert sheet.evaluate("document.scrollingElement.scrollWidth") <= 390
-    assert violations(sheet) == []
 
 
 def test_what_fails_on_the_products_account_is_not_tried_again(lab, night):
@@ -67,7 +54,7 @@ def test_a_board_that_does_not_boot_is_tried_once_more_and_holds_up_nobody(lab, 
     tonight = night(boards=[{"place": "fake-1"}, {"place": "fake-5"}])
     assert tonight.wait() == 3, tonight.said
     assert sorted(places(tonight)) == ["fake-1", "fake-1", "fake-5"]
-    assert "kernel panic" in (tonight.folder / "night.html").read_text()
+    assert re.search("^fake-1: given up: .*kernel panic", (tonight.folder / "outcome.txt").read_text())
 
 
 def test_a_busy_board_is_waited_for(lab, night):
@@ -122,7 +109,8 @@ def test_an_interrupted_night_goes_on_and_says_what_it_could_not_do(lab, night):
     tonight.start()
     assert tonight.wait() == ExitStatus.FAILED, tonight.said
     assert "1 of 1 board measured." in tonight.said
-    assert re.search("^database: .*not configured", tonight.said, re.MULTILINE), tonight.said
+    assert "not configured" in tonight.said
+    assert re.search("^database: ended with status 4; see ", tonight.said, re.MULTILINE), tonight.said
 
 
 def test_a_coordinator_that_is_started_anew_does_not_end_the_night(lab, night):

@@ -16,7 +16,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.terminal import Plain
 from evmperf.commands.lava.selection import figure_name, unit_name
-from evmperf.commands.night.closing import Closing, NightBoard, render
+from evmperf.commands.night.closing import Closing
 from evmperf.commands.night.conductor import Progress
 from evmperf.commands.night.plan import Job
 from evmperf.measure.runs import differences
@@ -204,12 +204,13 @@ def test_a_report_is_its_own(results):
     assert ("a", {"href": "results.jsonl"}) in read.tags  # the last part of the page
 
 
-def test_pages_of_a_night_and_an_a_b_are_their_own(results, tmp_path):
-    folder = max(results.iterdir())
-    progress = Progress(Job("x.yaml", name=HOSTILE), "failed", runs=[folder.name])
-    progress.sentence, progress.place = HOSTILE, HOSTILE
-    closing = Closing([NightBoard.of(progress, results)], [(HOSTILE, HOSTILE)])
-    safe(render(HOSTILE, closing, (1.8e9, 1.8e9)))
+def test_lines_of_a_night_are_lines():
+    progress = Progress(Job("x.yaml", name=HOSTILE), "failed", sentence=HOSTILE)
+    lines_of_it = Closing([progress], failed=[(HOSTILE, HOSTILE)]).lines
+    assert shown("\n".join(lines_of_it)).count("\n") == 2
+
+
+def test_the_page_of_an_a_b_is_its_own(results):
     found = comparison()
     safe(ab.as_html(found, of_sides(results)))
     harmless(ab.as_markdown(found, of_sides(results)))

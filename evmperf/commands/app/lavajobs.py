@@ -1,12 +1,11 @@
 """LAVA jobs: rendered, submitted, judged and read."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from evmperf.boards.board import Board
-from evmperf.boards.images import WHOLE
 from evmperf.commands.lava import importing, joblog, render, selection
 from evmperf.commands.lava.render import JobRequest
 from evmperf.commands.lava.selection import JobKind, case_name
@@ -26,28 +25,21 @@ class Judged(NamedTuple):
     lines: tuple[str, ...]
 
 
-def submit(server: LavaServer, text: str) -> list[tuple[int, str]]:
-    """Submit a job; number and page of what LAVA made of it. Raises UsageError for what is wrong with it,
-    LabError for the server.
-    """
-    return [(number, server.job(number).url) for number in server.submit(text)]
-
-
 def definition(
     board_file: str,
     request: JobRequest,
-    images: Sequence[str] = (),
     profile: str = "",
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> str:
-    """The job with these images, checked as far as it can be without a server; raises UsageError."""
+    """The job, checked as far as it can be without a server; raises UsageError."""
     board = boardfile.named(board_file)
     chosen = selection.select(board, request.kind, profile or board.options.board.profile, request.keyword)
     for line in chosen.refused if request.keyword else ():
         tell(f"not in this job: {line}")
-    given = render.resources(images, request.kind)
-    says = _says(board, given.get(WHOLE, ""), tell) if request.kind is JobKind.NATIVE else {}
-    return render.render(board, chosen, replace(request, images=given, says=says))
+    if request.image:
+        render.check_image(request.image, request.kind)
+    says = _says(board, request.image, tell) if request.kind is JobKind.NATIVE else {}
+    return render.render(board, chosen, replace(request, says=says))
 
 
 def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:
@@ -60,12 +52,21 @@ def judge(server: LavaServer, job: LavaJob, board: str = "") -> Judged:
         given = boardfile.named(board or header["board_file"])
         chosen = importing.selection_of(header, given, f"job {job.id}")
         expected = [case_name(benchmark, case) for benchmark, case in chosen.cases]
-    reported = {case.name: case.result for case in server.results(job.id, selection.SUITE)}
+    failure: EvmperfError | None
+    try:
+        entries = joblog.parse(server.log(job.id), f"job {job.id}")
+        failure = joblog.failure(entries)
+    except LabError as error:  # perhaps it never ran
+        if job.health == "Complete":
+            raise
+        entries, failure = [], error
+    if job.health == "Canceled":
+        failure = LabError(joblog.CANCELLED)
+    reported = joblog.reported(entries)
     missing = "did not report"
     wrong = [f"{n}: {reported.get(n, missing)}" for n in expected if reported.get(n) != "pass"]
     passed = f"{len(expected) - len(wrong)} of {len(expected)} cases passed"
     if job.health != "Complete":
-        failure = _failure(server, job)
         why = f"{failure} ({failure.kind})" if failure else "LAVA gives no reason"
         status = of_kind(failure.kind) if failure else ExitStatus.LAB_BROKEN
         last = f"is {job.health}: {why}; {passed}"
@@ -93,8 +94,8 @@ def read(
     """
     path = Path(job)
     if path.is_file():
-        text = inputs.text(path, limits.LAVA_LOG_BYTES)
-        header = importing.header_of(joblog.parse(text, str(path)), str(path))
+        entries = joblog.parse(inputs.text(path, limits.LAVA_LOG_BYTES), str(path))
+        header = importing.header_of(entries, str(path))
         source = importing.LogSource(str(path), kind=kind, facts=facts)
     else:
         number, at = job_number(job), server()
@@ -104,12 +105,12 @@ def read(
                 f"job {number} is still {done.state}: wait for it with `evmperf lava wait {number}`"
             )
         header = _header(done)
-        source = importing.LogSource(f"job {done.id}", done.id, at.url, done.device, kind, facts)
-        text = "" if header["kind"] == JobKind.HOST else at.log(done.id)
+        source = importing.LogSource(f"job {done.id}", done.id, at.url, done.actual_device or "", kind, facts)
+        entries = [] if header["kind"] == JobKind.HOST else joblog.parse(at.log(number), source.name)
     if header["kind"] == JobKind.HOST:
         return source.name, None, False
     given = boardfile.named(board or header["board_file"])
-    return source.name, *importing.read(text, header, source, given, results)
+    return source.name, *importing.read(entries, header, source, given, results)
 
 
 def _says(board: Board, url: str, tell: Callable[[str], None]) -> dict[str, str]:
@@ -135,16 +136,7 @@ def _says(board: Board, url: str, tell: Callable[[str], None]) -> dict[str, str]
 
 
 def _header(job: LavaJob) -> dict[str, str]:
-    header = render.definition_header(job.definition)
+    header = render.definition_header(job.original_definition or job.definition or "")
     if header is None:
         raise UsageError(f"job {job.id} was not made by evmperf: its metadata names no benchmarks")
     return header
-
-
-def _failure(server: LavaServer, job: LavaJob) -> EvmperfError | None:
-    if job.health == "Canceled":
-        return LabError(joblog.CANCELLED)  # perhaps before it had a log
-    try:
-        return joblog.failure(joblog.parse(server.log(job.id), f"job {job.id}"))
-    except LabError as error:
-        return error

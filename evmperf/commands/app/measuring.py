@@ -363,7 +363,8 @@ class MeasuringSession:
         """How it ended."""
         cut = self.trouble.ending(self.lost, self.signals.by)
         planned = max(len(self.planned) - self._absent + self._kept, len(self.results))
-        return ended.of(self.board.name, self.results, planned, cut, len(self.failed_tests))
+        broken = bool(self._runner and self._runner.broken)
+        return ended.of(self.board.name, self.results, planned, cut, len(self.failed_tests), broken=broken)
 
     @property
     def status(self) -> ExitStatus | None:

@@ -32,15 +32,9 @@ _JOB = (
     argument("--release", default="", help="SDK release, if the image does not name it"),
     argument(
         "--image",
-        action="append",
-        default=[],
-        dest="images",
-        metavar="[ROLE=]URL",
-        help=(
-            "image: install this and verify that it runs; kernel, dtb, ramdisk, nfsrootfs or "
-            "modules: boot these over the network; without ROLE= the name decides (default: boot "
-            "the installed system)"
-        ),
+        default="",
+        metavar="URL",
+        help="install this whole image and verify that it runs (default: boot the installed system)",
     ),
     argument("--device-type", default="", help="default: evm- and the board file's name"),
     argument(
@@ -48,11 +42,7 @@ _JOB = (
     ),
     argument("--priority", default="medium", choices=["low", "medium", "high"]),
 )
-_IDENTITY = argument("--identity", default="", help="a LAVA server by its name in lavacli's configuration")
-_WAITING = (
-    _IDENTITY,
-    argument("--timeout", type=float, default=86400.0, help="seconds to wait at most (default: a day)"),
-)
+_WAITING = argument("--timeout", type=float, default=86400.0, help="seconds to wait at most (default: a day)")
 _NUMBER = argument("job", type=job_number, help="its number or its page")
 _FILE = argument("--board", default="", help="the board file, unless it is in env/")
 group(
@@ -63,7 +53,7 @@ group(
   evmperf lava submit am64x -k emmc --kind native --wait --import
   evmperf lava wait 1234
 
-The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN, else lavacli's default identity.
+The server is EVMPERF_LAVA_URL with EVMPERF_LAVA_TOKEN.
 docs/lava.md says more.
 """,
 )
@@ -80,16 +70,17 @@ def _definition(options: argparse.Namespace) -> str:
         kind=JobKind(options.kind),
         keyword=options.keyword,
         release=options.release,
+        image=options.image,
         device_type=options.device_type,
         tags=tuple(options.tags),
         priority=options.priority,
     )
-    return lavajobs.definition(options.board, job, options.images, options.profile, note)
+    return lavajobs.definition(options.board, job, options.profile, note)
 
 
 @command(
     "lava submit",
-    *_WAITING,
+    _WAITING,
     RESULTS,
     *_JOB,
     argument("--wait", action="store_true", help="follow the job to its end"),
@@ -106,8 +97,9 @@ def _submit(options: argparse.Namespace) -> int:
     else:
         text = _definition(options)
     status = 0
-    for number, page in lavajobs.submit(connect(options.identity), text):
-        print(f"job {number}: {page}", flush=True)
+    server = connect()
+    for number in server.submit(text):
+        print(f"job {number}: {server.page(number)}", flush=True)
         if options.wait:
             options.job = number
             judged = _follow(options)
@@ -118,12 +110,12 @@ def _submit(options: argparse.Namespace) -> int:
 
 
 def _follow(options: argparse.Namespace) -> Judged:
-    server = connect(options.identity)
+    server = connect()
     job = server.wait(options.job, options.timeout, _tell)
     return lavajobs.judge(server, job, options.board)
 
 
-@command("lava wait", *_WAITING, _NUMBER, _FILE, listed="follow a job to its end, and judge it")
+@command("lava wait", _WAITING, _NUMBER, _FILE, listed="follow a job to its end, and judge it")
 def _wait(options: argparse.Namespace) -> int:
     """Exit status: 0 complete, and every planned case passed; 1 something failed;
     3 LAVA or the lab failed.
@@ -133,7 +125,6 @@ def _wait(options: argparse.Namespace) -> int:
 
 @command(
     "lava import",
-    _IDENTITY,
     RESULTS,
     argument("--run-kind", default="lava", help="default: %(default)s"),
     argument("--fact", action="append", default=[], metavar="NAME=VALUE", help="a further fact of the run"),
@@ -146,7 +137,7 @@ def _import(options: argparse.Namespace) -> int:
     jobs keep their results themselves. A job that was read before is not read again.
     """
     name, run, is_new = lavajobs.read(
-        lambda: connect(options.identity),
+        connect,
         str(options.job),
         options.results,
         board=options.board,
@@ -167,7 +158,7 @@ def _judge(judged: Judged) -> int:
 
 
 def _tell(job: LavaJob) -> None:
-    where = f" on {job.device}" if job.device else ""
+    where = f" on {job.actual_device}" if job.actual_device else ""
     print(f"job {job.id}: {job.state}{where}", flush=True)
 
 

@@ -12,7 +12,7 @@ from evmperf.commands.gitlab import pipeline
 from evmperf.commands.gitlab.note import MergeRequest
 from evmperf.commands.night import closing, plan
 from evmperf.commands.night.conductor import NightConductor
-from evmperf.commands.night.folder import PAGE, open_night
+from evmperf.commands.night.folder import open_night
 from evmperf.measure.signals import listening
 from evmperf.model import inputs, limits
 from evmperf.model.errors import UsageError
@@ -27,13 +27,13 @@ group("gitlab", "GitLab: the pipeline of a night, and notes on merge requests (d
     argument("--results", type=Path, help="default: the plan's"),
     argument("--new", action="store_true", help="do not continue an interrupted night"),
     epilog="""Exit status: 0 all measured and nothing worse, 1 something failed, is worse or was not judged,
-    2 cut by Ctrl-C, 3 a board was not measured because of the lab, 4 a wrong plan.
+    2 cut by Ctrl-C, 3 a board was not measured because of the lab, 4 a wrong plan, 6 as of `evmperf check`.
     """,
 )
 def _night(options: argparse.Namespace) -> int:
     """Measures many boards side by side by a plan (docs/lab-at-scale.md), each in its own session on a
     place that the night holds. Waits for boards in use, tries once more after a lab failure, and ends with
-    verdicts, guide and one page. The same call resumes a killed night.
+    verdicts, guide and site. The same call resumes a killed night.
     """
     asked = plan.read(options.plan)
     results = Path(options.results or asked.results).absolute()
@@ -53,9 +53,8 @@ def _night(options: argparse.Namespace) -> int:
         print(f"interrupted: `evmperf night {options.plan}` resumes it")
         return ExitStatus.INTERRUPTED
     ended = closing.close(night)
-    for what, reason in ended.failed:
-        print(f"{what}: {reason}")
-    print(f"{ended.sentence} {folder.path / PAGE}")
+    for line in (*ended.lines, f"results: {folder.path}"):
+        show(line)
     return ended.status
 
 
@@ -77,10 +76,7 @@ def _night(options: argparse.Namespace) -> int:
         "--release", default="", variable="EVMPERF_RELEASE", help="SDK release, if the images do not name it"
     ),
     argument(
-        "--images",
-        default="",
-        variable="EVMPERF_IMAGES",
-        help="over labgrid [BOARD=]IMAGE to put on the boards; over lava-native [ROLE=]URL to boot",
+        "--images", default="", variable="EVMPERF_IMAGES", help="[BOARD=]IMAGE to put on the boards first"
     ),
     argument(
         "--repeat",
@@ -119,20 +115,20 @@ def _run_nightly(options: argparse.Namespace) -> None:
         over = pipeline.Over(options.over)
     except ValueError:
         raise UsageError(f"--over {options.over}: must be one of {', '.join(pipeline.Over)}") from None
-    text = pipeline.render(_plan(options, over), over, options.runner_tag)
+    text = pipeline.render(_plan(options), over, options.runner_tag)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
     else:
         print(text, end="")
 
 
-def _plan(options: argparse.Namespace, over: pipeline.Over) -> plan.NightPlan:
+def _plan(options: argparse.Namespace) -> plan.NightPlan:
     data: dict[str, Any] = {}
     where, stem = "evmperf gitlab pipeline", "nightly"
     if options.plan:
         where, stem = str(options.plan), options.plan.stem
         data = yamlfile.read(options.plan)
-        plan.checked(data, where, stem, parts=over is pipeline.Over.LAVA_NATIVE)
+        plan.checked(data, where, stem)
     names = _words(options.boards) or ([] if options.plan else pipeline.real_boards())
     whole = {name: getattr(options, name) for name in ("release", "repeat", "against", "confirm")}
     whole["images"] = _words(options.images)
@@ -142,7 +138,7 @@ def _plan(options: argparse.Namespace, over: pipeline.Over) -> plan.NightPlan:
         data["push"] = True
     own = {name: value for name in ("benchmarks", "profile") if (value := getattr(options, name))}
     data["boards"] = [entry | own for entry in data["boards"]]
-    return plan.checked(data, where, stem, parts=over is pipeline.Over.LAVA_NATIVE)
+    return plan.checked(data, where, stem)
 
 
 @command("gitlab note", argument("files", nargs="+", type=Path, metavar="FILE"))

@@ -145,7 +145,7 @@ def _name(board: Board) -> str:
 def _measure(plan: NightPlan, job: Job, board: Board, over: Over) -> str:
     if over is Over.LABGRID:
         words = [".venv/bin/pytest", "--lg-env", _name(board), f"--results={_RESULTS}"]
-        return _line([*words, "--wait", plan.wait or _WAIT, *plan.words(job)])
+        return _line([*words, "--wait", _WAIT, *plan.words(job)])
     kind = "host" if over is Over.LAVA_HOST else "native"
     words = [_EVMPERF, "lava", "submit", _name(board), "--kind", kind, "--wait", "--import"]
     return _line([*words, "--results", _RESULTS, *plan.words(job, lava=True)])
@@ -157,7 +157,7 @@ def _judge(plan: NightPlan, job: Job, board: Board) -> str:
     if source := plan.history or ("influx" if plan.push else ""):
         check += ["--from", source]
     if plan.confirm:
-        check += ["--confirm", plan.confirm, "--board", _name(board), "--wait", plan.wait or _WAIT]
+        check += ["--confirm", plan.confirm, "--board", _name(board), "--wait", _WAIT]
     for kind, suffix in (("junit", "xml"), ("markdown", "md"), ("openmetrics", "txt")):
         check += [f"--{kind}", f"verdict-{job.name}.{suffix}"]
     return _line(check)

@@ -1,5 +1,6 @@
 """Reading a finished job's log into the spool, through the same runner, steps and parsers."""
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,8 @@ from evmperf.boards.board import Board
 from evmperf.commands.lava import joblog, replay
 from evmperf.commands.lava.render import HEADER_SCHEMA, JobConsole, cycles
 from evmperf.commands.lava.selection import JobKind, Selection, steps_of
+from evmperf.lab.provision import running
+from evmperf.lab.provision.identity import SystemIdentity
 from evmperf.measure import provenance
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_folder, read_run, results_in
@@ -34,14 +37,11 @@ class LogSource:
 
 
 def read(
-    text: str, header: Mapping[str, str] | None, source: LogSource, board: Board, results: Path
+    entries: list[joblog.LogEntry], header: Mapping[str, str], source: LogSource, board: Board, results: Path
 ) -> tuple[Run, bool]:
     """Put a job's log into the spool, whole or not at all, unless it is there; returns its run, and
-    whether that is new. `header` is the definition's, else the log's. Raises UsageError for a cut log or
-    another catalogue, LabError for the disk.
+    whether that is new. Raises UsageError for a cut log or another catalogue, LabError for the disk.
     """
-    entries = joblog.parse(text, source.name)
-    header = header or header_of(entries, source.name)
     selection = selection_of(header, board, source.name)
     if not source.number and joblog.job_result(entries) is None:
         raise UsageError(
@@ -62,36 +62,34 @@ def read(
                     f"({header.get('evmperf_revision', 'unknown')}) and its board file"
                 )
     with new_folder(results) as scratch:
-        failure = joblog.other_loader(entries, header.get("image_uboot", "")) or _other_system(header, blocks)
-        if failure:
+        if failure := _other_image(header, entries, blocks):
             blocks = {}
         _replay(entries, blocks, selection, Spool(scratch, run), failure or joblog.failure(entries))
         (scratch / run.id).rename(results / run.id)
     return run, True
 
 
-def _other_system(header: Mapping[str, str], blocks: Mapping[str, joblog.MarkedBlock]) -> LabError | None:
-    """Why the board does not run the image that it was given, by the facts that it said; None if it does, or
-    unknown.
+def _other_image(
+    header: Mapping[str, str], entries: list[joblog.LogEntry], blocks: Mapping[str, joblog.MarkedBlock]
+) -> LabError | None:
+    """Why the board does not run the image that it was given, by U-Boot's banner and the facts that it said;
+    None if it does, or unknown.
     """
-    try:
+    files: dict[str, str] = {}
+    with contextlib.suppress(KeyError, RefusedOutput):
         files = replay.decoded(blocks[provenance.LABEL]).files
-    except (KeyError, RefusedOutput):
-        return None
-    facts = provenance.parse(files)
-    runs = {
-        "kernel": facts.kernel,
-        "version": facts.kernel_version,
-        "release": provenance.release(facts, files),
-    }
-    for what, found in runs.items():
-        asked = header.get(f"image_{what}", "")
-        if asked and found and asked.split() != found.split():
-            return LabError(
-                f"the board does not run the image it was given: its {what} is {found!r}, the image's is "
-                f"{asked!r}: did the device's flasher write it?"
-            )
+    facts, loader = provenance.parse(files), running.banner([entry.text for entry in entries])
+    says = _system(*(header.get(f"image_{name}", "") for name in ("uboot", "kernel", "version", "release")))
+    runs = _system(loader, facts.kernel, facts.kernel_version, provenance.release(facts, files))
+    try:
+        running.check(says, runs)
+    except LabError as error:
+        return error
     return None
+
+
+def _system(uboot: str, kernel: str, version: str, release: str) -> SystemIdentity:
+    return SystemIdentity(uboot=uboot, kernel=kernel, kernel_version=version, build_id=release)
 
 
 def header_of(entries: list[joblog.LogEntry], name: str) -> dict[str, str]:
@@ -153,20 +151,18 @@ def _replay(
     spool: Spool,
     failure: EvmperfError | None,
 ) -> None:
-    board = selection.board
-    clock = replay.LogClock(entries[0].time_ns)
+    board, run = selection.board, spool.run
     arguments = [words for _, _, words in cycles(selection)]
     boots = replay.find_boots(entries, JobConsole(board), arguments)
-    bench = replay.LogBench(board, boots, arguments, clock, failure)
-    run = spool.run
-    steps, what = replay.LoggedSteps(blocks, clock, failure), (selection.profile, selection.tools)
+    job = replay.LoggedJob(board, entries[0].time_ns, boots, arguments, blocks, failure=failure)
     runner = Runner(
-        bench,
+        job,
         spool,
-        *what,
+        selection.profile,
+        selection.tools,
         run.release,
-        steps=steps,
-        clock=clock,
+        steps=job,
+        clock=job,
         looks=control.NAME in blocks,  # not in those of earlier versions
         late_s=replay.STAMP_NS / 1e9,
     )

@@ -31,6 +31,8 @@ from evmperf.model.places import is_plain
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+SUITE = "evmperf"
+"""The test definition of every job."""
 COPIES = 2
 HUNG = "hung"
 """What stands in place of the wrapper's first line when a step did not end in its time."""
@@ -53,7 +55,6 @@ CANCELLED = "the LAVA job was cancelled"
 _LAB = ("Infrastructure", "Configuration", "Bug", "MultinodeTimeout")
 _AUTHOR = re.compile(r"Invalid job|validat|not found in supported|Resource .*(unavailable|not)", re.I)
 _DEPLOYING = re.compile(r"download|deploy|tftp|overlay|compress|extract", re.I)
-_UBOOT = re.compile(r"U-Boot 20\d\d\.\d\d.*")
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,17 @@ def job_result(entries: list[LogEntry]) -> dict[str, Any] | None:
         if entry.level == "results" and isinstance(word, dict) and word.get("case") == "job":
             return word
     return None
+
+
+def reported(entries: list[LogEntry]) -> dict[str, str]:
+    """The results of the test cases that the job's suite reported, by name."""
+    found = (entry.message for entry in entries if entry.level == "results")
+    return {
+        str(word.get("case")): str(word.get("result"))
+        for word in found
+        # LAVA puts the suite's index in front.
+        if isinstance(word, dict) and str(word.get("definition")).partition("_")[2] == SUITE
+    }
 
 
 # Marks of the board's shell
@@ -212,17 +224,6 @@ def failure(entries: list[LogEntry]) -> EvmperfError | None:
     if alarm := _alarm(entries):
         return BoardError(f"{alarm} (LAVA: {message})")
     return _sorted(kind, message)
-
-
-def other_loader(entries: list[LogEntry], asked: str) -> LabError | None:
-    """Why the board did not start by its image's U-Boot (banner `asked`); None if it did, or unknown."""
-    loaders = [match[0] for entry in entries if (match := _UBOOT.search(entry.text))]
-    if not asked or not loaders or asked in loaders[-1]:
-        return None
-    return LabError(
-        f"the board did not boot the image it was given: its U-Boot is {loaders[-1].strip()!r}, the "
-        f"image's is {asked!r}: does it start from another medium?"
-    )
 
 
 def _sorted(kind: str, message: str) -> EvmperfError:

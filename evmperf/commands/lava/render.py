@@ -4,12 +4,11 @@ import functools
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import jinja2
-import requests
 import yaml
 
 from evmperf.benchmarks import control
@@ -18,9 +17,8 @@ from evmperf.benchmarks.step import CleanUp, Prepare
 from evmperf.benchmarks.tools import control as loop
 from evmperf.boards import prompts
 from evmperf.boards.board import Board
-from evmperf.boards.images import PARTS, WHOLE, role
 from evmperf.commands.lava import joblog
-from evmperf.commands.lava.selection import SUITE, JobKind, NativeStep, Selection, case_name, steps_of
+from evmperf.commands.lava.selection import JobKind, NativeStep, Selection, case_name, steps_of
 from evmperf.measure import provenance, shellstep
 from evmperf.measure.around import STATE
 from evmperf.measure.state import look
@@ -34,7 +32,6 @@ HEADER_SCHEMA = "1"
 METADATA = "evmperf"
 """The key of a job's metadata that says what it measures."""
 
-_ANSWER_S = 20.0
 _BOOT_S = 300
 _FLASHING_S = 3600
 """For fetching an image and putting it on the board's medium."""
@@ -81,16 +78,16 @@ class JobConsole:
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A job beyond board and benchmarks: `images` by role (see `resources`; none: boot the installed system),
-    `keyword` as pytest's -k.
+    """A job beyond board and benchmarks: `image` to install ("": boot the installed system), `keyword` as
+    pytest's -k.
     """
 
     kind: JobKind
     keyword: str = ""
     release: str = ""
-    images: Mapping[str, str] = field(default_factory=dict)
+    image: str = ""
     says: Mapping[str, str] = field(default_factory=dict)
-    """What a whole image says of itself: name, sha256, uboot, kernel, version, release, machine."""
+    """What the image says of itself: name, sha256, uboot, kernel, version, release, machine."""
     device_type: str = ""
     tags: tuple[str, ...] = ()
     priority: str = "medium"
@@ -99,7 +96,7 @@ class JobRequest:
 def render(board: Board, selection: Selection, request: JobRequest) -> str:
     """The job as YAML; raises UsageError for what cannot be put into one."""
     header = job_header(board, selection, request)
-    whole, says = request.images.get(WHOLE, ""), request.says
+    whole, says = request.image, request.says
     measuring_s = measuring_time_s(board, selection)
     what = request.keyword or f"{len(selection.benchmarks)} benchmarks"
     return _fill(
@@ -109,14 +106,12 @@ def render(board: Board, selection: Selection, request: JobRequest) -> str:
         device_type=request.device_type or default_device_type(board, request.kind),
         tags=[*request.tags, *([board.file.stem] if request.kind is JobKind.HOST else [])],
         priority=request.priority,
-        suite=SUITE,
+        suite=joblog.SUITE,
         no_overlay=joblog.RAISED["no_overlay"],
         console=JobConsole(board),
-        images={name: image(url) for name, url in request.images.items() if name != WHOLE},
         # With its checksum, where that is known.
         whole=image(whole) | ({"sha256sum": says["sha256"]} if "sha256" in says else {}) if whole else {},
         flashing_s=_FLASHING_S,
-        nfs="nfsrootfs" in request.images,
         cycles=cycles(selection),
         steps=_steps(board, selection, request, header),
         boot_s=_BOOT_S,
@@ -234,7 +229,7 @@ def _pytest(board: Board, selection: Selection, request: JobRequest, header: Map
         chosen = " or ".join(f"[{benchmark.name}-" for benchmark in selection.benchmarks)
         words += [f"-k {shlex.quote(chosen)}"]
     words += [f"--release={shlex.quote(header['release'])}"] if header["release"] else []
-    words += [f"--image={shlex.quote(request.images[WHOLE])}"] if WHOLE in request.images else []
+    words += [f"--image={shlex.quote(request.image)}"] if request.image else []
     return _fill(
         "host.sh.jinja2",
         header=shlex.quote(joblog.header_line(header)),
@@ -292,46 +287,9 @@ def definition_header(definition: str) -> dict[str, str] | None:
         return None
 
 
-def resources(given: Iterable[str], kind: JobKind) -> dict[str, str]:
-    """Images by role, WHOLE alone or parts of a network boot; raises UsageError for unfit ones."""
-    words = list(given)
-    if not words:
-        return {}
+def check_image(url: str, kind: JobKind) -> None:
+    """Check the image of a job; raises UsageError for one that such a job cannot install."""
     if kind is JobKind.BOOT:
         raise UsageError(f"--image is for native and host jobs: a {kind} job boots the installed system")
-    if kind is JobKind.HOST:
-        if len(words) > 1 or role(words[0])[0] in PARTS:
-            raise UsageError("--image: a host job takes exactly one image, and it must be a whole one")
-        return {WHOLE: words[0]}
-    by_role: dict[str, str] = {}
-    for word in words:
-        part, url = role(word)
-        if not part:
-            raise UsageError(
-                f"--image {url}: its name does not tell its role: write ROLE={url}, with ROLE one "
-                f"of {', '.join([WHOLE, *PARTS])}"
-            )
-        if part in by_role:
-            raise UsageError(f"--image: two images are the {part}: {by_role[part]} and {url}")
-        _check_url(url)
-        by_role[part] = url
-    if WHOLE in by_role:
-        if len(by_role) > 1:
-            raise UsageError("--image: a whole image has its own kernel: remove the other --image options")
-    elif "kernel" not in by_role or not {"ramdisk", "nfsrootfs"} & set(by_role):
-        raise UsageError("--image: a boot over the network needs a kernel, and ramdisk or nfsrootfs")
-    return by_role
-
-
-def _check_url(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme == "file":
-        return  # on the worker's disk, which this machine cannot see
-    if parts.scheme not in ("http", "https"):
+    if kind is JobKind.NATIVE and urlsplit(url).scheme not in ("http", "https", "file"):
         raise UsageError(f"--image {url}: LAVA fetches http://, https:// and file:// only")
-    try:
-        answer = requests.head(url, timeout=_ANSWER_S, allow_redirects=True)
-    except requests.RequestException as error:
-        raise UsageError(f"--image {url}: does not answer ({type(error).__name__})") from None
-    if not answer.ok:
-        raise UsageError(f"--image {url}: answers {answer.status_code} {answer.reason}")

@@ -33,35 +33,48 @@ _EARLIER = {
 """Patterns that jobs of earlier versions of evmperf gave LAVA for the same prompts."""
 
 
-class LogClock:
-    """The time in the log, at the entry that was read last."""
+LoggedBoot = tuple[int, ObservedBoot]
+"""One power cycle of the log: the number of its boot action (from 0), and how it went."""
 
-    def __init__(self, time_ns: int) -> None:
-        self.now_ns = time_ns
+
+class LoggedJob:
+    """A job's log as the runner's bench, steps and clock.
+
+    `boots` are its power cycles, `cycles` the kernel's arguments of each measured one, in order, `blocks` the
+    outputs of its steps; `failure` is why the job did not complete.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        began_ns: int,
+        boots: list[LoggedBoot],
+        cycles: list[str],
+        blocks: dict[str, joblog.MarkedBlock],
+        *,
+        failure: EvmperfError | None,
+    ) -> None:
+        self.board = board
+        self._now_ns = began_ns
+        self._cycles = [(cycles[action], boot) for action, boot in boots if action < len(cycles)]
+        self._others = [boot for action, boot in boots if action >= len(cycles)]
+        self._seen: list[ObservedBoot] = []
+        self._shell = _LoggedShell()
+        self._blocks = blocks
+        self._read: set[str] = set()
+        self._failure = failure
 
     def time_ns(self) -> int:
-        """The moment of what was read last."""
-        return self.now_ns
+        """The moment of what was read last, in the log's time."""
+        return self._now_ns
 
     def monotonic(self) -> float:
         """The same in seconds."""
-        return self.now_ns / 1e9
+        return self._now_ns / 1e9
 
     def sleep(self, seconds: float) -> None:
         """Go on in the log's time."""
-        self.now_ns += round(seconds * 1e9)
-
-
-class LoggedSteps:
-    """evmperf's Steps read from the blocks of a log; `failure` is why the job did not complete."""
-
-    def __init__(
-        self, blocks: dict[str, joblog.MarkedBlock], clock: LogClock, failure: EvmperfError | None
-    ) -> None:
-        self._blocks = blocks
-        self._clock = clock
-        self._failure = failure
-        self._read: set[str] = set()
+        self._now_ns += round(seconds * 1e9)
 
     def install(self, shell: Shell, folder: str = "") -> None:
         """Nothing is left to be done."""
@@ -85,7 +98,7 @@ class LoggedSteps:
         if label.startswith(STATE):
             # A case that failed had its look too: the next one in the log's time counts.
             looks = (one for name, one in self._blocks.items() if name.startswith(f"{label} "))
-            block = next((one for one in looks if one.time_ns > self._clock.now_ns), None)
+            block = next((one for one in looks if one.time_ns > self._now_ns), None)
         if block is None:
             if self._failure:
                 raise self._failure
@@ -93,45 +106,10 @@ class LoggedSteps:
         if block.label in self._read:
             raise RefusedOutput(f"{label}: a LAVA job runs this step only once")
         self._read.add(block.label)
-        self._clock.now_ns = max(self._clock.now_ns, block.time_ns)
+        self._now_ns = max(self._now_ns, block.time_ns)
         if block.copies[0].startswith(joblog.HUNG):
             raise ToolError(f"`{command[:80]}` did not end within {timeout_s:g} s: it was ended")
         return decoded(block, bare=quiet)
-
-
-def decoded(block: joblog.MarkedBlock, *, bare: bool = False) -> StepOutput:
-    """What a step left, of its first whole copy; raises RefusedOutput."""
-    for fetches, copy in enumerate(block.copies, 1):
-        try:
-            # The job's log says when a step ended, but not by whose clock.
-            return replace(shellstep.decode(copy, bare=bare), fetches=fetches, uptime_s=None)
-        except RefusedOutput as damaged:
-            error = damaged
-    raise RefusedOutput(f"{block.label}: {error} (both copies)", "\n".join(block.copies))
-
-
-LoggedBoot = tuple[int, ObservedBoot]
-"""One power cycle of the log: the number of its boot action (from 0), and how it went."""
-
-
-class LogBench:
-    """evmperf's Bench over a log; `cycles` are the kernel's arguments of each measured boot, in order."""
-
-    def __init__(
-        self,
-        board: Board,
-        boots: list[LoggedBoot],
-        cycles: list[str],
-        clock: LogClock,
-        failure: EvmperfError | None,
-    ) -> None:
-        self.board = board
-        self._cycles = [(cycles[action], boot) for action, boot in boots if action < len(cycles)]
-        self._others = [boot for action, boot in boots if action >= len(cycles)]
-        self._seen: list[ObservedBoot] = []
-        self._shell = _LoggedShell()
-        self._clock = clock
-        self._failure = failure
 
     def shell(self) -> Shell:
         """The shell that the job's steps ran in."""
@@ -152,7 +130,7 @@ class LogBench:
             raise self._failure or BoardError("the log has no further power cycle")
         self._cycles.remove(cycle)
         _, boot = cycle
-        self._clock.now_ns = max(self._clock.now_ns, boot.started_ns + round(boot.duration_s * 1e9))
+        self._now_ns = max(self._now_ns, boot.started_ns + round(boot.duration_s * 1e9))
         self._seen.append(boot)
         return boot
 
@@ -173,6 +151,17 @@ class _LoggedShell:
     def run(self, command: str, timeout_s: float) -> ShellReply:
         """Nothing but steps can be read from a log; raises LabError."""
         raise LabError(f"`{command[:80]}` is not a step of the job, so its log has no output of it")
+
+
+def decoded(block: joblog.MarkedBlock, *, bare: bool = False) -> StepOutput:
+    """What a step left, of its first whole copy; raises RefusedOutput."""
+    for fetches, copy in enumerate(block.copies, 1):
+        try:
+            # The job's log says when a step ended, but not by whose clock.
+            return replace(shellstep.decode(copy, bare=bare), fetches=fetches, uptime_s=None)
+        except RefusedOutput as damaged:
+            error = damaged
+    raise RefusedOutput(f"{block.label}: {error} (both copies)", "\n".join(block.copies))
 
 
 @dataclass

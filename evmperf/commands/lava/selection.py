@@ -14,9 +14,6 @@ from evmperf.measure.state import look
 from evmperf.model.errors import UsageError
 from evmperf.model.results import Case
 
-SUITE = "evmperf"
-"""The test definition of every job; LAVA puts the definition's index in front."""
-
 
 class JobKind(enum.StrEnum):
     """The kinds of LAVA jobs."""

@@ -1,73 +1,56 @@
-"""A LAVA server's REST interface (v0.2). The token comes from the environment or lavacli's configuration,
-never from a command line, and is in no message.
+"""A LAVA server's REST interface (v0.2). The token comes from the environment, never from a command line,
+and is in no message.
 """
 
-import math
 import os
 import re
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 import requests
-import yaml
-from requests.adapters import HTTPAdapter
-from urllib3 import Retry
 from urllib3.exceptions import HTTPError
 
 from evmperf.model import limits
 from evmperf.model.errors import LabError, UsageError
-from evmperf.model.tokens import usable
+from evmperf.model.tokens import address, usable
 
 URL_VARIABLE, TOKEN_VARIABLE = "EVMPERF_LAVA_URL", "EVMPERF_LAVA_TOKEN"
 _ANSWER_S = 30.0
 """For the next piece of an answer."""
 _QUESTION_S, _LOG_S = 120.0, 3600.0
-"""For a whole answer, with what the server asks to wait before it."""
+"""For a whole answer, with all tries."""
 _PIECE = 1 << 20
 _ANSWER_BYTES = 4 * limits.LAVA_JOB_BYTES
 """Of an answer, which may have a job's definition twice."""
 _REASON_BYTES = 1 << 16
-_MOST_PAGES = 1000
-_POLL_S, _LEAST_S = 2.0, 1.0
+_POLL_S, _LEAST_S, _PAUSE_S = 2.0, 1.0, 1.0
 _BUSY, _TRIES = (429, 502, 503, 504), 4
-_FINISHED = "Finished"
 
 _Word = Annotated[str, msgspec.Meta(max_length=200, pattern=r"^[\w .:+-]*\Z")]
 
 
-class _Job(msgspec.Struct):
-    """What the server answers of a job."""
+class LavaJob(msgspec.Struct):
+    """A job of the server; `health` is Unknown until `state` is Finished."""
 
     state: _Word
     health: _Word
     actual_device: _Word | None = None
     original_definition: str | None = None
     definition: str | None = None
+    id: int = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will come."""
+        return self.state == "Finished"
 
 
 class _Submitted(msgspec.Struct):
     job_ids: Annotated[list[int], msgspec.Meta(min_length=1)]
-
-
-class LavaEntry(msgspec.Struct):
-    """A suite of a job, or a test case that it reported."""
-
-    name: str
-    id: int = 0
-    result: _Word = ""
-    suite: int | str = ""
-
-
-class _Page(msgspec.Struct):
-    results: list[LavaEntry]
-    next: str | None = None
 
 
 _Kind = TypeVar("_Kind")
@@ -77,23 +60,6 @@ class NotThere(UsageError):
     """The server has nothing of that number."""
 
 
-@dataclass(frozen=True)
-class LavaJob:
-    """A job of the server; `health` is Unknown until `state` is Finished."""
-
-    id: int
-    state: str
-    health: str
-    device: str
-    definition: str
-    url: str
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing more will come."""
-        return self.state == _FINISHED
-
-
 class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> None:
         """None: a redirect is an answer, and requests would read its body without a limit."""
@@ -101,18 +67,12 @@ class _Session(requests.Session):
 
 class LavaServer:
     """One server with one token; raises LabError for its failures, UsageError for its refusals. Each answer
-    has a size and a time, whatever the server asks for (`Retry-After`).
+    has a size and a time.
     """
 
     def __init__(self, url: str, token: str) -> None:
-        self.url = url.rstrip("/")
+        self.url = url
         self._session = _Session()
-        # A server closes kept connections when it likes, so asking is tried again; doing is not.
-        # A server that is busy is asked again in _exchange: urllib3 would read all it says first.
-        tries = Retry(3, allowed_methods=["GET"], backoff_factor=0.3, respect_retry_after_header=False)
-        again = HTTPAdapter(max_retries=tries)
-        self._session.mount("http://", again)
-        self._session.mount("https://", again)
         if token:
             self._session.headers["Authorization"] = f"Token {token}"
 
@@ -122,10 +82,13 @@ class LavaServer:
 
     def job(self, number: int, within_s: float = _QUESTION_S) -> LavaJob:
         """The job of that number; the server has `within_s` seconds to answer."""
-        data = self._ask("GET", f"jobs/{number}/", _Job, within_s)
-        definition = data.original_definition or data.definition or ""
-        page = f"{self.url}/scheduler/job/{number}"
-        return LavaJob(number, data.state, data.health, data.actual_device or "", definition, page)
+        job = self._ask("GET", f"jobs/{number}/", LavaJob, within_s)
+        job.id = number
+        return job
+
+    def page(self, number: int) -> str:
+        """The address of a job's page."""
+        return f"{self.url}/scheduler/job/{number}"
 
     def wait(self, number: int, timeout_s: float, tell: Callable[[LavaJob], None]) -> LavaJob:
         """Follow a job to its end, telling each state; raises LabError after `timeout_s` seconds."""
@@ -141,7 +104,9 @@ class LavaServer:
                 return job
             left_s = deadline - time.monotonic()
             if left_s <= 0:
-                raise LabError(f"job {number} is still {job.state} after {timeout_s:g} s: see {job.url}")
+                raise LabError(
+                    f"job {number} is still {job.state} after {timeout_s:g} s: see {self.page(number)}"
+                )
             time.sleep(min(left_s, _POLL_S))
 
     def log(self, number: int) -> str:
@@ -151,25 +116,6 @@ class LavaServer:
         except NotThere:
             raise LabError(f"job {number} has no log: it never ran ({self.url})") from None
         return log.decode("utf-8", "replace")
-
-    def results(self, number: int, suite: str) -> list[LavaEntry]:
-        """The test cases that the job reported in a suite, whose name is without LAVA's index."""
-        suites = self._pages(f"jobs/{number}/suites/")
-        ids = {str(one.id) for one in suites if re.sub(r"^\d+_", "", one.name) == suite}
-        cases = self._pages(f"jobs/{number}/tests/")
-        # The server gives a suite as a number or as the address of its page.
-        return [case for case in cases if str(case.suite).rstrip("/").rpartition("/")[2] in ids]
-
-    def _pages(self, path: str) -> list[LavaEntry]:
-        entries: list[LavaEntry] = []
-        for _ in range(_MOST_PAGES):
-            page = self._ask("GET", path, _Page, params={"limit": 100, "offset": len(entries)})
-            entries += page.results
-            if not page.next or not page.results:
-                return entries
-        raise LabError(
-            f"{self.url} answers more than {_MOST_PAGES} pages of {_named(path)}: see the job's page"
-        )
 
     def _ask(
         self, method: str, path: str, kind: type[_Kind], within_s: float = _QUESTION_S, **more: Any
@@ -189,11 +135,10 @@ class LavaServer:
     ) -> bytes:
         """The answer of at most `most` bytes within `within_s` seconds, also where the server trickles."""
         done: Future[tuple[requests.Response, bytes]] = Future()
-        end = time.monotonic() + within_s
 
         def work() -> None:
             try:
-                done.set_result(self._exchange(method, path, end, most, **more))
+                done.set_result(self._exchange(method, path, most, **more))
             except BaseException as error:  # noqa: BLE001  # it is raised where the answer is waited for
                 done.set_exception(error)
 
@@ -208,7 +153,7 @@ class LavaServer:
         if answer.status_code in (401, 403):
             raise UsageError(
                 f"{self.url} does not accept the token ({answer.status_code}): make a new one "
-                f"there and put it into {TOKEN_VARIABLE} or lavacli's configuration"
+                f"there and put it into {TOKEN_VARIABLE}"
             )
         if answer.status_code == 404:
             raise NotThere(f"{self.url} has no {_named(path)}")
@@ -220,14 +165,12 @@ class LavaServer:
             raise LabError(f"{self.url} answers more than {limits.mib(most)} ({_named(path)}): not read")
         return body
 
-    def _exchange(
-        self, method: str, path: str, end: float, most: int, **more: Any
-    ) -> tuple[requests.Response, bytes]:
-        """One answer and its body, cut after more than `most` bytes; a server that is busy is asked again
-        when it says, if that is before `end`.
+    def _exchange(self, method: str, path: str, most: int, **more: Any) -> tuple[requests.Response, bytes]:
+        """One answer and its body, cut after more than `most` bytes. A server closes connections when it
+        likes, and may be busy, so asking is tried again; doing is not.
         """
         url = f"{self.url}/api/v0.2/{path}"
-        for further in reversed(range(_TRIES)):
+        for further in reversed(range(_TRIES if method == "GET" else 1)):
             body = bytearray()
             try:
                 with self._session.request(
@@ -237,17 +180,15 @@ class LavaServer:
                         body += piece
                         if len(body) > (most if answer.ok else _REASON_BYTES):
                             break
+                if not further or answer.status_code not in _BUSY:
+                    break
             except (OSError, HTTPError) as error:
-                raise LabError(
-                    f"the LAVA server {self.url} cannot be reached ({type(error).__name__}): check "
-                    f"its address and the network"
-                ) from None
-            asked = re.fullmatch(r"[0-9]{1,9}", answer.headers.get("Retry-After", ""))
-            pause_s = max(int(asked[0]), 1) if asked else math.inf
-            busy = method == "GET" and answer.status_code in _BUSY
-            if not busy or not further or time.monotonic() + pause_s > end:
-                break
-            time.sleep(pause_s)
+                if not further:
+                    raise LabError(
+                        f"the LAVA server {self.url} cannot be reached ({type(error).__name__}): check "
+                        f"its address and the network"
+                    ) from None
+            time.sleep(_PAUSE_S)
         return answer, bytes(body)
 
 
@@ -255,17 +196,12 @@ def _named(path: str) -> str:
     return path.strip("/").replace("jobs/", "job ")
 
 
-def connect(identity: str = "") -> LavaServer:
-    """The server of this identity, or of the environment; raises UsageError."""
-    url = os.environ.get(URL_VARIABLE, "")
-    if url and not identity:
-        return LavaServer(_without_secrets(url), usable(os.environ.get(TOKEN_VARIABLE, ""), TOKEN_VARIABLE))
-    if configured := _lavacli(identity):
-        return configured
-    raise UsageError(
-        f"no LAVA server: set {URL_VARIABLE} and {TOKEN_VARIABLE}, or make an identity with "
-        f"`lavacli identities add`"
-    )
+def connect() -> LavaServer:
+    """The server of the environment; raises UsageError."""
+    url, token = (os.environ.get(name, "") for name in (URL_VARIABLE, TOKEN_VARIABLE))
+    if not url:
+        raise UsageError(f"no LAVA server: set {URL_VARIABLE} and {TOKEN_VARIABLE}")
+    return LavaServer(address(url, URL_VARIABLE), usable(token, TOKEN_VARIABLE))
 
 
 def job_number(given: str) -> int:
@@ -274,39 +210,6 @@ def job_number(given: str) -> int:
     if not match:
         raise UsageError(f"{given!r} is not a job: give the job's number, its page, or its log as a file")
     return int(match[1])
-
-
-def _lavacli(identity: str) -> LavaServer | None:
-    """The server of an identity in lavacli's configuration (its README, `identities`)."""
-    base = os.environ.get("XDG_CONFIG_HOME")
-    path = (Path(base) if base else Path.home() / ".config") / "lavacli.yaml"
-    try:
-        identities = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except FileNotFoundError:
-        identities = {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        # The text of the error may quote the file, and so a token.
-        raise UsageError(f"{path} cannot be read ({type(error).__name__})") from None
-    entry = identities.get(identity or "default") if isinstance(identities, dict) else None
-    if not isinstance(entry, dict) or "uri" not in entry:
-        if identity:
-            raise UsageError(f"{path} has no identity {identity!r} with a uri")
-        return None
-    uri = str(entry["uri"])
-    token = usable(str(entry.get("token") or urlsplit(uri).password or ""), f"{path}: the token")
-    return LavaServer(re.sub(r"/RPC2/?$", "", _without_secrets(uri)), token)
-
-
-def _without_secrets(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:  # of brackets or a port; its text may quote the address, and so a token
-        raise UsageError("the LAVA server's address cannot be read: write http(s)://HOST[:PORT]") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"the LAVA server's address must be http(s)://HOST, not {parts.scheme}...")
-    host = parts.hostname + (f":{port}" if port else "")
-    return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
 
 def _reason(body: bytes) -> str:

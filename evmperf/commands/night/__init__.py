@@ -1,1 +1,1 @@
-"""A lab's night: many boards measured side by side by one command, and a page of what it found."""
+"""A lab's night: many boards measured side by side by one command, and judged."""

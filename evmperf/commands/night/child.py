@@ -2,18 +2,18 @@
 
 import contextlib
 import os
-import signal
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import IO, Any
 
 from msgspec.structs import replace
 
 from evmperf.benchmarks import control
 from evmperf.measure.runs import spool
+from evmperf.measure.signals import leave
 from evmperf.model.ended import Ended, Ending
-from evmperf.model.errors import EvmperfError, Kind, UsageError
+from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import WantedSession, answer
 from evmperf.model.results import Status
@@ -21,10 +21,23 @@ from evmperf.model.results import Status
 _END_S = 60.0
 """How long an interrupted session may take to switch its board off and write its report."""
 _LOOK_S = 0.2
-WITH_US = ("env", "--default-signal=INT", "setpriv", "--pdeathsig", "INT")
+_WITH_US = ("env", "--default-signal=INT", "setpriv", "--pdeathsig", "INT")
 """Before a command: when the night is killed, it gets SIGINT and switches its board off (coreutils,
 util-linux).
 """
+
+
+def start(words: Sequence[str], variables: Mapping[str, str], output: IO[Any]) -> subprocess.Popen[bytes]:
+    """Start a command with these further variables; what it prints goes into the file `output`."""
+    return subprocess.Popen(
+        [*_WITH_US, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **variables},
+        start_new_session=True,
+        close_fds=False,  # it keeps the lock of the board when we are killed
+    )
 
 
 def run(
@@ -32,63 +45,28 @@ def run(
     options: Sequence[str],
     board: Mapping[str, str],
     log: Path,
-    ends: Callable[[], int],
+    over: Callable[[], bool],
 ) -> Ended:
-    """Measure in a process with the variables that share the held `board`; `options` are pytest's. `ends`
-    tells how often the session was told to end.
+    """Measure in a process with the variables that share the held `board`; `options` are pytest's. `over`
+    tells whether the session has to end.
     """
     reply = log.with_suffix(".json")
-    words = [*WITH_US, *replace(wanted, answer=str(reply)).command(), "-p", "no:cacheprovider", *options]
+    words = [*replace(wanted, answer=str(reply)).command(), "-p", "no:cacheprovider", *options]
     with log.open("ab") as output:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **board},
-            start_new_session=True,
-            close_fds=False,  # it keeps the lock of the board when we are killed
-        )
-        told, killed_at = 0, 0.0
+        process = start(words, board, output)
+        told = False
         while process.poll() is None:
-            if ends() > told:
-                told, killed_at = ends(), time.monotonic() + _END_S
-                process.send_signal(signal.SIGINT)
-            elif told and time.monotonic() > killed_at:
-                process.kill()
+            if told := over():
+                leave(process, _END_S)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_LOOK_S)
     if process.returncode == ExitStatus.NOTHING and wanted.leave_out:
         return Ended(Ending.MEASURED, "all cases were already measured")
-    sentence = answer(reply, process.returncode).sentence
-    return outcome(Path(wanted.results, wanted.run_id), process.returncode, sentence, cut=bool(told))
-
-
-def outcome(folder: Path, status: int, sentence_given: str, *, cut: bool) -> Ended:
-    """What a session's exit status and its run say together."""
-    try:
-        run = spool.read_run(folder)
-        results = spool.read_results(folder)
-    except UsageError:
-        # It did not reach its board.
-        wrong = status in (ExitStatus.USAGE, ExitStatus.NOTHING)
-        ending = Ending.WRONG if wrong else Ending.LAB
-        return Ended(Ending.CUT if cut else ending, sentence_given)
-    sentence = run.outcome or f"the session ended without a reason (status {status})"
-    if run.ending in (Ending.LOST, Ending.WRONG):
-        ending = run.ending
-    elif status == ExitStatus.OK:
-        ending = Ending.MEASURED
-    elif cut:
-        ending = Ending.CUT
-    elif status == ExitStatus.FAILED:
-        # Without a sample, every failure may be the board's.
-        kinds = {failure.kind for result in results for failure in result.failures}
-        dead = kinds == {Kind.BOARD} and not any(result.samples for result in results)
-        ending = Ending.BOARD if dead or run.facts.broken else Ending.FAILED
-    else:
-        ending = Ending.LAB
-    return Ended(ending, sentence)
+    said = answer(reply, process.returncode)
+    if told and said.ending is Ending.LAB:  # it had to be killed, and gave no answer
+        return Ended(Ending.CUT, said.sentence)
+    outside = process.returncode == ExitStatus.FAILED and said.ending is Ending.MEASURED
+    return Ended(Ending.FAILED if outside else said.ending, said.sentence)
 
 
 def measured_in(folder: Path) -> list[str]:

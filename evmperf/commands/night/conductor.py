@@ -28,10 +28,8 @@ _QUEUE_S = 10.0
 """How long a job that waits for its board keeps what it shares with other jobs."""
 _PAUSE_S = 2.0
 _TRIES = 2
-"""Sessions of a job that may fail by the lab's fault."""
-_WORTH_ANOTHER_TRY = (Ending.LAB, Ending.BOARD)
-_LOSSES = 3
-"""Times that a job may lose its board to somebody."""
+"""Sessions of a job that may fail by the lab's fault, or lose their board to somebody."""
+_WORTH_ANOTHER_TRY = (Ending.LAB, Ending.BOARD, Ending.LOST)
 
 
 class Doing(enum.StrEnum):
@@ -43,7 +41,7 @@ class Doing(enum.StrEnum):
     """No board is left to try, or no time."""
 
 
-_GOES_ON = (*(Doing.WAITING, Doing.MEASURING), *(Ending.LOST, Ending.LAB, Ending.BOARD))
+_GOES_ON = (Doing.WAITING, Doing.MEASURING, *_WORTH_ANOTHER_TRY)
 
 
 @dataclass
@@ -55,8 +53,7 @@ class Progress:
     place: str = ""
     sentence: str = ""
     runs: list[str] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    losses: int = 0
+    failed: int = 0
 
     @property
     def done(self) -> bool:
@@ -71,18 +68,16 @@ class NightConductor:
         self, plan: NightPlan, results: Path, folder: NightFolder, tell: Callable[[str], None]
     ) -> None:
         self.plan, self.results, self.folder, self.until = plan, results, folder, folder.until
-        self.progress = [Progress(job) for job in plan.boards]
+        # An earlier part of this night has measured some cases.
+        self.progress = [Progress(job, runs=folder.runs(job)) for job in plan.boards]
         self._say = tell
-        self._ends = 0
         self._ending = threading.Event()
         self._limits = {name: threading.Semaphore(n) for name, n in plan.limits.items()}
         self._at_once = threading.Semaphore(plan.at_once or len(plan.boards))
-        for progress in self.progress:
-            self._recall(progress)
 
     def measure(self) -> None:
         """Measure all jobs; returns when all are done or the night has to end."""
-        threads = [threading.Thread(target=self._job, args=[p]) for p in self.progress if not p.done]
+        threads = [threading.Thread(target=self._job, args=[p]) for p in self.progress]
         for thread in threads:
             thread.start()
             self._ending.wait(seconds(self.plan.stagger))
@@ -90,40 +85,21 @@ class NightConductor:
             thread.join()
 
     def end(self) -> None:
-        """End all sessions, which switch their boards off; a second call hurries them."""
-        self._ends += 1
+        """End all sessions, which switch their boards off."""
         self._ending.set()
 
     def _goes_on(self) -> bool:
-        return not self._ends and time.time() < self.until
-
-    def _recall(self, progress: Progress) -> None:
-        """Restore the progress of an earlier part of this night from its runs."""
-        progress.runs = self.folder.runs(progress.job)
-        for name in progress.runs:
-            with contextlib.suppress(UsageError):  # it did not reach its board
-                run = spool.read_run(self.results / name)
-                progress.place = run.place
-                if run.ending and run.exit_status is not None:
-                    cut = run.ending is Ending.CUT
-                    done = child.outcome(self.results / name, run.exit_status, "", cut=cut)
-                    self._conclude(progress, done)
-        if not progress.done:
-            progress.state = Doing.WAITING
+        return not self._ending.is_set() and time.time() < self.until
 
     def _job(self, progress: Progress) -> None:
-        waits_until = 0.0
         try:
             while not progress.done and self._goes_on():
-                if not waits_until:
-                    waits_until = time.time() + seconds(self.plan.wait) if self.plan.wait else self.until
                 with contextlib.ExitStack() as stack:
                     # All jobs use one order: no two jobs can wait for each other.
                     for limit in (self._at_once, *(self._limits[n] for n in sorted({*progress.job.uses}))):
                         stack.enter_context(limit)
-                    if self._goes_on() and (claim := self._claim(progress, waits_until)):
+                    if self._goes_on() and (claim := self._claim(progress)):
                         stack.callback(claim.release)
-                        waits_until = 0.0
                         if self._goes_on():
                             self._session(progress, claim)
                         continue
@@ -134,9 +110,9 @@ class NightConductor:
             progress.state, progress.sentence = Doing.GIVEN_UP, progress.sentence or "the night had to end"
             self._tell(progress, f"given up: {progress.sentence}")
 
-    def _claim(self, progress: Progress, waits_until: float) -> Claim | None:
+    def _claim(self, progress: Progress) -> Claim | None:
         """Hold the board of a job; None while somebody else has it or the coordinator does not answer, which
-        may be restarting. Raises UsageError where there is no such board, or no time to wait for it.
+        may be restarting. Raises UsageError where there is no such board.
         """
         before, busy = progress.sentence, False
 
@@ -146,20 +122,19 @@ class NightConductor:
             if sentence != before:
                 self._tell(progress, f"waiting: {sentence}")
 
-        wanted, until_s = self.plan.placement(progress.job), min(self.until, waits_until) - time.time()
         try:
             return Claim.take(
-                wanted,
+                self.plan.placement(progress.job),
                 self.folder.path.name,
                 until=self.until,
-                wait_s=max(min(_QUEUE_S, until_s), 0.0),
+                wait_s=max(min(_QUEUE_S, self.until - time.time()), 0.0),
                 priority=_PRIORITY,
                 tell=waiting,
             )
         except LabError as error:
             waiting(str(error))
         except UsageError:
-            if not busy or time.time() >= waits_until:
+            if not busy:
                 raise
         return None
 
@@ -183,26 +158,18 @@ class NightConductor:
             [*self.plan.words(job), "--fact", f"{NIGHT}={self.folder.path.name}"],
             claim.environment,
             log,
-            lambda: self._ends or int(time.time() > min(limit, self.until)),
+            lambda: self._ending.is_set() or time.time() > min(limit, self.until),
         )
         if done.ending is Ending.CUT and limit <= time.time() < self.until:
             done = Ended(Ending.LIMIT, done.sentence)
-        self._conclude(progress, done)
-        self._tell(progress, f"{done.ending} on {place}: {done.sentence}")
-
-    def _conclude(self, progress: Progress, done: Ended) -> None:
-        """Decide what the end of a session means for the job."""
         progress.sentence, progress.state = done.sentence, done.ending
         if done.ending in _WORTH_ANOTHER_TRY:
-            progress.failures.append(f"{progress.place}: {done.sentence}")
-            if len(progress.failures) >= _TRIES:
-                progress.state = Doing.GIVEN_UP
-        elif done.ending is Ending.LOST:
-            progress.losses += 1
-            if progress.losses >= _LOSSES:
+            progress.failed += 1
+            if progress.failed >= _TRIES:
                 progress.state = Doing.GIVEN_UP
         elif done.ending is Ending.CUT:
             progress.state = Ending.LOST  # goes on if this night does
+        self._tell(progress, f"{done.ending} on {place}: {done.sentence}")
 
     def _tell(self, progress: Progress, news: str) -> None:
         """Say what became of a job, how many are done, and when all should be, as far as that is known."""

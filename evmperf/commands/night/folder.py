@@ -1,5 +1,5 @@
 """The folder of a night below its results: what it measures until when, a log of each session, whose name is
-its run's, and at the end the page. A killed night continues from it and from its runs.
+its run's, and at the end the outcome. A killed night continues from it and from its runs.
 """
 
 import contextlib
@@ -14,8 +14,8 @@ from urllib.parse import quote
 from evmperf.commands.night.plan import Job, NightPlan, end_of
 from evmperf.model.errors import LabError, UsageError
 
-PAGE = "night.html"
-"""Written last: a night that has it has ended."""
+OUTCOME = "outcome.txt"
+"""What is said at the end, written last: a night that has it has ended."""
 _PLAN = "plan.yaml"
 
 
@@ -47,7 +47,7 @@ def open_night(plan: NightPlan, text: str, results: Path, *, fresh: bool) -> Nig
     """
     now = float(int(time.time()))
     for path in [] if fresh else sorted(results.glob(f"night-{plan.name}-*"), reverse=True):
-        if (path / PAGE).exists():
+        if (path / OUTCOME).exists():
             break
         with contextlib.suppress(OSError, ValueError):
             began = datetime.strptime(path.name.rpartition("-")[2], "%Y%m%dT%H%M%S%z").timestamp()

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
-from evmperf.boards.images import PARTS, by_board, role
+from evmperf.boards.images import by_board
 from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.model import repeats
 from evmperf.model.errors import UsageError
@@ -50,14 +50,13 @@ class NightPlan(msgspec.Struct, frozen=True):
     """A night. Durations are as in 30m, `until` is a time of day (06:30) or a duration.
 
     `images` are words IMAGE, for all boards, or BOARD=IMAGE for those with the board file BOARD; jobs
-    have theirs once a plan is read, and only parts to boot (ROLE=URL) are left for all of them.
+    have theirs once a plan is read.
     """
 
     boards: list[Job]
     name: str = ""
     results: str = "results"
     until: str = "12h"
-    wait: str = ""
     stagger: str = "2s"
     at_once: Annotated[int, msgspec.Meta(ge=0)] = 0
     limits: Mapping[str, Annotated[int, msgspec.Meta(ge=1)]] = {}
@@ -92,9 +91,7 @@ class NightPlan(msgspec.Struct, frozen=True):
         if not lava:
             words += ["--run-kind", self.run_kind, *job.options]
             words += [f"--repeat={repeat}"] if repeat else []
-        return words + [
-            word for image in ([job.image] if job.image else self.images) for word in ("--image", image)
-        ]
+        return words + (["--image", job.image] if job.image else [])
 
 
 def read(path: Path) -> NightPlan:
@@ -102,9 +99,9 @@ def read(path: Path) -> NightPlan:
     return checked(yamlfile.read(path), str(path), path.stem)
 
 
-def checked(data: Any, where: str, name: str, *, parts: bool = False) -> NightPlan:
-    """The plan that these words are; `where` they are said, and the plan's `name` if they say none. With
-    `parts`, images may be parts to boot. Raises UsageError.
+def checked(data: Any, where: str, name: str) -> NightPlan:
+    """The plan that these words are; `where` they are said, and the plan's `name` if they say none. Raises
+    UsageError.
     """
     _check_words(where, "the plan", NightPlan, data)
     for number, entry in enumerate(data.get("boards") or [], 1):
@@ -120,11 +117,9 @@ def checked(data: Any, where: str, name: str, *, parts: bool = False) -> NightPl
         at = f"{where}: boards, number {number}"
         jobs.append(_check(job, plan, at, {other.name for other in jobs}))
     _check_repeat(plan.repeat, where)
-    for duration in (plan.wait, plan.stagger, plan.confirm):
+    for duration in (plan.stagger, plan.confirm):
         seconds(duration)
     end_of(plan, 0)
-    if parts and any(role(word)[0] in PARTS for word in plan.images):
-        return replace(plan, boards=jobs)
     stems = list(dict.fromkeys(board_file(job).stem for job in jobs))
     given = by_board(plan.images, stems)
     jobs = [replace(job, image=job.image or given.get(board_file(job).stem, "")) for job in jobs]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evmperf.lab.provision import identity
-from evmperf.lab.provision.identity import Identity, SystemIdentity
+from evmperf.lab.provision.identity import SystemIdentity
 from evmperf.measure import provenance
 from evmperf.measure.bench import Shell
 from evmperf.model.errors import LabError
@@ -73,7 +73,7 @@ def parse(text: str, uboot: str) -> Running:
     )
 
 
-def check(says: Identity, runs: Running, *, own_loader: bool = True) -> None:
+def check(says: SystemIdentity, runs: SystemIdentity, *, own_loader: bool = True) -> None:
     """Raise LabError if a known value differs from the image; `own_loader`: U-Boot is the image's."""
     # U-Boot first of all: an old loader explains everything after it.
     for what, name, hint in _COMPARED[0 if own_loader else 1 :]:

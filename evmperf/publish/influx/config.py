@@ -5,12 +5,11 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
 from evmperf.model.errors import UsageError
-from evmperf.model.tokens import usable
+from evmperf.model.tokens import address, usable
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -64,15 +63,8 @@ def load(environment: Mapping[str, str] = os.environ) -> Config | None:
             f"InfluxDB: {', '.join(missing)} not given: set "
             f"{', '.join(map(variable, missing))} or write a line for each into {path}"
         )
-    try:
-        address = urlsplit(values["url"])
-    except ValueError:
-        address = urlsplit("")
-    if address.scheme not in ("http", "https") or not address.hostname:
-        raise UsageError(f"InfluxDB: {values['url']!r} is not an address like http://influx:8086")
-    if address.username or address.password:
-        raise UsageError("InfluxDB: the address holds a password; give a token instead")
-    return Config(values["url"].rstrip("/"), values["org"], values["bucket"], values["token"])
+    url = address(values["url"], "InfluxDB: the url")
+    return Config(url, values["org"], values["bucket"], values["token"])
 
 
 def required() -> Config:

@@ -28,7 +28,7 @@ BOARDS = 32
 _STREAM_S = 15.0
 _KICKS, _ENDS = 10, 3
 _STAMP_GOAL_MS, _WALL_GOAL, _MEMORY_GOAL_GB, _KICK_GOAL_S = 2.0, 1.1, 3.0, 0.2
-_END_GOAL_S, _AGE_GOAL_S = 2.0, 5.0
+_END_GOAL_S = 2.0
 _NIGHT_S = 3600.0
 """What the cost of a night beside one board is compared with: an hour of measuring."""
 
@@ -108,8 +108,8 @@ def night() -> list[Row]:
     measured is evmperf's own cost.
     """
     with _lab(BOARDS) as lab:
-        alone, _, _ = _measure(lab, 1)
-        together, peak_gb, age_s = _measure(lab, BOARDS)
+        alone, _ = _measure(lab, 1)
+        together, peak_gb = _measure(lab, BOARDS)
     more = together - alone
     share = (_NIGHT_S + more) / _NIGHT_S
     return [
@@ -128,14 +128,6 @@ def night() -> list[Row]:
             "",
             f"<= {_MEMORY_GOAL_GB:g} GB",
             met(peak_gb, _MEMORY_GOAL_GB),
-        ),
-        Row(
-            "  age of the status page at most",
-            seconds(age_s),
-            "",
-            "",
-            f"<= {_AGE_GOAL_S:g} s",
-            met(age_s, _AGE_GOAL_S),
         ),
     ]
 
@@ -247,12 +239,10 @@ def _night_on(lab: PlaceLab, count: int, results: str) -> list[str]:
     return [*words, "--results", str(lab.folder / results)]
 
 
-def _measure(lab: PlaceLab, count: int) -> tuple[float, float, float]:
-    """Wall in seconds, peak memory in GB, and the status page's greatest age in seconds, of a night
-    on so many boards.
-    """
+def _measure(lab: PlaceLab, count: int) -> tuple[float, float]:
+    """Wall in seconds and peak memory in GB of a night on so many boards."""
     words = _night_on(lab, count, f"results{count}")
-    began, peak, age = time.monotonic(), 0.0, 0.0
+    began, peak = time.monotonic(), 0.0
     with (lab.folder / f"night{count}.log").open("wb") as log:
         process = subprocess.Popen(words, cwd=ROOT, env=lab.environment, stdout=log, stderr=subprocess.STDOUT)
         ended = threading.Event()
@@ -260,13 +250,11 @@ def _measure(lab: PlaceLab, count: int) -> tuple[float, float, float]:
         waiter.start()
         while not ended.wait(1.0):
             peak = max(peak, _memory_gb(str(lab.folder)))
-            for page in lab.folder.glob(f"results{count}/night-*/status.json"):
-                age = max(age, time.time() - page.stat().st_mtime)
     wall = time.monotonic() - began
     # Figures of such boards may be worse by chance, and stamps too late on a loaded machine.
     if process.returncode not in (0, 1):
         raise RuntimeError((lab.folder / f"night{count}.log").read_text()[-2000:])
-    return wall, peak, age
+    return wall, peak
 
 
 def _memory_gb(folder: str) -> float:
