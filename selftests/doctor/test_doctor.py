@@ -218,7 +218,9 @@ def test_a_coordinator_that_is_not_there(monkeypatch):
     port = free_port()
     monkeypatch.setenv("LG_COORDINATOR", f"127.0.0.1:{port}")
     found = examine(boards.find("am64x"))
-    check_bad(found["coordinator"], Kind.LAB, f"nothing answers at 127.0.0.1:{port}.*LG_COORDINATOR")
+    check_bad(
+        found["coordinator"], Kind.LAB, f"no Labgrid coordinator answers at 127.0.0.1:{port}.*LG_COORDINATOR"
+    )
     assert found["place"].outcome is CheckOutcome.UNCHECKED
 
 

@@ -2,11 +2,10 @@
 
 import contextlib
 import ipaddress
-import json
 import re
-import subprocess
+import socket
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,8 @@ TWICE: Mapping[str, str] = _WORDS["twice"]
 _MEDIA = {"MMC": "emmc", "SD": "sd"}
 _OURS, _THEIRS = "192.168.187.1", "192.168.187.2/24"
 """Addresses for the two ends of a cable that has none."""
+_DISCARD = 9
+"""A UDP port that no answer is expected of."""
 _DEEPEST = 8
 """Spaces before such a word: deeper ones are names of others."""
 
@@ -144,14 +145,14 @@ def address(board: boards.Board) -> SshAddress | None:
 
 def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, str]:
     """The options of `eth` for the interface cabled to this machine, {} for none; no new address if `far`."""
-    ours = list(_our_addresses())
     for name, addresses in links.items():
         for address in addresses:
-            with contextlib.suppress(ValueError):
-                network = ipaddress.ip_interface(address).network
-                for own in ours:
-                    if ipaddress.ip_address(own) in network:
-                        return _ends(name, address, own)
+            with contextlib.suppress(ValueError, OSError), socket.socket(type=socket.SOCK_DGRAM) as way:
+                board = ipaddress.IPv4Interface(address)
+                way.connect((str(board.ip), _DISCARD))  # nothing is sent: the kernel chooses its own address
+                own = way.getsockname()[0]
+                if ipaddress.ip_address(own) in board.network:
+                    return _ends(name, address, own)
     if len(links) == 1 and not far:
         return _ends(next(iter(links)), _THEIRS, _OURS)
     return {}
@@ -220,15 +221,3 @@ def _way(
 
 def _ends(interface: str, board: str, tester: str) -> dict[str, str]:
     return {"interface": interface, "board_address": board, "tester_address": tester}
-
-
-def _our_addresses() -> Iterable[str]:
-    """This machine's IPv4 addresses, none where `ip` does not say them."""
-    try:
-        done = subprocess.run(["ip", "-j", "-4", "address"], capture_output=True, timeout=10, check=True)
-        links = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
-        return
-    for link in links:
-        if link.get("ifname") != "lo":
-            yield from (entry["local"] for entry in link.get("addr_info", ()))

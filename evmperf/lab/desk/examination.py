@@ -19,7 +19,9 @@ from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.desk import host, software
 from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, checked
+from evmperf.lab.desk.ports import usb_ports
 from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.places import connect
 from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.lab.shell import UbootShell
 from evmperf.lab.sshlink import SshFiles
@@ -155,7 +157,10 @@ class Examination:
         self._placement = placement(self.board.file, self._stated)
         if not self._placement.coordinator:
             return "none needed: the board file says where the board is"
-        return host.answers(self._placement.coordinator)
+        # Labgrid reads no file whose $LG_PLACE is missing, which the next step reports.
+        file = "" if "$" in self._placement.place else self._placement.file
+        connect(self._placement.coordinator, file).close()
+        return f"{self._placement.coordinator} answers"
 
     def _place(self) -> str:
         assert self._placement
@@ -196,7 +201,7 @@ class Examination:
             ) from None
         port = console.port
         where = f"{port.host}:{port.port}" if hasattr(port, "host") else str(port.port)
-        usb = "" if hasattr(port, "host") else host.usb_uart(str(port.port))
+        usb = next((one.usb for one in usb_ports() if one.path == str(Path(where).resolve())), "")
         return f"{where} is open at {port.speed} baud{f' ({usb})' if usb else ''}"
 
     def _as_found(self) -> str:

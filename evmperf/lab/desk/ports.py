@@ -59,12 +59,17 @@ class Voice:
 
 
 def usb_ports() -> list[Port]:
-    """The USB serial ports of this machine, all interfaces of each chip."""
-    return [
-        Port(p.device, f"{p.product or p.description or 'USB'}, {p.vid:04x}:{p.pid:04x}")
-        for p in sorted(list_ports.comports())
-        if p.vid is not None
-    ]
+    """The USB serial ports of this machine, all interfaces of each chip, with the number of the interface as
+    udev has it where the chip has several.
+    """
+    ports = []
+    for one in sorted(list_ports.comports()):
+        if one.vid is not None:
+            _, _, number = (one.location or "").partition(":1.")
+            interface = f", ID_USB_INTERFACE_NUM {int(number):02x}" if number.isdecimal() else ""
+            chip = f"{one.product or one.description or 'USB'}, {one.vid:04x}:{one.pid:04x}"
+            ports.append(Port(one.device, f"{chip}{interface}"))
+    return ports
 
 
 def heard(text: str) -> str:
