@@ -36,8 +36,6 @@ _POWER = {
 }
 _QUIET = ("-qq", "--tb=no", "-rN", "--disable-warnings", "-o", "console_output_style=classic")
 """Neither pytest's head nor its counts of what was skipped nor a percentage nor its plugins' warnings."""
-_LOOKS = 60
-"""How often a board that is busy is looked at."""
 _PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 _RATES = ", ".join(map(str, ports.RATES))
 _FOLDERS = {"multibench": "multibench", "coremarkpro": "coremark_pro", "coremarkpro_two_core": "coremark_pro"}
@@ -233,19 +231,6 @@ def named(given: str) -> FoundBoard:
     return _with_benchmarks(
         FoundBoard(where=board.name, model=title, like=board.file_name, file=str(board.file))
     )
-
-
-def wait_until_idle(file: str, wait: Callable[[], None]) -> bool:
-    """Wait, some minutes at most, until nothing else runs on the board of a file over SSH; whether it is so.
-
-    `wait` is called between two looks.
-    """
-    way = boardfile.address(boards.load(Path(file)))
-    for _ in range(_LOOKS):
-        if not way or identity.answer(*identity.ask(way, identity.question(()))).is_idle:
-            return bool(way)
-        wait()
-    return False
 
 
 def measure(file: str, results: str, select: str = "") -> tuple[int, Path | None]:

@@ -135,14 +135,6 @@ def _strategy(
     return {driver: strategy}
 
 
-def address(board: boards.Board) -> SshAddress | None:
-    """Where a desk's file reaches the board over SSH."""
-    service, key = board.resources.get("NetworkService"), board.drivers.get("SSHDriver", {}).get("keyfile")
-    if not service:
-        return None
-    return SshAddress(service["username"], service["address"], service.get("port", 22), key or "")
-
-
 def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, str]:
     """The options of `eth` for the interface cabled to this machine, {} for none; no new address if `far`."""
     for name, addresses in links.items():

@@ -53,8 +53,7 @@ class BoardIdentity:
     the shell's on the console; `login` is who logged in, and where that is not root `sudo` is what sudo
     says without a password. `links` are its wired interfaces with a carrier, each with its IPv4 addresses.
     `unread` are disks that cannot be read, each with the reason. `state` is what it does at the moment, each
-    in words and whether that spoils figures; `load` is that of the last minute, 0.0 if unknown; `tells_boot`
-    is whether the duration of the boot is known.
+    in words and whether that spoils figures; `tells_boot` is whether the duration of the boot is known.
     """
 
     model: str = ""
@@ -75,12 +74,6 @@ class BoardIdentity:
     has_systemd: bool = False
     tells_boot: bool = False
     state: tuple[tuple[str, bool], ...] = ()
-    load: float = 0.0
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether other processes leave the board to a benchmark."""
-        return self.load <= _IDLE
 
 
 def question(tools: Iterable[str]) -> str:
@@ -130,7 +123,6 @@ def answer(output: str, prompt: str = "") -> BoardIdentity:
         has_systemd="systemd" in entries,
         tells_boot="boot" in entries,
         state=tuple(_state(entries)),
-        load=_number(entries, "load") or 0.0,
     )
 
 
