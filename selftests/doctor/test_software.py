@@ -8,7 +8,6 @@ from evmperf.boards import board as boards
 from evmperf.lab.desk import software
 from evmperf.lab.desk.finding import Noted
 from evmperf.model.errors import LabError
-from selftests.support import programs
 
 PASSES = {"args_mmc": "setenv bootargs console=${console} ${optargs} root=/dev/x"}
 
@@ -48,7 +47,7 @@ def test_a_script_that_cannot_be_typed_is_a_failure_of_the_lab():
 
 
 def uenv(text):
-    return software.uenv(AM64, lambda command: (0, text))
+    return software.uenv(boards.load(boards.find("am64x")), lambda command: (0, text))
 
 
 @pytest.mark.parametrize(
@@ -78,49 +77,3 @@ def test_flash_is_looked_for_by_its_name():
     checks = software.scratch_checks(boards.load(boards.find("virtual-ospi")))
     assert "/proc/mtd" in checks["ospi"]
     assert not [check for check in checks.values() if "umount" in check or "ubidetach" in check]
-
-
-class AsBoard:
-    """A board's shell: the programs that are there are stubs on a PATH of their own."""
-
-    def __init__(self, folder, programs, modes=""):
-        self.folder, self.modes = folder, modes
-        for name in programs:
-            (folder / name).write_text("#!/bin/sh\n")
-            (folder / name).chmod(0o755)
-
-    def __call__(self, command):
-        if "mmc_host" in command:
-            return 0, self.modes
-        environment = {"PATH": f"{self.folder}:/nowhere"}
-        done = programs.run("/bin/sh", "-c", command, environment=environment)
-        return done.returncode, done.stdout
-
-
-AM64 = boards.load(boards.find("am64x"))
-
-
-def test_doctor_says_what_tis_own_programs_measure(tmp_path):
-    said = software.as_ti(AM64, AsBoard(tmp_path, ["filesystem_tests"]))
-    assert said == "7 tables measured as TI does, by filesystem_tests"
-
-
-def test_doctor_says_what_is_not_comparable_and_what_would_make_it_so(tmp_path):
-    with pytest.raises(Noted, match=r"7 tables .* filesystem_tests is not there"):
-        software.as_ti(AM64, AsBoard(tmp_path, []))
-    own = (
-        boards.find("am64x")
-        .read_text()
-        .replace("        profile: full", "        profile: full\n        tool: own")
-    )
-    (tmp_path / "own.yaml").write_text(own)
-    with pytest.raises(Noted, match=r"board\.tool is own"):
-        software.as_ti(boards.load(tmp_path / "own.yaml"), AsBoard(tmp_path, ["filesystem_tests"]))
-
-
-def test_doctor_says_that_a_card_is_below_the_mode_that_ti_expects(tmp_path):
-    printed = "mode: SD 2 (sd high-speed)\nmode: MMC 9 (mmc HS200)\nsilicon: SR1.0\n"
-    with pytest.raises(
-        Noted, match=r"7 tables measured .*; mmcsd: TI's own check .* SDR104 .*SD high-speed$"
-    ):
-        software.as_ti(AM64, AsBoard(tmp_path, ["filesystem_tests"], printed))

@@ -12,7 +12,7 @@ from evmperf.lab.desk.finding import CheckOutcome
 from evmperf.measure import boardfile
 
 BOOTS = {"power switch", "U-Boot", "environment", "command line"}
-LINUX = ("Linux", "board's clock", "files", "scratch", "tools")
+LINUX = ("Linux", "files", "scratch", "tools")
 
 
 def examine(folder: Path, power: str, resources: dict, drivers: dict):

@@ -4,7 +4,7 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,9 @@ from evmperf.lab.shell import UbootShell
 from evmperf.lab.sshlink import SshFiles
 from evmperf.lab.target import opened
 from evmperf.lab.tester import VIRTUAL, open_tester
-from evmperf.measure import around, shellstep
+from evmperf.measure import shellstep
 from evmperf.measure.bench import Meter, Shell
 from evmperf.measure.signals import listening
-from evmperf.measure.state import look, rules
-from evmperf.measure.state.look import BoardLook
 from evmperf.model.errors import BoardError, EvmperfError, LabError, UsageError, one_line
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.records import BootMark
@@ -40,10 +38,6 @@ _QUIET_S = 0.5
 _OFF_S = 3.0
 """How long a board may go on talking when its power is gone."""
 _ANSWER_S = 1.0
-_CLOCK_S = 2
-"""Between two looks at the board's clock: enough to see a wrong one, not to see a percent."""
-_CLOCK_WIDE = 0.2
-"""Seconds per second between the least and the most from which a clock was not checked."""
 _COMMAND_S = 60.0
 _FOLDER = f"{STEP_FOLDER}-doctor"
 """On the board; a session that measures there keeps its own."""
@@ -121,14 +115,10 @@ class Examination:
             _Step("U-Boot", ("power switch",), self._at_uboot),
             _Step("environment", ("U-Boot",), self._environment),
             _Step("Linux", ("U-Boot",), self._linux),
-            _Step("board's clock", ("Linux",), self._clock),
             _Step("command line", ("Linux",), self._command_line),
         ]
         # Nothing is switched, so what needs a boot is left out, and Linux is looked at as it is.
-        found = [
-            _Step("Linux", ("console" if board.has_console else "place",), self._as_found),
-            _Step("board's clock", ("Linux",), self._clock),
-        ]
+        found = [_Step("Linux", ("console" if board.has_console else "place",), self._as_found)]
         linux: dict[str, Callable[[], software.Found]] = {"root medium": self._root, "files": self._files}
         linux |= {name: partial(check, board, self._run) for name, check in software.LINUX.items()}
         return [
@@ -291,25 +281,6 @@ class Examination:
             return "logged in as root"
         seconds = (prompt.mono_ns - start.mono_ns) / 1e9
         return f"logged in as root; {seconds:.1f} s from the kernel's start to the prompt"
-
-    def _clock(self) -> str:
-        first = self._uptime()
-        self._shell.run(f"sleep {_CLOCK_S}", _COMMAND_S)
-        rate = around.rate(first, self._uptime())
-        for finding in rules.clock(rate):
-            raise BoardError(finding.reason)
-        if rate is None:
-            raise Noted("not checked: /proc/uptime is empty")
-        sentence = f"runs {rate[0]:.2f} to {rate[1]:.2f} s per second of this host"
-        if rate[1] - rate[0] > _CLOCK_WIDE:
-            raise Noted(f"not checked: it {sentence}, which is or was busy")
-        return sentence
-
-    def _uptime(self) -> BoardLook:
-        began = time.monotonic()
-        text = self._shell.run("cat /proc/uptime", _COMMAND_S).text.strip()
-        now = look.parse(f"/proc/uptime {text}")
-        return replace(now, earliest_s=began, latest_s=time.monotonic())
 
     def _command_line(self) -> str:
         if self._wrong and not self._wrong.medium:

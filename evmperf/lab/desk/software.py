@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import OWN_TOOL, Benchmark
+from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.families import scratch
 from evmperf.boards import modes
 from evmperf.boards.board import Board
@@ -89,8 +89,10 @@ def uenv(_: Board, run: Run) -> str:
 
 
 def scratch_partitions(board: Board, run: Run) -> Iterator[CheckFinding | str]:
-    """Whether each driver's scratch partition may be overwritten, and which drivers have none."""
+    """Whether each driver's scratch partition may be overwritten."""
     checks = scratch_checks(board)
+    if not checks:
+        yield "the board file names none (docs/day-one.md)"
     for driver, check in checks.items():
         status, text = run(check)
         step, where = f"scratch {driver}", board.text(driver, "scratch")
@@ -99,19 +101,6 @@ def scratch_partitions(board: Board, run: Run) -> Iterator[CheckFinding | str]:
             yield bad(step, LabError(lines[-1]))
         else:
             yield CheckFinding(step, CheckOutcome.OK, f"{where} may be overwritten")
-    nowhere = sorted(
-        {
-            benchmark.driver
-            for benchmark in benchmarks_of(board)
-            if (benchmark.driver, "scratch") in benchmark.options
-            and not board.says(benchmark.driver, "scratch")
-        }
-    )
-    if nowhere:
-        sentence = f"none for {', '.join(nowhere)}, whose benchmarks are skipped"
-        yield CheckFinding("scratch", CheckOutcome.NOTE, f"{sentence}: docs/day-one.md")
-    elif not checks:
-        yield "no driver of this board needs one"
 
 
 def scratch_checks(board: Board) -> dict[str, str]:
@@ -154,25 +143,12 @@ def tools(board: Board, run: Run) -> str:
 
 def tools_on(board: Board) -> dict[str, list[str]]:
     """The programs that the board must have, each with its benchmarks that the board supports."""
-    return _users((b.name, b.tools_on(board)) for b in benchmarks_of(board) if not b.unsupported(board))
-
-
-def as_ti(board: Board, run: Run) -> str:
-    """What the board measures with TI's own programs. Raises Noted for tables in evmperf's way, and for a
-    card or eMMC below the mode that TI expects of the board.
-    """
-    users = catalogue.ti_programs(b for b in benchmarks_of(board) if not b.unsupported(board))
-    is_own = board.options.board.tool == OWN_TOOL
-    lacking = list(users) if is_own else run(look_for(users))[1].split()
-    ways = list(ti_ways(board.name, users, lacking, run(modes.QUESTION)[1], "board.tool is own" * is_own))
-    sentence = "; ".join(words for words, _ in ways)
-    if lacking or any(spoils for _, spoils in ways):
-        raise Noted(sentence)
-    return sentence or "no table of this board has a program of TI's own"
+    benchmarks = catalogue.benchmarks().values()
+    return _users((b.name, b.tools_on(board)) for b in benchmarks if not b.unsupported(board))
 
 
 def ti_ways(
-    name: str, users: Mapping[str, Sequence[str]], lacking: Collection[str], printed: str, why: str = ""
+    name: str, users: Mapping[str, Sequence[str]], lacking: Collection[str], printed: str
 ) -> Iterator[tuple[str, bool]]:
     """How the tables of TI's programs (`users` by program) are measured on the board `name`, and its modes
     below TI's expectation by what modes.QUESTION printed: each in words, and whether it spoils figures. Of a
@@ -183,7 +159,7 @@ def ti_ways(
             yield f"{len(tables)} tables measured as TI does, by {program}", False
         elif name:
             way = f"{len(tables)} tables are measured in evmperf's way and do not compare with the guides'"
-            yield f"{way}: {why or f'{program} is not there; {catalogue.TI_IMAGE}'}", False
+            yield f"{way}: {program} is not there; {catalogue.TI_IMAGE}", False
     for driver, mode in modes.lesser_modes(name, printed):
         yield f"{driver}: {mode}", True
 
@@ -218,6 +194,5 @@ LINUX: Mapping[str, Callable[[Board, Run], Found]] = {
     "uEnv.txt": uenv,
     "scratch": scratch_partitions,
     "tools": tools,
-    "TI's ways": as_ti,
 }
 """The checks of a running Linux, by their names in `evmperf doctor`, in their order."""
