@@ -15,10 +15,10 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import board as boards
 from evmperf.boards import modes
 from evmperf.boards.board import Board
-from evmperf.boards.vocabulary import CABLED, FEATURES
+from evmperf.boards.vocabulary import CABLED
 from evmperf.lab.desk import boardfile, identity, ports, software
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
-from evmperf.lab.desk.ports import Port, Voice
+from evmperf.lab.desk.ports import Voice
 from evmperf.lab.provision import scratch
 from evmperf.lab.tester import LOCAL
 from evmperf.measure import boardfile as boardfiles
@@ -74,9 +74,8 @@ class FoundBoard(msgspec.Struct, frozen=True, kw_only=True):
     """What the board says that it is, its file (and which one it is like, "" for a board that was
     never seen), how many cases of which benchmarks can be measured now, and what that changes.
 
-    `left_out` are drivers and benchmarks that are not measured, with the reason; `state` is what it does at
-    the moment, each in words and whether that spoils figures; `steps` are the worthiest measurements that are
-    left out, each with the step that brings it.
+    `state` is what it does at the moment, each in words and whether that spoils figures; `steps` are the
+    worthiest measurements that are left out, each with the step that brings it.
     """
 
     where: str
@@ -85,7 +84,6 @@ class FoundBoard(msgspec.Struct, frozen=True, kw_only=True):
     os: str = ""
     like: str = ""
     can: dict[str, int] = msgspec.field(default_factory=dict)
-    left_out: tuple[tuple[tuple[str, ...], str], ...] = ()
     changes: tuple[str, ...] = ()
     state: tuple[tuple[str, bool], ...] = ()
     steps: tuple[tuple[str, str], ...] = ()
@@ -149,7 +147,7 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
     )
     lacking = {*theirs, *needed} - board.tools
     about = FoundBoard(
-        where=f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path,
+        where=f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.path,
         model=board.model or "a board without a name",
         os=f"{board.os}, Linux {board.kernel}",
         like=like.name if like else "",
@@ -259,7 +257,7 @@ def _address(request: FindBoard) -> SshAddress:
 
 def _voice(request: FindBoard, tell: Tell) -> Voice:
     """The console: the port on which a board talks; raises UsageError."""
-    candidates = [Port(str(Path(path).absolute())) for path in request.ports] or ports.usb_ports()
+    candidates = [Voice(str(Path(path).absolute())) for path in request.ports] or ports.usb_ports()
     if not candidates:
         raise NoBoard(
             "no board found: this machine has no USB serial port; plug in the console's cable, or for a "
@@ -272,14 +270,14 @@ def _voice(request: FindBoard, tell: Tell) -> Voice:
         what = {"": "nothing", "garbled": f"unreadable output at each of {_RATES} baud"}.get(voice.talks, "")
         talks = {"text": "output without a prompt", "rescue": "a rescue shell"}.get(voice.talks, voice.talks)
         what = what or f"{talks} at {voice.baud} baud"
-        usb = f" ({voice.port.usb})" if voice.port.usb else ""
-        tell(f"{voice.port.path}{usb}: {what}")
+        usb = f" ({voice.usb})" if voice.usb else ""
+        tell(f"{voice.path}{usb}: {what}")
     talking = [voice for voice in voices if voice.talks not in ("", "garbled")]
     talking = [voice for voice in talking if voice.talks != "text"] or talking
     if not talking:
         if garbled := next((voice for voice in voices if voice.talks), None):
             raise LabError(
-                f"{garbled.port.path}: the output is unreadable at each of {_RATES} baud: check that the "
+                f"{garbled.path}: the output is unreadable at each of {_RATES} baud: check that the "
                 f"adapter has the console's voltage (1.8 or 3.3 V) and its ground; another rate is `speed` "
                 f"of RawSerialPort in a board file of your own"
             )
@@ -291,46 +289,38 @@ def _voice(request: FindBoard, tell: Tell) -> Voice:
             "consoles; a silent one may be another UART"
         )
     if len(talking) > 1:
-        names = " and ".join(voice.port.path for voice in talking)
+        names = " and ".join(voice.path for voice in talking)
         raise UsageError(f"{names} both have a board: choose one with --port")
     voice = talking[0]
     if voice.talks == "U-Boot":
         if not request.boot:
             raise UsageError(
-                f"{voice.port.path}: the board is at U-Boot's prompt: boot Linux there, or add --boot"
+                f"{voice.path}: the board is at U-Boot's prompt: boot Linux there, or add --boot"
             )
         tell("booting Linux")
         voice = identity.booted(voice)
     if voice.talks == "text":
         raise UsageError(
-            f"{voice.port.path}: the board is on and gives no login: wait until it has booted; a Linux whose "
+            f"{voice.path}: the board is on and gives no login: wait until it has booted; a Linux whose "
             f"console has none needs `systemctl enable --now serial-getty@TTY` there"
         )
     if voice.talks == "rescue":
         raise UsageError(
-            f"{voice.port.path}: a rescue shell answers, because the root file system was not mounted: look "
+            f"{voice.path}: a rescue shell answers, because the root file system was not mounted: look "
             f"at `cat /proc/cmdline` (root=) and `ls /dev/mmcblk*` there, and boot again"
         )
     return voice
 
 
 def _with_benchmarks(about: FoundBoard) -> FoundBoard:
-    """The same with what can be measured by the board's file, and why the rest cannot."""
+    """The same with what can be measured by the board's file, and what that changes."""
     board = boardfiles.named(about.file)
     can: dict[str, int] = {}
-    left: dict[str, list[str]] = {}
     for benchmark in catalogue.benchmarks().values():
-        reason = benchmark.unsupported(board)
-        if reason and benchmark.driver not in board.features:
-            left.setdefault(boardfile.why_not(benchmark.driver), []).append(benchmark.driver)
-        elif reason:
-            left.setdefault(reason, []).append(benchmark.name)
-        elif cases := [c for c in benchmark.cases("quick") if not benchmark.unsupported(board, c)]:
-            can[benchmark.name] = len(cases)
-    order = [*FEATURES, *catalogue.benchmarks()]
-    reasons = tuple((tuple(sorted(set(names), key=order.index)), why) for why, names in left.items())
+        if count := sum(not benchmark.unsupported(board, case) for case in benchmark.cases("quick")):
+            can[benchmark.name] = count
     changes = [_POWER[board.power]] if board.power in _POWER else []
     for driver in sorted(board.features & boardfile.STORAGE):
         if scratch := getattr(getattr(board.options, driver, None), "scratch", ""):
             changes.append(f"{scratch} is overwritten")
-    return msgspec.structs.replace(about, can=can, left_out=reasons, changes=tuple(changes))
+    return msgspec.structs.replace(about, can=can, changes=tuple(changes))

@@ -53,7 +53,6 @@ from evmperf.publish.report import page, summary
             "or one over SSH"
         ),
     ),
-    argument("--all", action="store_true", dest="show_all", help="list everything that is left out"),
     argument("--boot", action="store_true", help="boot Linux on a board at U-Boot's prompt"),
     argument("--yes", action="store_true", help="measure without asking"),
     argument("--results", default="results", metavar="FOLDER", help="for runs and the board file"),
@@ -75,7 +74,7 @@ def _desk(options: argparse.Namespace) -> int:
     except desk.NoBoard as error:
         tell(str(error))
         return ExitStatus.NOTHING
-    text = plain(look.render("commands/cli/desk.txt.j2", found=board, show_all=options.show_all))
+    text = plain(look.render("commands/cli/desk.txt.j2", found=board))
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
         for words in (plain(words) for words, spoils in board.state if spoils):
             text = text.replace(words, f"\033[31m{words}\033[0m")

@@ -17,7 +17,7 @@ from evmperf.boards import copying, yamlfile
 from evmperf.boards.copying import FILL_IN
 from evmperf.boards.vocabulary import ETHERNET
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
-from evmperf.lab.desk.ports import RATES, Port, Voice, fits_default
+from evmperf.lab.desk.ports import Voice, fits_default
 from evmperf.model.errors import UsageError
 
 SAFE = ("desk", "system", "crypto", "rt")
@@ -44,11 +44,6 @@ def fitting(identity: BoardIdentity) -> Path | None:
         if compatible and compatible in identity.compatible[:1]:
             return file
     return None
-
-
-def why_not(driver: str) -> str:
-    """Why a driver is not measured at a desk as it is."""
-    return str(_WORDS["why"].get(driver, "the board's file does not list it"))
 
 
 def write(
@@ -154,7 +149,7 @@ def blank(folder: Path, name: str, title: str = "") -> Path:
     """A board file that `evmperf board check` refuses until each FILL_IN is said. Raises as `keep` does."""
     if not re.fullmatch(copying.NAME, name):
         raise UsageError(copying.WRONG_NAME.format(name))
-    port = Voice(Port(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0"), "login", "", RATES[0])
+    port = Voice(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0")
     options = {
         "name": name,
         "title": title or f"{FILL_IN}: its name in tables",
@@ -206,7 +201,7 @@ def _way(
     shell |= {"password": password} if password else {}
     if prompt and not fits_default(f"\n{prompt}"):
         shell["prompt"] = re.escape(prompt.rstrip()[-40:]) + " ?"
-    port = {"port": way.port.path, "speed": way.baud}
+    port = {"port": way.path, "speed": way.baud}
     drivers = {"StampedSerialDriver": {}, "EvmUBootDriver": {}, "EvmShellDriver": shell}
     return {"RawSerialPort": port}, drivers
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evmperf.benchmarks.tools.systemd_analyze import LAST_BOOT
 from evmperf.lab.desk.ports import PortLine, Voice, heard
@@ -173,7 +173,7 @@ def ask(
 
 
 def _over_serial(voice: Voice, command: str, password: str | None, user: str) -> tuple[str, str]:
-    with PortLine(voice.port.path, voice.baud) as line:
+    with PortLine(voice.path, voice.baud) as line:
         output = ""
 
         def next_prompt(text: str | None, secret: bool) -> Prompt:
@@ -189,13 +189,11 @@ def _over_serial(voice: Voice, command: str, password: str | None, user: str) ->
         except LoginStopped as stop:
             if stop.prompt == "password" and password is None:
                 line.send("\x03")
-                raise PasswordWanted(f"{voice.port.path}: the board asks for a password") from None
+                raise PasswordWanted(f"{voice.path}: the board asks for a password") from None
             # A user's shell tells what it may.
             if stop.prompt != "user":
                 wrong = "check the password" if stop.passwords else "--user names another one"
-                raise UsageError(
-                    f"{voice.port.path}: the board refused the login of {user}: {wrong}"
-                ) from None
+                raise UsageError(f"{voice.path}: the board refused the login of {user}: {wrong}") from None
         prompt = output.rpartition("\n")[2]
         answers = (line.ask(f"{one}; echo evm'perf-end'\n", _END, _ANSWER_S) for one in command.splitlines())
         return "".join(_END.split(answer)[0] for answer in answers), prompt
@@ -203,11 +201,11 @@ def _over_serial(voice: Voice, command: str, password: str | None, user: str) ->
 
 def booted(voice: Voice) -> Voice:
     """Have U-Boot boot Linux; raises UsageError when no login comes and it is silent."""
-    with PortLine(voice.port.path, voice.baud) as line:
+    with PortLine(voice.path, voice.baud) as line:
         output = line.ask(
             "boot\n", re.compile(r"login: \Z|\n(?:[^\n]{0,40}#|\(initramfs\)) \Z"), _SILENT_S, most_s=_BOOT_S
         )
-    return Voice(voice.port, heard(output), output, voice.baud)
+    return replace(voice, talks=heard(output))
 
 
 def checks_key(address: SshAddress) -> bool:
