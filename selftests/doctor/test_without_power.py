@@ -11,7 +11,7 @@ from evmperf.lab.desk.examination import Examination
 from evmperf.lab.desk.finding import CheckOutcome
 from evmperf.measure import boardfile
 
-BOOTS = {"power switch", "U-Boot", "environment", "command line"}
+BOOTS = {"power switch", "U-Boot", "command line"}
 LINUX = ("Linux", "files", "scratch", "tools")
 
 

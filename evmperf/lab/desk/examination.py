@@ -113,7 +113,6 @@ class Examination:
         boot = [
             _Step("power switch", ("console",), self._reset if board.power == "reset" else self._power),
             _Step("U-Boot", ("power switch",), self._at_uboot),
-            _Step("environment", ("U-Boot",), self._environment),
             _Step("Linux", ("U-Boot",), self._linux),
             _Step("command line", ("Linux",), self._command_line),
         ]
@@ -259,11 +258,6 @@ class Examination:
         if _LOADERS & set(self._marks) or getattr(self._failed, "permanent", False):
             raise self._failed
         raise BoardError(f"{self._failed}; no boot loader printed a line: {_OTHER_UART}")
-
-    def _environment(self) -> str:
-        reply = self._uboot.run("printenv", _COMMAND_S)
-        variable = self._strategy.kernel_arguments_variable
-        return software.environment(booted.variables(reply.text), variable)
 
     def _linux(self) -> str:
         self._strategy.kernel_arguments = software.WORD

@@ -1,9 +1,8 @@
-"""Checks over what a board answers at U-Boot's prompt and in Linux. A check of Linux is a function of the
-board file and of `run`, which gives a command's exit status and text; it returns the sentence of a good one,
-or yields findings, and raises EvmperfError or Noted.
+"""Checks over what a board answers in Linux. Each is a function of the board file and of `run`, which gives a
+command's exit status and text; it returns the sentence of a good one, or yields findings, and raises
+EvmperfError or Noted.
 """
 
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -12,8 +11,7 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.families import scratch
 from evmperf.boards import modes
 from evmperf.boards.board import Board
-from evmperf.boards.console import booted
-from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, bad
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, bad
 from evmperf.model.errors import LabError, ToolError
 
 Run = Callable[[str], tuple[int, str]]
@@ -21,71 +19,6 @@ Found = Iterator[CheckFinding | str] | str
 
 WORD = "evmperf.lab.doctor"
 """A kernel argument that does nothing: a word with a dot is a module's, and no module has it."""
-
-UENV = (
-    "for f in /boot/uEnv.txt /run/media/*/uEnv.txt /media/*/uEnv.txt; do "
-    'if [ -r "$f" ]; then echo "# $f"; cat "$f"; fi; done'
-)
-"""Prints uEnv.txt of the mounted partitions, each after its path."""
-
-_DECIDING = re.compile(
-    r"^\s*(optargs|bootargs|args_\w+|bootcmd\w*|uenvcmd|mmcdev|bootpart)\s*=", re.MULTILINE
-)
-
-
-def environment(variables: Mapping[str, str], variable: str) -> str:
-    """The source of the kernel's command line by U-Boot's environment; raises LabError or Noted."""
-    if not variables:
-        raise Noted("U-Boot's printenv shows no variable: whether kernel arguments arrive is unknown")
-    target = variable
-    if not any(f"${{{variable}}}" in value for value in variables.values()):
-        target = "bootargs"
-    setters = booted.overwriting(variables, target)
-    changed = {line.split(" ")[1] for line in booted.arguments_commands(variables, variable, WORD)}
-    if stuck := [name for name in setters if name not in changed]:
-        raise LabError(
-            f"{', '.join(stuck)} sets {target} itself and cannot be changed at the prompt (quotes, "
-            f"several lines, or too long): put ${{{variable}}} into it with setenv and saveenv"
-        )
-    notes = []
-    if target == "bootargs" and not setters:
-        notes.append(
-            f"no script reads {variable} or sets bootargs: extlinux.conf or an EFI boot loader may "
-            f"decide the command line (`append` of an extlinux.conf needs ${{{variable}}}); whether "
-            f"arguments arrive shows below"
-        )
-    elif target == "bootargs":
-        notes.append(f"no script reads {variable}, so evmperf adds kernel arguments in {', '.join(setters)}")
-    elif setters:
-        notes.append(
-            f"{', '.join(setters)} sets {variable} itself: evmperf gives it the kernel arguments, "
-            f"for each boot"
-        )
-    importers = [name for name, value in variables.items() if re.search("uEnv|bootenvfile", value)]
-    if importers or "bootenvfile" in variables:
-        notes.append("uEnv.txt is imported at boot and overrides variables set at the prompt")
-    if variables.get("bootdelay") == "0":
-        notes.append("bootdelay is 0: `setenv bootdelay 2; saveenv`, or boots may not stop at the prompt")
-    if notes:
-        raise Noted("; ".join(notes))
-    return f"{variable} reaches the kernel's command line, and nothing overwrites it"
-
-
-def uenv(_: Board, run: Run) -> str:
-    """What uEnv.txt of the mounted partitions decides."""
-    printed = run(UENV)[1]
-    files = re.findall(r"^# (/\S+uEnv\.txt)$", printed, re.MULTILINE)
-    if not files:
-        return "none on the mounted partitions"
-    deciding = list(dict.fromkeys(_DECIDING.findall(printed)))
-    if deciding:
-        raise Noted(
-            f"{', '.join(files)} sets {', '.join(deciding)}: this overrides evmperf's settings; "
-            f"comment such lines out if a boot is not the one asked for"
-        )
-    overlays = re.findall(r"^\s*name_overlays\s*=\s*(\S.*)$", printed, re.MULTILINE)
-    suffix = f", overlays {'; '.join(overlays)}" if overlays else ""
-    return f"{', '.join(files)} touches neither arguments nor medium{suffix}"
 
 
 def scratch_partitions(board: Board, run: Run) -> Iterator[CheckFinding | str]:
@@ -191,7 +124,6 @@ def missing(printed: str, users: Mapping[str, list[str]]) -> str:
 
 
 LINUX: Mapping[str, Callable[[Board, Run], Found]] = {
-    "uEnv.txt": uenv,
     "scratch": scratch_partitions,
     "tools": tools,
 }
