@@ -66,9 +66,8 @@ def _doctor(options: argparse.Namespace) -> int:
     if not options.board:
         raise UsageError("name a board file, or a console with --replay")
     board = boardfile.named(options.board)
-    examination = Examination(
-        board, options.coordinator, options.console, (lambda _: None) if options.json else note
-    )
+    tell = (lambda _: None) if options.json else note
+    examination = Examination(board, options.coordinator, options.console, tell)
     findings: list[CheckFinding] = []
     for finding in itertools.chain(examination.findings(), checked("InfluxDB", influx)):
         findings.append(finding)

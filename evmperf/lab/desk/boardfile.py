@@ -13,11 +13,11 @@ import yaml
 
 from evmperf.benchmarks.tools import gauge
 from evmperf.boards import board as boards
-from evmperf.boards import copying, yamlfile
+from evmperf.boards import copying, prompts, yamlfile
 from evmperf.boards.copying import FILL_IN
 from evmperf.boards.vocabulary import ETHERNET
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
-from evmperf.lab.desk.ports import Voice, fits_default
+from evmperf.lab.desk.ports import Voice
 from evmperf.model.errors import UsageError
 
 SAFE = ("desk", "system", "crypto", "rt")
@@ -199,7 +199,7 @@ def _way(
     prompt = identity.prompt
     shell: dict[str, object] = {"username": identity.login} if identity.login not in ("", "root") else {}
     shell |= {"password": password} if password else {}
-    if prompt and not fits_default(f"\n{prompt}"):
+    if prompt and not re.search(prompts.SHELL_PROMPT, f"\n{prompt}"):
         shell["prompt"] = re.escape(prompt.rstrip()[-40:]) + " ?"
     port = {"port": way.path, "speed": way.baud}
     drivers = {"StampedSerialDriver": {}, "EvmUBootDriver": {}, "EvmShellDriver": shell}

@@ -12,7 +12,6 @@ from pathlib import Path
 import serial
 from serial.tools import list_ports
 
-from evmperf.boards import prompts
 from evmperf.model.concealing import Typed
 from evmperf.model.errors import LabError, UsageError
 
@@ -68,11 +67,6 @@ def heard(text: str) -> str:
     """What talks, by the end of what it said."""
     end = _VT100.sub("", text).replace("\r", "")[-400:]
     return next((name for name, pattern in _TALKS if pattern.search(end)), "")
-
-
-def fits_default(text: str) -> bool:
-    """Whether a shell's prompt is one that the drivers know without being told."""
-    return re.search(prompts.SHELL_PROMPT, text) is not None
 
 
 def listen(ports: Iterable[Voice]) -> tuple[list[Voice], list[str]]:

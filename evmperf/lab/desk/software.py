@@ -121,10 +121,3 @@ def missing(printed: str, users: Mapping[str, list[str]]) -> str:
     words = [word for word in printed.split() if word in users]
     more = {word: f" and {len(users[word]) - 1} more" if users[word][1:] else "" for word in words}
     return ", ".join(f"{word} (for {users[word][0]}{more[word]})" for word in words)
-
-
-LINUX: Mapping[str, Callable[[Board, Run], Found]] = {
-    "scratch": scratch_partitions,
-    "tools": tools,
-}
-"""The checks of a running Linux, by their names in `evmperf doctor`, in their order."""
