@@ -40,14 +40,7 @@ _PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 _RATES = ", ".join(map(str, ports.RATES))
 _FOLDERS = {"multibench": "multibench", "coremarkpro": "coremark_pro", "coremarkpro_two_core": "coremark_pro"}
 """Benchmarks that lie in a folder of their own, each with its option of the section `system`."""
-_ANY = Board(
-    Path("board"),
-    frozenset(),
-    {
-        "board": {"name": "board", "title": "board", "description": "board", "profile": "quick"},
-        "boot": {"medium": "sd"},
-    },
-)
+_ANY = Board(Path("board"), frozenset(), {})
 """A board whose file says nothing, for what benchmarks need on it."""
 
 
@@ -178,25 +171,17 @@ def _steps(board: Board, missing: Collection[str], storage: str) -> tuple[tuple[
     steps += [
         (what, step) for what, drivers, step in boardfile.WORTH if not board.features.intersection(drivers)
     ]
-    if lacking := _network_lacks(board, missing):
+    cabled = [b for b in catalogue.benchmarks().values() if b.driver in board.features.intersection(CABLED)]
+    lacks = {"on the board": {tool for one in cabled for tool in _needs(one)}.intersection(missing)}
+    if board.tester.partition(":")[0] == LOCAL:
+        ours = {tool for one in cabled for tool in one.tester_tools}
+        lacks["on this machine"] = {tool for tool in ours if not shutil.which(tool, path=_PATH)}
+    if lacking := [f"{', '.join(sorted(tools))} {where}" for where, tools in lacks.items() if tools]:
         steps.append(("Network", f"install {' and '.join(lacking)}"))
     if packages := sorted({boardfile.PACKAGES[tool] for tool in missing if tool in boardfile.PACKAGES}):
         line = f"apt-get install --no-install-recommends {' '.join(packages)}"
         steps.append(("Benchmarks of further programs", f"as root on the board: {line}"))
     return tuple(steps)
-
-
-def _network_lacks(board: Board, missing: Collection[str]) -> list[str]:
-    """The programs of the board's Ethernet benchmarks that the board and this machine lack."""
-    cabled = [b for b in catalogue.benchmarks().values() if b.driver in board.features.intersection(CABLED)]
-    there = sorted(set().union(*map(_needs, cabled)).intersection(missing))
-    here = [
-        tool
-        for tool in sorted({tool for benchmark in cabled for tool in benchmark.tester_tools})
-        if board.tester.partition(":")[0] == LOCAL and not shutil.which(tool, path=_PATH)
-    ]
-    sides = ((there, "on the board"), (here, "on this machine"))
-    return [f"{', '.join(tools)} {where}" for tools, where in sides if tools]
 
 
 def _storage(survey: str) -> str:
