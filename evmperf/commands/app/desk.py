@@ -38,6 +38,21 @@ _QUIET = ("-qq", "--tb=no", "-rN", "--disable-warnings", "-o", "console_output_s
 """Neither pytest's head nor its counts of what was skipped nor a percentage nor its plugins' warnings."""
 _PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 _RATES = ", ".join(map(str, ports.RATES))
+_NO_LOGIN = {
+    "U-Boot": (
+        "the board is at U-Boot's prompt: type `boot` there (picocom, minicom), and run this again once Linux"
+        " asks for a login"
+    ),
+    "text": (
+        "the board is on and gives no login: wait until it has booted; a Linux whose console has none needs "
+        "`systemctl enable --now serial-getty@TTY` there"
+    ),
+    "rescue": (
+        "a rescue shell answers, because the root file system was not mounted: look at `cat /proc/cmdline` "
+        "(root=) and `ls /dev/mmcblk*` there, and boot again"
+    ),
+}
+"""The next step at what talks on a console without a login."""
 _FOLDERS = {"multibench": "multibench", "coremarkpro": "coremark_pro", "coremarkpro_two_core": "coremark_pro"}
 """Benchmarks that lie in a folder of their own, each with its option of the section `system`."""
 _ANY = Board(Path("board"), frozenset(), {})
@@ -60,7 +75,6 @@ class FindBoard(msgspec.Struct, frozen=True, kw_only=True):
     password: str | None = None
     power: str = "none"
     tester: str = ""
-    boot: bool = False
 
 
 class FoundBoard(msgspec.Struct, frozen=True, kw_only=True):
@@ -276,24 +290,9 @@ def _voice(request: FindBoard, tell: Tell) -> Voice:
     if len(talking) > 1:
         names = " and ".join(voice.path for voice in talking)
         raise UsageError(f"{names} both have a board: choose one with --port")
-    voice = talking[0]
-    if voice.talks == "U-Boot":
-        if not request.boot:
-            raise UsageError(
-                f"{voice.path}: the board is at U-Boot's prompt: boot Linux there, or add --boot"
-            )
-        tell("booting Linux")
-        voice = identity.booted(voice)
-    if voice.talks == "text":
-        raise UsageError(
-            f"{voice.path}: the board is on and gives no login: wait until it has booted; a Linux whose "
-            f"console has none needs `systemctl enable --now serial-getty@TTY` there"
-        )
-    if voice.talks == "rescue":
-        raise UsageError(
-            f"{voice.path}: a rescue shell answers, because the root file system was not mounted: look "
-            f"at `cat /proc/cmdline` (root=) and `ls /dev/mmcblk*` there, and boot again"
-        )
+    (voice,) = talking
+    if step := _NO_LOGIN.get(voice.talks):
+        raise UsageError(f"{voice.path}: {step}")
     return voice
 
 

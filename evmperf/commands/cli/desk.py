@@ -53,7 +53,6 @@ from evmperf.publish.report import page, summary
             "or one over SSH"
         ),
     ),
-    argument("--boot", action="store_true", help="boot Linux on a board at U-Boot's prompt"),
     argument("--yes", action="store_true", help="measure without asking"),
     argument("--results", default="results", metavar="FOLDER", help="for runs and the board file"),
     argument("-k", default="", dest="keyword", metavar="WORDS", help="as pytest's"),

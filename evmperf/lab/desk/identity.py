@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from evmperf.benchmarks.tools.systemd_analyze import LAST_BOOT
 from evmperf.lab.desk.ports import PortLine, Voice, heard
@@ -17,8 +17,6 @@ _PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
 _END = re.compile(r"evmperf-end")
 _LOGIN_S, _ANSWER_S = 40.0, 60.0
 """How long a login may take, and the answer to a line, or over SSH to all of them."""
-_SILENT_S, _BOOT_S = 120.0, 1200.0
-"""How long a board that boots may be silent, and take."""
 _WORDS = 25
 """Programs that one line asks for."""
 _SSH_OPTIONS = ("-F", "none", "-o", "LogLevel=ERROR")
@@ -197,15 +195,6 @@ def _over_serial(voice: Voice, command: str, password: str | None, user: str) ->
         prompt = output.rpartition("\n")[2]
         answers = (line.ask(f"{one}; echo evm'perf-end'\n", _END, _ANSWER_S) for one in command.splitlines())
         return "".join(_END.split(answer)[0] for answer in answers), prompt
-
-
-def booted(voice: Voice) -> Voice:
-    """Have U-Boot boot Linux; raises UsageError when no login comes and it is silent."""
-    with PortLine(voice.path, voice.baud) as line:
-        output = line.ask(
-            "boot\n", re.compile(r"login: \Z|\n(?:[^\n]{0,40}#|\(initramfs\)) \Z"), _SILENT_S, most_s=_BOOT_S
-        )
-    return replace(voice, talks=heard(output))
 
 
 def checks_key(address: SshAddress) -> bool:

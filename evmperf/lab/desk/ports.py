@@ -138,16 +138,11 @@ class PortLine:
         with self._named():
             self._serial.write(text.encode())
 
-    def ask(
-        self, text: str, until: re.Pattern[str], within_s: float, *, secret: str = "", most_s: float = 0.0
-    ) -> str:
-        """Type something or a `secret` line; returns what is said until that shows. With `most_s` a board
-        that goes on talking may take so long. Raises UsageError.
-        """
+    def ask(self, text: str, until: re.Pattern[str], within_s: float, *, secret: str = "") -> str:
+        """Type something or a `secret` line; returns what is said until that shows. Raises UsageError."""
         typed = Typed(secret.encode())
         self.send(f"{secret}\n" if secret else text)
-        output, began = "", time.monotonic()
-        deadline = began + within_s
+        output, deadline = "", time.monotonic() + within_s
         while not until.search(_VT100.sub("", output).replace("\r", "")):
             if time.monotonic() > deadline:
                 raise UsageError(
@@ -156,8 +151,6 @@ class PortLine:
             time.sleep(0.02)
             with self._named():
                 news = typed.without(self._serial.read(_KEEP))
-            if news and most_s:
-                deadline = min(time.monotonic() + within_s, began + most_s)
             output = (output + news.decode("utf-8", "replace"))[-16 * _KEEP :]
         return _VT100.sub("", output).replace("\r", "")
 
