@@ -232,15 +232,15 @@ def test_what_a_hostile_board_says_has_a_size_and_is_no_word():
 def test_a_foreign_boards_cable_gets_addresses_where_it_has_none(tmp_path):
     found = identity.answer("model: Some Board\nlink: eth0\nlink: $(reboot) 10.0.0.1/8\n")
     assert found.links == {"eth0": []}
-    words = boardfile.cable(found.links, far=False)
-    assert words["interface"] == "eth0"
+    cable = boardfile.cable(found.links, far=False)
+    assert cable["eth"]["interface"] == "eth0"
     assert boardfile.cable(found.links, far=True) == {}  # its own network is in use
     assert boardfile.cable({"eth0": [], "eth1": []}, far=False) == {}  # which of them?
     voice = ports.Voice("/dev/ttyX")
-    file = boardfile.write(tmp_path, found, voice, {}, power="none", tester="local", sections={"eth": words})
+    file = boardfile.write(tmp_path, found, voice, {}, power="none", tester="local", sections=cable)
     made = boards.load(file)
     assert "eth" in made.features
-    assert made.options.eth.tester_address == words["tester_address"]
+    assert made.options.eth.tester_address == cable["eth"]["tester_address"]
     assert not boardcheck.check(boards.load(file)).mistakes
 
 

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import msgspec
@@ -129,10 +129,8 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
     for disk in board.unread:
         tell(f"{disk} cannot be read and is left out: look at dmesg on the board, or replace the disk")
     like = boardfile.fitting(board)
-    sections: dict[str, Mapping[str, str]] = {}
-    if request.tester.partition(":")[0] == LOCAL and not like:
-        ends = boardfile.cable(board.links, far=network is not None)
-        sections |= {"eth": ends} if ends else {}
+    is_here = request.tester.partition(":")[0] == LOCAL
+    sections = boardfile.cable(board.links, far=network is not None) if is_here and not like else {}
     measured = {*boardfile.SAFE, *sections, *(CABLED if request.tester else ())}
     absent = {
         benchmark.name: f"not on the board: {', '.join(missing)}"

@@ -55,46 +55,40 @@ def write(
     beside: SshAddress | None = None,
     power: str,
     tester: str = "",
-    sections: Mapping[str, Mapping[str, str]] | None = None,
+    sections: Mapping[str, Mapping[str, str]] = {},
     password: str | None = None,
 ) -> Path:
     """Write the board file and return it; raises LabError when the disk does not take it.
 
-    `beside` is the board's network, for long files beside its console; `sections` are features that
-    this desk found out, each with its options.
+    `beside` is the board's network, for long files beside its console; `sections` are cables that
+    this desk found, each by its feature with its options.
     """
     like = fitting(identity)
     known = yamlfile.read(like)["targets"]["main"] if like else {}
-    options = known.get("options", {})
-    found = {word: dict(section) for word, section in (sections or {}).items()}
-    features = set(known.get("features", SAFE))
+    options = known.get("options", {}) | sections
+    features = {*known.get("features", SAFE), "desk", *sections}
     cables = [word for word in ETHERNET if tester and word in features and word in options]
     boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
-    safe = [word for word in SAFE if word in features or word == "desk"]
-    resources, drivers = _way(way, identity, password)
-    if beside:
-        more_resources, more_drivers = _way(beside, identity, None)
-        resources, drivers = resources | more_resources, drivers | more_drivers
-    if power == "hand":
-        drivers = {"ManualPowerDriver": {}, **drivers}
+    ways = [_way(way, identity, password), *([_way(beside, identity, None)] if beside else [])]
     general = options.get("board") or _general(identity)
     machine = gauge.machine(identity.machine)
+    chosen: dict[str, Mapping[str, object]] = {
+        "board": {**general, "profile": "quick"},
+        "boot": {"medium": _medium(identity, options.get("boot", {}).get("medium", "sd")), "power": power},
+        "desk": {"machine": machine, "disks": list(identity.disks)} if machine else {},
+        "absent": dict(absent),
+        **{word: dict(options[word]) for word in cables},
+        "tester": {"host": tester} if tester else {},
+    }
     main: dict[str, object] = {
-        "features": [*(["boot"] if boots else []), *safe, *cables, *found],
-        "options": {
-            "board": {**general, "profile": "quick"},
-            "boot": {
-                "medium": _medium(identity, options.get("boot", {}).get("medium", "sd")),
-                "power": power,
-            },
-            **({"desk": {"machine": machine, "disks": list(identity.disks)}} if machine else {}),
-            **({"absent": dict(absent)} if absent else {}),
-            **{word: options[word] for word in cables},
-            **found,
-            **({"tester": {"host": tester}} if tester else {}),
+        "features": [*(["boot"] if boots else []), *(word for word in SAFE if word in features), *cables],
+        "options": {word: section for word, section in chosen.items() if section},
+        "resources": {name: words for resources, _ in ways for name, words in resources.items()},
+        "drivers": {
+            **({"ManualPowerDriver": {}} if power == "hand" else {}),
+            **{name: words for _, drivers in ways for name, words in drivers.items()},
+            **_strategy(identity, known.get("drivers", {}), is_known=bool(like)),
         },
-        "resources": resources,
-        "drivers": {**drivers, **_strategy(identity, known.get("drivers", {}), is_known=bool(like))},
     }
     data = {
         "imports": ["evmperf.lab.console", "evmperf.lab.shell", "evmperf.lab.strategy"],
@@ -130,8 +124,8 @@ def _strategy(
     return {driver: strategy}
 
 
-def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, str]:
-    """The options of `eth` for the interface cabled to this machine, {} for none; no new address if `far`."""
+def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, dict[str, str]]:
+    """The section `eth` for the interface cabled to this machine, {} for none; no new address if `far`."""
     for name, addresses in links.items():
         for address in addresses:
             with contextlib.suppress(ValueError, OSError), socket.socket(type=socket.SOCK_DGRAM) as way:
@@ -206,5 +200,5 @@ def _way(
     return {"RawSerialPort": port}, drivers
 
 
-def _ends(interface: str, board: str, tester: str) -> dict[str, str]:
-    return {"interface": interface, "board_address": board, "tester_address": tester}
+def _ends(interface: str, board: str, tester: str) -> dict[str, dict[str, str]]:
+    return {"eth": {"interface": interface, "board_address": board, "tester_address": tester}}

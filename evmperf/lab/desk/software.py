@@ -11,8 +11,8 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.families import scratch
 from evmperf.boards import modes
 from evmperf.boards.board import Board
-from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, bad
-from evmperf.model.errors import LabError, ToolError
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome
+from evmperf.model.errors import Kind, ToolError
 
 Run = Callable[[str], tuple[int, str]]
 Found = Iterator[CheckFinding | str] | str
@@ -31,7 +31,7 @@ def scratch_partitions(board: Board, run: Run) -> Iterator[CheckFinding | str]:
         step, where = f"scratch {driver}", board.text(driver, "scratch")
         if status:
             lines = text.strip().splitlines() or [f"exit status {status}"]
-            yield bad(step, LabError(lines[-1]))
+            yield CheckFinding(step, CheckOutcome.BAD, lines[-1], Kind.LAB)
         else:
             yield CheckFinding(step, CheckOutcome.OK, f"{where} may be overwritten")
 
