@@ -4,8 +4,6 @@ import pytest
 
 from evmperf.boards.console.marks import Phase, remarks
 from evmperf.boards.console.signs import diagnose
-from evmperf.lab.desk import software
-from evmperf.lab.desk.finding import Noted
 from evmperf.measure import provenance, shellstep
 from evmperf.model import places
 from evmperf.model.errors import Kind
@@ -82,12 +80,6 @@ def test_a_ram_disk_and_a_late_first_line_are_said():
 )
 def test_a_distributions_version_is_no_sdks(os_release, release):
     assert provenance.release(Facts(), {"os_release": os_release}) == release
-
-
-def test_the_note_on_the_countdown_reaches_every_uboot():
-    with pytest.raises(Noted, match="bootdelay is 0") as noted:
-        software.environment({"bootdelay": "0", "bootcmd": "run distro_bootcmd"}, "optargs")
-    assert "${optargs}" in str(noted.value)
 
 
 def test_debians_lmbench_is_found_where_it_lies(tmp_path):

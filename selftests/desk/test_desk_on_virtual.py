@@ -13,17 +13,23 @@ from selftests.virtual.benchlab import SerialClient
 pytestmark = pytest.mark.virtual_evm
 
 
-def test_it_is_found_at_its_boot_loader_booted_measured_and_left_on(tmp_path, monkeypatch):
+def test_it_is_found_at_its_boot_loader_and_once_booted_measured_and_left_on(tmp_path, monkeypatch):
     monkeypatch.setenv("EVMPERF_STATE", str(tmp_path / "state"))
+
+    def desk(*words):
+        with contextlib.closing(Terminal(bench.record.serial_port)) as line:
+            return programs.evmperf("desk", "--port", line.path, "--results", tmp_path / "results", *words)
+
     with virtualbench.running("virtual", "desk") as bench:
         with SerialClient(bench.record.serial_port) as person:
             bench.on()
             person.stop_autoboot()
-        with contextlib.closing(Terminal(bench.record.serial_port)) as line:
-            words = ["desk", "--port", line.path, "--results", tmp_path / "results"]
-            assert "is at U-Boot's prompt" in programs.evmperf(*words).stderr
-            select = "openssl_throughput and aes-128-cbc and 16384"
-            done = programs.evmperf(*words, "--boot", "--yes", "-k", select)
+        assert "is at U-Boot's prompt" in desk().stderr
+        with SerialClient(bench.record.serial_port) as person:
+            person.send(b"boot\n")
+            while b"login: " not in person.seen:
+                assert person.receive(300)
+        done = desk("--yes", "-k", "openssl_throughput and aes-128-cbc and 16384")
         assert done.returncode == 0, done.stdout + done.stderr
         assert bench.status().power
     (run,) = (tmp_path / "results").glob("*/run.json")

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import tempfile
 
@@ -10,7 +9,6 @@ import pytest
 import yaml
 
 from evmperf.boards import board as boards
-from evmperf.commands.app import desk
 from evmperf.lab.desk.identity import PasswordWanted
 from evmperf.lab.tester import SshTester
 from evmperf.model.errors import ToolError
@@ -126,23 +124,11 @@ def test_a_console_has_ssh_beside_it_for_files(make_board, find):
     assert made.tester == "local"
 
 
-def test_a_busy_board_is_waited_for(tmp_path, monkeypatch):
-    if os.geteuid() != 0:
-        pytest.skip("needs root: the board's load is that of a file")
-    load = tmp_path / "loadavg"
-    busy, idle = (f"{mean} 0.00 0.00 1/99 1234\n" for mean in ("9.00", "0.10"))
-    load.write_text(busy)
-    own = ["unshare", "-m", "sh", "-c", f'mount --bind {load} /proc/loadavg && exec "$@"', "sh"]
-    with ssh_board(own) as (sshd, key):
-        way = {"address": f"127.0.0.1:{sshd.port}", "key": key[1], "power": "reset"}
-        found = desk.find(desk.FindBoard(folder=str(tmp_path), **way), lambda remark: None)
-        timed = boards.load(boards.Path(found.file)).power == "reset"
-        assert timed == boards.Path("/run/systemd/system").is_dir()
-        assert [spoils for words, spoils in found.state if words.startswith("load 9 of ")] == [True]
-        assert desk.wait_until_idle(found.file, lambda: load.write_text(idle))
-        load.write_text(busy)
-        monkeypatch.setattr(desk, "_LOOKS", 2)
-        assert not desk.wait_until_idle(found.file, lambda: None)
+def test_boots_over_ssh_need_systemd(find):
+    with ssh_board() as (sshd, key):
+        found = find(address=f"127.0.0.1:{sshd.port}", key=key[1], power="reset")
+    timed = boards.load(boards.Path(found.file)).power == "reset"
+    assert timed == boards.Path("/run/systemd/system").is_dir()
 
 
 @pytest.mark.parametrize("rule", ["", "ALL=(ALL) ALL"])

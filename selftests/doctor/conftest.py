@@ -34,4 +34,3 @@ def quick(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(examination, "_QUIET_S", 0.1)
         monkeypatch.setattr(examination, "_OFF_S", 0.5)
         monkeypatch.setattr(examination, "_ANSWER_S", 0.3)
-        monkeypatch.setattr(examination, "_CLOCK_S", 0.1)  # which says nothing of a clock

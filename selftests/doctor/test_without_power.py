@@ -11,8 +11,8 @@ from evmperf.lab.desk.examination import Examination
 from evmperf.lab.desk.finding import CheckOutcome
 from evmperf.measure import boardfile
 
-BOOTS = {"power switch", "U-Boot", "environment", "command line"}
-LINUX = ("Linux", "board's clock", "files", "scratch", "tools")
+BOOTS = {"power switch", "U-Boot", "command line"}
+LINUX = ("Linux", "files", "scratch", "tools")
 
 
 def examine(folder: Path, power: str, resources: dict, drivers: dict):

@@ -172,7 +172,7 @@ def complaint(
     if root and not re.search(root, system.root or ""):
         return WrongBoot(
             f"the board booted from another medium than {medium}: its {system.root}; check "
-            f"that the medium is in its slot and bootable, and `media` of the strategy",
+            f"that the medium is in its slot and bootable, `media` of the strategy, and the card's uEnv.txt",
             medium=True,
         )
     return None

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import msgspec
@@ -15,10 +15,10 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.boards import board as boards
 from evmperf.boards import modes, scratch
 from evmperf.boards.board import Board
-from evmperf.boards.vocabulary import CABLED, FEATURES
+from evmperf.boards.vocabulary import CABLED
 from evmperf.lab.desk import boardfile, identity, ports, software
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
-from evmperf.lab.desk.ports import Port, Voice
+from evmperf.lab.desk.ports import Voice
 from evmperf.lab.tester import LOCAL
 from evmperf.measure import boardfile as boardfiles
 from evmperf.measure.signals import attend
@@ -35,20 +35,26 @@ _POWER = {
 }
 _QUIET = ("-qq", "--tb=no", "-rN", "--disable-warnings", "-o", "console_output_style=classic")
 """Neither pytest's head nor its counts of what was skipped nor a percentage nor its plugins' warnings."""
-_LOOKS = 60
-"""How often a board that is busy is looked at."""
 _PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 _RATES = ", ".join(map(str, ports.RATES))
+_NO_LOGIN = {
+    "U-Boot": (
+        "the board is at U-Boot's prompt: type `boot` there (picocom, minicom), and run this again once Linux"
+        " asks for a login"
+    ),
+    "text": (
+        "the board is on and gives no login: wait until it has booted; a Linux whose console has none needs "
+        "`systemctl enable --now serial-getty@TTY` there"
+    ),
+    "rescue": (
+        "a rescue shell answers, because the root file system was not mounted: look at `cat /proc/cmdline` "
+        "(root=) and `ls /dev/mmcblk*` there, and boot again"
+    ),
+}
+"""The next step at what talks on a console without a login."""
 _FOLDERS = {"multibench": "multibench", "coremarkpro": "coremark_pro", "coremarkpro_two_core": "coremark_pro"}
 """Benchmarks that lie in a folder of their own, each with its option of the section `system`."""
-_ANY = Board(
-    Path("board"),
-    frozenset(),
-    {
-        "board": {"name": "board", "title": "board", "description": "board", "profile": "quick"},
-        "boot": {"medium": "sd"},
-    },
-)
+_ANY = Board(Path("board"), frozenset(), {})
 """A board whose file says nothing, for what benchmarks need on it."""
 
 
@@ -68,16 +74,14 @@ class FindBoard(msgspec.Struct, frozen=True, kw_only=True):
     password: str | None = None
     power: str = "none"
     tester: str = ""
-    boot: bool = False
 
 
 class FoundBoard(msgspec.Struct, frozen=True, kw_only=True):
     """What the board says that it is, its file (and which one it is like, "" for a board that was
     never seen), how many cases of which benchmarks can be measured now, and what that changes.
 
-    `left_out` are drivers and benchmarks that are not measured, with the reason; `state` is what it does at
-    the moment, each in words and whether that spoils figures; `steps` are the worthiest measurements that are
-    left out, each with the step that brings it.
+    `state` is what it does at the moment, each in words and whether that spoils figures; `steps` are the
+    worthiest measurements that are left out, each with the step that brings it.
     """
 
     where: str
@@ -86,7 +90,6 @@ class FoundBoard(msgspec.Struct, frozen=True, kw_only=True):
     os: str = ""
     like: str = ""
     can: dict[str, int] = msgspec.field(default_factory=dict)
-    left_out: tuple[tuple[tuple[str, ...], str], ...] = ()
     changes: tuple[str, ...] = ()
     state: tuple[tuple[str, bool], ...] = ()
     steps: tuple[tuple[str, str], ...] = ()
@@ -125,10 +128,8 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
     for disk in board.unread:
         tell(f"{disk} cannot be read and is left out: look at dmesg on the board, or replace the disk")
     like = boardfile.fitting(board)
-    sections: dict[str, Mapping[str, str]] = {}
-    if request.tester.partition(":")[0] == LOCAL and not like:
-        ends = boardfile.cable(board.links, far=network is not None)
-        sections |= {"eth": ends} if ends else {}
+    is_here = request.tester.partition(":")[0] == LOCAL
+    sections = boardfile.cable(board.links, far=network is not None) if is_here and not like else {}
     measured = {*boardfile.SAFE, *sections, *(CABLED if request.tester else ())}
     absent = {
         benchmark.name: f"not on the board: {', '.join(missing)}"
@@ -150,7 +151,7 @@ def find(request: FindBoard, tell: Tell) -> FoundBoard:
     )
     lacking = {*theirs, *needed} - board.tools
     about = FoundBoard(
-        where=f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.port.path,
+        where=f"{way.user}@{way.host}" if isinstance(way, SshAddress) else way.path,
         model=board.model or "a board without a name",
         os=f"{board.os}, Linux {board.kernel}",
         like=like.name if like else "",
@@ -181,25 +182,17 @@ def _steps(board: Board, missing: Collection[str], storage: str) -> tuple[tuple[
     steps += [
         (what, step) for what, drivers, step in boardfile.WORTH if not board.features.intersection(drivers)
     ]
-    if lacking := _network_lacks(board, missing):
+    cabled = [b for b in catalogue.benchmarks().values() if b.driver in board.features.intersection(CABLED)]
+    lacks = {"on the board": {tool for one in cabled for tool in _needs(one)}.intersection(missing)}
+    if board.tester.partition(":")[0] == LOCAL:
+        ours = {tool for one in cabled for tool in one.tester_tools}
+        lacks["on this machine"] = {tool for tool in ours if not shutil.which(tool, path=_PATH)}
+    if lacking := [f"{', '.join(sorted(tools))} {where}" for where, tools in lacks.items() if tools]:
         steps.append(("Network", f"install {' and '.join(lacking)}"))
     if packages := sorted({boardfile.PACKAGES[tool] for tool in missing if tool in boardfile.PACKAGES}):
         line = f"apt-get install --no-install-recommends {' '.join(packages)}"
         steps.append(("Benchmarks of further programs", f"as root on the board: {line}"))
     return tuple(steps)
-
-
-def _network_lacks(board: Board, missing: Collection[str]) -> list[str]:
-    """The programs of the board's Ethernet benchmarks that the board and this machine lack."""
-    cabled = [b for b in catalogue.benchmarks().values() if b.driver in board.features.intersection(CABLED)]
-    there = sorted(set().union(*map(_needs, cabled)).intersection(missing))
-    here = [
-        tool
-        for tool in sorted({tool for benchmark in cabled for tool in benchmark.tester_tools})
-        if board.tester.partition(":")[0] == LOCAL and not shutil.which(tool, path=_PATH)
-    ]
-    sides = ((there, "on the board"), (here, "on this machine"))
-    return [f"{', '.join(tools)} {where}" for tools, where in sides if tools]
 
 
 def _storage(survey: str) -> str:
@@ -234,19 +227,6 @@ def named(given: str) -> FoundBoard:
     )
 
 
-def wait_until_idle(file: str, wait: Callable[[], None]) -> bool:
-    """Wait, some minutes at most, until nothing else runs on the board of a file over SSH; whether it is so.
-
-    `wait` is called between two looks.
-    """
-    way = boardfile.address(boards.load(Path(file)))
-    for _ in range(_LOOKS):
-        if not way or identity.answer(*identity.ask(way, identity.question(()))).is_idle:
-            return bool(way)
-        wait()
-    return False
-
-
 def measure(file: str, results: str, select: str = "") -> tuple[int, Path | None]:
     """Measure what the file can, on this terminal; returns pytest's exit status and the run's folder, None
     without one.
@@ -273,7 +253,7 @@ def _address(request: FindBoard) -> SshAddress:
 
 def _voice(request: FindBoard, tell: Tell) -> Voice:
     """The console: the port on which a board talks; raises UsageError."""
-    candidates = [Port(str(Path(path).absolute())) for path in request.ports] or ports.usb_ports()
+    candidates = [Voice(str(Path(path).absolute())) for path in request.ports] or ports.usb_ports()
     if not candidates:
         raise NoBoard(
             "no board found: this machine has no USB serial port; plug in the console's cable, or for a "
@@ -286,14 +266,14 @@ def _voice(request: FindBoard, tell: Tell) -> Voice:
         what = {"": "nothing", "garbled": f"unreadable output at each of {_RATES} baud"}.get(voice.talks, "")
         talks = {"text": "output without a prompt", "rescue": "a rescue shell"}.get(voice.talks, voice.talks)
         what = what or f"{talks} at {voice.baud} baud"
-        usb = f" ({voice.port.usb})" if voice.port.usb else ""
-        tell(f"{voice.port.path}{usb}: {what}")
+        usb = f" ({voice.usb})" if voice.usb else ""
+        tell(f"{voice.path}{usb}: {what}")
     talking = [voice for voice in voices if voice.talks not in ("", "garbled")]
     talking = [voice for voice in talking if voice.talks != "text"] or talking
     if not talking:
         if garbled := next((voice for voice in voices if voice.talks), None):
             raise LabError(
-                f"{garbled.port.path}: the output is unreadable at each of {_RATES} baud: check that the "
+                f"{garbled.path}: the output is unreadable at each of {_RATES} baud: check that the "
                 f"adapter has the console's voltage (1.8 or 3.3 V) and its ground; another rate is `speed` "
                 f"of RawSerialPort in a board file of your own"
             )
@@ -305,46 +285,23 @@ def _voice(request: FindBoard, tell: Tell) -> Voice:
             "consoles; a silent one may be another UART"
         )
     if len(talking) > 1:
-        names = " and ".join(voice.port.path for voice in talking)
+        names = " and ".join(voice.path for voice in talking)
         raise UsageError(f"{names} both have a board: choose one with --port")
-    voice = talking[0]
-    if voice.talks == "U-Boot":
-        if not request.boot:
-            raise UsageError(
-                f"{voice.port.path}: the board is at U-Boot's prompt: boot Linux there, or add --boot"
-            )
-        tell("booting Linux")
-        voice = identity.booted(voice)
-    if voice.talks == "text":
-        raise UsageError(
-            f"{voice.port.path}: the board is on and gives no login: wait until it has booted; a Linux whose "
-            f"console has none needs `systemctl enable --now serial-getty@TTY` there"
-        )
-    if voice.talks == "rescue":
-        raise UsageError(
-            f"{voice.port.path}: a rescue shell answers, because the root file system was not mounted: look "
-            f"at `cat /proc/cmdline` (root=) and `ls /dev/mmcblk*` there, and boot again"
-        )
+    (voice,) = talking
+    if step := _NO_LOGIN.get(voice.talks):
+        raise UsageError(f"{voice.path}: {step}")
     return voice
 
 
 def _with_benchmarks(about: FoundBoard) -> FoundBoard:
-    """The same with what can be measured by the board's file, and why the rest cannot."""
+    """The same with what can be measured by the board's file, and what that changes."""
     board = boardfiles.named(about.file)
     can: dict[str, int] = {}
-    left: dict[str, list[str]] = {}
     for benchmark in catalogue.benchmarks().values():
-        reason = benchmark.unsupported(board)
-        if reason and benchmark.driver not in board.features:
-            left.setdefault(boardfile.why_not(benchmark.driver), []).append(benchmark.driver)
-        elif reason:
-            left.setdefault(reason, []).append(benchmark.name)
-        elif cases := [c for c in benchmark.cases("quick") if not benchmark.unsupported(board, c)]:
-            can[benchmark.name] = len(cases)
-    order = [*FEATURES, *catalogue.benchmarks()]
-    reasons = tuple((tuple(sorted(set(names), key=order.index)), why) for why, names in left.items())
+        if count := sum(not benchmark.unsupported(board, case) for case in benchmark.cases("quick")):
+            can[benchmark.name] = count
     changes = [_POWER[board.power]] if board.power in _POWER else []
     for driver in sorted(board.features & boardfile.STORAGE):
         if scratch := getattr(getattr(board.options, driver, None), "scratch", ""):
             changes.append(f"{scratch} is overwritten")
-    return msgspec.structs.replace(about, can=can, left_out=reasons, changes=tuple(changes))
+    return msgspec.structs.replace(about, can=can, changes=tuple(changes))

@@ -4,7 +4,6 @@ import argparse
 import getpass
 import os
 import sys
-import time
 from pathlib import Path
 
 import msgspec
@@ -26,9 +25,6 @@ from evmperf.model.outlets import plain
 from evmperf.model.results import Status
 from evmperf.publish.pages import look
 from evmperf.publish.report import page, summary
-
-_LOOK_S = 10.0
-"""Between two looks at a board that is busy."""
 
 
 @command(
@@ -57,8 +53,6 @@ _LOOK_S = 10.0
             "or one over SSH"
         ),
     ),
-    argument("--all", action="store_true", dest="show_all", help="list everything that is left out"),
-    argument("--boot", action="store_true", help="boot Linux on a board at U-Boot's prompt"),
     argument("--yes", action="store_true", help="measure without asking"),
     argument("--results", default="results", metavar="FOLDER", help="for runs and the board file"),
     argument("-k", default="", dest="keyword", metavar="WORDS", help="as pytest's"),
@@ -79,7 +73,7 @@ def _desk(options: argparse.Namespace) -> int:
     except desk.NoBoard as error:
         tell(str(error))
         return ExitStatus.NOTHING
-    text = plain(look.render("commands/cli/desk.txt.j2", found=board, show_all=options.show_all))
+    text = plain(look.render("commands/cli/desk.txt.j2", found=board))
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
         for words in (plain(words) for words, spoils in board.state if spoils):
             text = text.replace(words, f"\033[31m{words}\033[0m")
@@ -91,7 +85,7 @@ def _desk(options: argparse.Namespace) -> int:
             print(f"This machine: {note}")
     if not board.can:
         raise UsageError(f"nothing can be measured on {board.where} as it is: see above")
-    if not options.yes and not _wanted(board):
+    if not options.yes and not _wanted():
         print(f"Nothing was measured. Later: evmperf desk --lg-env {board.file} --yes")
         return 0
     status, run = desk.measure(board.file, options.results, options.keyword)
@@ -114,17 +108,11 @@ def _end(folder: Path) -> None:
     print(look.render("commands/cli/desk_end.txt.j2", end=about, key=Key), end="")
 
 
-def _wanted(board: FoundBoard) -> bool:
-    """Whether the person at the terminal wants to measure now, or once the board is idle."""
+def _wanted() -> bool:
+    """Whether the person at the terminal wants to measure now."""
     if not sys.stdin.isatty():
         return False
-    busy = any(spoils for _, spoils in board.state)
-    reply = input(f"Measure now? [Y/n{'/w: wait until it is idle' if busy else ''}] ").strip().lower()
-    if busy and reply == "w":
-        if not desk.wait_until_idle(board.file, lambda: time.sleep(_LOOK_S)):
-            print("It is still busy: measuring all the same.")
-        return True
-    return reply in ("", "y", "yes")
+    return input("Measure now? [Y/n] ").strip().lower() in ("", "y", "yes")
 
 
 def _find(options: argparse.Namespace) -> FoundBoard:

@@ -47,8 +47,8 @@ _LAST_MINUTE = "from(bucket: bucket) |> range(start: -1m) |> limit(n: 1)"
 )
 def _doctor(options: argparse.Namespace) -> int:
     """Checks a board and its lab, one line per step: board file, coordinator, place, console, power switch,
-    U-Boot, its environment, Linux, kernel command line, root medium, uEnv.txt, scratch partitions,
-    tools, tester, meter, this machine's clock and real-time priority, InfluxDB.
+    U-Boot, Linux, kernel command line, root medium, files, scratch partitions, tools, tester, meter,
+    this machine's clock and real-time priority, InfluxDB.
 
     The board is held, power-cycled once, booted, and switched off again. The doctor
     writes only a script to its /tmp, nothing to its disks or U-Boot's environment. It skips steps that
@@ -66,9 +66,8 @@ def _doctor(options: argparse.Namespace) -> int:
     if not options.board:
         raise UsageError("name a board file, or a console with --replay")
     board = boardfile.named(options.board)
-    examination = Examination(
-        board, options.coordinator, options.console, (lambda _: None) if options.json else note
-    )
+    tell = (lambda _: None) if options.json else note
+    examination = Examination(board, options.coordinator, options.console, tell)
     findings: list[CheckFinding] = []
     for finding in itertools.chain(examination.findings(), checked("InfluxDB", influx)):
         findings.append(finding)

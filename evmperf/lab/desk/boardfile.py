@@ -2,11 +2,10 @@
 
 import contextlib
 import ipaddress
-import json
 import re
-import subprocess
+import socket
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,11 @@ import yaml
 
 from evmperf.benchmarks.tools import gauge
 from evmperf.boards import board as boards
-from evmperf.boards import copying, yamlfile
+from evmperf.boards import copying, prompts, yamlfile
 from evmperf.boards.copying import FILL_IN
 from evmperf.boards.vocabulary import ETHERNET
 from evmperf.lab.desk.identity import BoardIdentity, SshAddress
-from evmperf.lab.desk.ports import RATES, Port, Voice, fits_default
+from evmperf.lab.desk.ports import Voice
 from evmperf.model.errors import UsageError
 
 SAFE = ("desk", "system", "crypto", "rt")
@@ -32,6 +31,8 @@ TWICE: Mapping[str, str] = _WORDS["twice"]
 _MEDIA = {"MMC": "emmc", "SD": "sd"}
 _OURS, _THEIRS = "192.168.187.1", "192.168.187.2/24"
 """Addresses for the two ends of a cable that has none."""
+_DISCARD = 9
+"""A UDP port that no answer is expected of."""
 _DEEPEST = 8
 """Spaces before such a word: deeper ones are names of others."""
 
@@ -45,11 +46,6 @@ def fitting(identity: BoardIdentity) -> Path | None:
     return None
 
 
-def why_not(driver: str) -> str:
-    """Why a driver is not measured at a desk as it is."""
-    return str(_WORDS["why"].get(driver, "the board's file does not list it"))
-
-
 def write(
     folder: Path,
     identity: BoardIdentity,
@@ -59,46 +55,40 @@ def write(
     beside: SshAddress | None = None,
     power: str,
     tester: str = "",
-    sections: Mapping[str, Mapping[str, str]] | None = None,
+    sections: Mapping[str, Mapping[str, str]] = {},
     password: str | None = None,
 ) -> Path:
     """Write the board file and return it; raises LabError when the disk does not take it.
 
-    `beside` is the board's network, for long files beside its console; `sections` are features that
-    this desk found out, each with its options.
+    `beside` is the board's network, for long files beside its console; `sections` are cables that
+    this desk found, each by its feature with its options.
     """
     like = fitting(identity)
     known = yamlfile.read(like)["targets"]["main"] if like else {}
-    options = known.get("options", {})
-    found = {word: dict(section) for word, section in (sections or {}).items()}
-    features = set(known.get("features", SAFE))
+    options = known.get("options", {}) | sections
+    features = {*known.get("features", SAFE), "desk", *sections}
     cables = [word for word in ETHERNET if tester and word in features and word in options]
     boots = power == "reset" or (power == "hand" and not isinstance(way, SshAddress))
-    safe = [word for word in SAFE if word in features or word == "desk"]
-    resources, drivers = _way(way, identity, password)
-    if beside:
-        more_resources, more_drivers = _way(beside, identity, None)
-        resources, drivers = resources | more_resources, drivers | more_drivers
-    if power == "hand":
-        drivers = {"ManualPowerDriver": {}, **drivers}
+    ways = [_way(way, identity, password), *([_way(beside, identity, None)] if beside else [])]
     general = options.get("board") or _general(identity)
     machine = gauge.machine(identity.machine)
+    chosen: dict[str, Mapping[str, object]] = {
+        "board": {**general, "profile": "quick"},
+        "boot": {"medium": _medium(identity, options.get("boot", {}).get("medium", "sd")), "power": power},
+        "desk": {"machine": machine, "disks": list(identity.disks)} if machine else {},
+        "absent": dict(absent),
+        **{word: dict(options[word]) for word in cables},
+        "tester": {"host": tester} if tester else {},
+    }
     main: dict[str, object] = {
-        "features": [*(["boot"] if boots else []), *safe, *cables, *found],
-        "options": {
-            "board": {**general, "profile": "quick"},
-            "boot": {
-                "medium": _medium(identity, options.get("boot", {}).get("medium", "sd")),
-                "power": power,
-            },
-            **({"desk": {"machine": machine, "disks": list(identity.disks)}} if machine else {}),
-            **({"absent": dict(absent)} if absent else {}),
-            **{word: options[word] for word in cables},
-            **found,
-            **({"tester": {"host": tester}} if tester else {}),
+        "features": [*(["boot"] if boots else []), *(word for word in SAFE if word in features), *cables],
+        "options": {word: section for word, section in chosen.items() if section},
+        "resources": {name: words for resources, _ in ways for name, words in resources.items()},
+        "drivers": {
+            **({"ManualPowerDriver": {}} if power == "hand" else {}),
+            **{name: words for _, drivers in ways for name, words in drivers.items()},
+            **_strategy(identity, known.get("drivers", {}), is_known=bool(like)),
         },
-        "resources": resources,
-        "drivers": {**drivers, **_strategy(identity, known.get("drivers", {}), is_known=bool(like))},
     }
     data = {
         "imports": ["evmperf.lab.console", "evmperf.lab.shell", "evmperf.lab.strategy"],
@@ -134,24 +124,16 @@ def _strategy(
     return {driver: strategy}
 
 
-def address(board: boards.Board) -> SshAddress | None:
-    """Where a desk's file reaches the board over SSH."""
-    service, key = board.resources.get("NetworkService"), board.drivers.get("SSHDriver", {}).get("keyfile")
-    if not service:
-        return None
-    return SshAddress(service["username"], service["address"], service.get("port", 22), key or "")
-
-
-def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, str]:
-    """The options of `eth` for the interface cabled to this machine, {} for none; no new address if `far`."""
-    ours = list(_our_addresses())
+def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, dict[str, str]]:
+    """The section `eth` for the interface cabled to this machine, {} for none; no new address if `far`."""
     for name, addresses in links.items():
         for address in addresses:
-            with contextlib.suppress(ValueError):
-                network = ipaddress.ip_interface(address).network
-                for own in ours:
-                    if ipaddress.ip_address(own) in network:
-                        return _ends(name, address, own)
+            with contextlib.suppress(ValueError, OSError), socket.socket(type=socket.SOCK_DGRAM) as way:
+                board = ipaddress.IPv4Interface(address)
+                way.connect((str(board.ip), _DISCARD))  # nothing is sent: the kernel chooses its own address
+                own = way.getsockname()[0]
+                if ipaddress.ip_address(own) in board.network:
+                    return _ends(name, address, own)
     if len(links) == 1 and not far:
         return _ends(next(iter(links)), _THEIRS, _OURS)
     return {}
@@ -161,7 +143,7 @@ def blank(folder: Path, name: str, title: str = "") -> Path:
     """A board file that `evmperf board check` refuses until each FILL_IN is said. Raises as `keep` does."""
     if not re.fullmatch(copying.NAME, name):
         raise UsageError(copying.WRONG_NAME.format(name))
-    port = Voice(Port(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0"), "login", "", RATES[0])
+    port = Voice(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0")
     options = {
         "name": name,
         "title": title or f"{FILL_IN}: its name in tables",
@@ -211,24 +193,12 @@ def _way(
     prompt = identity.prompt
     shell: dict[str, object] = {"username": identity.login} if identity.login not in ("", "root") else {}
     shell |= {"password": password} if password else {}
-    if prompt and not fits_default(f"\n{prompt}"):
+    if prompt and not re.search(prompts.SHELL_PROMPT, f"\n{prompt}"):
         shell["prompt"] = re.escape(prompt.rstrip()[-40:]) + " ?"
-    port = {"port": way.port.path, "speed": way.baud}
+    port = {"port": way.path, "speed": way.baud}
     drivers = {"StampedSerialDriver": {}, "EvmUBootDriver": {}, "EvmShellDriver": shell}
     return {"RawSerialPort": port}, drivers
 
 
-def _ends(interface: str, board: str, tester: str) -> dict[str, str]:
-    return {"interface": interface, "board_address": board, "tester_address": tester}
-
-
-def _our_addresses() -> Iterable[str]:
-    """This machine's IPv4 addresses, none where `ip` does not say them."""
-    try:
-        done = subprocess.run(["ip", "-j", "-4", "address"], capture_output=True, timeout=10, check=True)
-        links = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
-        return
-    for link in links:
-        if link.get("ifname") != "lo":
-            yield from (entry["local"] for entry in link.get("addr_info", ()))
+def _ends(interface: str, board: str, tester: str) -> dict[str, dict[str, str]]:
+    return {"eth": {"interface": interface, "board_address": board, "tester_address": tester}}

@@ -3,9 +3,8 @@
 import contextlib
 import re
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,22 @@ from pexpect import TIMEOUT
 
 from evmperf.boards.board import Board
 from evmperf.boards.console import booted
-from evmperf.boards.console.booted import WrongBoot
+from evmperf.boards.console.booted import BootedSystem, WrongBoot
 from evmperf.boards.console.marks import ObservedBoot, Phase
 from evmperf.lab import boardcheck
 from evmperf.lab.bench import LabgridBench
 from evmperf.lab.desk import host, software
 from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, checked
+from evmperf.lab.desk.ports import usb_ports
 from evmperf.lab.keeping.claim import Claim
+from evmperf.lab.keeping.places import connect
 from evmperf.lab.keeping.wanted import Wanted, placement
-from evmperf.lab.shell import UbootShell
 from evmperf.lab.sshlink import SshFiles
 from evmperf.lab.target import opened
 from evmperf.lab.tester import VIRTUAL, open_tester
-from evmperf.measure import around, shellstep
-from evmperf.measure.bench import Meter, Shell
+from evmperf.measure import shellstep
+from evmperf.measure.bench import Shell
 from evmperf.measure.signals import listening
-from evmperf.measure.state import look, rules
-from evmperf.measure.state.look import BoardLook
 from evmperf.model.errors import BoardError, EvmperfError, LabError, UsageError, one_line
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.records import BootMark
@@ -38,10 +36,6 @@ _QUIET_S = 0.5
 _OFF_S = 3.0
 """How long a board may go on talking when its power is gone."""
 _ANSWER_S = 1.0
-_CLOCK_S = 2
-"""Between two looks at the board's clock: enough to see a wrong one, not to see a percent."""
-_CLOCK_WIDE = 0.2
-"""Seconds per second between the least and the most from which a clock was not checked."""
 _COMMAND_S = 60.0
 _FOLDER = f"{STEP_FOLDER}-doctor"
 """On the board; a session that measures there keeps its own."""
@@ -63,6 +57,7 @@ class _Step:
     """Returns the sentence of a good one, or yields findings of its own; raises EvmperfError or Noted."""
 
 
+@dataclass(eq=False)
 class Examination:
     """One look at a board and its lab. Iterate over `findings` once; the board is off afterwards.
 
@@ -70,28 +65,20 @@ class Examination:
     `console` is where its console is recorded, `coordinator` overrides what the file says.
     """
 
-    def __init__(
-        self,
-        board: Board,
-        coordinator: str = "",
-        console: Path | None = None,
-        tell: Callable[[str], None] = lambda line: None,
-    ) -> None:
-        self.board = board
-        self._stated = coordinator
-        self._record = console
-        self._tell = tell
-        self._closing = contextlib.ExitStack()
-        self._placement: Wanted | None = None
-        self._target: Any = None
-        self._bench: LabgridBench
-        self._strategy: Any = None
-        self._uboot: UbootShell
-        self._shell: Shell
-        self._marks: dict[Phase, BootMark] = {}
-        self._failed: EvmperfError | None = None
-        """Why U-Boot's prompt was not reached."""
-        self._wrong: WrongBoot | None = None
+    board: Board
+    coordinator: str = ""
+    console: Path | None = None
+    tell: Callable[[str], None] = lambda line: None
+    _closing: contextlib.ExitStack = field(default_factory=contextlib.ExitStack, init=False)
+    _placement: Wanted | None = field(default=None, init=False)
+    _target: Any = field(default=None, init=False)
+    _bench: LabgridBench = field(init=False)
+    _strategy: Any = field(default=None, init=False)
+    _shell: Shell = field(init=False)
+    _marks: Mapping[Phase, BootMark] = field(default_factory=dict, init=False)
+    _failed: EvmperfError | None = field(default=None, init=False)
+    """Why U-Boot's prompt was not reached."""
+    _wrong: WrongBoot | None = field(default=None, init=False)
 
     def findings(self) -> Iterator[CheckFinding]:
         """The findings one by one, as they come."""
@@ -117,28 +104,20 @@ class Examination:
         boot = [
             _Step("power switch", ("console",), self._reset if board.power == "reset" else self._power),
             _Step("U-Boot", ("power switch",), self._at_uboot),
-            _Step("environment", ("U-Boot",), self._environment),
             _Step("Linux", ("U-Boot",), self._linux),
-            _Step("board's clock", ("Linux",), self._clock),
             _Step("command line", ("Linux",), self._command_line),
         ]
         # Nothing is switched, so what needs a boot is left out, and Linux is looked at as it is.
-        found = [
-            _Step("Linux", ("console" if board.has_console else "place",), self._as_found),
-            _Step("board's clock", ("Linux",), self._clock),
-        ]
-        linux: dict[str, Callable[[], software.Found]] = {"root medium": self._root, "files": self._files}
-        linux |= {name: partial(check, board, self._run) for name, check in software.LINUX.items()}
+        found = [_Step("Linux", ("console" if board.has_console else "place",), self._as_found)]
         return [
             *held,
             *(boot if switches else found),
-            *(_Step(name, ("Linux",), check) for name, check in linux.items()),
-            _Step(
-                "tester", ("place",) if board.tester == VIRTUAL else (), lambda: _tester(board, self._target)
-            ),
-            _Step(
-                "meter", ("place",) if _needs_meter(board) else (), lambda: _meter(board, self._open_meter)
-            ),
+            _Step("root medium", ("Linux",), self._root),
+            _Step("files", ("Linux",), self._files),
+            _Step("scratch", ("Linux",), lambda: software.scratch_partitions(board, self._run)),
+            _Step("tools", ("Linux",), lambda: software.tools(board, self._run)),
+            _Step("tester", ("place",) if board.tester == VIRTUAL else (), self._tester),
+            _Step("meter", ("place",) if self._needs_meter else (), self._meter),
             _Step("clock", (), host.clock),
             _Step("real time", (), host.real_time),
         ]
@@ -152,10 +131,13 @@ class Examination:
         return f"{self.board.file_name} is of {self.board.name}"
 
     def _coordinator(self) -> str:
-        self._placement = placement(self.board.file, self._stated)
+        self._placement = placement(self.board.file, self.coordinator)
         if not self._placement.coordinator:
             return "none needed: the board file says where the board is"
-        return host.answers(self._placement.coordinator)
+        # Labgrid reads no file whose $LG_PLACE is missing, which the next step reports.
+        file = "" if "$" in self._placement.place else self._placement.file
+        connect(self._placement.coordinator, file).close()
+        return f"{self._placement.coordinator} answers"
 
     def _place(self) -> str:
         assert self._placement
@@ -164,14 +146,14 @@ class Examination:
                 f"{self.board.file_name} takes the board's place from the environment: set "
                 f"LG_PLACE to one of `labgrid-client places`"
             )
-        claim = Claim.take(self._placement, "doctor", tell=self._tell)
+        claim = Claim.take(self._placement, "doctor", tell=self.tell)
         self._closing.callback(claim.release)
-        self._target = self._closing.enter_context(opened(self.board, claim, self._tell))
+        self._target = self._closing.enter_context(opened(self.board, claim, self.tell))
         self._bench = LabgridBench(self._target, self.board, check=claim.check)
         self._closing.callback(self._leave)
         claim.on_lost = self._bench.lose
-        if self._record:
-            self._bench.record_console(self._record)
+        if self.console:
+            self._bench.record_console(self.console)
         self._strategy = self._target.get_strategy()
         self._strategy.retries = 0
         return f"{claim.board.place} is held by {claim.user or 'this run'} for these checks"
@@ -196,7 +178,7 @@ class Examination:
             ) from None
         port = console.port
         where = f"{port.host}:{port.port}" if hasattr(port, "host") else str(port.port)
-        usb = "" if hasattr(port, "host") else host.usb_uart(str(port.port))
+        usb = next((one.usb for one in usb_ports() if one.path == str(Path(where).resolve())), "")
         return f"{where} is open at {port.speed} baud{f' ({usb})' if usb else ''}"
 
     def _as_found(self) -> str:
@@ -212,7 +194,7 @@ class Examination:
 
     def _reach_uboot(self) -> ObservedBoot | None:
         try:
-            self._uboot = self._bench.uboot()
+            self._bench.uboot()
         except EvmperfError as error:
             self._failed = error
         boot = next(reversed(self._bench.boots()), None)
@@ -265,11 +247,6 @@ class Examination:
             raise self._failed
         raise BoardError(f"{self._failed}; no boot loader printed a line: {_OTHER_UART}")
 
-    def _environment(self) -> str:
-        reply = self._uboot.run("printenv", _COMMAND_S)
-        variable = self._strategy.kernel_arguments_variable
-        return software.environment(booted.variables(reply.text), variable)
-
     def _linux(self) -> str:
         self._strategy.kernel_arguments = software.WORD
         try:
@@ -280,41 +257,19 @@ class Examination:
             self._bench.force("shell")
             self._shell = self._bench.shell()
         shellstep.install(self._shell, _FOLDER)
-        boots = self._bench.boots()
-        prompt, start = (boots[-1].marks.get(p) for p in (Phase.PROMPT, Phase.STARTING_KERNEL))
-        if prompt is None or start is None:
-            return "logged in as root"
-        seconds = (prompt.mono_ns - start.mono_ns) / 1e9
-        return f"logged in as root; {seconds:.1f} s from the kernel's start to the prompt"
-
-    def _clock(self) -> str:
-        first = self._uptime()
-        self._shell.run(f"sleep {_CLOCK_S}", _COMMAND_S)
-        rate = around.rate(first, self._uptime())
-        for finding in rules.clock(rate):
-            raise BoardError(finding.reason)
-        if rate is None:
-            raise Noted("not checked: /proc/uptime is empty")
-        sentence = f"runs {rate[0]:.2f} to {rate[1]:.2f} s per second of this host"
-        if rate[1] - rate[0] > _CLOCK_WIDE:
-            raise Noted(f"not checked: it {sentence}, which is or was busy")
-        return sentence
-
-    def _uptime(self) -> BoardLook:
-        began = time.monotonic()
-        text = self._shell.run("cat /proc/uptime", _COMMAND_S).text.strip()
-        now = look.parse(f"/proc/uptime {text}")
-        return replace(now, earliest_s=began, latest_s=time.monotonic())
+        return "logged in as root"
 
     def _command_line(self) -> str:
         if self._wrong and not self._wrong.medium:
             raise self._wrong
-        system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
-        return f"kernel arguments arrive ({system.arguments})"
+        return f"kernel arguments arrive ({self._booted().arguments})"
+
+    def _booted(self) -> BootedSystem:
+        return booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
 
     def _root(self) -> str:
         medium = self._strategy.medium or self.board.options.boot.medium
-        system = booted.answered(self._shell.run(booted.QUESTION, _COMMAND_S).text)
+        system = self._booted()
         pattern = self._strategy.roots.get(medium)
         if not pattern:
             raise Noted(f"not checked: `roots` of the strategy has no {medium}; it is {system.root}")
@@ -332,46 +287,40 @@ class Examination:
             raise Noted(f"over the console: SSH to the board fails: {files.broken}")
         return "over SSH, those of more than 4 KiB"
 
-    def _open_meter(self) -> Meter:
-        return self._bench.meter()
-
     def _run(self, command: str) -> tuple[int, str]:
         done = shellstep.run(self._shell, command, _COMMAND_S, folder=_FOLDER, label="doctor")
         return done.status, done.files.get(shellstep.LOG, "")
 
+    def _tester(self) -> str:
+        users = software.tools_beside(self.board)
+        if not users:
+            return "no benchmark of this board needs one"
+        if not self.board.tester:
+            raise Noted(
+                f"none: {len({n for names in users.values() for n in names})} benchmarks are "
+                f"skipped; set EVMPERF_TESTER to its SSH name (docs/lab-set-up.md)"
+            )
+        tester = open_tester(self.board, self._target)
+        try:
+            reply = tester.run(software.look_for(users), _COMMAND_S)
+        finally:
+            tester.close()
+        if lacking := software.missing(reply.text, users):
+            raise LabError(f"not on the tester: {lacking}; install them there")
+        return f"{self.board.tester}: all {len(users)} programs are there"
 
-def _tester(board: Board, target: Any) -> str:
-    """Whether the machine beside the board is there with its programs."""
-    users = software.tools_beside(board)
-    if not users:
-        return "no benchmark of this board needs one"
-    if not board.tester:
-        raise Noted(
-            f"none: {len({n for names in users.values() for n in names})} benchmarks are "
-            f"skipped; set EVMPERF_TESTER to its SSH name (docs/lab-set-up.md)"
-        )
-    tester = open_tester(board, target)
-    try:
-        reply = tester.run(software.look_for(users), _COMMAND_S)
-    finally:
-        tester.close()
-    if lacking := software.missing(reply.text, users):
-        raise LabError(f"not on the tester: {lacking}; install them there")
-    return f"{board.tester}: all {len(users)} programs are there"
+    @property
+    def _needs_meter(self) -> bool:
+        options = self.board.options
+        sleeps = "power" in self.board.features and "power" not in options.absent
+        return sleeps or bool(options.power.supply)
 
-
-def _needs_meter(board: Board) -> bool:
-    sleeps = "power" in board.features and "power" not in board.options.absent
-    return sleeps or bool(board.options.power.supply)
-
-
-def _meter(board: Board, open_meter: Callable[[], Meter]) -> str:
-    """Whether the meter is there with all rails of the board file."""
-    if not _needs_meter(board):
-        return "no benchmark of this board needs one"
-    power = board.options.power
-    rails = tuple(dict.fromkeys((*power.rails, *power.supply)))
-    meter = open_meter()
-    identity = meter.identity()
-    meter.check(rails)
-    return f"{identity} reads {len(rails)} rails"
+    def _meter(self) -> str:
+        if not self._needs_meter:
+            return "no benchmark of this board needs one"
+        power = self.board.options.power
+        rails = tuple(dict.fromkeys((*power.rails, *power.supply)))
+        meter = self._bench.meter()
+        identity = meter.identity()
+        meter.check(rails)
+        return f"{identity} reads {len(rails)} rails"

@@ -44,12 +44,7 @@ def checked(step: str, check: Callable[[], Iterable[CheckFinding | str] | str]) 
     except Noted as note:
         yield CheckFinding(step, CheckOutcome.NOTE, str(note))
     except EvmperfError as error:
-        yield bad(step, error)
-
-
-def bad(step: str, error: EvmperfError) -> CheckFinding:
-    """What an error of evmperf's says of a step."""
-    return CheckFinding(step, CheckOutcome.BAD, str(error), error.kind)
+        yield CheckFinding(step, CheckOutcome.BAD, str(error), error.kind)
 
 
 def exit_status(findings: Iterable[CheckFinding]) -> ExitStatus:

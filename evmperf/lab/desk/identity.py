@@ -17,8 +17,6 @@ _PROMPT = re.compile(r"(?:[#$]|login:|assword[^\n:]{0,40}:) ?\Z")
 _END = re.compile(r"evmperf-end")
 _LOGIN_S, _ANSWER_S = 40.0, 60.0
 """How long a login may take, and the answer to a line, or over SSH to all of them."""
-_SILENT_S, _BOOT_S = 120.0, 1200.0
-"""How long a board that boots may be silent, and take."""
 _WORDS = 25
 """Programs that one line asks for."""
 _SSH_OPTIONS = ("-F", "none", "-o", "LogLevel=ERROR")
@@ -53,8 +51,7 @@ class BoardIdentity:
     the shell's on the console; `login` is who logged in, and where that is not root `sudo` is what sudo
     says without a password. `links` are its wired interfaces with a carrier, each with its IPv4 addresses.
     `unread` are disks that cannot be read, each with the reason. `state` is what it does at the moment, each
-    in words and whether that spoils figures; `load` is that of the last minute, 0.0 if unknown; `tells_boot`
-    is whether the duration of the boot is known.
+    in words and whether that spoils figures; `tells_boot` is whether the duration of the boot is known.
     """
 
     model: str = ""
@@ -75,12 +72,6 @@ class BoardIdentity:
     has_systemd: bool = False
     tells_boot: bool = False
     state: tuple[tuple[str, bool], ...] = ()
-    load: float = 0.0
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether other processes leave the board to a benchmark."""
-        return self.load <= _IDLE
 
 
 def question(tools: Iterable[str]) -> str:
@@ -130,7 +121,6 @@ def answer(output: str, prompt: str = "") -> BoardIdentity:
         has_systemd="systemd" in entries,
         tells_boot="boot" in entries,
         state=tuple(_state(entries)),
-        load=_number(entries, "load") or 0.0,
     )
 
 
@@ -181,7 +171,7 @@ def ask(
 
 
 def _over_serial(voice: Voice, command: str, password: str | None, user: str) -> tuple[str, str]:
-    with PortLine(voice.port.path, voice.baud) as line:
+    with PortLine(voice.path, voice.baud) as line:
         output = ""
 
         def next_prompt(text: str | None, secret: bool) -> Prompt:
@@ -197,25 +187,14 @@ def _over_serial(voice: Voice, command: str, password: str | None, user: str) ->
         except LoginStopped as stop:
             if stop.prompt == "password" and password is None:
                 line.send("\x03")
-                raise PasswordWanted(f"{voice.port.path}: the board asks for a password") from None
+                raise PasswordWanted(f"{voice.path}: the board asks for a password") from None
             # A user's shell tells what it may.
             if stop.prompt != "user":
                 wrong = "check the password" if stop.passwords else "--user names another one"
-                raise UsageError(
-                    f"{voice.port.path}: the board refused the login of {user}: {wrong}"
-                ) from None
+                raise UsageError(f"{voice.path}: the board refused the login of {user}: {wrong}") from None
         prompt = output.rpartition("\n")[2]
         answers = (line.ask(f"{one}; echo evm'perf-end'\n", _END, _ANSWER_S) for one in command.splitlines())
         return "".join(_END.split(answer)[0] for answer in answers), prompt
-
-
-def booted(voice: Voice) -> Voice:
-    """Have U-Boot boot Linux; raises UsageError when no login comes and it is silent."""
-    with PortLine(voice.port.path, voice.baud) as line:
-        output = line.ask(
-            "boot\n", re.compile(r"login: \Z|\n(?:[^\n]{0,40}#|\(initramfs\)) \Z"), _SILENT_S, most_s=_BOOT_S
-        )
-    return Voice(voice.port, heard(output), output, voice.baud)
 
 
 def checks_key(address: SshAddress) -> bool:

@@ -6,13 +6,12 @@ import contextlib
 import re
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import serial
 from serial.tools import list_ports
 
-from evmperf.boards import prompts
 from evmperf.model.concealing import Typed
 from evmperf.model.errors import LabError, UsageError
 
@@ -39,32 +38,29 @@ _FEW = 8
 
 
 @dataclass(frozen=True)
-class Port:
-    """A serial port: its device and what its USB chip says of itself."""
+class Voice:
+    """A serial port: its device, what its USB chip says of itself, and what talks on it at a baud rate
+    (`U-Boot`, `rescue`, `login`, `password`, `Linux`, `text` without a prompt, `garbled`, or "").
+    """
 
     path: str
     usb: str = ""
+    talks: str = ""
+    baud: int = RATES[0]
 
 
-@dataclass(frozen=True)
-class Voice:
-    """What talks on a port (`U-Boot`, `rescue`, `login`, `password`, `Linux`, `text` without a prompt,
-    `garbled`: text at no baud rate, ""), what it said, and the baud rate.
+def usb_ports() -> list[Voice]:
+    """The USB serial ports of this machine, all interfaces of each chip, with the number of the interface as
+    udev has it where the chip has several.
     """
-
-    port: Port
-    talks: str
-    output: str
-    baud: int
-
-
-def usb_ports() -> list[Port]:
-    """The USB serial ports of this machine, all interfaces of each chip."""
-    return [
-        Port(p.device, f"{p.product or p.description or 'USB'}, {p.vid:04x}:{p.pid:04x}")
-        for p in sorted(list_ports.comports())
-        if p.vid is not None
-    ]
+    ports = []
+    for one in sorted(list_ports.comports()):
+        if one.vid is not None:
+            _, _, number = (one.location or "").partition(":1.")
+            interface = f", ID_USB_INTERFACE_NUM {int(number):02x}" if number.isdecimal() else ""
+            chip = f"{one.product or one.description or 'USB'}, {one.vid:04x}:{one.pid:04x}"
+            ports.append(Voice(one.device, f"{chip}{interface}"))
+    return ports
 
 
 def heard(text: str) -> str:
@@ -73,12 +69,7 @@ def heard(text: str) -> str:
     return next((name for name, pattern in _TALKS if pattern.search(end)), "")
 
 
-def fits_default(text: str) -> bool:
-    """Whether a shell's prompt is one that the drivers know without being told."""
-    return re.search(prompts.SHELL_PROMPT, text) is not None
-
-
-def listen(ports: Iterable[Port]) -> tuple[list[Voice], list[str]]:
+def listen(ports: Iterable[Voice]) -> tuple[list[Voice], list[str]]:
     """What talks on each port, all at once, and which could not be opened, one sentence each.
 
     A newline is sent to each, which a prompt answers, and nothing else.
@@ -91,8 +82,8 @@ def listen(ports: Iterable[Port]) -> tuple[list[Voice], list[str]]:
                 lines[port] = stack.enter_context(PortLine(port.path, RATES[0]))
             except LabError as error:
                 troubles.append(str(error))
-        voices: dict[Port, Voice] = {port: Voice(port, "", "", RATES[0]) for port in lines}
-        seen: dict[Port, Voice] = {}
+        voices = {port: port for port in lines}
+        seen: dict[Voice, Voice] = {}
         for rate in RATES:
             for port in (silent := [p for p, voice in voices.items() if not voice.talks]):
                 lines[port].set_rate(rate)
@@ -104,15 +95,15 @@ def listen(ports: Iterable[Port]) -> tuple[list[Voice], list[str]]:
                 for port in silent:
                     outputs[port] = (outputs[port] + lines[port].read())[-_KEEP:]
                     if talks := heard(outputs[port]):
-                        voices[port] = Voice(port, talks, outputs[port], rate)
+                        voices[port] = replace(port, talks=talks, baud=rate)
                 silent = [port for port in silent if not voices[port].talks]
             for port in silent:
                 text = _VT100.sub("", outputs[port]).strip()
                 garbled = bool(_GARBLED.search(text))
                 if _TEXT.search(text):
-                    voices[port] = Voice(port, "text", outputs[port], rate)
+                    voices[port] = replace(port, talks="text", baud=rate)
                 elif len(text) > _FEW and not (garbled and port in seen):
-                    seen[port] = Voice(port, "garbled" if garbled else "text", outputs[port], rate)
+                    seen[port] = replace(port, talks="garbled" if garbled else "text", baud=rate)
     return [voice if voice.talks else seen.get(port, voice) for port, voice in voices.items()], troubles
 
 
@@ -147,16 +138,11 @@ class PortLine:
         with self._named():
             self._serial.write(text.encode())
 
-    def ask(
-        self, text: str, until: re.Pattern[str], within_s: float, *, secret: str = "", most_s: float = 0.0
-    ) -> str:
-        """Type something or a `secret` line; returns what is said until that shows. With `most_s` a board
-        that goes on talking may take so long. Raises UsageError.
-        """
+    def ask(self, text: str, until: re.Pattern[str], within_s: float, *, secret: str = "") -> str:
+        """Type something or a `secret` line; returns what is said until that shows. Raises UsageError."""
         typed = Typed(secret.encode())
         self.send(f"{secret}\n" if secret else text)
-        output, began = "", time.monotonic()
-        deadline = began + within_s
+        output, deadline = "", time.monotonic() + within_s
         while not until.search(_VT100.sub("", output).replace("\r", "")):
             if time.monotonic() > deadline:
                 raise UsageError(
@@ -165,8 +151,6 @@ class PortLine:
             time.sleep(0.02)
             with self._named():
                 news = typed.without(self._serial.read(_KEEP))
-            if news and most_s:
-                deadline = min(time.monotonic() + within_s, began + most_s)
             output = (output + news.decode("utf-8", "replace"))[-16 * _KEEP :]
         return _VT100.sub("", output).replace("\r", "")
 

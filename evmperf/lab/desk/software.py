@@ -1,20 +1,18 @@
-"""Checks over what a board answers at U-Boot's prompt and in Linux. A check of Linux is a function of the
-board file and of `run`, which gives a command's exit status and text; it returns the sentence of a good one,
-or yields findings, and raises EvmperfError or Noted.
+"""Checks over what a board answers in Linux. Each is a function of the board file and of `run`, which gives a
+command's exit status and text; it returns the sentence of a good one, or yields findings, and raises
+EvmperfError or Noted.
 """
 
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from evmperf.benchmarks import catalogue
-from evmperf.benchmarks.benchmark import OWN_TOOL, Benchmark
+from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.families import scratch
 from evmperf.boards import modes
 from evmperf.boards.board import Board
-from evmperf.boards.console import booted
-from evmperf.lab.desk.finding import CheckFinding, CheckOutcome, Noted, bad
-from evmperf.model.errors import LabError, ToolError
+from evmperf.lab.desk.finding import CheckFinding, CheckOutcome
+from evmperf.model.errors import Kind, ToolError
 
 Run = Callable[[str], tuple[int, str]]
 Found = Iterator[CheckFinding | str] | str
@@ -22,96 +20,20 @@ Found = Iterator[CheckFinding | str] | str
 WORD = "evmperf.lab.doctor"
 """A kernel argument that does nothing: a word with a dot is a module's, and no module has it."""
 
-UENV = (
-    "for f in /boot/uEnv.txt /run/media/*/uEnv.txt /media/*/uEnv.txt; do "
-    'if [ -r "$f" ]; then echo "# $f"; cat "$f"; fi; done'
-)
-"""Prints uEnv.txt of the mounted partitions, each after its path."""
-
-_DECIDING = re.compile(
-    r"^\s*(optargs|bootargs|args_\w+|bootcmd\w*|uenvcmd|mmcdev|bootpart)\s*=", re.MULTILINE
-)
-
-
-def environment(variables: Mapping[str, str], variable: str) -> str:
-    """The source of the kernel's command line by U-Boot's environment; raises LabError or Noted."""
-    if not variables:
-        raise Noted("U-Boot's printenv shows no variable: whether kernel arguments arrive is unknown")
-    target = variable
-    if not any(f"${{{variable}}}" in value for value in variables.values()):
-        target = "bootargs"
-    setters = booted.overwriting(variables, target)
-    changed = {line.split(" ")[1] for line in booted.arguments_commands(variables, variable, WORD)}
-    if stuck := [name for name in setters if name not in changed]:
-        raise LabError(
-            f"{', '.join(stuck)} sets {target} itself and cannot be changed at the prompt (quotes, "
-            f"several lines, or too long): put ${{{variable}}} into it with setenv and saveenv"
-        )
-    notes = []
-    if target == "bootargs" and not setters:
-        notes.append(
-            f"no script reads {variable} or sets bootargs: extlinux.conf or an EFI boot loader may "
-            f"decide the command line (`append` of an extlinux.conf needs ${{{variable}}}); whether "
-            f"arguments arrive shows below"
-        )
-    elif target == "bootargs":
-        notes.append(f"no script reads {variable}, so evmperf adds kernel arguments in {', '.join(setters)}")
-    elif setters:
-        notes.append(
-            f"{', '.join(setters)} sets {variable} itself: evmperf gives it the kernel arguments, "
-            f"for each boot"
-        )
-    importers = [name for name, value in variables.items() if re.search("uEnv|bootenvfile", value)]
-    if importers or "bootenvfile" in variables:
-        notes.append("uEnv.txt is imported at boot and overrides variables set at the prompt")
-    if variables.get("bootdelay") == "0":
-        notes.append("bootdelay is 0: `setenv bootdelay 2; saveenv`, or boots may not stop at the prompt")
-    if notes:
-        raise Noted("; ".join(notes))
-    return f"{variable} reaches the kernel's command line, and nothing overwrites it"
-
-
-def uenv(_: Board, run: Run) -> str:
-    """What uEnv.txt of the mounted partitions decides."""
-    printed = run(UENV)[1]
-    files = re.findall(r"^# (/\S+uEnv\.txt)$", printed, re.MULTILINE)
-    if not files:
-        return "none on the mounted partitions"
-    deciding = list(dict.fromkeys(_DECIDING.findall(printed)))
-    if deciding:
-        raise Noted(
-            f"{', '.join(files)} sets {', '.join(deciding)}: this overrides evmperf's settings; "
-            f"comment such lines out if a boot is not the one asked for"
-        )
-    overlays = re.findall(r"^\s*name_overlays\s*=\s*(\S.*)$", printed, re.MULTILINE)
-    suffix = f", overlays {'; '.join(overlays)}" if overlays else ""
-    return f"{', '.join(files)} touches neither arguments nor medium{suffix}"
-
 
 def scratch_partitions(board: Board, run: Run) -> Iterator[CheckFinding | str]:
-    """Whether each driver's scratch partition may be overwritten, and which drivers have none."""
+    """Whether each driver's scratch partition may be overwritten."""
     checks = scratch_checks(board)
+    if not checks:
+        yield "the board file names none (docs/day-one.md)"
     for driver, check in checks.items():
         status, text = run(check)
         step, where = f"scratch {driver}", board.text(driver, "scratch")
         if status:
             lines = text.strip().splitlines() or [f"exit status {status}"]
-            yield bad(step, LabError(lines[-1]))
+            yield CheckFinding(step, CheckOutcome.BAD, lines[-1], Kind.LAB)
         else:
             yield CheckFinding(step, CheckOutcome.OK, f"{where} may be overwritten")
-    nowhere = sorted(
-        {
-            benchmark.driver
-            for benchmark in benchmarks_of(board)
-            if (benchmark.driver, "scratch") in benchmark.options
-            and not board.says(benchmark.driver, "scratch")
-        }
-    )
-    if nowhere:
-        sentence = f"none for {', '.join(nowhere)}, whose benchmarks are skipped"
-        yield CheckFinding("scratch", CheckOutcome.NOTE, f"{sentence}: docs/day-one.md")
-    elif not checks:
-        yield "no driver of this board needs one"
 
 
 def scratch_checks(board: Board) -> dict[str, str]:
@@ -154,25 +76,12 @@ def tools(board: Board, run: Run) -> str:
 
 def tools_on(board: Board) -> dict[str, list[str]]:
     """The programs that the board must have, each with its benchmarks that the board supports."""
-    return _users((b.name, b.tools_on(board)) for b in benchmarks_of(board) if not b.unsupported(board))
-
-
-def as_ti(board: Board, run: Run) -> str:
-    """What the board measures with TI's own programs. Raises Noted for tables in evmperf's way, and for a
-    card or eMMC below the mode that TI expects of the board.
-    """
-    users = catalogue.ti_programs(b for b in benchmarks_of(board) if not b.unsupported(board))
-    is_own = board.options.board.tool == OWN_TOOL
-    lacking = list(users) if is_own else run(look_for(users))[1].split()
-    ways = list(ti_ways(board.name, users, lacking, run(modes.QUESTION)[1], "board.tool is own" * is_own))
-    sentence = "; ".join(words for words, _ in ways)
-    if lacking or any(spoils for _, spoils in ways):
-        raise Noted(sentence)
-    return sentence or "no table of this board has a program of TI's own"
+    benchmarks = catalogue.benchmarks().values()
+    return _users((b.name, b.tools_on(board)) for b in benchmarks if not b.unsupported(board))
 
 
 def ti_ways(
-    name: str, users: Mapping[str, Sequence[str]], lacking: Collection[str], printed: str, why: str = ""
+    name: str, users: Mapping[str, Sequence[str]], lacking: Collection[str], printed: str
 ) -> Iterator[tuple[str, bool]]:
     """How the tables of TI's programs (`users` by program) are measured on the board `name`, and its modes
     below TI's expectation by what modes.QUESTION printed: each in words, and whether it spoils figures. Of a
@@ -183,7 +92,7 @@ def ti_ways(
             yield f"{len(tables)} tables measured as TI does, by {program}", False
         elif name:
             way = f"{len(tables)} tables are measured in evmperf's way and do not compare with the guides'"
-            yield f"{way}: {why or f'{program} is not there; {catalogue.TI_IMAGE}'}", False
+            yield f"{way}: {program} is not there; {catalogue.TI_IMAGE}", False
     for driver, mode in modes.lesser_modes(name, printed):
         yield f"{driver}: {mode}", True
 
@@ -212,12 +121,3 @@ def missing(printed: str, users: Mapping[str, list[str]]) -> str:
     words = [word for word in printed.split() if word in users]
     more = {word: f" and {len(users[word]) - 1} more" if users[word][1:] else "" for word in words}
     return ", ".join(f"{word} (for {users[word][0]}{more[word]})" for word in words)
-
-
-LINUX: Mapping[str, Callable[[Board, Run], Found]] = {
-    "uEnv.txt": uenv,
-    "scratch": scratch_partitions,
-    "tools": tools,
-    "TI's ways": as_ti,
-}
-"""The checks of a running Linux, by their names in `evmperf doctor`, in their order."""
