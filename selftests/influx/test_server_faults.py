@@ -32,7 +32,7 @@ def a_folder(results, cases=CASES):
 
 def push(config, folder, timeout_s=20.0):
     """Whether a run is whole in the bucket."""
-    with Store(config, timeout_s, patience_s=0.1) as store:
+    with Store(config, timeout_s, patience_s=0) as store:
         list(push_all(store, [folder]))
     return bool(progress(folder).get(state_key(config)))
 

@@ -163,7 +163,7 @@ def end(config: Config, folder: Path, within_s: float) -> str:
     """
     until = time.monotonic() + within_s
     try:
-        with Store(config, within_s, patience_s=within_s / 4) as store:
+        with Store(config, within_s, patience_s=int(within_s / 4)) as store:
             own = list(push(store, [folder]))
             for older in waiting(folder.parent, config, begun=True):
                 # A damaged run is `evmperf push`'s to complain about.
