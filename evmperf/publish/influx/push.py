@@ -34,7 +34,7 @@ STATE = "influx.json"
 
 def state_key(config: Config) -> str:
     """What a bucket is called in a run's state: after a change of what is stored everything is sent again."""
-    return f"{config.key}|{SCHEMA}"
+    return f"{config.url}|{config.org}|{config.bucket}|{SCHEMA}"
 
 
 def progress(folder: Path) -> dict[str, int | None]:
