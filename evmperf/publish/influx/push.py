@@ -5,7 +5,6 @@ work, as no measurement waits for a server or shares the network with one.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -89,7 +88,7 @@ def push(store: Store, folders: Iterable[Path]) -> Iterator[Pushed]:
     under_way: tuple[Future[Counter[str]] | None, list[Pushed]] = None, []
     refused: Counter[str] = Counter()
     # A batch is made while the server takes the one before.
-    for lines, ended in itertools.chain(_batches(folders), [([], [])]):
+    for lines, ended in _batches(folders):
         answer, arrived = under_way
         refused += store.finish(answer) if answer else Counter()
         for pushed in arrived:
@@ -101,7 +100,7 @@ def push(store: Store, folders: Iterable[Path]) -> Iterator[Pushed]:
 
 
 def _batches(folders: Iterable[Path]) -> Iterator[tuple[list[str], list[Pushed]]]:
-    """Lines of several runs for one request, and the runs that end in it."""
+    """Lines of several runs for one request, and the runs that end in it; at last none of both."""
     lines: list[str] = []
     size, ended = 0, list[Pushed]()
     for folder in folders:
@@ -120,7 +119,7 @@ def _batches(folders: Iterable[Path]) -> Iterator[tuple[list[str], list[Pushed]]
         except (UsageError, FileNotFoundError) as error:
             pushed.problem = f"{folder.name}: is not sent: {error}"
         ended.append(pushed)
-    yield lines, ended
+    yield from ((lines, ended), ([], []))
 
 
 def _lines(folder: Path) -> Iterator[str]:
