@@ -42,7 +42,7 @@ def push(config, folder, timeout_s=20.0):
     [
         ({"token": "another-token"}, r"refuses the token \(unauthorized access\).*INFLUX_TOKEN"),
         ({"bucket": "no-such"}, r"bucket 'no-such' .*'lab'.*INFLUX_BUCKET"),
-        ({"org": "no-such"}, r"knows no organisation 'no-such'.*EVMPERF_INFLUX_ORG"),
+        ({"org": "no-such"}, r"organisation 'no-such' \(organization .*no-such.*EVMPERF_INFLUX_ORG"),
         ({"url": "http://127.0.0.1:1"}, r"cannot be reached \(Connection refused\).*INFLUX_URL"),
         ({"url": "http://no-such.invalid"}, r"no-such.invalid: cannot be reached"),
     ],

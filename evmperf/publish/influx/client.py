@@ -35,11 +35,10 @@ _URL, _TOKEN, _ORG, _BUCKET = map(variable, ("url", "token", "org", "bucket"))
 _ANSWERS = {
     401: ("refuses the token", f"check {_TOKEN}, and that it is of organisation {{org!r}}"),
     403: ("the token has no right to this", "give it read and write on bucket {bucket!r}"),
-    404: ("finds no bucket {bucket!r} in organisation {org!r}", f"check {_BUCKET} or create it"),
+    404: ("finds no bucket {bucket!r} in organisation {org!r}", f"check {_BUCKET} and {_ORG}"),
     413: ("a megabyte is too large for it", f"raise the limit of server or proxy; {_LATER}"),
 }
 """Status: what it means, and the remedy."""
-_NO_ORG = "knows no organisation {org!r} for this token", f"check {_ORG}"
 _FULL = "the server's disk is full", f"make room there; {_LATER}"
 _UNTRUSTED = "name the file with the lab's certificates in SSL_CERT_FILE"
 
@@ -181,8 +180,6 @@ class Store(contextlib.AbstractContextManager["Store"]):
             refused.reason = whole
             return refused
         answer = _ANSWERS.get(status, (f"answers {status}", f"check {_URL} and the server; {_LATER}"))
-        if status == 404 and "organization" in reason:
-            answer = _NO_ORG
         if status == 507 or "no space left" in reason:
             answer = _FULL
         what, remedy = (text.format(org=self.config.org, bucket=self.config.bucket) for text in answer)

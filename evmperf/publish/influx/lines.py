@@ -111,9 +111,10 @@ class RunLines:
             self._outcomes[record.key] = record.verdict
             if record.alarm:
                 self._alarmed.add(record.key)
+            tags = self._of_case(record, driver=record.driver, metric=record.metric)
             # A verdict without an alarm takes back that of one before it.
-            alarm = [self._alarm(record)] if record.key in self._alarmed else []
-            return [self._verdict(record), *alarm]
+            alarm = [self._alarm(record, tags)] if record.key in self._alarmed else []
+            return [self._verdict(record, tags), *alarm]
         return []
 
     def run(self) -> str:
@@ -199,17 +200,16 @@ class RunLines:
         )
         return f"{BOOTS}{_tags(**self._subject, goal=record.goal)} {fields} {record.started_ns}"
 
-    def _verdict(self, record: VerdictRecord) -> str:
+    def _verdict(self, record: VerdictRecord, tags: str) -> str:
         names = ("verdict", "reason", "baseline", "change")
         goal: dict[str, Any] = {}
         if record.goal or record.reached:
             missed = int(record.reached == GoalWord.MISSED)
             goal = {"goal": record.goal, "reached": record.reached, "owner": record.owner, "missed": missed}
         fields = _fields(**self._of_run, **{name: getattr(record, name) for name in names}, **goal)
-        tags = self._of_case(record, driver=record.driver, metric=record.metric)
         return f"{VERDICTS}{tags} {fields} {self._run.started_ns}"
 
-    def _alarm(self, record: VerdictRecord) -> str:
+    def _alarm(self, record: VerdictRecord, tags: str) -> str:
         """The alarm of a figure after this run; `loss` is what alerts ask, a share or in `unit`: 0
         once it is over.
         """
@@ -233,7 +233,6 @@ class RunLines:
             report_url=self._run.report,
             mark=html(mark) if news else None,
         )
-        tags = self._of_case(record, driver=record.driver, metric=record.metric)
         return f"{ALARMS}{tags} {fields} {self._run.started_ns}"
 
 
