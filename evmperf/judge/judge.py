@@ -18,6 +18,7 @@ from evmperf.judge.accepted import Accepted
 from evmperf.judge.published import declared, source
 from evmperf.judge.published.declared import tables
 from evmperf.model.figures import Figure, Key
+from evmperf.model.records import VerdictRecord
 from evmperf.model.results import HIGHER, LOWER, Direction
 from evmperf.model.run import Run
 from evmperf.model.stats import share_text
@@ -73,6 +74,16 @@ def better(key: Key) -> Direction:
     if metric := declared.metric(key):
         return metric.better
     return {LOWER: Direction.LOWER, HIGHER: Direction.HIGHER}.get(key.metric, Direction.NONE)
+
+
+def is_open_loss(record: VerdictRecord) -> bool:
+    """Whether a figure has an open alarm of a loss: by the metric's direction, else by the verdict."""
+    if record.alarm is None or not record.alarm.is_open:
+        return False
+    way = better(record.key)
+    if way is Direction.NONE:
+        return record.verdict != Outcome.BETTER
+    return (record.alarm.size > 0) is (way is Direction.LOWER)
 
 
 def limit(p_values: Sequence[float], level: float) -> float:

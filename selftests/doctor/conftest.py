@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,8 +18,7 @@ def own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVMPERF_INFLUX_CONFIG", str(tmp_path / "influx.toml"))
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LG_PLACE", "LG_COORDINATOR", "EVMPERF_TESTER", "EVMPERF_HOLD"):
         monkeypatch.delenv(name, raising=False)
     for name in ("URL", "TOKEN", "ORG", "BUCKET"):

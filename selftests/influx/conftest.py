@@ -23,9 +23,8 @@ def store(bucket: Config) -> Iterator[Store]:
 
 
 @pytest.fixture(autouse=True)
-def no_settings(monkeypatch, tmp_path) -> None:
+def no_settings(monkeypatch) -> None:
     """No test may meet the database of whoever runs it."""
-    monkeypatch.setenv("EVMPERF_INFLUX_CONFIG", str(tmp_path / "none.toml"))
     for name in ("URL", "TOKEN", "ORG", "BUCKET"):
         monkeypatch.delenv(f"EVMPERF_INFLUX_{name}", raising=False)
 

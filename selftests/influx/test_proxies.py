@@ -18,7 +18,7 @@ HTML = b"<html><body>Please log in, or ask your administrator: \xff</body></html
 
 
 @contextlib.contextmanager
-def serving(answer):
+def serving(answer, tls=()):
     """A server that answers each POST by `answer(handler, path, body)`; yields its settings."""
 
     class Handler(web.Handler):
@@ -29,7 +29,7 @@ def serving(answer):
             with contextlib.suppress(OSError):
                 answer(self, self.path.partition("?")[0], body)
 
-    with web.serving(Handler) as server:
+    with web.serving(Handler, tls=tls) as server:
         yield Config(server.url, "lab", "b", "a-token")
 
 
@@ -50,7 +50,7 @@ def influxdb(handler, path, body):
         say(handler, 200, "text/csv; charset=utf-8", b"\r\n")
 
 
-def send(config, folder, timeout_s=5.0, patience_s=0.1):
+def send(config, folder, timeout_s=5.0, patience_s=0):
     with Store(config, timeout_s, patience_s) as store:
         (pushed,) = push(store, [folder])
         return pushed
@@ -97,6 +97,16 @@ def test_what_a_proxy_answers_is_not_delivered(folder, answer):
         assert is_unsent(config, folder)
 
 
+def test_a_certificate_that_nobody_here_knows_is_no_server(folder, tmp_path, monkeypatch):
+    """And it is not tried again, but for who names it."""
+    files = web.certificate(tmp_path)
+    with serving(influxdb, files) as config:
+        with pytest.raises(StoreError, match=r"\(certificate verify failed: .*\): name .* SSL_CERT_FILE"):
+            send(config, folder)
+        monkeypatch.setenv("SSL_CERT_FILE", str(files[0]))
+        assert send(config, folder).points
+
+
 def test_pages_in_place_of_rows_are_an_error():
     def answer(handler, path, body):
         say(handler, 200, "text/csv", b"<html>\r\n<body>\r\nlog in, please\r\n")
@@ -121,7 +131,7 @@ def test_a_server_that_is_busy_is_asked_again_when_it_says(folder, status):
             influxdb(handler, path, body)
 
     with serving(answer) as config:
-        assert send(config, folder, patience_s=1.5).points
+        assert send(config, folder, patience_s=2).points
     assert [round(later - earlier, 0) for earlier, later in itertools.pairwise(asked)] == [1, 2]
     said = pytest.raises(StoreError, match=rf"answers {status} .*waiting points")
     with serving(lambda handler, path, body: say(handler, status)) as config, said:

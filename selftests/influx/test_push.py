@@ -15,7 +15,7 @@ from evmperf.model.records import UnknownRecord
 from evmperf.model.results import Published
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.lines import RunLines
-from evmperf.publish.influx.push import Pushed, progress, state_key, told, waiting
+from evmperf.publish.influx.push import Pushed, told, waiting
 from evmperf.publish.influx.push import push as push_all
 from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import runs, spools
@@ -60,6 +60,9 @@ def test_what_was_sent_does_not_wait_and_what_changed_does(bucket, store, tmp_pa
     assert waiting(tmp_path, bucket) == []
     spools.judge(folder, "worse", "by 20 %", -0.2)
     assert waiting(tmp_path, bucket) == [folder]
+    assert not push(store, folder).problem
+    assert points(bucket, "verdicts") == 1
+    assert waiting(tmp_path, bucket) == []
 
 
 def test_it_comes_back_as_it_went(bucket, store, tmp_path):
@@ -111,7 +114,7 @@ def test_samples_of_one_time_stay_apart(bucket, store, tmp_path):
 
 
 def test_a_killed_run_goes_out_as_it_is(bucket, store, tmp_path):
-    run = spools.a_run(ended_ns=0, os="", outcome="")
+    run = spools.a_run(ended_ns=0, lab="", os="", release="", outcome="")
     folder = spools.write(tmp_path, run, [spools.a_result(run, 0)])
     with (folder / "results.jsonl").open("ab") as file:
         file.write(b'{"schema": 1, "record": "resu')
@@ -119,17 +122,6 @@ def test_a_killed_run_goes_out_as_it_is(bucket, store, tmp_path):
     assert points(bucket, "samples") == 2
     (stored,) = InfluxRuns(store).runs(run.board)
     assert stored.run.outcome == ""
-
-
-def test_records_added_after_the_end_are_sent(bucket, store, tmp_path):
-    run = spools.a_run()
-    folder = spools.write(tmp_path, run, [spools.a_result(run, 0)])
-    push(store, folder)
-    spools.judge(folder, "worse", "by 20 %", -0.2)
-    assert not push(store, folder).problem
-    assert points(bucket, "verdicts") == 1
-    files = (folder / "results.jsonl", folder / "verdicts.jsonl")
-    assert progress(folder)[state_key(bucket)] == sum(file.stat().st_size for file in files)
 
 
 def test_a_later_verdict_replaces_the_one_before(bucket, store, tmp_path):
@@ -168,12 +160,6 @@ def test_a_guide_keeps_its_bounds(bucket, store, tmp_path):
     (stored,) = InfluxRuns(store).runs()
     (result,) = stored.results()
     assert result.published == (cell,)
-
-
-def test_runs_of_no_lab_and_no_release_go_out(store, tmp_path):
-    for number in range(2):
-        run = spools.a_run(number, lab="", release="")
-        assert push(store, spools.write(tmp_path, run, [])).points == 1
 
 
 def test_one_bad_point_costs_only_itself_and_is_named(bucket, store, tmp_path):

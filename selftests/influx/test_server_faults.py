@@ -17,7 +17,7 @@ from evmperf.measure.hostload import slowness
 from evmperf.measure.runs.spool import Spool
 from evmperf.publish.influx.client import Store, StoreError
 from evmperf.publish.influx.config import Config
-from evmperf.publish.influx.push import begin, end, progress, state_key, waiting
+from evmperf.publish.influx.push import end, progress, state_key, waiting
 from evmperf.publish.influx.push import push as push_all
 from selftests.support import spools
 from selftests.support.influxd import ORG, TOKEN, points, running
@@ -32,7 +32,7 @@ def a_folder(results, cases=CASES):
 
 def push(config, folder, timeout_s=20.0):
     """Whether a run is whole in the bucket."""
-    with Store(config, timeout_s, patience_s=0.1) as store:
+    with Store(config, timeout_s, patience_s=0) as store:
         list(push_all(store, [folder]))
     return bool(progress(folder).get(state_key(config)))
 
@@ -42,7 +42,7 @@ def push(config, folder, timeout_s=20.0):
     [
         ({"token": "another-token"}, r"refuses the token \(unauthorized access\).*INFLUX_TOKEN"),
         ({"bucket": "no-such"}, r"bucket 'no-such' .*'lab'.*INFLUX_BUCKET"),
-        ({"org": "no-such"}, r"knows no organisation 'no-such'.*EVMPERF_INFLUX_ORG"),
+        ({"org": "no-such"}, r"organisation 'no-such' \(organization .*no-such.*EVMPERF_INFLUX_ORG"),
         ({"url": "http://127.0.0.1:1"}, r"cannot be reached \(Connection refused\).*INFLUX_URL"),
         ({"url": "http://no-such.invalid"}, r"no-such.invalid: cannot be reached"),
     ],
@@ -144,7 +144,6 @@ def test_a_run_is_sent_when_it_has_ended_and_one_at_work_is_not(bucket, tmp_path
     run = spools.a_run()
     live = Spool(tmp_path, run)
     live.hold()
-    begin(bucket, live.folder)
     live.append_all([spools.a_result(run, number) for number in range(5)])
     assert not push(bucket, live.folder)
     assert points(bucket, "cases") == 0
@@ -156,7 +155,6 @@ def test_a_run_is_sent_when_it_has_ended_and_one_at_work_is_not(bucket, tmp_path
 def test_a_frozen_server_holds_up_the_end_for_its_time(own_influxd, tmp_path):
     bucket = own_influxd.bucket()
     folder = a_folder(tmp_path)
-    begin(bucket, folder)
     own_influxd.signal(signal.SIGSTOP)
     began = time.monotonic()
     assert "Nothing is lost" in end(bucket, folder, 1)
@@ -172,8 +170,6 @@ def test_what_waits_goes_out_with_the_next_run_and_a_damaged_one_is_passed_over(
     damaged, next_one = (
         spools.write(tmp_path, run, [spools.a_result(run)]) for run in map(spools.a_run, (1, 2))
     )
-    for folder in (first, damaged):
-        begin(bucket, folder)
     own_influxd.stop()
     assert "cannot be reached" in end(bucket, first, 20)
     own_influxd.start()
@@ -185,4 +181,4 @@ def test_what_waits_goes_out_with_the_next_run_and_a_damaged_one_is_passed_over(
 
 def test_the_token_is_in_no_text_of_the_settings():
     config = Config("http://127.0.0.1:1", ORG, "bucket", TOKEN)
-    assert TOKEN not in f"{config} {config!r} {config.key}"
+    assert TOKEN not in f"{config} {config!r}"

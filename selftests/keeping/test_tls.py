@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-import subprocess
 import threading
 
 import pytest
 import yaml
 
 from evmperf.measure.runs import spool
-from selftests.support import programs
+from selftests.support import programs, web
 from selftests.support.ports import free_port
 from selftests.support.sessions import Pytest
 
@@ -53,14 +52,7 @@ RemotePlaceManager._start = start
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """The files of a self-signed certificate of localhost and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    words = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=localhost"
-    )
-    name = ["-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run([*words.split(), *name], cwd=folder, check=True, capture_output=True)
-    return folder / "cert.pem", folder / "key.pem"
+    return web.certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture

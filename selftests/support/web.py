@@ -2,6 +2,8 @@
 
 import contextlib
 import http.server
+import ssl
+import subprocess
 import sys
 import threading
 
@@ -30,11 +32,25 @@ class _Server(http.server.ThreadingHTTPServer):
             super().handle_error(request, address)
 
 
+def certificate(folder):
+    """The files of a self-signed certificate of loopback and its key, made in `folder`."""
+    words = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=localhost"
+    )
+    name = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run([*words.split(), *name], cwd=folder, check=True, capture_output=True)
+    return folder / "cert.pem", folder / "key.pem"
+
+
 @contextlib.contextmanager
-def serving(handler, host="127.0.0.1"):
-    """A server that answers by that handler; it ends here."""
+def serving(handler, host="127.0.0.1", tls=()):
+    """A server that answers by that handler, behind TLS with the files of a certificate; it ends here."""
     with _Server((host, 0), handler) as server:
-        server.url = f"http://{host}:{server.server_port}"
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.url = f"http{'s' * bool(tls)}://{host}:{server.server_port}"
         threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
         try:
             yield server

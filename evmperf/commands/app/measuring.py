@@ -188,10 +188,6 @@ class MeasuringSession:
 
         self._spool = spool = Spool(self.folder.parent, self.run)
         spool.hold()
-        if self._influx:
-            from evmperf.publish.influx import push  # noqa: PLC0415  # for those who have one
-
-            push.begin(self._influx, self.folder)
         self._start_virtual(progress)
         assert self.claim is not None
         self.bench = LabgridBench(target, self.board, self._variation, self.claim.check, self.person)

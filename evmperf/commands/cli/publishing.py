@@ -59,9 +59,8 @@ def _site(options: argparse.Namespace) -> None:
     RESULTS,
 )
 def _push(options: argparse.Namespace) -> None:
-    """Sends runs to the InfluxDB that EVMPERF_INFLUX_URL, _TOKEN, _ORG and _BUCKET or
-    ~/.config/evmperf/influx.toml name. Sending twice changes nothing. Without RUN, sends the runs that
-    are not there yet, or not whole.
+    """Sends runs to the InfluxDB that EVMPERF_INFLUX_URL, _TOKEN, _ORG and _BUCKET name. Sending twice
+    changes nothing. Without RUN, sends the runs that are not there yet, or not whole.
     """
     runs = [run_folder(run, options.results) for run in options.run]
     config = configs.required()

@@ -22,7 +22,7 @@ _TIMEOUT_S = 20.0
 _WHOLE = 3
 """Times that timeout for a whole request and its answer: bytes may come all the time."""
 _TRIES = 4
-_PATIENCE_S = 60.0
+_PATIENCE_S = 60
 """The longest wait before a further try, whatever the server asks for."""
 _SHOWN = 300
 """Characters of a refused point in a message."""
@@ -35,48 +35,40 @@ _URL, _TOKEN, _ORG, _BUCKET = map(variable, ("url", "token", "org", "bucket"))
 _ANSWERS = {
     401: ("refuses the token", f"check {_TOKEN}, and that it is of organisation {{org!r}}"),
     403: ("the token has no right to this", "give it read and write on bucket {bucket!r}"),
-    404: ("finds no bucket {bucket!r} in organisation {org!r}", f"check {_BUCKET} or create it"),
+    404: ("finds no bucket {bucket!r} in organisation {org!r}", f"check {_BUCKET} and {_ORG}"),
     413: ("a megabyte is too large for it", f"raise the limit of server or proxy; {_LATER}"),
 }
 """Status: what it means, and the remedy."""
-_NO_ORG = "knows no organisation {org!r} for this token", f"check {_ORG}"
 _FULL = "the server's disk is full", f"make room there; {_LATER}"
+_UNTRUSTED = "name the file with the lab's certificates in SSL_CERT_FILE"
 
 
 class StoreError(LabError):
     """The server did not take or give what was asked; nothing is lost, it waits on the disk."""
 
-
-class _Refused(StoreError):
-    """The server found fault with some lines of a request; `reason` says with which."""
-
     reason = ""
+    """What InfluxDB found wrong with lines of a request."""
 
 
-class Store:
+class Store(contextlib.AbstractContextManager["Store"]):
     """One bucket. Use as a context manager; waits up to `patience_s` before a further try."""
 
-    def __init__(
-        self, config: Config, timeout_s: float = _TIMEOUT_S, patience_s: float = _PATIENCE_S
-    ) -> None:
+    def __init__(self, config: Config, timeout_s: float = _TIMEOUT_S, patience_s: int = _PATIENCE_S) -> None:
         from influxdb_client.client.influxdb_client import InfluxDBClient  # noqa: PLC0415  # slow to import
         from influxdb_client.client.write_api import SYNCHRONOUS  # noqa: PLC0415
-        from urllib3 import BaseHTTPResponse, Retry  # noqa: PLC0415
+        from urllib3 import Retry  # noqa: PLC0415
 
-        class Patience(Retry):
-            def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
-                asked = super().get_retry_after(response)
-                return None if asked is None else min(asked, patience_s)
-
-        again = Patience(
+        again = Retry(
             total=None,
             connect=0,
             read=0,
             redirect=False,
+            other=0,
             status=_TRIES - 1,
             status_forcelist=(429, 502, 503, 504),
             allowed_methods=None,
             backoff_factor=min(0.5, patience_s / 8),
+            retry_after_max=patience_s,
             raise_on_status=False,
         )
         self.config, self._timeout_s = config, timeout_s
@@ -85,9 +77,6 @@ class Store:
             config.url, config.token, org=config.org, timeout=int(timeout_s * 1000), retries=again
         )
         self._writing = self._client.write_api(write_options=SYNCHRONOUS)
-
-    def __enter__(self) -> Store:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._client.close()  # type: ignore[no-untyped-call]  # the client is not typed
@@ -121,7 +110,7 @@ class Store:
                 status = self._client.api_client.last_response.status
                 if status != 204:
                     raise self._no_influxdb(f"{status} where it should be 204")
-        except _Refused as refused:
+        except StoreError as refused:
             if dropped := _DROPPED.search(refused.reason):
                 why = _TOO_OLD if "retention policy" in dropped[2] else dropped[2]
                 return Counter({why: int(dropped[1] or dropped[3] or 1)})
@@ -150,7 +139,7 @@ class Store:
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
-        """Turn every error of a request into a StoreError with its remedy, or a _Refused."""
+        """Turn every error of a request into a StoreError with its remedy."""
         from influxdb_client.rest import ApiException  # noqa: PLC0415
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
@@ -163,9 +152,10 @@ class Store:
         except (HTTPError, OSError) as error:
             if "timed out" in str(error):
                 raise self._late(self._timeout_s) from None
-            cause = str(error).rpartition("] ")[2].rstrip("')\"") or type(error).__name__
-            remedy = f"start the server or check {_URL}; {_LATER}"
-            raise self._failed(f"cannot be reached ({cause})", remedy) from None
+            said = str(error).rpartition("] ")[2].partition(" (_ssl.c")[0]
+            cause = said.rstrip("')\"") or type(error).__name__
+            remedy = _UNTRUSTED if "certificate" in cause else f"start the server or check {_URL}"
+            raise self._failed(f"cannot be reached ({cause})", f"{remedy}; {_LATER}") from None
 
     def _failed(self, what: str, remedy: str) -> StoreError:
         return StoreError(f"InfluxDB {self.config.url}: {what}: {remedy}")
@@ -186,12 +176,10 @@ class Store:
         whole = self._without_token(text)
         reason = whole[:500]
         if status in (400, 422) and is_influxdbs:
-            refused = _Refused(str(self._failed(reason, "see docs/results.md for what is stored")))
+            refused = self._failed(reason, "see docs/results.md for what is stored")
             refused.reason = whole
             return refused
         answer = _ANSWERS.get(status, (f"answers {status}", f"check {_URL} and the server; {_LATER}"))
-        if status == 404 and "organization" in reason:
-            answer = _NO_ORG
         if status == 507 or "no space left" in reason:
             answer = _FULL
         what, remedy = (text.format(org=self.config.org, bucket=self.config.bucket) for text in answer)

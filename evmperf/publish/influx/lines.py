@@ -4,13 +4,12 @@ import functools
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from evmperf.judge.judge import better
+from evmperf.judge.judge import is_open_loss
 from evmperf.judge.published.record import release_key
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import ADDRESSES, GUIDE, UNKNOWN
@@ -18,7 +17,7 @@ from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Key
 from evmperf.model.outlets import TEXT_LIMIT, html, tag_value, text_field
 from evmperf.model.records import BootRecord, VerdictRecord
-from evmperf.model.results import Direction, Result, SpoolRecord, Status
+from evmperf.model.results import Result, SpoolRecord, Status
 from evmperf.model.run import Run
 from evmperf.model.verdict import GoalWord, Outcome
 
@@ -76,11 +75,10 @@ class RunLines:
         self._subject = {name: getattr(run, name) for name in SUBJECT}
         self._release = run.release or UNKNOWN
         self._of_run: dict[str, Any] = {"run": run.id, "release": self._release}
-        self._statuses: Counter[str] = Counter()
         self._outcomes: dict[Key, str] = {}
         self._alarmed: set[Key] = set()
-        self._counts: Counter[str] = Counter()
-        self._seconds = [0.0, 0.0]
+        counted = ("cases", "unmeasured", "boots", "failed_boots", "refused_outputs", "retried")
+        self._sums: dict[str, float] = {**dict.fromkeys(counted, 0), "measured_s": 0.0, "tool_s": 0.0}
 
     @property
     def time_ns(self) -> int:
@@ -94,33 +92,35 @@ class RunLines:
 
     def of(self, record: SpoolRecord) -> list[str]:
         """The lines of one record, in the order of the files; none for kinds that no query needs."""
-        counts = self._counts
+        sums = self._sums
         if isinstance(record, Result):
-            refused = _refused(record)
-            self._statuses[record.status] += 1
-            counts["refused_outputs"] += refused
+            refused, whole = _refused(record), record.status == Status.MEASURED
+            sums["cases"] += 1
+            sums["unmeasured"] += not whole
+            sums["refused_outputs"] += refused
             # A refused step is done once more: what is whole in the end was retried with success.
-            counts["retried"] += bool(refused and record.status == Status.MEASURED)
-            self._seconds = [self._seconds[0] + record.duration_s, self._seconds[1] + record.tool_s]
+            sums["retried"] += bool(refused and whole)
+            sums["measured_s"] += record.duration_s
+            sums["tool_s"] += record.tool_s
             return [self._case(record), *self._samples(record)]
         if isinstance(record, BootRecord):
-            counts["boots"] += 1
-            counts["failed_boots"] += record.failure is not None
+            sums["boots"] += 1
+            sums["failed_boots"] += record.failure is not None
             return [self._boot(record)]
         if isinstance(record, VerdictRecord):
             self._outcomes[record.key] = record.verdict
             if record.alarm:
                 self._alarmed.add(record.key)
+            tags = self._of_case(record, driver=record.driver, metric=record.metric)
             # A verdict without an alarm takes back that of one before it.
-            alarm = [self._alarm(record)] if record.key in self._alarmed else []
-            return [self._verdict(record), *alarm]
+            alarm = [self._alarm(record, tags)] if record.key in self._alarmed else []
+            return [self._verdict(record, tags), *alarm]
         return []
 
     def run(self) -> str:
         """The line of the run itself, after those of all its records."""
         run, facts, outcomes = self._run, self._run.facts, Counter(self._outcomes.values())
-        cases, ended = self._statuses.total(), run.ended_ns or None
-        addresses = {**run.addresses, "report": run.report}
+        ended, addresses = run.ended_ns or None, {**run.addresses, "report": run.report}
         decided = (Outcome.WORSE, Outcome.BETTER, Outcome.UNKNOWN, Outcome.SAME)
         fields = _fields(
             schema=SCHEMA,
@@ -128,14 +128,10 @@ class RunLines:
             ended_ns=ended,
             duration_s=(ended - run.started_ns) / 1e9 if ended else None,
             outcome=run.outcome or "It has not ended, or was killed.",
-            power_cycles=self._counts["boots"] if facts.attempts is None else facts.attempts,
-            cases=cases,
-            unmeasured=cases - self._statuses[Status.MEASURED],
-            **{name: self._counts[name] for name in ("boots", "failed_boots", "refused_outputs", "retried")},
+            power_cycles=self._sums["boots"] if facts.attempts is None else facts.attempts,
+            **self._sums,
             verdict=next((str(word) for word in decided if outcomes[word]), "not judged"),
             **{str(word).replace(" ", "_"): outcomes[word] for word in Outcome},
-            measured_s=self._seconds[0],
-            tool_s=self._seconds[1],
             **{f"{name}_url": addresses.get(name) or "" for name in ADDRESSES},
             release_mark=html(self._release),  # Grafana shows marks as HTML
             record=_record(_encoded(run.to_dict()), _encoded(run.to_dict() | {"facts": {}})),
@@ -204,23 +200,25 @@ class RunLines:
         )
         return f"{BOOTS}{_tags(**self._subject, goal=record.goal)} {fields} {record.started_ns}"
 
-    def _verdict(self, record: VerdictRecord) -> str:
+    def _verdict(self, record: VerdictRecord, tags: str) -> str:
         names = ("verdict", "reason", "baseline", "change")
         goal: dict[str, Any] = {}
         if record.goal or record.reached:
             missed = int(record.reached == GoalWord.MISSED)
             goal = {"goal": record.goal, "reached": record.reached, "owner": record.owner, "missed": missed}
         fields = _fields(**self._of_run, **{name: getattr(record, name) for name in names}, **goal)
-        tags = self._of_case(record, driver=record.driver, metric=record.metric)
         return f"{VERDICTS}{tags} {fields} {self._run.started_ns}"
 
-    def _alarm(self, record: VerdictRecord) -> str:
+    def _alarm(self, record: VerdictRecord, tags: str) -> str:
         """The alarm of a figure after this run; `loss` is what alerts ask, a share or in `unit`: 0
         once it is over.
         """
         alarm = record.alarm or MetricAlarm(AlarmState.WITHDRAWN, self._run.id)
-        is_loss = alarm.is_open and _is_worse(record, alarm)
-        news = alarm.opened == self._run.id if alarm.is_open else alarm.state in _ENDS
+        news = (
+            alarm.opened == self._run.id
+            if alarm.is_open
+            else alarm.state in (AlarmState.ACCEPTED, AlarmState.RECOVERED)
+        )
         mark = f"{alarm.state}: {record.key} {alarm.amount(alarm.size)}"
         fields = _fields(
             **self._of_run,
@@ -229,17 +227,13 @@ class RunLines:
             nights=alarm.nights,
             change=alarm.amount(alarm.size),
             unit=alarm.unit,
-            loss=abs(float(alarm.size)) if is_loss else 0.0,
+            loss=abs(float(alarm.size)) if is_open_loss(record) else 0.0,
             cause=record.why,
             owner=record.owner,
             report_url=self._run.report,
             mark=html(mark) if news else None,
         )
-        tags = self._of_case(record, driver=record.driver, metric=record.metric)
         return f"{ALARMS}{tags} {fields} {self._run.started_ns}"
-
-
-_ENDS: Sequence[AlarmState] = (AlarmState.ACCEPTED, AlarmState.RECOVERED)
 
 
 def _encoded(value: object) -> bytes:
@@ -249,11 +243,3 @@ def _encoded(value: object) -> bytes:
 
 def _refused(result: Result) -> int:
     return sum(failure.refused for failure in result.failures)
-
-
-def _is_worse(record: VerdictRecord, alarm: MetricAlarm) -> bool:
-    """Whether an alarm is of a loss: by the metric's direction, else by the verdict."""
-    way = better(record.key)
-    if way is Direction.NONE:
-        return record.verdict != Outcome.BETTER
-    return (alarm.size > 0) is (way is Direction.LOWER)

@@ -5,7 +5,6 @@ work, as no measurement waits for a server or shares the network with one.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -23,10 +22,8 @@ from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.config import Config
 from evmperf.publish.influx.lines import SCHEMA, RunLines
 
-_BATCH_LINES = 5000
-"""Points in one request: InfluxData's advice for good throughput."""
 _BATCH_BYTES = 900_000
-"""What proxies let through as they come: 1 MB (nginx)."""
+"""Some 5000 points, InfluxData's advice for good throughput, and what proxies let through: 1 MB (nginx)."""
 
 STATE = "influx.json"
 """File in a run's folder: what was sent where. Without it everything is sent again."""
@@ -34,33 +31,27 @@ STATE = "influx.json"
 
 def state_key(config: Config) -> str:
     """What a bucket is called in a run's state: after a change of what is stored everything is sent again."""
-    return f"{config.key}|{SCHEMA}"
+    return f"{config.url}|{config.org}|{config.bucket}|{SCHEMA}"
 
 
-def progress(folder: Path) -> dict[str, int | None]:
-    """Bytes of a run's results and verdicts that each bucket has, None where it only began; {} without a
-    state, and for a damaged one.
-    """
+def progress(folder: Path) -> dict[str, int]:
+    """Bytes of a run's files that each bucket has; {} without a state, and for a damaged one."""
     with contextlib.suppress(OSError, ValueError, msgspec.DecodeError, RecursionError):
-        return msgspec.json.decode((folder / STATE).read_bytes(), type=dict[str, int | None])
+        return msgspec.json.decode((folder / STATE).read_bytes(), type=dict[str, int])
     return {}
 
 
-def _save(config: Config, folder: Path, sent: int | None) -> None:
+def _save(config: Config, folder: Path, sent: int) -> None:
     """Keep how far a run is in a bucket; a reader sees the old file or the new one. Raises LabError."""
     text = msgspec.json.encode(progress(folder) | {state_key(config): sent})
     spool.write_whole(folder / STATE, msgspec.json.format(text, indent=1) + b"\n", sync=False)
 
 
-def waiting(results: Path, config: Config, *, begun: bool = False) -> list[Path]:
-    """Runs that are not whole in a bucket, oldest first; with `begun`, only those that `begin` named."""
-    folders = []
-    for path in results.glob("*/run.json"):
-        sent = progress(path.parent)
-        key = state_key(config)
-        if sent.get(key) != _size(path.parent) and (key in sent or not begun):
-            folders.append(path.parent)
-    return sorted(folders, key=lambda folder: (folder / "run.json").stat().st_mtime)
+def waiting(results: Path, config: Config) -> list[Path]:
+    """Runs that are not whole in a bucket, oldest first."""
+    key = state_key(config)
+    there = sorted(results.glob("*/run.json"), key=lambda file: file.stat().st_mtime)
+    return [file.parent for file in there if progress(file.parent).get(key) != _size(file.parent)]
 
 
 def _size(folder: Path) -> int:
@@ -97,7 +88,7 @@ def push(store: Store, folders: Iterable[Path]) -> Iterator[Pushed]:
     under_way: tuple[Future[Counter[str]] | None, list[Pushed]] = None, []
     refused: Counter[str] = Counter()
     # A batch is made while the server takes the one before.
-    for lines, ended in itertools.chain(_batches(folders), [([], [])]):
+    for lines, ended in _batches(folders):
         answer, arrived = under_way
         refused += store.finish(answer) if answer else Counter()
         for pushed in arrived:
@@ -109,7 +100,7 @@ def push(store: Store, folders: Iterable[Path]) -> Iterator[Pushed]:
 
 
 def _batches(folders: Iterable[Path]) -> Iterator[tuple[list[str], list[Pushed]]]:
-    """Lines of several runs for one request, and the runs that end in it."""
+    """Lines of several runs for one request, and the runs that end in it; at last none of both."""
     lines: list[str] = []
     size, ended = 0, list[Pushed]()
     for folder in folders:
@@ -119,7 +110,7 @@ def _batches(folders: Iterable[Path]) -> Iterator[tuple[list[str], list[Pushed]]
                 raise UsageError("it is still being measured")
             pushed.sent = _size(folder)
             for line in _lines(folder):
-                if len(lines) >= _BATCH_LINES or size >= _BATCH_BYTES:
+                if size >= _BATCH_BYTES:
                     yield lines, ended
                     lines, size, ended = [], 0, []
                 lines.append(line)
@@ -128,7 +119,7 @@ def _batches(folders: Iterable[Path]) -> Iterator[tuple[list[str], list[Pushed]]
         except (UsageError, FileNotFoundError) as error:
             pushed.problem = f"{folder.name}: is not sent: {error}"
         ended.append(pushed)
-    yield lines, ended
+    yield from ((lines, ended), ([], []))
 
 
 def _lines(folder: Path) -> Iterator[str]:
@@ -151,21 +142,15 @@ def send_if_named(folder: Path) -> str:
         return str(error)
 
 
-def begin(config: Config, folder: Path) -> None:
-    """Have a run that is killed sent by the end of a later one. Raises LabError."""
-    if state_key(config) not in progress(folder):
-        _save(config, folder, None)
-
-
 def end(config: Config, folder: Path, within_s: float) -> str:
-    """Send a run that has ended, then earlier ones that began here and wait, for about so long; returns how
-    it went, a sentence.
+    """Send a run that has ended, then others beside it that wait, for about so long; returns how it went, a
+    sentence.
     """
     until = time.monotonic() + within_s
     try:
-        with Store(config, within_s, patience_s=within_s / 4) as store:
+        with Store(config, within_s, patience_s=int(within_s / 4)) as store:
             own = list(push(store, [folder]))
-            for older in waiting(folder.parent, config, begun=True):
+            for older in waiting(folder.parent, config):
                 # A damaged run is `evmperf push`'s to complain about.
                 if time.monotonic() < until:
                     list(push(store, [older]))

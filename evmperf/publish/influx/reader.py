@@ -100,10 +100,13 @@ class InfluxRuns:
     def _sound_samples(self, run: Run, row: _Row) -> Iterator[Sample]:
         """The samples of a point; those beyond the limits are named and left out."""
         number = row["repetition"]
-        for metric, unit, name in _figures(row):
-            if abs(row[name]) <= REAL:
+        for name, value in row.items():
+            metric, colon, unit = name.partition(":")
+            if not colon or ":" in unit or value is None:
+                continue
+            if abs(value) <= REAL:
                 error = row.get(f"{name}:error")
-                yield Sample(metric, row[name], unit, number, row["time_ns"] - number, error)
+                yield Sample(metric, value, unit, number, row["time_ns"] - number, error)
             else:
                 key = Key(row["benchmark"], _text(row, "case"), metric)
                 leave_out(f"{self}: {run.id}: {key}: is beyond {REAL:g}")
@@ -112,14 +115,6 @@ class InfluxRuns:
         """Points with their fields side by side."""
         flux = _ROWS.format(span=span, which=which)
         return (row.values for row in self._store.query(flux, **values))
-
-
-def _figures(row: _Row) -> Iterator[tuple[str, str, str]]:
-    """Metric, unit and name of each figure of a point."""
-    for name, value in row.items():
-        metric, colon, unit = name.partition(":")
-        if colon and ":" not in unit and value is not None:
-            yield metric, unit, name
 
 
 def _text(row: _Row, name: str) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from evmperf.benchmarks import control, wording
 from evmperf.explain.answers import Answer
+from evmperf.judge.judge import is_open_loss
 from evmperf.judge.published import source
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.differences import flattened
@@ -293,7 +294,7 @@ def _open_alarms(verdicts: Mapping[Key, VerdictRecord]) -> list[_OpenAlarms]:
     """The losses that are open, by the run that they began with, the most first."""
     by_run: dict[str, list[VerdictRecord]] = {}
     for record in verdicts.values():
-        if record.alarm and record.alarm.is_open and record.verdict != Outcome.BETTER:
+        if record.alarm and is_open_loss(record):
             by_run.setdefault(record.alarm.since, []).append(record)
     return sorted(
         (_OpenAlarms(since, records) for since, records in by_run.items()),
