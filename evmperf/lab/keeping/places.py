@@ -25,7 +25,7 @@ from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 from labgrid.resource.remote import RemotePlaceManager
 from labgrid.util.proxy import ProxyError
 
-from evmperf.lab.keeping.wanted import UNTIL_TAG, variables
+from evmperf.lab.keeping.wanted import variables
 from evmperf.model.errors import LabError, UsageError
 
 _ANSWER_S = 30.0
@@ -122,15 +122,9 @@ class CoordinatorSession:
         )
 
     def release(self, name: str, holder: str = "") -> None:
-        """Release a place if this session or that holder has it, and take our tag off."""
-        self.tag(name, "")
+        """Release a place if this session or that holder has it."""
         with contextlib.suppress(grpc.aio.AioRpcError, LabError):
             self._ask("ReleasePlace", pb.ReleasePlaceRequest(placename=name, fromuser=holder or self.name))
-
-    def tag(self, name: str, until: str) -> None:
-        """Set or remove the tag of a place with its holder's expected end."""
-        with contextlib.suppress(grpc.aio.AioRpcError, LabError):
-            self._ask("SetPlaceTags", pb.SetPlaceTagsRequest(placename=name, tags={UNTIL_TAG: until}))
 
     def queue(self, name: str, priority: float, token: str) -> str:
         """Stay in the queue for a place, whose reservation expires after 60 s; returns the new token."""

@@ -18,8 +18,6 @@ from evmperf.model.errors import UsageError
 
 DEFAULT_COORDINATOR = "127.0.0.1:20408"
 """Labgrid's own default."""
-UNTIL_TAG = "evmperf_until"
-"""The tag of a place with its holder's expected end, in seconds since the epoch."""
 
 _HERE = re.compile(r"\b(127(\.\d+){3}|localhost|\[?::1\]?)\b")
 _PLACE = re.compile(r"\$LG_PLACE\b|\$\{LG_PLACE\}")
@@ -63,15 +61,11 @@ class HoldRecord(msgspec.Struct, frozen=True):
     doing: _Text = ""
 
     @classmethod
-    def of_place(
-        cls, name: str, acquired: str, changed: float, tags: Mapping[str, str], coordinator: str
-    ) -> Self:
+    def of_place(cls, name: str, acquired: str, changed: float, coordinator: str) -> Self:
         """The record of a place that the coordinator says is acquired."""
         host, _, user = acquired.partition("/")
         user, _, run = user.partition("+")
-        until = tags.get(UNTIL_TAG, "") if run else ""
-        end = float(until) if until.isdecimal() and len(until) < 12 else 0.0
-        return cls(host, user, run, name, coordinator, changed, end)
+        return cls(host, user, run, name, coordinator, changed)
 
     @property
     def labgrid_user(self) -> str:
