@@ -19,7 +19,6 @@ from evmperf.model.errors import UsageError
 DEFAULT_COORDINATOR = "127.0.0.1:20408"
 """Labgrid's own default."""
 
-_HERE = re.compile(r"\b(127(\.\d+){3}|localhost|\[?::1\]?)\b")
 _PLACE = re.compile(r"\$LG_PLACE\b|\$\{LG_PLACE\}")
 _WIRES = ("SerialPort", "PowerPort")
 _Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
@@ -38,7 +37,7 @@ class Wanted(msgspec.Struct, frozen=True):
     @property
     def locked(self) -> tuple[str, ...]:
         """What is locked on this machine."""
-        return self.devices or (_local(f"place {self.place} at {self.coordinator}"),)
+        return self.devices or (f"place {self.place} at {self.coordinator}",)
 
     @property
     def token(self) -> str:
@@ -131,7 +130,7 @@ def placement(board_file: Path, coordinator: str = "", place: str = "") -> Wante
     # Shared resources (a web server for images) are not locked.
     wires = [entry for entry in resources if entry[0].endswith(_WIRES)] or resources
     described = [f"{kind} {json.dumps(dict(words), sort_keys=True, default=str)}" for kind, words in wires]
-    keys = (_local(os.path.expandvars(text)) for text in described or [f"file {board_file.absolute()}"])
+    keys = (os.path.expandvars(text) for text in described or [f"file {board_file.absolute()}"])
     return Wanted(board_file.stem, devices=tuple(sorted(keys)))
 
 
@@ -140,9 +139,3 @@ def coordinator_address(stated: str) -> str:
     if not stated:
         return DEFAULT_COORDINATOR
     return stated if re.search(r":\d+$", stated) else f"{stated}:20408"
-
-
-def _local(text: str) -> str:
-    """The name of a lock, with the network namespace for loopback addresses: each has its own 127.0.0.1."""
-    network = Path("/proc/self/ns/net")
-    return f"{text} in {network.readlink()}" if _HERE.search(text) and network.is_symlink() else text
