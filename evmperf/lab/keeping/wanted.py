@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from string import Template
 from typing import Annotated, Self
 
 import msgspec
@@ -19,7 +20,6 @@ from evmperf.model.errors import UsageError
 DEFAULT_COORDINATOR = "127.0.0.1:20408"
 """Labgrid's own default."""
 
-_PLACE = re.compile(r"\$LG_PLACE\b|\$\{LG_PLACE\}")
 _WIRES = ("SerialPort", "PowerPort")
 _Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
@@ -119,10 +119,8 @@ def placement(board_file: Path, coordinator: str = "", place: str = "") -> Wante
         if kind == "RemotePlace":
             stated = (yamlfile.read(board_file).get("options") or {}).get("coordinator_address")
             address = coordinator or stated or os.environ.get("LG_COORDINATOR", "")
-            name = str(arguments.get("name", ""))
-            if place:
-                name = _PLACE.sub(lambda _: place, name)
-            name = os.path.expandvars(name)
+            chosen = {"LG_PLACE": place} if place else {}
+            name = Template(str(arguments.get("name", ""))).safe_substitute(os.environ, **chosen)
             if not name:
                 where = f"{board_file}: targets.{target}.resources.RemotePlace.name"
                 raise UsageError(f"{where} is missing: it is the board's place at the coordinator")
