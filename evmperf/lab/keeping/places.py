@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import difflib
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping
@@ -60,7 +59,8 @@ class CoordinatorSession:
         self.users, self.ended, self._address = 0, False, address
         self.watchers: dict[str, Callable[[str | None], None]] = {}
         manager = RemotePlaceManager.get()
-        logging.getLogger().addFilter(_by_us)
+        # Labgrid logs the end of its session, which the holder reports in a sentence.
+        logging.getLogger().addFilter(lambda record: record.pathname != client.__file__)
         try:
             manager.url, manager.env = address, _Options(board_file) if board_file else None
             contextvars.Context().run(manager._start)  # with an event loop of its own
@@ -89,12 +89,9 @@ class CoordinatorSession:
         try:
             return self._session.get_place(pattern)
         except client.UserError as error:
-            names = [place.name for place in self.places()]
-            near = difflib.get_close_matches(pattern, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}."
             raise UsageError(
-                f"{' '.join(error.args)} at the coordinator {self._address}: {hint} "
-                f"`labgrid-client -x {self._address} places` lists them"
+                f"{' '.join(error.args)} at the coordinator {self._address}: "
+                f"`labgrid-client -x {self._address} places` lists its places"
             ) from None
 
     def acquire(self, name: str) -> str:
@@ -205,8 +202,3 @@ class _Options(Environment):  # type: ignore[misc]
     def __attrs_post_init__(self) -> None:
         self.targets: dict[str, object] = {}
         self.config = Config(self.config_file)
-
-
-def _by_us(record: logging.LogRecord) -> bool:
-    """Whether a message is not one of Labgrid's session, whose ends are reported in a sentence."""
-    return bool(record.pathname != client.__file__)
