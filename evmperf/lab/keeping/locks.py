@@ -49,7 +49,6 @@ class Locks:
 
     def __init__(self, names: Sequence[str], *, shared: bool = False) -> None:
         self._files: dict[Path, int] = {}
-        self._shared = shared
         with contextlib.ExitStack() as failing:
             failing.callback(self.close)
             for path in {_path(name) for name in names}:
@@ -71,10 +70,9 @@ class Locks:
         return all(_is_at(path, file) for path, file in self._files.items())
 
     def unlock(self) -> None:
-        """Unlock all files, also for who inherited them, and leave the records."""
+        """Unlock all files, also for who inherited them, and leave the records; shared ones stay locked."""
         for file in self._files.values():
-            if not self._shared:
-                fcntl.fcntl(file, fcntl.F_OFD_SETLK, _UNLOCK)
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, _UNLOCK)
 
     def close(self) -> None:
         """Unlock and close all files."""
