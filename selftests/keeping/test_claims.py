@@ -53,6 +53,11 @@ def test_one_process_holds_several_places(lab, place):
     lab.client("two", "release", user="bob")
 
 
+def test_a_second_coordinator_is_refused_and_not_taken_for_the_first(lab, place):
+    with held(place), pytest.raises(UsageError, match="boards of two coordinators need two calls"):
+        Claim.take(Wanted("two", lab.address.replace("127.0.0.1", "localhost")), "run-1")
+
+
 def test_a_kicked_holder_knows_at_once_and_by_whom(lab, place):
     with held(place) as claim:
         lost = threading.Event()

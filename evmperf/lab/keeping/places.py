@@ -30,7 +30,8 @@ from evmperf.model.errors import LabError, UsageError
 _ANSWER_S = 30.0
 """An acquire waits for the exporter, at most 10 s for each resource."""
 _NO_MORE = (ReservationState.expired.value, ReservationState.invalid.value)
-_sessions: dict[str, CoordinatorSession] = {}
+_open: list[CoordinatorSession] = []
+"""At most one: Labgrid reaches one coordinator from a process."""
 _connecting = threading.Lock()
 
 
@@ -38,14 +39,16 @@ def connect(
     address: str, board_file: str = "", environment: Mapping[str, str] | None = None
 ) -> CoordinatorSession:
     """This process's session at a coordinator, until each caller has closed it; it has the name that the
-    `environment` of the first says. Raises LabError, or UsageError for the board file.
+    `environment` of the first says. Raises LabError, or UsageError for the board file or another coordinator.
     """
     with _connecting, variables(environment or {}):
-        session = _sessions.get(address)
-        if session and session.ended:
-            session.stop()
-        if session is None or session.ended:
-            session = _sessions[address] = CoordinatorSession(address, board_file)
+        if _open and _open[0].ended:
+            _open[0].stop()
+        if not _open:
+            _open.append(CoordinatorSession(address, board_file))
+        session = _open[0]
+        if session.address != address:
+            raise UsageError(f"{address} and {session.address}: boards of two coordinators need two calls")
         session.users += 1
         return session
 
@@ -56,7 +59,7 @@ class CoordinatorSession:
     """
 
     def __init__(self, address: str, board_file: str) -> None:
-        self.users, self.ended, self._address = 0, False, address
+        self.users, self.ended, self.address = 0, False, address
         self.watchers: dict[str, Callable[[str | None], None]] = {}
         manager = RemotePlaceManager.get()
         # Labgrid logs the end of its session, which the holder reports in a sentence.
@@ -90,8 +93,8 @@ class CoordinatorSession:
             return self._session.get_place(pattern)
         except client.UserError as error:
             raise UsageError(
-                f"{' '.join(error.args)} at the coordinator {self._address}: "
-                f"`labgrid-client -x {self._address} places` lists its places"
+                f"{' '.join(error.args)} at the coordinator {self.address}: "
+                f"`labgrid-client -x {self.address} places` lists its places"
             ) from None
 
     def acquire(self, name: str) -> str:
@@ -151,8 +154,8 @@ class CoordinatorSession:
 
     def stop(self) -> None:
         """End the session; a second call does nothing."""
-        if _sessions.get(self._address) is self:
-            del _sessions[self._address]
+        if self in _open:
+            _open.remove(self)
             RemotePlaceManager.get().session = None
             self._session.stopping.set()
             with contextlib.suppress(Exception):
@@ -193,7 +196,7 @@ class CoordinatorSession:
             raise self._silent() from None
 
     def _silent(self) -> LabError:
-        return LabError(f"the coordinator {self._address} does not answer any more")
+        return LabError(f"the coordinator {self.address} does not answer any more")
 
 
 class _Options(Environment):  # type: ignore[misc]

@@ -17,9 +17,6 @@ from evmperf.boards import yamlfile
 from evmperf.boards.board import classes, target_of
 from evmperf.model.errors import UsageError
 
-DEFAULT_COORDINATOR = "127.0.0.1:20408"
-"""Labgrid's own default."""
-
 _WIRES = ("SerialPort", "PowerPort")
 _Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
@@ -134,6 +131,5 @@ def placement(board_file: Path, coordinator: str = "", place: str = "") -> Wante
 
 def coordinator_address(stated: str) -> str:
     """HOST:PORT of a coordinator, completed with Labgrid's defaults."""
-    if not stated:
-        return DEFAULT_COORDINATOR
-    return stated if re.search(r":\d+$", stated) else f"{stated}:20408"
+    address = stated or "127.0.0.1"
+    return address if re.search(r":\d+$", address) else f"{address}:20408"
