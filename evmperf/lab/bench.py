@@ -130,11 +130,8 @@ class LabgridBench:
             )
         return self._shell
 
-    def tester(self) -> Shell:
+    def tester(self) -> CommandTester:
         """A root shell on the tester; raises LabError when there is none."""
-        return self._opened_tester()
-
-    def _opened_tester(self) -> CommandTester:
         if self._tester is None:
             self._tester = open_tester(self.board, self._target)
         return self._tester
@@ -230,7 +227,7 @@ class LabgridBench:
     def _words_beside(self) -> Sequence[str]:
         """Words before a program that runs on this machine beside the board, where the tester is here."""
         is_here = self.board.tester.partition(":")[0] in (LOCAL, VIRTUAL)
-        return self._opened_tester().words_here if is_here else ()
+        return self.tester().words_here if is_here else ()
 
     def force(self, state: str) -> None:
         """Take the board to be at a state without switching; raises UsageError, BoardError or LabError."""

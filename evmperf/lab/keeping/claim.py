@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 JOIN = "EVMPERF_HOLD"
 """The environment variable by which a holder shares its board with a process that it starts."""
 _LOOK_S = 0.5
-_MOVED_S = 60.0
-"""Smaller changes of an expected end are not told (seconds)."""
 
 
 def holders(coordinator: str) -> list[HoldRecord]:
@@ -39,7 +37,7 @@ def holders(coordinator: str) -> list[HoldRecord]:
 
         with contextlib.closing(connect(coordinator)) as session:
             records += [
-                HoldRecord.of_place(p.name, p.acquired, p.changed, p.tags, coordinator)
+                HoldRecord.of_place(p.name, p.acquired, p.changed, coordinator)
                 for p in session.places()
                 if p.acquired and p.name not in here
             ]
@@ -156,8 +154,6 @@ class Claim:
             if why := session.acquire(name):
                 self._owned = False
                 return _held(place) if place.acquired else why
-            if self._record.until:
-                session.tag(name, f"{self._record.until:.0f}")
         self._owner = session.name if self._owned else place.acquired
         session.watchers[name] = self._watch
         self._watch(place.acquired or "")  # it may have changed before
@@ -174,7 +170,7 @@ class Claim:
         elif not acquired:
             self._lose(f"{board.place} was released by another user at {now}")
         else:  # also after the release of a kick
-            by = HoldRecord.of_place(board.place, acquired, 0.0, {}, "")
+            by = HoldRecord.of_place(board.place, acquired, 0.0, "")
             self._lose(f"{board.place} was taken by {by} at {now}")
 
     def _lose(self, sentence: str) -> None:
@@ -186,23 +182,16 @@ class Claim:
 
     def check(self) -> None:
         """Raise BoardLost if the board is not ours any more."""
-        if not self.lost and self._locks:
-            try:
-                self._locks.keep()
-            except Busy as busy:
-                holder = busy.holder or "an unknown user"
-                self._lose(f"{self.board.place} is held by {holder}: our lock was deleted")
+        if not self.lost and self._locks and not self._locks.intact():
+            self._lose(f"the lock of {self.board.place} was deleted: anybody may hold the board now")
         if self.lost:
             raise BoardLost(self.lost)
 
     def doing(self, what: str, until: float = 0.0) -> None:
         """Report the current case and the expected end, for `evmperf lab who`."""
-        moved = bool(until) and abs(until - self._record.until) > _MOVED_S
-        self._record = replace(self._record, doing=what, until=until if moved else self._record.until)
+        self._record = replace(self._record, doing=what, until=until or self._record.until)
         if self._locks and not self.lost:
             self._locks.describe(self._record)
-        if self._session and self._owned and not self.lost and moved:
-            self._session.tag(self.board.place, f"{until:.0f}")
 
     def release(self) -> None:
         """Release the board; a second call does nothing."""
@@ -240,4 +229,4 @@ def holding(board: str, run: str, wait_s: float = 0.0) -> Iterator[None]:
 
 
 def _held(place: Place) -> str:
-    return refusal(place.name, HoldRecord.of_place(place.name, place.acquired, place.changed, place.tags, ""))
+    return refusal(place.name, HoldRecord.of_place(place.name, place.acquired, place.changed, ""))

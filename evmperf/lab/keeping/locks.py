@@ -49,7 +49,6 @@ class Locks:
 
     def __init__(self, names: Sequence[str], *, shared: bool = False) -> None:
         self._files: dict[Path, int] = {}
-        self._shared = shared
         with contextlib.ExitStack() as failing:
             failing.callback(self.close)
             for path in {_path(name) for name in names}:
@@ -66,19 +65,14 @@ class Locks:
             os.ftruncate(file, 0)
             os.pwrite(file, msgspec.json.encode(record) if record else b"", 0)
 
-    def keep(self) -> None:
-        """Lock deleted files again; raises Busy if another holder has one now, or LabError."""
-        for path, file in self._files.items():
-            if not self._shared and not _is_at(path, file):
-                self._files[path] = new = _lock(path)
-                os.pwrite(new, os.pread(file, _SIZE, 0), 0)
-                os.close(file)
+    def intact(self) -> bool:
+        """Whether no file was deleted, so that nobody else can lock the board."""
+        return all(_is_at(path, file) for path, file in self._files.items())
 
     def unlock(self) -> None:
-        """Unlock all files, also for who inherited them, and leave the records."""
+        """Unlock all files, also for who inherited them, and leave the records; shared ones stay locked."""
         for file in self._files.values():
-            if not self._shared:
-                fcntl.fcntl(file, fcntl.F_OFD_SETLK, _UNLOCK)
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, _UNLOCK)
 
     def close(self) -> None:
         """Unlock and close all files."""

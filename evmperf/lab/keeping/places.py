@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import difflib
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping
@@ -25,13 +24,14 @@ from labgrid.remote.generated import labgrid_coordinator_pb2 as pb
 from labgrid.resource.remote import RemotePlaceManager
 from labgrid.util.proxy import ProxyError
 
-from evmperf.lab.keeping.wanted import UNTIL_TAG, variables
+from evmperf.lab.keeping.wanted import variables
 from evmperf.model.errors import LabError, UsageError
 
 _ANSWER_S = 30.0
 """An acquire waits for the exporter, at most 10 s for each resource."""
 _NO_MORE = (ReservationState.expired.value, ReservationState.invalid.value)
-_sessions: dict[str, CoordinatorSession] = {}
+_open: list[CoordinatorSession] = []
+"""At most one: Labgrid reaches one coordinator from a process."""
 _connecting = threading.Lock()
 
 
@@ -39,14 +39,16 @@ def connect(
     address: str, board_file: str = "", environment: Mapping[str, str] | None = None
 ) -> CoordinatorSession:
     """This process's session at a coordinator, until each caller has closed it; it has the name that the
-    `environment` of the first says. Raises LabError, or UsageError for the board file.
+    `environment` of the first says. Raises LabError, or UsageError for the board file or another coordinator.
     """
     with _connecting, variables(environment or {}):
-        session = _sessions.get(address)
-        if session and session.ended:
-            session.stop()
-        if session is None or session.ended:
-            session = _sessions[address] = CoordinatorSession(address, board_file)
+        if _open and _open[0].ended:
+            _open[0].stop()
+        if not _open:
+            _open.append(CoordinatorSession(address, board_file))
+        session = _open[0]
+        if session.address != address:
+            raise UsageError(f"{address} and {session.address}: boards of two coordinators need two calls")
         session.users += 1
         return session
 
@@ -57,10 +59,11 @@ class CoordinatorSession:
     """
 
     def __init__(self, address: str, board_file: str) -> None:
-        self.users, self.ended, self._address = 0, False, address
+        self.users, self.ended, self.address = 0, False, address
         self.watchers: dict[str, Callable[[str | None], None]] = {}
         manager = RemotePlaceManager.get()
-        logging.getLogger().addFilter(_by_us)
+        # Labgrid logs the end of its session, which the holder reports in a sentence.
+        logging.getLogger().addFilter(lambda record: record.pathname != client.__file__)
         try:
             manager.url, manager.env = address, _Options(board_file) if board_file else None
             contextvars.Context().run(manager._start)  # with an event loop of its own
@@ -89,12 +92,9 @@ class CoordinatorSession:
         try:
             return self._session.get_place(pattern)
         except client.UserError as error:
-            names = [place.name for place in self.places()]
-            near = difflib.get_close_matches(pattern, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}."
             raise UsageError(
-                f"{' '.join(error.args)} at the coordinator {self._address}: {hint} "
-                f"`labgrid-client -x {self._address} places` lists them"
+                f"{' '.join(error.args)} at the coordinator {self.address}: "
+                f"`labgrid-client -x {self.address} places` lists its places"
             ) from None
 
     def acquire(self, name: str) -> str:
@@ -122,15 +122,9 @@ class CoordinatorSession:
         )
 
     def release(self, name: str, holder: str = "") -> None:
-        """Release a place if this session or that holder has it, and take our tag off."""
-        self.tag(name, "")
+        """Release a place if this session or that holder has it."""
         with contextlib.suppress(grpc.aio.AioRpcError, LabError):
             self._ask("ReleasePlace", pb.ReleasePlaceRequest(placename=name, fromuser=holder or self.name))
-
-    def tag(self, name: str, until: str) -> None:
-        """Set or remove the tag of a place with its holder's expected end."""
-        with contextlib.suppress(grpc.aio.AioRpcError, LabError):
-            self._ask("SetPlaceTags", pb.SetPlaceTagsRequest(placename=name, tags={UNTIL_TAG: until}))
 
     def queue(self, name: str, priority: float, token: str) -> str:
         """Stay in the queue for a place, whose reservation expires after 60 s; returns the new token."""
@@ -160,8 +154,8 @@ class CoordinatorSession:
 
     def stop(self) -> None:
         """End the session; a second call does nothing."""
-        if _sessions.get(self._address) is self:
-            del _sessions[self._address]
+        if self in _open:
+            _open.remove(self)
             RemotePlaceManager.get().session = None
             self._session.stopping.set()
             with contextlib.suppress(Exception):
@@ -202,7 +196,7 @@ class CoordinatorSession:
             raise self._silent() from None
 
     def _silent(self) -> LabError:
-        return LabError(f"the coordinator {self._address} does not answer any more")
+        return LabError(f"the coordinator {self.address} does not answer any more")
 
 
 class _Options(Environment):  # type: ignore[misc]
@@ -211,8 +205,3 @@ class _Options(Environment):  # type: ignore[misc]
     def __attrs_post_init__(self) -> None:
         self.targets: dict[str, object] = {}
         self.config = Config(self.config_file)
-
-
-def _by_us(record: logging.LogRecord) -> bool:
-    """Whether a message is not one of Labgrid's session, whose ends are reported in a sentence."""
-    return bool(record.pathname != client.__file__)

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from string import Template
 from typing import Annotated, Self
 
 import msgspec
@@ -16,13 +17,6 @@ from evmperf.boards import yamlfile
 from evmperf.boards.board import classes, target_of
 from evmperf.model.errors import UsageError
 
-DEFAULT_COORDINATOR = "127.0.0.1:20408"
-"""Labgrid's own default."""
-UNTIL_TAG = "evmperf_until"
-"""The tag of a place with its holder's expected end, in seconds since the epoch."""
-
-_HERE = re.compile(r"\b(127(\.\d+){3}|localhost|\[?::1\]?)\b")
-_PLACE = re.compile(r"\$LG_PLACE\b|\$\{LG_PLACE\}")
 _WIRES = ("SerialPort", "PowerPort")
 _Text = Annotated[str, msgspec.Meta(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # to the year 5138
@@ -40,7 +34,7 @@ class Wanted(msgspec.Struct, frozen=True):
     @property
     def locked(self) -> tuple[str, ...]:
         """What is locked on this machine."""
-        return self.devices or (_local(f"place {self.place} at {self.coordinator}"),)
+        return self.devices or (f"place {self.place} at {self.coordinator}",)
 
     @property
     def token(self) -> str:
@@ -63,15 +57,11 @@ class HoldRecord(msgspec.Struct, frozen=True):
     doing: _Text = ""
 
     @classmethod
-    def of_place(
-        cls, name: str, acquired: str, changed: float, tags: Mapping[str, str], coordinator: str
-    ) -> Self:
+    def of_place(cls, name: str, acquired: str, changed: float, coordinator: str) -> Self:
         """The record of a place that the coordinator says is acquired."""
         host, _, user = acquired.partition("/")
         user, _, run = user.partition("+")
-        until = tags.get(UNTIL_TAG, "") if run else ""
-        end = float(until) if until.isdecimal() and len(until) < 12 else 0.0
-        return cls(host, user, run, name, coordinator, changed, end)
+        return cls(host, user, run, name, coordinator, changed)
 
     @property
     def labgrid_user(self) -> str:
@@ -126,10 +116,8 @@ def placement(board_file: Path, coordinator: str = "", place: str = "") -> Wante
         if kind == "RemotePlace":
             stated = (yamlfile.read(board_file).get("options") or {}).get("coordinator_address")
             address = coordinator or stated or os.environ.get("LG_COORDINATOR", "")
-            name = str(arguments.get("name", ""))
-            if place:
-                name = _PLACE.sub(lambda _: place, name)
-            name = os.path.expandvars(name)
+            chosen = {"LG_PLACE": place} if place else {}
+            name = Template(str(arguments.get("name", ""))).safe_substitute(os.environ, **chosen)
             if not name:
                 where = f"{board_file}: targets.{target}.resources.RemotePlace.name"
                 raise UsageError(f"{where} is missing: it is the board's place at the coordinator")
@@ -137,18 +125,11 @@ def placement(board_file: Path, coordinator: str = "", place: str = "") -> Wante
     # Shared resources (a web server for images) are not locked.
     wires = [entry for entry in resources if entry[0].endswith(_WIRES)] or resources
     described = [f"{kind} {json.dumps(dict(words), sort_keys=True, default=str)}" for kind, words in wires]
-    keys = (_local(os.path.expandvars(text)) for text in described or [f"file {board_file.absolute()}"])
+    keys = (os.path.expandvars(text) for text in described or [f"file {board_file.absolute()}"])
     return Wanted(board_file.stem, devices=tuple(sorted(keys)))
 
 
 def coordinator_address(stated: str) -> str:
     """HOST:PORT of a coordinator, completed with Labgrid's defaults."""
-    if not stated:
-        return DEFAULT_COORDINATOR
-    return stated if re.search(r":\d+$", stated) else f"{stated}:20408"
-
-
-def _local(text: str) -> str:
-    """The name of a lock, with the network namespace for loopback addresses: each has its own 127.0.0.1."""
-    network = Path("/proc/self/ns/net")
-    return f"{text} in {network.readlink()}" if _HERE.search(text) and network.is_symlink() else text
+    address = stated or "127.0.0.1"
+    return address if re.search(r":\d+$", address) else f"{address}:20408"
