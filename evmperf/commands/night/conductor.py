@@ -27,9 +27,8 @@ _PRIORITY = -1.0
 _QUEUE_S = 10.0
 """How long a job that waits for its board keeps what it shares with other jobs."""
 _PAUSE_S = 2.0
-_TRIES = 2
-"""Sessions of a job that may fail by the lab's fault, or lose their board to somebody."""
 _WORTH_ANOTHER_TRY = (Ending.LAB, Ending.BOARD, Ending.LOST)
+"""Ends of a session after which the missing cases are measured once more."""
 
 
 class Doing(enum.StrEnum):
@@ -46,14 +45,14 @@ _GOES_ON = (Doing.WAITING, Doing.MEASURING, *_WORTH_ANOTHER_TRY)
 
 @dataclass
 class Progress:
-    """The state of a job; `runs` are the runs that measured for it, oldest first."""
+    """The state of a job; `runs` measured for it, oldest first; `failed`: one ended as the lab failed it."""
 
     job: Job
     state: Doing | Ending = Doing.WAITING
     place: str = ""
     sentence: str = ""
     runs: list[str] = field(default_factory=list)
-    failed: int = 0
+    failed: bool = False
 
     @property
     def done(self) -> bool:
@@ -68,8 +67,11 @@ class NightConductor:
         self, plan: NightPlan, results: Path, folder: NightFolder, tell: Callable[[str], None]
     ) -> None:
         self.plan, self.results, self.folder, self.until = plan, results, folder, folder.until
-        # An earlier part of this night has measured some cases.
         self.progress = [Progress(job, runs=folder.runs(job)) for job in plan.boards]
+        for progress in self.progress:
+            with contextlib.suppress(UsageError, IndexError):  # not begun, or it did not reach its board
+                if (run := spool.read_run(results / progress.runs[-1])).ending is Ending.MEASURED:
+                    progress.state, progress.place = Ending.MEASURED, run.place
         self._say = tell
         self._ending = threading.Event()
         self._limits = {name: threading.Semaphore(n) for name, n in plan.limits.items()}
@@ -77,7 +79,7 @@ class NightConductor:
 
     def measure(self) -> None:
         """Measure all jobs; returns when all are done or the night has to end."""
-        threads = [threading.Thread(target=self._job, args=[p]) for p in self.progress]
+        threads = [threading.Thread(target=self._job, args=[p]) for p in self.progress if not p.done]
         for thread in threads:
             thread.start()
             self._ending.wait(seconds(self.plan.stagger))
@@ -164,9 +166,9 @@ class NightConductor:
             done = Ended(Ending.LIMIT, done.sentence)
         progress.sentence, progress.state = done.sentence, done.ending
         if done.ending in _WORTH_ANOTHER_TRY:
-            progress.failed += 1
-            if progress.failed >= _TRIES:
+            if progress.failed:
                 progress.state = Doing.GIVEN_UP
+            progress.failed = True
         elif done.ending is Ending.CUT:
             progress.state = Ending.LOST  # goes on if this night does
         self._tell(progress, f"{done.ending} on {place}: {done.sentence}")

@@ -152,12 +152,11 @@ def _check(job: Job, plan: NightPlan, where: str, taken: set[str]) -> Job:
             raise UsageError(f"{where}: uses {thing}, which has no number under limits")
     seconds(job.limit)
     _check_repeat(job.repeat, where)
-    usual = job.place or file.stem
-    name = job.name or usual
+    usual = name = job.name or job.place or file.stem
     number = 1
     while name in taken:
         number += 1
-        name = f"{job.name or usual}-{number}"
+        name = f"{usual}-{number}"
     return replace(job, name=name)
 
 
