@@ -192,7 +192,7 @@ def test_every_page_of_the_site_is_its_own(results, tmp_path, monkeypatch):
         assert not set("<>&") & set(code)
         found = json.loads(code.partition(" = ")[2].rstrip(";\n"))
         if file.name == "runs.js":
-            assert {(row[5], row[7]) for row in found} == {("", "")}
+            assert {(row[4], row[5]) for row in found} == {("", "")}
             assert found[0][2] == HOSTILE
     assert all(path.resolve().is_relative_to(out.resolve()) for path in out.rglob("*"))
 

@@ -58,12 +58,11 @@
     return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
   }
 
-  // A run is [seconds, id, release, kernel, month, report, place on the month's page, CI job].
-  function links(run, before) {
+  // A run is [seconds, id as a shell word, release, kernel, report, CI job].
+  function links(run) {
     const found = make("span");
-    if (run[5]) found.append(make("a", "report", { href: address(run[5]) }), " ");
-    if (run[7]) found.append(make("a", "CI job", { href: run[7] }), " ");
-    found.append(make("a", before ? "difference from the run before" : "the first run", { href: `../${run[4]}.html#${run[6]}` }));
+    if (run[4]) found.append(make("a", "report", { href: address(run[4]) }), " ");
+    if (run[5]) found.append(make("a", "CI job", { href: run[5] }), " ");
     return found;
   }
 
@@ -100,7 +99,10 @@
       };
       const text = make("p");
       text.append(make("strong", `${date(run)} UTC: ${said(p)}`), ` ${p.values.length > 1 ? `(${p.values.map(evmperf.number).join(", ")}) ` : ""}`,
-        `release ${run[2] || "unknown"}, kernel ${run[3] || "unknown"}${p.other ? `; ${p.other}` : ""} `, links(run, p.run > 0));
+        `release ${run[2] || "unknown"}, kernel ${run[3] || "unknown"}${p.other ? `; ${p.other}` : ""} `, links(run));
+      // A release has no run's folder to compare.
+      if (p.run > 0 && night === "night")
+        text.append("differences from the run before: ", make("code", `evmperf compare --facts ${runs[p.run - 1][1]} ${run[1]}`));
       card.append(by(-1, "‹", `${night} before`), by(1, "›", `${night} after`), text);
     });
     section.querySelectorAll("[data-nights]").forEach((button) => button.addEventListener("click", () => {
@@ -121,7 +123,7 @@
       table.tHead.append(head);
       for (const p of [...points].reverse()) {
         const row = make("tr"), run = runs[p.run], last = make("td");
-        last.append(links(run, p.run > 0));
+        last.append(links(run));
         row.append(make("th", date(run), { scope: "row" }), make("td", said(p), { class: "n" }), make("td", String(p.values.length), { class: "n" }), make("td", run[2]), last);
         table.tBodies[0].append(row);
       }
