@@ -202,17 +202,6 @@ def test_fewer_nights_can_be_shown(opened):
     assert section.get_by_role("button", name="all").get_attribute("aria-pressed") == "false"
 
 
-def test_searching_finds_a_case_of_a_board(opened):
-    sheet = opened("am62x-sk/index.html", PHONE)
-    sheet.get_by_label("Search").fill("am64x 102400 WRITE")
-    link = sheet.locator("#found a")
-    expect(link).to_have_count(1)
-    link.click()
-    expect(sheet.locator("h1")).to_have_text("100 KiB (102400)")
-    sheet.get_by_label("Search").fill("no such thing")
-    expect(sheet.locator("#found")).to_contain_text("no case or board")
-
-
 def test_hexadecimal_sizes_are_named(public):
     assert "32 MiB <small>(2000000)" in (public / "am62x-sk/uboot_emmc_raw/2000000.html").read_text()
 

@@ -143,7 +143,7 @@ class FigureCounts:
 
 @dataclass
 class BoardSummary:
-    """What the fleet's page says of a board, and what can be searched for."""
+    """What the fleet's page says of a board."""
 
     board: str
     run: Run
@@ -154,8 +154,6 @@ class BoardSummary:
     counts: FigureCounts = field(default_factory=FigureCounts)
     changes: list[BoardChange] = field(default_factory=list)
     undecided: list[BoardChange] = field(default_factory=list)
-    cases: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    """Metrics by benchmark and case."""
     pages: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -197,8 +195,6 @@ def write(job: SiteJob) -> BoardSummary:
     benchmarks = _by_benchmark(history)
     for benchmark, cases in benchmarks.items():
         _write_benchmark(folder, name, benchmark, cases, history)
-        for label, trends in cases.items():
-            summary.cases[benchmark, label] = [trend.key.metric for trend in trends]
     folder.page(
         f"{slug(name)}/index.html",
         "board.html.j2",

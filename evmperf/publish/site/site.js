@@ -1,5 +1,5 @@
 "use strict";
-// Search, and what a page of a case does: its plots, and a night's links.
+// What a page of a case does: its plots, and a night's links.
 (() => {
   const root = document.body.dataset.root;
   const make = (tag, text, attributes = {}) => {
@@ -8,43 +8,6 @@
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return element;
   };
-
-  const MOST = 30;
-  const box = document.getElementById("search"), list = document.getElementById("found");
-  let loading = null;
-  // A script, because a page from a file system may fetch nothing else.
-  const index = () => (loading ??= new Promise((done) => {
-    const script = make("script", "", { src: `${root}static/search.js` });
-    script.onload = () => done(window.evmperf_search);
-    document.head.append(script);
-  }));
-
-  async function search() {
-    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const { cases, boards } = await index();
-    if (words.join(" ") !== box.value.toLowerCase().split(/\s+/).filter(Boolean).join(" ")) return;
-    list.replaceChildren();
-    if (!words.length) return;
-    let more = 0;
-    const add = (text, address) => {
-      if (list.children.length >= MOST) { more += 1; return; }
-      const item = make("li");
-      item.append(make("a", text, { href: root + address }));
-      list.append(item);
-    };
-    for (const [name, place] of boards)
-      if (words.every((w) => name.toLowerCase().includes(w))) add(name, `${place}/index.html`);
-    const texts = cases.map(([benchmark, label, title, metrics]) => `${benchmark} ${label} ${title} ${metrics}`.toLowerCase());
-    for (const [name, place, rows] of boards) {
-      const left = words.filter((w) => !name.toLowerCase().includes(w));
-      for (const row of rows)
-        if (left.length && left.every((w) => texts[row].includes(w)))
-          add(`${name}: ${cases[row][2]}`, `${place}/${cases[row][4]}`);
-    }
-    if (more) list.append(make("li", `and ${more} more: say another word`));
-    if (!list.children.length) list.append(make("li", "no case or board matches these words"));
-  }
-  box.addEventListener("input", search);
 
   const holder = document.getElementById("data");
   if (!holder) return;
