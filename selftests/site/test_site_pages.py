@@ -11,7 +11,6 @@ from playwright.sync_api import expect
 from evmperf.judge.accepted import Accepted
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.publish import site
-from evmperf.publish.site.pages import month as month_of
 from evmperf.publish.site.pages import slug
 from selftests.support import spools, years
 from selftests.support.browser import violations
@@ -98,13 +97,13 @@ def test_every_link_of_every_page_leads_somewhere(public):
             assert target.is_file(), f"{page}: {href}"
             assert not parts.fragment or parts.fragment in places[target], f"{page}: {href}"
             seen += 1
-    assert seen > 300
+    assert seen > 150
 
 
-def test_there_is_a_page_for_each_board_benchmark_case_and_month(public):
+def test_there_is_a_page_for_each_board_benchmark_and_case(public):
     found = {str(page.relative_to(public)) for page in pages(public)}
     for name in BOARDS:
-        assert {f"{name}/index.html", f"{name}/2025-11.html"} <= found
+        assert f"{name}/index.html" in found
         for benchmark, one, _ in years.figures(BENCHMARKS):
             assert f"{name}/{benchmark}/{slug(one.label)}.html" in found
             assert f"{name}/{benchmark}/index.html" in found
@@ -121,14 +120,7 @@ def test_the_fleet_lists_what_became_worse_and_was_not_meant(public):
 
 
 @pytest.mark.parametrize(
-    "place",
-    [
-        "index.html",
-        "am64x-hsevm/index.html",
-        CASE,
-        "am64x-hsevm/emmc_ext4/index.html",
-        "am64x-hsevm/2026-01.html",
-    ],
+    "place", ["index.html", "am64x-hsevm/index.html", CASE, "am64x-hsevm/emmc_ext4/index.html"]
 )
 def test_nothing_is_wider_than_a_phone(opened, place):
     sheet = opened(place, PHONE, color_scheme="dark")
@@ -150,21 +142,20 @@ def test_it_is_accessible(opened, place, viewport, scheme):
     assert violations(opened(place, viewport, color_scheme=scheme)) == []
 
 
-def test_a_night_leads_to_its_report_and_to_what_differs_from_the_night_before(opened, public, results):
+def test_a_night_leads_to_its_report_and_says_how_to_compare_it_with_the_run_before(opened, public, results):
     sheet = opened(CASE, PHONE)
     section = sheet.locator(".trend").first
     expect(section.locator("canvas")).to_be_visible()
     section.locator(".u-over").click(position={"x": 150, "y": 100})
     card = section.locator(".picked")
     expect(card).to_contain_text("release")
-    report, difference = card.locator("a").evaluate_all("links => links.map(a => a.href)")
+    (report,) = card.locator("a").evaluate_all("links => links.map(a => a.href)")
     run = unquote(report).split("/")[-2]
     assert report == (results / run / "report.html").as_uri()
-    assert unquote(difference).endswith(f"#{slug(run)}")
-    sheet.goto(difference)
-    said = sheet.locator(f"section:has(#{slug(run)})").inner_text()
-    before = sorted(folder.name for folder in results.glob("am64x-hsevm-*"))
-    assert f"from the run before, {before[before.index(run) - 1]}" in said
+    names = sorted(folder.name for folder in results.glob("am64x-hsevm-*"))
+    before = names[names.index(run) - 1]
+    assert card.locator("code").inner_text() == f"evmperf compare --facts {before} {run}"
+    assert sheet.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
 def test_nights_can_be_stepped_through_without_a_mouse(opened):
@@ -211,17 +202,6 @@ def test_fewer_nights_can_be_shown(opened):
     assert section.get_by_role("button", name="all").get_attribute("aria-pressed") == "false"
 
 
-def test_searching_finds_a_case_of_a_board(opened):
-    sheet = opened("am62x-sk/index.html", PHONE)
-    sheet.get_by_label("Search").fill("am64x 102400 WRITE")
-    link = sheet.locator("#found a")
-    expect(link).to_have_count(1)
-    link.click()
-    expect(sheet.locator("h1")).to_have_text("100 KiB (102400)")
-    sheet.get_by_label("Search").fill("no such thing")
-    expect(sheet.locator("#found")).to_contain_text("no case or board")
-
-
 def test_hexadecimal_sizes_are_named(public):
     assert "32 MiB <small>(2000000)" in (public / "am62x-sk/uboot_emmc_raw/2000000.html").read_text()
 
@@ -234,7 +214,5 @@ def test_a_run_says_where_its_report_and_its_job_are(opened, public, tmp_path):
     sheet = opened(f"served/made-up/emmc_ext4/{slug('case 0')}.html")
     sheet.get_by_role("button", name="newest night").click()
     links = sheet.locator(".picked a").evaluate_all("links => links.map(a => a.href)")
-    assert links[:2] == [f"https://lab/results/{run.id}/report.html", "https://ci/job/7"]
-    month = (public / f"served/made-up/{month_of(run)}.html").read_text()
-    assert all(f'href="{link}"' in month for link in links[:2])
+    assert links == [f"https://lab/results/{run.id}/report.html", "https://ci/job/7"]
     shutil.rmtree(public / "served")

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ from evmperf.judge.accepted import Accepted
 from evmperf.judge.causes import causes
 from evmperf.judge.nights import nights
 from evmperf.judge.trends import Trend, Trends
-from evmperf.measure.runs import differences
 from evmperf.measure.runs.history import StoredRun
 from evmperf.model import outlets
 from evmperf.model.errors import EvmperfError
@@ -26,12 +26,10 @@ from evmperf.model.verdict import GoalWord, Outcome, Reached
 from evmperf.publish.pages import look, plots
 from evmperf.publish.report.shape import Notes, head
 from evmperf.publish.site import case
-from evmperf.publish.site.pages import Folder, day, is_published, month, slug
+from evmperf.publish.site.pages import Folder, day, is_published, slug
 
 _SPARKED = 60
 """Nights of the small histories."""
-_MOST_DIFFERENCES = 12
-"""Differences of one area on a month's page: a new kernel changes thousands of options."""
 RECENT_DAYS = 30
 """What began within so many days before a board's newest run is news."""
 
@@ -145,7 +143,7 @@ class FigureCounts:
 
 @dataclass
 class BoardSummary:
-    """What the fleet's page says of a board, and what can be searched for."""
+    """What the fleet's page says of a board."""
 
     board: str
     run: Run
@@ -156,8 +154,6 @@ class BoardSummary:
     counts: FigureCounts = field(default_factory=FigureCounts)
     changes: list[BoardChange] = field(default_factory=list)
     undecided: list[BoardChange] = field(default_factory=list)
-    cases: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    """Metrics by benchmark and case."""
     pages: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -199,15 +195,12 @@ def write(job: SiteJob) -> BoardSummary:
     benchmarks = _by_benchmark(history)
     for benchmark, cases in benchmarks.items():
         _write_benchmark(folder, name, benchmark, cases, history)
-        for label, trends in cases.items():
-            summary.cases[benchmark, label] = [trend.key.metric for trend in trends]
     folder.page(
         f"{slug(name)}/index.html",
         "board.html.j2",
         summary=summary,
         runs=history.runs,
         causes=causes([one.verdict for one in history.trends.values() if one.verdict], history.runs),
-        months=_write_months(folder, name, entries),
         benchmarks=[_row(*one) for one in benchmarks.items()],
     )
     return summary
@@ -233,12 +226,12 @@ def _period(runs: Sequence[Run]) -> str:
 
 
 def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
-    """Of each run time (s), id, release, kernel, month, report, place and CI job, for site.js."""
+    """Of each run time (s), id as a shell word, release, kernel, report and CI job, for site.js."""
     rows = []
     for entry in entries:
         run, job = entry.run, outlets.address(entry.run.addresses.get("job", ""))
-        where = (month(run), folder.report(entry), slug(run.id), job)
-        rows.append((run.started_ns // 10**9, run.id, run.release, run.facts.kernel, *where))
+        known = (run.started_ns // 10**9, shlex.quote(run.id), run.release, run.facts.kernel)
+        rows.append((*known, folder.report(entry), job))
     return outlets.script(json.dumps(rows, separators=(",", ":")))
 
 
@@ -352,24 +345,3 @@ def _write_benchmark(
         spark=lambda trend: plots.spark([point.value for point in trend.alike[-_SPARKED:]]),
         outcome=case.outcome,
     )
-
-
-def _write_months(folder: Folder, board: str, entries: Sequence[StoredRun]) -> list[tuple[str, int]]:
-    """Write a page a month; returns the months, newest first, with their number of runs."""
-    before = {entry.run.id: earlier for earlier, entry in itertools.pairwise(entries)}
-    wrote = []
-    for name, group in itertools.groupby(reversed(entries), key=lambda entry: month(entry.run)):
-        runs = list(group)
-        folder.page(
-            f"{slug(board)}/{name}.html",
-            "month.html.j2",
-            board=board,
-            month_=name,
-            entries=runs,
-            report=folder.report,
-            before=lambda entry: before.get(entry.run.id),
-            between=differences.between_runs,
-            most=_MOST_DIFFERENCES,
-        )
-        wrote.append((name, len(runs)))
-    return wrote

@@ -80,11 +80,6 @@ def slug(name: str) -> str:
     return f"{cleaned}-{digest}" if cleaned else digest
 
 
-def month(run: Run) -> str:
-    """The month in which a run began, as `2026-11`, UTC."""
-    return f"{datetime.fromtimestamp(run.started_ns / 1e9, UTC):%Y-%m}"
-
-
 def day(run: Run) -> str:
     """The day on which a run began, UTC; the release of a published one, which has no day."""
     return f"release {run.release}" if is_published(run) else time(run)[:10]
@@ -100,4 +95,4 @@ def time(run: Run) -> str:
     return f"{datetime.fromtimestamp(run.started_ns / 1e9, UTC):%Y-%m-%d %H:%M}"
 
 
-_FOR_TEMPLATES = (slug, day, time, is_published, month, amount, brief)
+_FOR_TEMPLATES = (slug, day, time, is_published, amount, brief)

@@ -1,5 +1,5 @@
 "use strict";
-// Search, and what a page of a case does: its plots, and a night's links.
+// What a page of a case does: its plots, and a night's links.
 (() => {
   const root = document.body.dataset.root;
   const make = (tag, text, attributes = {}) => {
@@ -8,43 +8,6 @@
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     return element;
   };
-
-  const MOST = 30;
-  const box = document.getElementById("search"), list = document.getElementById("found");
-  let loading = null;
-  // A script, because a page from a file system may fetch nothing else.
-  const index = () => (loading ??= new Promise((done) => {
-    const script = make("script", "", { src: `${root}static/search.js` });
-    script.onload = () => done(window.evmperf_search);
-    document.head.append(script);
-  }));
-
-  async function search() {
-    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const { cases, boards } = await index();
-    if (words.join(" ") !== box.value.toLowerCase().split(/\s+/).filter(Boolean).join(" ")) return;
-    list.replaceChildren();
-    if (!words.length) return;
-    let more = 0;
-    const add = (text, address) => {
-      if (list.children.length >= MOST) { more += 1; return; }
-      const item = make("li");
-      item.append(make("a", text, { href: root + address }));
-      list.append(item);
-    };
-    for (const [name, place] of boards)
-      if (words.every((w) => name.toLowerCase().includes(w))) add(name, `${place}/index.html`);
-    const texts = cases.map(([benchmark, label, title, metrics]) => `${benchmark} ${label} ${title} ${metrics}`.toLowerCase());
-    for (const [name, place, rows] of boards) {
-      const left = words.filter((w) => !name.toLowerCase().includes(w));
-      for (const row of rows)
-        if (left.length && left.every((w) => texts[row].includes(w)))
-          add(`${name}: ${cases[row][2]}`, `${place}/${cases[row][4]}`);
-    }
-    if (more) list.append(make("li", `and ${more} more: say another word`));
-    if (!list.children.length) list.append(make("li", "no case or board matches these words"));
-  }
-  box.addEventListener("input", search);
 
   const holder = document.getElementById("data");
   if (!holder) return;
@@ -58,12 +21,11 @@
     return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
   }
 
-  // A run is [seconds, id, release, kernel, month, report, place on the month's page, CI job].
-  function links(run, before) {
+  // A run is [seconds, id as a shell word, release, kernel, report, CI job].
+  function links(run) {
     const found = make("span");
-    if (run[5]) found.append(make("a", "report", { href: address(run[5]) }), " ");
-    if (run[7]) found.append(make("a", "CI job", { href: run[7] }), " ");
-    found.append(make("a", before ? "difference from the run before" : "the first run", { href: `../${run[4]}.html#${run[6]}` }));
+    if (run[4]) found.append(make("a", "report", { href: address(run[4]) }), " ");
+    if (run[5]) found.append(make("a", "CI job", { href: run[5] }), " ");
     return found;
   }
 
@@ -100,7 +62,10 @@
       };
       const text = make("p");
       text.append(make("strong", `${date(run)} UTC: ${said(p)}`), ` ${p.values.length > 1 ? `(${p.values.map(evmperf.number).join(", ")}) ` : ""}`,
-        `release ${run[2] || "unknown"}, kernel ${run[3] || "unknown"}${p.other ? `; ${p.other}` : ""} `, links(run, p.run > 0));
+        `release ${run[2] || "unknown"}, kernel ${run[3] || "unknown"}${p.other ? `; ${p.other}` : ""} `, links(run));
+      // A release has no run's folder to compare.
+      if (p.run > 0 && night === "night")
+        text.append("differences from the run before: ", make("code", `evmperf compare --facts ${runs[p.run - 1][1]} ${run[1]}`));
       card.append(by(-1, "‹", `${night} before`), by(1, "›", `${night} after`), text);
     });
     section.querySelectorAll("[data-nights]").forEach((button) => button.addEventListener("click", () => {
@@ -121,7 +86,7 @@
       table.tHead.append(head);
       for (const p of [...points].reverse()) {
         const row = make("tr"), run = runs[p.run], last = make("td");
-        last.append(links(run, p.run > 0));
+        last.append(links(run));
         row.append(make("th", date(run), { scope: "row" }), make("td", said(p), { class: "n" }), make("td", String(p.values.length), { class: "n" }), make("td", run[2]), last);
         table.tBodies[0].append(row);
       }

@@ -2,7 +2,6 @@
 
 import gc
 import itertools
-import json
 import multiprocessing
 import os
 from collections import Counter
@@ -13,16 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from evmperf.benchmarks import wording
 from evmperf.judge import accepted
 from evmperf.measure.runs.history import GUIDE, RunSource, SpoolFolder, StoredRun, WithHistory, by_age
-from evmperf.model import outlets
 from evmperf.model.errors import LabError, UsageError
-from evmperf.model.figures import Key
 from evmperf.publish.pages import look
 from evmperf.publish.site import board
 from evmperf.publish.site.board import BoardSummary, FigureCounts, SiteJob
-from evmperf.publish.site.pages import Folder, is_published, slug
+from evmperf.publish.site.pages import Folder, is_published
 
 _GUIDE_PAGE = "guide/index.html"
 """Where the performance guide is, if it is part of the site."""
@@ -143,22 +139,6 @@ def _write_fleet(out: Path, boards: Sequence[BoardSummary]) -> list[int]:
         more=len(worse) - _MOST,
         guide=(out / _GUIDE_PAGE).is_file(),
     )
-    folder.file("static/search.js", f"evmperf_search = {_index(boards)};\n")
     script = Path(__file__).with_name("site.js").read_text(encoding="utf-8")
     folder.file("static/site.js", script)
     return folder.sizes
-
-
-def _index(boards: Sequence[BoardSummary]) -> str:
-    """Boards with their cases: a case is named once for all boards that have it."""
-    rows: dict[tuple[str, str], int] = {}
-    texts = []
-    for one in boards:
-        for (benchmark, case), metrics in one.cases.items():
-            if (benchmark, case) not in rows:
-                rows[benchmark, case] = len(rows)
-                sentence = wording.figure(Key(benchmark, case, ""))
-                place = f"{slug(benchmark)}/{slug(case)}.html"
-                texts.append((benchmark, case, sentence, " ".join(metrics), place))
-    whose = [(b.board, slug(b.board), [rows[key] for key in b.cases]) for b in boards]
-    return outlets.script(json.dumps({"cases": texts, "boards": whose}, separators=(",", ":")))
