@@ -60,6 +60,7 @@ DOORS = {
         options
         prompts
         reference
+        scratch
         variation
         vocabulary
         yamlfile
@@ -169,10 +170,7 @@ DOORS = {
         provision.cache
         provision.identity
         provision.installation
-        provision.network
-        provision.record
         provision.running
-        provision.scratch
         provision.writer
         target
         tester
