@@ -32,12 +32,12 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 43_792,
+    "evmperf pytest_evmperf strategies *.py": 43_796,
     "virtual-evm *.py": 3_390,
     "guide-reader *.py": 2_859,
-    "selftests *.py": 43_701,
+    "selftests *.py": 43_729,
     "evmperf *.yaml *.j2 *.json": 4_576,
-    "docs README.md *.md": 3_338,
+    "docs README.md *.md": 3_339,
     "evmperf/publish/influx *.py": 867,
     "evmperf/publish/site *.py": 807,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 809,
