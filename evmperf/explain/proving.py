@@ -85,7 +85,9 @@ class Proving:
         """Try the most probable difference, then all together, then halves of them. Raises what
         `evmperf.judge.rounds.measure_block` does.
         """
-        left = [one.subject for one in self.answer.causes if (one.otherwise or one.fact) and not one.back]
+        settable = {one.subject for one in self._settings}
+        read = dict.fromkeys(one.subject for one in self.answer.causes if one.otherwise or one.fact)
+        left = [subject for subject in read if subject not in settable]
         try:
             found, sentence = self._search()
         except _Spent as spent:

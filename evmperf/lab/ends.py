@@ -143,8 +143,10 @@ class EndWatch:
         """Why an end over the network does not count, "" where it did not come."""
         if trouble := self._trouble(name):
             return trouble
-        if strangers := [mark for mark in self._answers(name, start) if self._is_stranger(mark)]:
-            return f"{strangers[0].text} answers, which is not the {self.macs[name]} of the boots before"
+        known = self.macs.get(name)
+        # What came after its deadline is late, whoever it is.
+        if strangers := [mark.text for mark in self._answers(name, start) if known and mark.text != known]:
+            return f"{strangers[0]} answers, which is not the {known} of the boots before"
         before = [turn for turn in self._turns if turn.name == name and turn.mono_ns < start.mono_ns]
         if before and before[-1].is_up:
             who = f", {before[-1].mac}," if before[-1].mac else ""

