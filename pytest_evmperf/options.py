@@ -1,11 +1,15 @@
 """The options that evmperf adds to pytest, beside those of a lab's own suite."""
 
 import argparse
+import functools
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evmperf.commands.cli.arguments import argument
+from evmperf.model.limits import short_words
 
 _PREFIX = "evmperf_"
 """Before our names in pytest's namespace: a lab's suite may have options of the same names."""
@@ -129,16 +133,30 @@ def _word(names: tuple[str, ...]) -> str:
     return names[0].removeprefix("--").replace("-", "_")
 
 
+def _short(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Take a word of an option for argparse, which would quote a wrong one in full."""
+
+    @functools.wraps(kind)
+    def value(text: str) -> Any:
+        if (short := short_words(text)) != text:
+            raise argparse.ArgumentTypeError(f"{short!r} is too long")
+        return kind(text)
+
+    return value
+
+
 def add(parser: pytest.Parser) -> None:
     """Add our options; where another plugin or a conftest has the name, `--evmperf-NAME` alone is ours."""
     group = parser.getgroup("evmperf", "measuring boards")
     for option in OPTIONS:
         long = f"--evmperf-{option.names[0].removeprefix('--')}"
-        dest = f"{_PREFIX}{_word(option.names)}"
+        words = {**option.words, "dest": f"{_PREFIX}{_word(option.names)}"}
+        if "action" not in words:
+            words["type"] = _short(words.get("type", str))
         try:
-            group.addoption(*option.names, long, dest=dest, **option.words)
+            group.addoption(*option.names, long, **words)
         except (ValueError, argparse.ArgumentError):
-            group.addoption(long, dest=dest, **option.words)
+            group.addoption(long, **words)
 
 
 def given(config: pytest.Config) -> argparse.Namespace:

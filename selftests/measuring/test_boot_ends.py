@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -27,7 +25,7 @@ from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.results import Status
 from evmperf.model.run import Run
 from selftests.support import virtualbench
-from selftests.support.stamps import read_stamps
+from selftests.support.stamps import Heard
 
 pytestmark = pytest.mark.virtual_evm
 
@@ -119,10 +117,8 @@ class Clock:
         assert self.sniffer.stdout
         assert self.sniffer.stdout.readline() == "ready\n"
         self.packets: list[tuple[str, int]] = []
-        self.virtual, self.base, self.said = virtual, virtual.status().console_bytes, b""
-        self.console = socket.create_connection(("127.0.0.1", virtual.record.serial_port))
-        for read in (self._read_packets, self._read_console):
-            threading.Thread(target=read, daemon=True).start()
+        self.heard = Heard(virtual)
+        threading.Thread(target=self._read_packets, daemon=True).start()
 
     def _read_packets(self) -> None:
         assert self.sniffer.stdout
@@ -130,19 +126,14 @@ class Clock:
             name, at_ns = json.loads(line)
             self.packets.append((name, at_ns))
 
-    def _read_console(self) -> None:
-        while data := self.console.recv(65536):
-            self.said += data
-
     def close(self) -> None:
         self.sniffer.kill()
         self.sniffer.wait()
-        self.console.shutdown(socket.SHUT_RDWR)
-        self.console.close()
+        self.heard.close()
 
     def told_late_s(self) -> float:
         """By how much the line of the unit may be later than its stamp, as the board says."""
-        *_, (before, after) = re.findall(rb"unit told between ([\d.]+) and ([\d.]+)", self.said)
+        *_, (before, after) = re.findall(rb"unit told between ([\d.]+) and ([\d.]+)", self.heard.said)
         return float(after) - float(before) + 0.01
 
     def truth(self, start_ns: int) -> dict[str, tuple[int, int]]:
@@ -151,12 +142,8 @@ class Clock:
         for name, at_ns in self.packets:
             if at_ns > start_ns:
                 found.setdefault(name, (at_ns, at_ns))
-        self.virtual.status()
-        chunks = read_stamps(self.virtual.folder / "console.stamps")
-        starts = [chunk[0] for chunk in chunks]
         for name, text in (("app", b"app is ready"), ("unit", b"unit is active")):
-            offset = self.base + self.said.rindex(text) + len(text)
-            found[name] = chunks[bisect.bisect_right(starts, offset) - 1][2:]
+            found[name] = self.heard.passed(self.heard.said.rindex(text) + len(text))
         return found
 
 

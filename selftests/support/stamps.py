@@ -1,6 +1,11 @@
 """Reading a bench's file `console.stamps`, whose form is in `evmperf_virtual.console`."""
 
+import bisect
+import socket
+import threading
 from pathlib import Path
+
+from evmperf_virtual import client
 
 
 def read_stamps(path: Path) -> list[tuple[int, int, int, int]]:
@@ -13,3 +18,28 @@ def read_stamps(path: Path) -> list[tuple[int, int, int, int]]:
         (offset, length, came, passed)
         for offset, length, came, passed in (map(int, n.split()) for n in lines)
     ]
+
+
+class Heard:
+    """The console of a bench, listened to beside evmperf: what was said, and when it passed the bench."""
+
+    def __init__(self, bench: client.LabClient) -> None:
+        self.said = b""
+        self._bench, self._base = bench, bench.status().console_bytes
+        self._console = socket.create_connection(("127.0.0.1", bench.record.serial_port))
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        while data := self._console.recv(65536):
+            self.said += data
+
+    def passed(self, position: int) -> tuple[int, int]:
+        """Monotonic ns at which the bench got the byte at that position of `said`, and passed it on."""
+        self._bench.status()  # which writes the stamps
+        chunks = read_stamps(self._bench.folder / "console.stamps")
+        offset = self._base + position
+        return chunks[bisect.bisect_right([chunk[0] for chunk in chunks], offset) - 1][2:]
+
+    def close(self) -> None:
+        self._console.shutdown(socket.SHUT_RDWR)
+        self._console.close()
