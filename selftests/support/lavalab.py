@@ -77,7 +77,17 @@ def running() -> Lab | None:
         lab = Lab(**json.loads((folder() / "lab.json").read_text()))
     except (OSError, ValueError, TypeError):
         return None
-    return lab if boards.pid_started(lab.pid) == lab.pid_started else None
+    return lab if _pid_started(lab.pid) == lab.pid_started else None
+
+
+def _pid_started(pid: int) -> int | None:
+    """When the process started, in clock ticks since boot; None if there is no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    # The command's name is in parentheses and may hold spaces; field 22 is counted after it.
+    return int(stat.rpartition(")")[2].split()[19])
 
 
 def up(progress: Callable[[str], None], variant: str = boards.DEFAULT_NAME) -> Lab:
@@ -165,7 +175,7 @@ def _start(system: Path, state: Path, port: str | int, progress: Callable[[str],
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    lab = Lab(process.pid, boards.pid_started(process.pid) or 0, f"http://127.0.0.1:{port}")
+    lab = Lab(process.pid, _pid_started(process.pid) or 0, f"http://127.0.0.1:{port}")
     (state / "lab.json").write_text(json.dumps(asdict(lab)))
 
     def ready() -> bool:

@@ -120,21 +120,6 @@ def test_stamps_cut_short_are_read_up_to_there(tmp_path: Path) -> None:
     assert read_stamps(path) == [(0, 5, 1000, 1100)]
 
 
-def test_stamps_keep_their_offsets_when_the_file_starts_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(consoles, "_STAMPS", 40)
-    path = tmp_path / "stamps"
-    writer = consoles.ConsoleStamps(path)
-    for _ in range(3):
-        writer.add(7, 1000, 1100)
-    writer.flush()
-    writer.rotate()
-    writer.add(2, 2000, 2100)
-    writer.close()
-    assert read_stamps(path) == [(21, 2, 2000, 2100)]
-
-
 def test_full_disk_ends_the_stamps_and_not_the_console(tmp_path: Path) -> None:
     async def run() -> bytes:
         async with opened(Path("/dev/full")) as (console, board, port):

@@ -157,16 +157,6 @@ def read_record(board: Path) -> LabRecord | None:
         return None
 
 
-def pid_started(pid: int) -> int | None:
-    """When the process started, in clock ticks since boot; None if there is no such process."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    # The command's name is in parentheses and may hold spaces; field 22 is counted after it.
-    return int(stat.rpartition(")")[2].split()[19])
-
-
 def is_locked(board: Path) -> bool:
     """Whether a bench process lives for this board."""
     try:

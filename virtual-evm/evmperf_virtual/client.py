@@ -33,7 +33,6 @@ STOP_TIMEOUT = 15.0
 _SWITCH_TIMEOUT = 20.0
 _ANSWER_TIMEOUT = 5.0
 _PROBE_S = 1.0
-_MINITERM = ("-m", "serial.tools.miniterm", "--quiet", "--raw", "--eol", "CR")
 
 
 class LabClient:
@@ -252,12 +251,3 @@ def for_board(board: Board, progress: Callable[[str], None]) -> LabClient | None
 def all_benches() -> list[LabClient]:
     """The benches of all boards that were ever started here, running or not."""
     return [LabClient(name) for name in boards.names()]
-
-
-def terminal(port: int) -> None:
-    """Join this terminal with a console until Ctrl-] or the end; raises UsageError without a terminal."""
-    if not sys.stdin.isatty():
-        raise UsageError("standard input is not a terminal: run the console in one")
-    # At the end of the bench it prints a stack trace; the caller says it in a sentence.
-    command = [sys.executable, *_MINITERM, f"socket://{HOST}:{port}"]
-    subprocess.run(command, stderr=subprocess.DEVNULL, check=False)

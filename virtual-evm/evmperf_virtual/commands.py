@@ -10,7 +10,7 @@ from evmperf.commands.cli.terminal import note
 from evmperf.model.errors import EvmperfError, LabError
 from evmperf_virtual import envfile, image, recipe
 from evmperf_virtual.board import BenchStatus
-from evmperf_virtual.client import LabClient, all_benches, terminal
+from evmperf_virtual.client import LabClient, all_benches
 
 _NAME = "virtual"
 
@@ -26,7 +26,8 @@ The bench process plays that lab; it runs in the background, one for each board.
 
   evmperf virtual build            make the software of the virtual EVM (once, some minutes)
   evmperf virtual start            start the bench: console on port 7001, power on port 7002
-  evmperf virtual console          watch it (Ctrl-] leaves), in another terminal
+  python -m serial.tools.miniterm --raw --eol CR socket://127.0.0.1:7001
+                                   watch it (Ctrl-] leaves), in another terminal
   evmperf virtual on               switch the board on
   pytest --lg-env env/virtual.yaml -k emmc
   evmperf virtual stop             switch off and remove everything but the board's disks
@@ -136,19 +137,6 @@ def _on(args: argparse.Namespace) -> None:
 def _off(args: argparse.Namespace) -> None:
     """switch the power of a board off; no effect if it is off"""
     LabClient(args.name).off()
-
-
-@command("virtual console", _BOARD, listed="the board's serial console in this terminal")
-def _console(args: argparse.Namespace) -> None:
-    """Connects this terminal to the board's serial console; Ctrl-] leaves. Others may use the console at
-    the same time: all see all output, and all may type.
-    """
-    bench = LabClient(args.name)
-    port = bench.record.serial_port
-    power = "" if bench.status().power else f"; the power is off: `evmperf virtual on {args.name}`"
-    print(f"console of board {args.name}, Ctrl-] leaves{power}")
-    terminal(port)
-    print(f"\nleft the console of board {args.name}")
 
 
 @command("virtual status", JSON)

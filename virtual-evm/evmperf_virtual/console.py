@@ -27,8 +27,6 @@ OUTPUT_LIMIT = 16 << 20
 INPUT_LIMIT = 4 << 20
 """Bytes kept for a guest that does not read; more input is lost, as on a UART."""
 _CHUNK = 256 << 10
-_STAMPS = 64 << 20
-"""Size in bytes (some hundred boots) after which `rotate` starts the file anew."""
 
 _log = logging.getLogger(__name__)
 
@@ -51,13 +49,6 @@ class ConsoleStamps:
         """Write what is pending; takes well below a millisecond."""
         with self._going_on():
             self._file.flush()
-
-    def rotate(self) -> None:
-        """Start the file anew if it has grown large; called when the power goes on."""
-        with self._going_on():
-            if self._file.tell() > _STAMPS:
-                self._file.seek(0)
-                self._file.truncate()
 
     def close(self) -> None:
         """Flush and close the file."""
@@ -95,7 +86,6 @@ class ConsoleServer:
 
     async def attach(self, line: socket.socket) -> None:
         """Connect a freshly started QEMU's end of the line, which from now on belongs to us."""
-        self.stamps.rotate()
         loop = asyncio.get_running_loop()
         _, self._board = await loop.create_connection(lambda: _Board(self), sock=line)
 

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,6 @@ from evmperf_virtual.recipe import Recipe, recipes_dir
 from evmperf_virtual.steps import BuildSteps, Progress, check_host, make_ext4, tool
 
 SCHEMA = 1
-KEPT = 2
-"""How many images of one variant stay in the cache."""
 
 _MIB = 1024 * 1024
 _PARTITION_START_MIB = 1
@@ -90,8 +88,6 @@ def load(variant: str) -> EvmImage:
     # The parts lie beside the images; somebody may have tidied the cache by hand.
     if not Path(image.qemu.command[0]).exists():
         raise LabError(f"{file} names a QEMU that is gone; {remedy} with --force.")
-    with suppress(OSError):  # a cache that belongs to somebody else
-        os.utime(folder)  # `_tidy` keeps what was used last
     return msgspec.structs.replace(image, directory=folder)
 
 
@@ -113,8 +109,6 @@ def build(variant: str, *, force: bool = False, progress: Progress) -> EvmImage:
                 parts = _build_parts(recipe, steps, force)
                 with _fresh(final) as folder:
                     _assemble(recipe, steps, parts, folder)
-            os.utime(final)
-            _tidy(variant)
         except OSError as error:
             raise LabError(
                 f"Building the virtual board {variant!r} in {_images()} failed: {error}; "
@@ -299,31 +293,3 @@ def partition(steps: BuildSteps, file: Path, lines: list[str]) -> None:
     command: list[str | Path] = ["sh", "-c", 'exec "$0" --quiet "$1" < "$2"', tool("sfdisk"), file, script]
     steps.run(command, f"Partitioning {file.name}", "image")
     script.unlink()
-
-
-def _tidy(variant: str) -> None:
-    """Remove old images of the variant and unused parts, but nothing that a QEMU runs from."""
-    # variant-HASH: a variant's name may begin another's.
-    images = [p for p in _images().glob(f"{variant}-*") if len(p.name) == len(variant) + 13]
-    images.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    running = _command_lines()
-    for old in images[KEPT:]:
-        if f"{old}/".encode() not in running:
-            shutil.rmtree(old, ignore_errors=True)
-    used: set[str] = set()
-    for file in _images().glob("*/image.json"):
-        used.update(json.loads(file.read_text()).get("parts", []))
-    for part in (_images() / "parts").iterdir():
-        if part.name not in used:
-            shutil.rmtree(part, ignore_errors=True)
-    for left_over in _images().glob(".*.new"):
-        shutil.rmtree(left_over, ignore_errors=True)
-
-
-def _command_lines() -> bytes:
-    """Return the command lines of all processes: QEMU's names its image's folder."""
-    lines = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # The process may have ended by now.
-            lines.append(file.read_bytes())
-    return b"".join(lines)

@@ -78,29 +78,25 @@ class Machine:
         assert self._run is None
         run = await self._spawn()
         self._run = run
+        within = START_TIMEOUT * slowness()
         try:
-            within = START_TIMEOUT * slowness()
-            running = asyncio.ensure_future(run.running())
-            ended = asyncio.ensure_future(run.gone.wait())
-            await asyncio.wait({running, ended}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
-            ended.cancel()
-            if running.done() and not running.exception():
-                _log.info("QEMU runs as pid %d", run.process.pid)
-                return
-            if running.done():
-                # The control socket broke, which QEMU does by ending: let it come to that.
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(run.gone.wait(), 1)
-            running.cancel()
+            async with asyncio.timeout(within):
+                await run.running()
+            _log.info("QEMU runs as pid %d", run.process.pid)
+            return
+        except TimeoutError:
+            await self.stop(f"not running {within:.0f} s after its start")
+            raise LabError(f"QEMU has not started its guest within {within:.0f} s; see {self._log}") from None
+        except ConnectionError:
+            # QEMU closes its control socket by ending: let it come to that.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(run.gone.wait(), 1)
         except BaseException:
             await self.stop("the bench stopped while QEMU started")
             raise
-        if run.gone.is_set():
-            await self.stop("")
-            reason = self.last_exit.detail or self.last_exit.reason if self.last_exit else ""
-            raise LabError(f"QEMU ended as soon as it was started: {reason}; see {self._log}")
-        await self.stop(f"not running {within:.0f} s after its start")
-        raise LabError(f"QEMU has not started its guest within {within:.0f} s; see {self._log}")
+        await self.stop("")
+        reason = self.last_exit.detail or self.last_exit.reason if self.last_exit else ""
+        raise LabError(f"QEMU ended as soon as it was started: {reason}; see {self._log}")
 
     async def stop(self, reason: str = "power switched off") -> None:
         """Kill QEMU and return when it is gone; flushed data is safe in the host's page cache."""
@@ -193,11 +189,12 @@ class Machine:
         """Wait for the end of a QEMU, whoever caused it, and record why it ended."""
         await run.gone.wait()
         await self._console.detach()
-        await run.drain()
         status = run.process.wait()
         detail = _complaint(self._log, start_of_log)
         ended = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-        reason = run.killed_because or run.shutdown or ended
+        # QEMU says so when a signal, and not the guest, made it end itself.
+        by_guest = status == 0 and "terminating on signal" not in detail
+        reason = run.killed_because or ("the guest powered itself off" if by_guest else ended)
         self.last_exit = Exit(now(), reason, detail)
         _log.log(
             logging.INFO if run.killed_because else logging.WARNING,
@@ -215,8 +212,6 @@ class _Run:
         self.process = process
         self.gone = asyncio.Event()
         self.killed_because = ""
-        self.shutdown = ""
-        """Why the guest ended, in QEMU's event SHUTDOWN."""
         self.reader: asyncio.StreamReader
         self.writer: asyncio.StreamWriter
         self.finished: asyncio.Future[None]
@@ -238,30 +233,12 @@ class _Run:
         while True:
             message = await self._message()
             if isinstance(message.get("return"), dict) and message["return"].get("running"):
-                self._events = asyncio.ensure_future(self._follow())
                 return
-
-    async def drain(self) -> None:
-        """Read what QEMU said last."""
-        if hasattr(self, "_events"):
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._events, 1)
 
     def close(self) -> None:
         os.close(self._pidfd)
         if hasattr(self, "writer"):
             self.writer.close()
-
-    async def _follow(self) -> None:
-        with contextlib.suppress(ConnectionError):
-            while True:
-                message = await self._message()
-                event, data = message.get("event"), message.get("data", {})
-                if event == "SHUTDOWN":
-                    guest = "the guest powered itself off" if data.get("guest") else "shut down"
-                    self.shutdown = f"{guest} ({data.get('reason', 'no reason given')})"
-                elif event in ("RESET", "GUEST_PANICKED", "STOP", "BLOCK_IO_ERROR"):
-                    _log.info("QEMU event %s %s", event, json.dumps(data))
 
     async def _message(self) -> dict[str, Any]:
         try:
