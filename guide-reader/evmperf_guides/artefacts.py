@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from evmperf.judge.payload import payload
 from evmperf.judge.published.declared import AGAIN, tables
+from evmperf.measure.state import buses
 from evmperf.model.figures import Figure, Key
 from evmperf.model.units import Unit
 
@@ -36,7 +37,7 @@ _BUSY = 50.0
 """Percent of load at which a link moves more than next to nothing."""
 
 
-def doubts(figures: Figures) -> dict[Key, str]:
+def doubts(figures: Figures, board: str) -> dict[Key, str]:
     """Why figures are not judged, by key; all figures of one run are needed, as they are compared."""
     reasons: dict[Key, str] = {}
     by_benchmark: dict[str, dict[Key, Figure]] = {}
@@ -46,6 +47,11 @@ def doubts(figures: Figures) -> dict[Key, str]:
         for rule in (rule for pattern, rule in _RULES if fnmatch.fnmatchcase(benchmark, pattern)):
             for key, why in rule(of_table):
                 reasons.setdefault(key, why)
+    for key, figure in figures.items():
+        # What no bus carries: a cache was measured, or a digit is wrong.
+        why = buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=board)
+        if why and figure.published:
+            reasons.setdefault(key, why)
     return reasons
 
 

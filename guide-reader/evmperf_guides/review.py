@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from evmperf.judge.published import declared, identity, record, scatter
 from evmperf.judge.published.scatter import History
-from evmperf.measure.state import buses
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
 from evmperf.model.results import Direction
@@ -373,12 +372,7 @@ def _evidence(side: Side, text: str) -> Iterator[Remark]:
     """What the guide's own figures, the list of modules or the hardware's limits contradict, unless the last
     release had it as well.
     """
-    reasons = dict(artefacts.doubts(side.figures))
-    for key, figure in side.figures.items():
-        if key not in reasons and (
-            why := buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=side.board)
-        ):
-            reasons[key] = why
+    reasons = artefacts.doubts(side.figures, side.board)
     for module, number, unit in _CLOCK.findall(text):
         mhz = float(number) * (1000 if unit in "Gg" else 1)
         key = Key("dhrystone", "cpu_clock", "perf")

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from evmperf.judge.published import identity, record, scatter
 from evmperf.judge.published.scatter import History, Series
-from evmperf.measure.state import buses
 from evmperf.model.figures import Figure, Key
 from evmperf.model.run import Run
 from evmperf_guides import artefacts
@@ -30,16 +29,14 @@ def doubts(run: Run, figures: Mapping[Key, Figure], others: History | None = Non
     """Why published figures of a run are not judged, by key: by figures beside them or the board's other
     releases (default: the record's). What the guide's own arithmetic proves, no other release disproves.
     """
-    reasons, proven = artefacts.doubts(figures), artefacts.proven(figures)
+    reasons, proven = artefacts.doubts(figures, run.board), artefacts.proven(figures)
     others = beside(identity.board(run.board), run.os) if others is None else others
     for key, figure in figures.items():
         if key in reasons or key in proven or not figure.published:
             continue
-        # What no bus carries: a cache was measured, or a digit is wrong.
-        why = buses.impossible(*key, unit=figure.unit, mean=figure.mean, board=run.board)
-        if not why and (series := others.get(key)):
-            why = out_of_line(figure.mean, figure.unit, series, record.same_time(run.release))
-        reasons |= {key: why} if why else {}
+        series = others.get(key, {})
+        if why := out_of_line(figure.mean, figure.unit, series, record.same_time(run.release)):
+            reasons[key] = why
     return reasons
 
 

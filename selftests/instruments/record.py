@@ -44,7 +44,7 @@ def doubted(entries):
     """The entries with why figures are not judged: by others of their guide, then by the other releases
     of the board, among which figures that their own guide doubts do not count.
     """
-    own = [_noted(entry, lambda run, found: artefacts.doubts(found)) for entry in entries]
+    own = [_noted(entry, lambda run, found: artefacts.doubts(found, run.board)) for entry in entries]
     boards = {}
     for entry in own:
         boards.setdefault((entry.board, entry.os), []).append(entry)

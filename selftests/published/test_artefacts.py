@@ -22,7 +22,7 @@ def figures(benchmark, **rows):
 
 
 def doubted(known):
-    return {f"{key.case} {key.metric}": why for key, why in artefacts.doubts(known).items()}
+    return {f"{key.case} {key.metric}": why for key, why in artefacts.doubts(known, "x1-evm").items()}
 
 
 @pytest.mark.parametrize(
