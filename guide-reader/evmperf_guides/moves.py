@@ -5,7 +5,7 @@ import functools
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from evmperf.judge.published import record, scatter
@@ -21,36 +21,25 @@ _ENOUGH = 30
 
 @dataclass
 class Habits:
-    """What the record's boards did between two releases, sorted: relative moves and relative ranges by table
-    and metric and by unit, and how often a figure stayed the same to the digit.
+    """What the record's boards did between two releases, sorted, by kind: `move` of a figure and of the
+    middle row of a `table` (logarithms of factors), and `range` of a figure, relative to its mean. Each is
+    known by table and metric, and by what tables have in common: the unit, or of whole tables the metric.
     """
 
-    moves: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
-    ranges: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
-    tables: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
+    pools: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
 
-    def table(self, benchmark: str, metric: str, middle: float) -> tuple[float, int]:
-        """How improbable it is that the middle row of a table moves by this logarithm."""
-        mine = self.tables.get((benchmark, metric), [])
-        return _tail(mine if len(mine) >= _ENOUGH else self.tables.get((metric,), mine), abs(middle))
+    def odds(self, kind: str, key: Key, common: str, size: float) -> tuple[float, int]:
+        """How improbable this size or a larger one is, and by how many of its kind that is known."""
+        pool = self.pools.get((kind, key.benchmark, key.metric), [])
+        if len(pool) < _ENOUGH:
+            pool = self.pools.get((kind, common), pool)
+        above = len(pool) - bisect.bisect_left(pool, size)
+        return (above + 1) / (len(pool) + 2), len(pool)
 
-    def moved(self, key: Key, unit: str, ratio: float) -> tuple[float, int]:
-        """How improbable a move by this factor is, and by how many moves that is known."""
-        return _tail(_known(self.moves, key, unit), abs(math.log(ratio)))
-
-    def spread(self, key: Key, unit: str, width: float) -> tuple[float, int]:
-        """How improbable a range of this width, relative to its mean, is."""
-        return _tail(_known(self.ranges, key, unit), width)
-
-
-def _known(pool: Mapping[tuple[str, ...], list[float]], key: Key, unit: str) -> list[float]:
-    mine = pool.get((key.benchmark, key.metric), [])
-    return mine if len(mine) >= _ENOUGH else pool.get((unit,), mine)
-
-
-def _tail(pool: list[float], value: float) -> tuple[float, int]:
-    above = len(pool) - bisect.bisect_left(pool, value)
-    return (above + 1) / (len(pool) + 2), len(pool)
+    def add(self, kind: str, key: Key, common: str, size: float) -> None:
+        """Add what one figure or table did."""
+        for name in ((kind, key.benchmark, key.metric), (kind, common)):
+            self.pools.setdefault(name, []).append(size)
 
 
 def habits(entries: Iterable[Entry]) -> Habits:
@@ -64,31 +53,26 @@ def habits(entries: Iterable[Entry]) -> Habits:
         _add_moves(found, scatter.of_entries(mine, doubtful=False))
         for case, value in (pair for entry in mine for pair in record.values(entry)):
             if value.low is not None and value.high is not None and value.mean > 0 and not value.doubt:
-                width = (value.high - value.low) / value.mean
-                _add(found.ranges, width, (case.benchmark, value.metric), (value.unit,))
-    for pool in (*found.moves.values(), *found.ranges.values(), *found.tables.values()):
+                key = Key(case.benchmark, case.name, value.metric)
+                found.add("range", key, value.unit, (value.high - value.low) / value.mean)
+    for pool in found.pools.values():
         pool.sort()
     return found
 
 
 def _add_moves(found: Habits, history: History) -> None:
     """Add what the figures and the tables of one board did from each release to the next."""
-    whole: dict[tuple[str, str, tuple[int, ...]], list[float]] = {}
+    whole: dict[tuple[Key, tuple[int, ...]], list[float]] = {}
     for key, series in history.items():
         for (_, (_, unit, before)), (time, (_, same, after)) in itertools.pairwise(sorted(series.items())):
             if unit == same and before > 0 and after > 0:
                 move = math.log(after / before)
-                whole.setdefault((key.benchmark, key.metric, time), []).append(move)
+                whole.setdefault((key._replace(case=""), time), []).append(move)
                 if move:  # a copy is no move
-                    _add(found.moves, abs(move), (key.benchmark, key.metric), (unit,))
-    for (benchmark, metric, _), ratios in whole.items():
+                    found.add("move", key, unit, abs(move))
+    for (column, _), ratios in whole.items():
         if len(ratios) >= ROWS:
-            _add(found.tables, abs(statistics.median(ratios)), (benchmark, metric), (metric,))
-
-
-def _add(pools: dict[tuple[str, ...], list[float]], value: float, *names: tuple[str, ...]) -> None:
-    for name in names:
-        pools.setdefault(name, []).append(value)
+            found.add("table", column, column.metric, abs(statistics.median(ratios)))
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.judge.published import declared, identity, record, scatter
+from evmperf.judge.published import declared, identity, record, scatter, source
 from evmperf.judge.published.scatter import History
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Figure, Key, figures
@@ -196,31 +196,21 @@ def _side(
 ) -> Side:
     """What is known of a board before the guide's release, or else of its nearest relative."""
     own, name = record.same_time(imported.release), identity.board(board)
+    if olds:
+        of_olds = ((old.release, *one) for old in olds for one in old.results.items())
+        known = [(release, of) for release, other, of in of_olds if identity.same(other, board)]
+    else:
+        entries = (e for e in record.of_board(name, imported.os) if record.same_time(e.release) < own)
+        known = [(entry.release, source.results([entry], samples=False)) for entry in entries]
     history: dict[Key, dict[tuple[int, ...], tuple[str, str, float]]] = {}
     doubts: dict[tuple[int, ...], set[Key]] = {}
-    names: dict[tuple[int, ...], str] = {}
-    if olds:
-        cells = (
-            (old.release, Key(result.benchmark, result.case, cell.metric), cell)
-            for old in olds
-            for other, results in old.results.items()
-            if identity.same(other, board)
-            for result in results
-            for cell in result.published
-        )
-    else:
-        cells = (
-            (entry.release, Key(case.benchmark, case.name, value.metric), value)
-            for entry in record.of_board(name, imported.os)
-            if record.same_time(entry.release) < own
-            for case, value in record.values(entry)
-        )
-    for release, key, cell in cells:
+    names = {record.same_time(release): release for release, _ in known}
+    for release, results in known:
         time = record.same_time(release)
-        names[time] = release
-        history.setdefault(key, {})[time] = (release, cell.unit, cell.mean)
-        if cell.doubt:
-            doubts.setdefault(time, set()).add(key)
+        for key, figure in figures(results).items():
+            history.setdefault(key, {})[time] = (release, figure.unit, figure.mean)
+            if figure.doubt:
+                doubts.setdefault(time, set()).add(key)
     last = max(names, default=())
     if not names and not olds and (found := _relative(name, mine, imported)):
         return Side(board, mine, found[1], relative=found[0])
@@ -276,7 +266,7 @@ def _jumps(side: Side, habits: moves.Habits) -> Iterator[Remark]:
         least = _TWICE if side.relative else 1 + LEAST
         if abs(math.log(nearest)) < math.log(least) or min(earlier) <= figure.mean <= max(earlier):
             continue
-        odds, count = habits.moved(key, figure.unit, nearest)
+        odds, count = habits.odds("move", key, figure.unit, abs(math.log(nearest)))
         if odds <= ODDS:
             known = f"{_shown(earlier)} {whose}; {odds:.1%} of {count} moves between releases are as large"
             yield side.remark("jump", key, known, odds)
@@ -293,12 +283,12 @@ def _columns(side: Side) -> Mapping[tuple[str, str], list[tuple[Key, float, floa
 
 def _tables(side: Side, habits: moves.Habits) -> Iterator[Remark]:
     """Tables of which most rows moved one way, further than this table does from release to release."""
-    for (benchmark, metric), column in _columns(side).items():
+    for (_, metric), column in _columns(side).items():
         moved = [(key, math.log(new / old)) for key, old, new in column]
         middle = statistics.median(ratio for _, ratio in moved)
         if len(moved) < moves.ROWS or abs(middle) < math.log1p(LEAST):
             continue
-        odds, count = habits.table(benchmark, metric, middle)
+        odds, count = habits.odds("table", moved[0][0], metric, abs(middle))
         for key, ratio in moved:
             if odds <= ODDS_OF_TABLES and ratio * middle > 0 and abs(ratio) >= math.log1p(LEAST):
                 known = f"{_shown(side.before(key, side.figures[key].unit))} before; the table moved by"
@@ -328,7 +318,7 @@ def _noise(side: Side, habits: moves.Habits) -> Iterator[Remark]:
         width = (figure.high - figure.low) / figure.mean
         if width < _WIDE or key in side.doubted:
             continue
-        odds, count = habits.spread(key, figure.unit, width)
+        odds, count = habits.odds("range", key, figure.unit, width)
         if width >= _VERY_WIDE and _should_be_high(key):
             odds = min(odds, ODDS / 2 / width)
         if odds <= ODDS:
