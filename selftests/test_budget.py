@@ -32,11 +32,11 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 42_566,
-    "virtual-evm *.py": 3_390,
-    "guide-reader *.py": 2_859,
-    "selftests *.py": 42_931,
-    "docs README.md *.md": 3_305,
+    "evmperf pytest_evmperf strategies *.py": 42_588,
+    "virtual-evm *.py": 3_176,
+    "guide-reader *.py": 2_830,
+    "selftests *.py": 42_861,
+    "docs README.md *.md": 3_307,
     "evmperf/publish/influx *.py": 761,
     "evmperf/publish/site *.py": 753,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 762,
