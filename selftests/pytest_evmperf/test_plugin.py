@@ -86,9 +86,7 @@ def test_a_board_that_can_be_no_file_is_a_wrong_call_in_a_few_words(name):
     assert len(done.stdout + done.stderr) < 2000
 
 
-@pytest.mark.parametrize(
-    "option", ["--profile", "--tool", "--boots", "--wait", "--answer", "--results"]
-)
+@pytest.mark.parametrize("option", ["--profile", "--tool", "--boots", "--wait", "--answer", "--results"])
 def test_a_wrong_word_of_an_option_is_quoted_in_a_few_words(option):
     done = programs.pytest("--lg-env=virtual.yaml", option, "x" * 100_000)
     assert done.returncode == ExitStatus.USAGE
