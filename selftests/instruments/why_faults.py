@@ -1,7 +1,8 @@
-"""Does `evmperf why` name faults made on purpose on a virtual EVM?
+"""Does `evmperf why` name faults made on purpose on a virtual EVM, and nothing that is harmless?
 
 One boot; each fault is made, a case is measured with it, and it is taken back. The reference is a
-healthy run of the same cases. Two more, before the faults and after them, must have no cause at all.
+healthy run of the same cases. Two more (`--healthy`), before the faults and after them, must have no
+cause at all, and neither may `--bystanders`, changes that cannot touch the figure.
 
 Not made, because QEMU's board has nothing to make it with: a governor or clock limit (no cpufreq), a
 PCIe link of other width or speed (it shows none), thermal throttling (no zones), CRC errors of a card.
@@ -54,21 +55,44 @@ _SIZES = ("1m", "4k")
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A fault, the shell text that makes and ends it (`qemu`: what QEMU is told instead), the name of the
-    case in which it is looked for, and the rules that are right. Cases of `before` are measured first.
+    case in which it is looked for, and the rules that are right, none of a bystander. Cases of `before`
+    are measured first.
     """
 
     name: str
     case: str
-    rules: tuple[str, ...]
+    rules: tuple[str, ...] = ()
     make: str = ""
     end: str = ""
     where: Literal["board", "tester", "qemu", "boot", "host", "login"] = "board"
     before: tuple[str, ...] = ()
 
 
-FAULTS = msgspec.yaml.decode(
-    Path(__file__).with_name("faults.yaml").read_bytes(), type=tuple[Fault, ...], strict=False
+class Bystander(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A harmless change: files of the board and their values, or shell text as that of a fault."""
+
+    case: str
+    set: dict[str, str | int] = {}
+    make: str = ""
+    end: str = ""
+    where: Literal["board", "login"] = "board"
+
+    @property
+    def fault(self) -> Fault:
+        """The same as a fault for which no rule is right."""
+        files = list(enumerate(self.set))
+        made = [f"cat {file} >/tmp/by{n} && echo {self.set[file]} >{file}" for n, file in files]
+        make = " && ".join(made) or self.make
+        end = " && ".join(f"cat /tmp/by{n} >{file}" for n, file in files) or self.end
+        name = f"{self.case} beside {', '.join(self.set) or self.make}"
+        return Fault(name, self.case, (), make, end, self.where)
+
+
+FAULTS, _BYSTANDERS = (
+    msgspec.yaml.decode(Path(__file__).with_name(name).read_bytes(), type=kind, strict=False)
+    for name, kind in (("faults.yaml", tuple[Fault, ...]), ("bystanders.yaml", tuple[Bystander, ...]))
 )
+BYSTANDERS = tuple(bystander.fault for bystander in _BYSTANDERS)
 
 
 @dataclass(frozen=True)
@@ -83,7 +107,7 @@ class Found:
         """The rule of the first cause, "" where there is none; of a fault without harm, what was read."""
         named = [answer.causes[:1] for answer in self.answers if answer.is_worse]
         # A figure may be worse by its noise alone, without a cause, where the fault does no harm.
-        if self.fault and not any(named):
+        if self.fault and self.fault.rules and not any(named):
             named = [answer.read[:1] for answer in self.answers]
         return next((cause.rule for causes in named for cause in causes), "")
 
@@ -91,7 +115,7 @@ class Found:
     def is_right(self) -> bool:
         """Whether it is the cause that there is."""
         # A healthy board on a busy host has that as its cause, or none.
-        return self.first in (self.fault.rules if self.fault else ("", "host"))
+        return self.first in ((self.fault and self.fault.rules) or ("", "host"))
 
 
 class Board:
@@ -119,7 +143,8 @@ class Board:
 
     def try_fault(self, fault: Fault, healthy: Path) -> Found:
         """Make a fault, measure with it, take it back, and ask why."""
-        return self.ask(fault, self.with_fault(fault, f"fault-{FAULTS.index(fault)}"), healthy)
+        number = (FAULTS + BYSTANDERS).index(fault)
+        return self.ask(fault, self.with_fault(fault, f"fault-{number}"), healthy)
 
     def with_fault(self, fault: Fault, name: str) -> Path:
         """Measure the case of a fault with it; the run's folder."""
@@ -192,12 +217,13 @@ def board(folder: Path) -> Iterator[Board]:
             environment.cleanup()
 
 
-def run(folder: Path, faults: tuple[Fault, ...] = FAULTS) -> Iterator[Found]:
-    """A healthy board, each fault, and the board as the faults have left it."""
+def run(folder: Path, faults: tuple[Fault, ...] = FAULTS, healthy_runs: int = 2) -> Iterator[Found]:
+    """A healthy board, each fault, and the board as the faults have left it; so many healthy runs in all."""
     with mock.patch.object(disk, "_IN_ORDER", _SIZES), board(folder) as there:
         cases = tuple(dict.fromkeys(fault.case for fault in faults))
         healthy = there.measure("healthy", *cases)
-        yield there.ask(None, there.measure("healthy-again", *cases), healthy)
+        for number in range(1, healthy_runs):
+            yield there.ask(None, there.measure(f"healthy-{number}", *cases), healthy)
         for fault in faults:
             yield there.try_fault(fault, healthy)
         yield there.ask(None, there.measure("healthy-after", *cases), healthy)
@@ -206,19 +232,31 @@ def run(folder: Path, faults: tuple[Fault, ...] = FAULTS) -> Iterator[Found]:
 def main(words: Sequence[str] | None = None) -> None:
     """Print a line a fault."""
     parser = command.parser(__spec__.name, __doc__)
-    faults = {fault.name: fault for fault in FAULTS}
-    command.add_names(parser, faults)
-    named = command.named(parser, parser.parse_args(words).names, faults)
-    right, chosen = 0, tuple(map(faults.__getitem__, named))
+    parser.add_argument("--bystanders", action="store_true", help="harmless changes in place of faults")
+    parser.add_argument(
+        "--healthy", type=int, default=2, metavar="N", help="healthy runs to compare (default: 2)"
+    )
+    command.add_names(parser, [fault.name for fault in FAULTS + BYSTANDERS])
+    given = parser.parse_args(words)
+    faults = {fault.name: fault for fault in (BYSTANDERS if given.bystanders else FAULTS)}
+    chosen = tuple(map(faults.__getitem__, command.named(parser, given.names, faults)))
+    right, pairs, blamed = 0, 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        for found in run(Path(folder), chosen):
+        for found in run(Path(folder), chosen, given.healthy):
             right += found.is_right and found.fault is not None
+            if not found.fault:
+                pairs += len(found.answers)
+                named = [
+                    answer.causes[0].rule for answer in found.answers if answer.is_worse and answer.causes
+                ]
+                blamed += sum(rule != "host" for rule in named)
             name = found.fault.name if found.fault else "none (a healthy board)"
             causes = [c for answer in found.answers for c in (*answer.causes, *answer.read)][:4]
             said = "; ".join(cause.reason for cause in causes) or "no cause"
             figures = ", ".join(answer.headline for answer in found.answers)
             print("right" if found.is_right else "WRONG", name, figures, said, sep="  ", flush=True)
-    print(f"{right} of {len(chosen)} causes are named first")
+    print(f"{right} of {len(chosen)} {'blamed nothing' if given.bystanders else 'causes are named first'}")
+    print(f"{blamed} of {pairs} figures of healthy pairs have a cause")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,161 @@
+"""Does `evmperf why --prove` find what is set on a virtual EVM, and leave the board as it was when ended?
+
+Two runs of a case are measured by pytest, the second with the setting; then `why` is asked for a proof.
+With `--interrupt N` the proof is ended N times, each time later than before, by SIGINT, SIGTERM and
+SIGKILL in turn: the board must be off within a minute and a half, and have its own setting when it is on
+again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evmperf_virtual.client import LabClient
+from labgrid import Environment
+
+from evmperf.boards import board as boards
+from evmperf.lab.bench import LabgridBench
+from selftests.instruments import command
+from selftests.support import virtualbench
+
+_BIN = Path(sys.executable).parent
+_OFF_S = 90.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is set, the case that it costs, and the shell text that prints what the board has."""
+
+    text: str
+    benchmark: str
+    case: str
+    shown: str
+
+
+_QUEUE = "/sys/block/mmcblk0/queue/max_sectors_kb"
+_RATE = "tc qdisc replace dev eth1 root tbf rate 20mbit burst 32kb latency 20ms"
+SETTINGS = {
+    "small requests": Setting(f"echo 4 >{_QUEUE}", "emmc_raw_fio_1g", "1m", f"cat {_QUEUE}"),
+    "a rate of the queue": Setting(
+        _RATE, "eth_icssg_tcp_bidir_pacing", "", "tc qdisc show dev eth1 | cut -c1-40"
+    ),
+    "a small MTU": Setting(
+        "ip link set eth1 mtu 600", "eth_icssg_tcp_bidir_pacing", "", "cat /sys/class/net/eth1/mtu"
+    ),
+}
+
+
+class Proof:
+    """A board on which `setting` was measured, and the question to it."""
+
+    def __init__(self, setting: Setting, lab: LabClient, folder: Path) -> None:
+        self._setting, self._lab, self._folder = setting, lab, folder
+        self.file = virtualbench.board_file(lab, "virtual", folder)
+        keyword = " and ".join(filter(None, (setting.benchmark, setting.case)))
+        for run, more in (("good", []), ("bad", [f"--vary=run:{setting.text}"])):
+            words = [
+                f"--lg-env={self.file}",
+                "-k",
+                keyword,
+                "--profile=quick",
+                f"--run-id={run}",
+                "-q",
+                *more,
+            ]
+            done = subprocess.run(
+                [_BIN / "pytest", "-p", "no:cacheprovider", *words],
+                cwd=folder,
+                text=True,
+                capture_output=True,
+                check=False,
+            )
+            if done.returncode:
+                raise SystemExit(done.stdout + done.stderr)
+
+    def asked(self, budget: str) -> subprocess.Popen[str]:
+        """Start the question."""
+        words = ["why", "bad", f"{self._setting.benchmark} {self._setting.case}".strip(), "--against=good"]
+        words += [f"--prove={budget}", f"--lg-env={self.file}"]
+        return subprocess.Popen(
+            [_BIN / "evmperf", *words],
+            cwd=self._folder,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def shown(self) -> str:
+        """What the board has, which is switched on and off for it."""
+        environment = Environment(str(self.file))
+        bench = LabgridBench(environment.get_target(), boards.load(self.file))
+        try:
+            return bench.shell().run(self._setting.shown, 20).text.strip()
+        finally:
+            bench.off()
+            environment.cleanup()
+
+    def interrupted(self, number: int, after_s: float) -> str:
+        """End a question after so many seconds; why the board is not as it was, "" if it is."""
+        process = self.asked("30m")
+        time.sleep(after_s)
+        if process.poll() is not None:
+            return f"it had ended: {process.communicate()[0]}"
+        process.send_signal(_SIGNALS[number % len(_SIGNALS)])
+        deadline = time.monotonic() + _OFF_S
+        process.communicate(timeout=_OFF_S)
+        while self._lab.status().power:
+            if time.monotonic() > deadline:
+                return "the board is on"
+            time.sleep(0.5)
+        return ""
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print a line a setting, or a line an interruption."""
+    parser = command.parser(__spec__.name, __doc__)
+    parser.add_argument("--budget", default="30m", metavar="TIME", help="time of a proof (default: 30m)")
+    parser.add_argument(
+        "--interrupt", type=int, default=0, metavar="N", help="end the proof of each setting N times"
+    )
+    command.add_names(parser, SETTINGS)
+    given = parser.parse_args(words)
+    right = total = 0
+    for name in command.named(parser, given.names, SETTINGS):
+        with tempfile.TemporaryDirectory() as folder, virtualbench.running("virtual", "proofs") as lab:
+            proof = Proof(SETTINGS[name], lab, Path(folder))
+            if not given.interrupt:
+                said = proof.asked(given.budget).communicate()[0].strip().splitlines()[-1]
+                right += "this is it" in said
+                print(name, said, f"load {os.getloadavg()[0]:.1f}", sep="  ", flush=True)
+                total += 1
+                continue
+            before = proof.shown()
+            for number, after_s in zip(range(given.interrupt), itertools.count(2.0, 3.1)):
+                said = proof.interrupted(number, after_s)
+                after = proof.shown()
+                fine = not said and after == before
+                print(
+                    name,
+                    _SIGNALS[number % 3].name,
+                    f"{after_s:.1f} s",
+                    said or after,
+                    "right" if fine else "WRONG",
+                    sep="  ",
+                    flush=True,
+                )
+                right, total = right + fine, total + 1
+    print(f"{right} of {total} {'boards were as before' if given.interrupt else 'causes were proven'}")
+
+
+if __name__ == "__main__":
+    main()
