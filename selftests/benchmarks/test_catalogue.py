@@ -22,8 +22,6 @@ BENCHMARKS = catalogue.benchmarks()
 BOARDS = {name: boards.load(boards.ENV_DIR / name, tester="tester") for name in boards.names()}
 
 ONLY_THE_LAB_KNOWS = {
-    "lpm_power_io_ddr": "power.io_ddr_command",
-    "lpm_power_mcu_only": "power.mcu_only_command",
     "lpm_power_rtc_ddr": "power.rtc_ddr_command",
     "eth_icssg_hsr_forwarding": "icssg.interface",
     "nand_ubifs": "nand.scratch",

@@ -49,6 +49,7 @@ def write(tmp_path: Path, fake: FakeBoard, switch: FakeSwitch) -> Callable[..., 
         main["options"] = {"board": general, "boot": {"medium": "virtio"}, **options}
         main["resources"] = console_and_power(fake.port, switch.port, 115200)
         drivers = main["drivers"]
+        del drivers["ScpiMeterDriver"]
         drivers["K3BootStrategy"] = {
             "uboot_timeout": 2,
             "kernel_timeout": 2,

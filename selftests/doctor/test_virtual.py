@@ -34,7 +34,7 @@ def test_everything_is_well(file, tmp_path, capsys):
     assert [entry for entry in found if entry["outcome"] in ("bad", "unchecked")] == []
     assert status == ExitStatus.OK
     outcome = {entry["step"]: entry["outcome"] for entry in found}
-    good = "console,power switch,U-Boot,Linux,command line,root medium,tools"
+    good = "console,power switch,U-Boot,Linux,command line,root medium,tools,meter"
     scratch = [f"scratch {driver}" for driver in ("emmc", "mmcsd", "pcie", "ufs", "usb")]
     assert {outcome[step] for step in [*good.split(","), *scratch]} == {"ok"}
     assert main(["doctor", "--replay", str(console)]) == ExitStatus.OK

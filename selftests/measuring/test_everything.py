@@ -8,8 +8,10 @@ selftests/measuring/test_everything.py --all-rows`.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
@@ -23,19 +25,32 @@ from selftests.support.sessions import whole
 pytestmark = pytest.mark.virtual_evm
 
 DEADLINE_S = 1800
-ELSEWHERE = test_network.MEASURED
+ELSEWHERE = {*test_network.MEASURED, "lpm_power_deep_sleep"}
 SAME_STEPS = {
     *("emmc_ext4", "mmcsd_ext2", "mmcsd_ext4", "mmcsd_vfat", "pcie_nvme_ext2", "pcie_nvme_vfat"),
     *("emmc_raw_fio_1g", "emmc_ext4_fio_1g", "mmcsd_raw_fio_1g", "pcie_nvme_ext4_fio_10g"),
     *("usbhost_msc_ext2", "usbhost_msc_ext4", "usbhost_msc_ext4_fio", "usbhost_msc_raw_fio"),
     *("mmcsd_ext4_fio_1g", "ufs_raw_fio"),
     *("usbdev_hs_slave_write", "usbdev_ss_slave_read"),
+    *("lpm_power_mcu_only", "lpm_power_io_ddr"),
     *("eth_icssg_tcp_bidir", "eth_icssg_switch_forwarding", "eth_cpsw_udp_ingress_0loss"),
     *("eth_icssg_udp_egress_0loss", "eth_icssg_udp_ingress_loss"),
 }
-"""What remains measures each file system, each disk, and fio over a file; fio over a
+"""What remains measures each file system, each disk, fio over a file, and a mode with rails off; fio over a
 disk is the same without mkfs and mount, and begins in test_session_faults.py.
 """
+SLEEP_S = 12
+"""Enough for the quick profile's window."""
+
+
+@pytest.fixture
+def env_file(env_file: Path, tmp_path: Path) -> Path:
+    """The board with shorter sleeps, which are measured in four modes."""
+    data = yaml.safe_load(env_file.read_text())
+    data["targets"]["main"]["options"]["power"]["sleep_s"] = SLEEP_S
+    path = tmp_path / env_file.name
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    return path
 
 
 def test_everything_is_measured(env_file, tmp_path, request) -> None:

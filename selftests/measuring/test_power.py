@@ -43,27 +43,22 @@ def instrument() -> Iterator[Instrument]:
     instrument.close()
 
 
-def metered(env_file: Path, instrument: Instrument, power: dict[str, object], folder: Path) -> Path:
-    """The board's file with this meter at its rails."""
-    data = yaml.safe_load(env_file.read_text())
-    data["imports"].append("evmperf.lab.meter")
-    main = data["targets"]["main"]
-    main["options"]["power"] = power
-    main["drivers"]["ScpiMeterDriver"] = {}
-    channels = {rail: number for number, rail in enumerate(RAILS, 1)}
-    # As text, which is all that Labgrid's coordinator would pass on.
-    rails = yaml.safe_dump(channels)
-    main["resources"]["ScpiMeter"] = {"visa": instrument.visa, "rails": rails, "timeout": 2.0}
-    path = folder / "metered.yaml"
-    path.write_text(yaml.safe_dump(data, sort_keys=False))
-    return path
-
-
 def test_one_sleep_gives_every_rail_and_their_sum(
     env_file: Path, instrument: Instrument, measuring: Callable[..., Pytest], tmp_path: Path
 ) -> None:
-    power = {"rails": list(RAILS), "deep_sleep_command": ASLEEP, "sleep_s": SLEEP_S}
-    session = measuring(BENCHMARK, board=metered(env_file, instrument, power, tmp_path))
+    data = yaml.safe_load(env_file.read_text())
+    main = data["targets"]["main"]
+    main["options"]["power"] = {"rails": list(RAILS), "deep_sleep_command": ASLEEP, "sleep_s": SLEEP_S}
+    channels = {rail: number for number, rail in enumerate(RAILS, 1)}
+    # As text, which is all that Labgrid's coordinator would pass on.
+    main["resources"]["ScpiMeter"] = {
+        "visa": instrument.visa,
+        "rails": yaml.safe_dump(channels),
+        "timeout": 2.0,
+    }
+    path = tmp_path / "sleeping.yaml"
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    session = measuring(BENCHMARK, board=path)
     assert session.wait() == 0, session.said
     results = {result.case: result for result in session.measured()}
     assert list(results) == [*RAILS, "Total"]
@@ -96,22 +91,24 @@ def test_one_sleep_gives_every_rail_and_their_sum(
     assert max(pauses) > SLEEP_S + suspend.LEAD_S, "something was typed at a sleeping board"
 
 
-def test_each_case_has_the_mean_power_and_the_energy_of_its_tool(
-    env_file: Path, instrument: Instrument, tmp_path: Path
-) -> None:
-    path = metered(env_file, instrument, {"rails": list(RAILS), "supply": list(RAILS)}, tmp_path)
+def test_each_case_has_the_mean_power_and_the_energy_of_its_tool(env_file: Path, tmp_path: Path) -> None:
+    """The virtual meter follows QEMU's processor time."""
+    data = yaml.safe_load(env_file.read_text())
+    data["targets"]["main"]["options"]["power"]["supply"] = list(RAILS)
+    path = tmp_path / "supplied.yaml"
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
     select = "(default_rootfs and not quiet) or (emmc_ext4 and 102400)"
     session = Pytest(path, tmp_path / "results", select, ["--boots=1"])
     assert session.process.wait(400 * slowness()) == 0, session.said
     results = {result.benchmark: result for result in session.measured()}
     boot, disk = results["boot_time_mmcsd"], results["emmc_ext4"]
     for result in (boot, disk):
-        assert result.conditions["supply_meter"] == f"{IDENTITY} (SCPI)"
-    supplied_w = sum(MILLIWATTS.values()) / 1000
+        assert result.conditions["supply_meter"].startswith("evmperf,Virtual Meter")
+    rest_w = sum(MILLIWATTS.values()) / 1000
     joules, watts = boot.values("energy"), boot.values("mean_power")
-    assert watts == pytest.approx([supplied_w] * len(watts))
+    assert min(watts) > 2 * rest_w
     spans = [energy / power for energy, power in zip(joules, watts, strict=True)]
     assert all(span > value for span, value in zip(spans, boot.values("boot_time"), strict=True))
     (energy,), (power,) = disk.values("energy"), disk.values("mean_power")
-    assert power == pytest.approx(supplied_w)
+    assert power > rest_w
     assert 0 < energy / power < disk.duration_s

@@ -63,6 +63,7 @@ def board_file(folder: Path) -> Path:
     main["features"] = ["boot"]
     main["options"]["board"].pop("virtual")  # it is the lab's here, not this machine's to start
     main["resources"] = {"RemotePlace": {"name": "@PLACE@"}}
+    main["drivers"].pop("ScpiMeterDriver", None)
     text = yaml.safe_dump(data, sort_keys=False)
     path = folder / "place.yaml"
     path.write_text(text.replace("name: '@PLACE@'", "name: !template $LG_PLACE"))

@@ -84,7 +84,7 @@ def scripted(tmp_path, fake, switch, monkeypatch):
     envfile.write(envfile.source("virtual"), file, serial_port=fake.port, power_port=switch.port)
     data = yaml.safe_load(file.read_text())
     main = data["targets"]["main"]
-    del main["options"]["board"]["virtual"]
+    del main["options"]["board"]["virtual"], main["drivers"]["ScpiMeterDriver"]
     main["options"]["image"] = {"command": "cp {image} flashed"}
     for name, arguments in QUICK.items():
         main["drivers"][name].update(arguments)

@@ -90,7 +90,7 @@ def file(board, tmp_path):
     switch = FakeSwitch(board)
     data = yaml.safe_load((boards.ENV_DIR / "virtual.yaml").read_text())
     main = data["targets"]["main"]
-    del main["options"]["board"]["virtual"]
+    del main["options"]["board"]["virtual"], main["drivers"]["ScpiMeterDriver"]
     main["options"] = {
         "board": main["options"]["board"],
         "boot": {"medium": "virtio"},

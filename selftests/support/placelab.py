@@ -216,6 +216,7 @@ class PlaceLab:
             "boot": {"medium": "virtio"},
             **options,
         }
+        main["drivers"].pop("ScpiMeterDriver", None)  # these boards have no meter
         main["resources"] = {"RemotePlace": {"name": "@PLACE@"}}
         for name, arguments in QUICK.items():
             main["drivers"][name].update(arguments)

@@ -25,7 +25,8 @@ def write(original: Path, copy: Path, *, serial_port: int, power_port: int) -> N
     """Write a copy of a board file with these ports; raises UsageError."""
     serial, power = lab_ports(boards.load(original))
     text = re.sub(rf"\b(port: ){serial}\b", rf"\g<1>{serial_port}", original.read_text())
-    text = re.sub(rf"(?<={re.escape(HOST)}:){power}\b", str(power_port), text)
+    # The simulated meter is behind the power switch.
+    text = re.sub(rf"(?<={re.escape(HOST)})(::?){power}\b", rf"\g<1>{power_port}", text)
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(

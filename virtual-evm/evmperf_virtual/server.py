@@ -27,7 +27,7 @@ from evmperf_virtual.board import BenchStatus, LabOptions, LabRecord
 from evmperf_virtual.console import ConsoleServer, ConsoleStamps
 from evmperf_virtual.image import EvmImage, load
 from evmperf_virtual.machine import Machine, nic_count
-from evmperf_virtual.power import PowerServer, Refused
+from evmperf_virtual.power import PowerServer, Refused, SimulatedMeter
 from evmperf_virtual.testermachine import DISK, TesterMachine
 
 _LOG_LIMIT = 4 << 20
@@ -61,10 +61,11 @@ class VirtualLab:
         self._stack.callback(stamps.close)
         self._console = ConsoleServer(stamps)
         self._stack.push_async_callback(self._console.close)
+        meter = SimulatedMeter(options.name, lambda: self._machine.pid)
         # Last in, first out: close() ends the board first, then the rest.
         serial_port = await self._console.listen(options.serial_port)
         # Clients of the power port wait in its backlog until the rest is ready.
-        power = PowerServer(options.power_port, self._act)
+        power = PowerServer(options.power_port, self._act, meter)
         self._stack.callback(power.close)
         self._files = disks.prepare(self._image, folder, fresh=options.fresh)
         without_tester = await self._open_tester()
