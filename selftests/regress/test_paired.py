@@ -96,7 +96,7 @@ def test_a_quantity_without_a_direction_is_never_called_worse():
 
 @pytest.mark.parametrize("kind", noise.KINDS)
 def test_false_alarms_stay_below_the_stated_rate(kind):
-    # The table in docs/ab.md is of 1000 trials; these few would show a rate far above 5 %.
+    # The rates in docs/ab.md are of 200 trials; these few would show a rate far above 5 %.
     found = simulate_ab.simulate(kind, 40, 12)
     assert found.alarms <= 0.15
     assert found.missed <= 0.15
