@@ -1,6 +1,6 @@
 """Fixtures for a lab's own tests: a held board, its shell, its U-Boot, its console, and figures of one's own.
 
-Each asks for its state when a test begins, so that the order of tests does not matter. docs/own-repository.md
+Each asks for its state when a test begins, so that the order of tests does not matter. docs/your-lab.md
 has an example of each.
 """
 
