@@ -36,7 +36,6 @@ TODAY: dict[str, int] = {
     "virtual-evm *.py": 3_176,
     "guide-reader *.py": 2_830,
     "selftests *.py": 42_861,
-    "docs README.md *.md": 3_307,
     "evmperf/publish/influx *.py": 761,
     "evmperf/publish/site *.py": 753,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 762,

@@ -25,12 +25,9 @@ CLASSES = {
     "case": "model.results.Case",
     "finding": "lab.desk.finding.CheckFinding",
     "kind": "model.errors.Kind",
-    "mark": "model.records.BootMark",
     "metric": "model.results.Metric",
     "profile": "benchmarks.benchmark.Profile",
     "result": "model.results.Result",
-    "run": "model.run.Run",
-    "sample": "model.results.Sample",
     "verdict": "model.verdict.Verdict",
 }
 
