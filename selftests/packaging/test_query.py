@@ -35,8 +35,8 @@ def database(folder, monkeypatch):
         yield opened
 
 
-def test_there_are_seven_questions():
-    assert len(BLOCKS) == 1 + 7
+def test_there_are_ten_questions():
+    assert len(BLOCKS) == 1 + 10
 
 
 @pytest.mark.parametrize("question", BLOCKS[1:], ids=lambda text: " ".join(text.split())[:40])
