@@ -33,9 +33,9 @@ GOALS = {
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
     "evmperf pytest_evmperf strategies *.py": 42_588,
-    "virtual-evm *.py": 3_176,
+    "virtual-evm *.py": 3_272,
     "guide-reader *.py": 2_830,
-    "selftests *.py": 42_861,
+    "selftests *.py": 43_160,
     "evmperf/publish/influx *.py": 761,
     "evmperf/publish/site *.py": 753,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 762,

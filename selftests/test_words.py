@@ -17,7 +17,7 @@ from selftests.test_layers import PLUGINS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-GROUPS = ["Tutorial", "How-to", "Reference", "Explanation"]
+GROUPS = ["Tutorial and how-to", "Reference", "Explanation"]
 
 CLASSES = {
     "benchmark": "benchmarks.benchmark.Benchmark",
