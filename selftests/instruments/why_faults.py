@@ -88,11 +88,12 @@ class Bystander(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Fault(name, self.case, (), make, end, self.where)
 
 
-FAULTS, _BYSTANDERS = (
-    msgspec.yaml.decode(Path(__file__).with_name(name).read_bytes(), type=kind, strict=False)
-    for name, kind in (("faults.yaml", tuple[Fault, ...]), ("bystanders.yaml", tuple[Bystander, ...]))
+_FAULTS, _BYSTANDERS = (Path(__file__).with_name(name) for name in ("faults.yaml", "bystanders.yaml"))
+FAULTS = msgspec.yaml.decode(_FAULTS.read_bytes(), type=tuple[Fault, ...], strict=False)
+BYSTANDERS = tuple(
+    one.fault
+    for one in msgspec.yaml.decode(_BYSTANDERS.read_bytes(), type=tuple[Bystander, ...], strict=False)
 )
-BYSTANDERS = tuple(bystander.fault for bystander in _BYSTANDERS)
 
 
 @dataclass(frozen=True)
