@@ -49,9 +49,6 @@ SETTINGS = {
     "a rate of the queue": Setting(
         _RATE, "eth_icssg_tcp_bidir_pacing", "", "tc qdisc show dev eth1 | cut -c1-40"
     ),
-    "a small MTU": Setting(
-        "ip link set eth1 mtu 600", "eth_icssg_tcp_bidir_pacing", "", "cat /sys/class/net/eth1/mtu"
-    ),
 }
 
 
