@@ -32,13 +32,13 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 42_588,
+    "evmperf pytest_evmperf strategies *.py": 42_592,
     "virtual-evm *.py": 3_272,
     "guide-reader *.py": 2_830,
     "selftests *.py": 43_158,
     "evmperf/publish/influx *.py": 761,
     "evmperf/publish/site *.py": 753,
-    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 762,
+    "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 766,
     "evmperf/lab/provision *.py": 1_459,
     "evmperf/commands/lava *.py": 1_387,
     "evmperf/lab/desk evmperf/commands/app/desk.py *.py": 1_450,

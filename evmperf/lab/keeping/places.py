@@ -62,8 +62,7 @@ class CoordinatorSession:
         self.users, self.ended, self.address = 0, False, address
         self.watchers: dict[str, Callable[[str | None], None]] = {}
         manager = RemotePlaceManager.get()
-        # Labgrid logs the end of its session, which the holder reports in a sentence.
-        logging.getLogger().addFilter(lambda record: record.pathname != client.__file__)
+        logging.getLogger().addFilter(_by_us)
         try:
             manager.url, manager.env = address, _Options(board_file) if board_file else None
             contextvars.Context().run(manager._start)  # with an event loop of its own
@@ -205,3 +204,8 @@ class _Options(Environment):  # type: ignore[misc]
     def __attrs_post_init__(self) -> None:
         self.targets: dict[str, object] = {}
         self.config = Config(self.config_file)
+
+
+def _by_us(record: logging.LogRecord) -> bool:
+    """Whether a message is not one of Labgrid's session, whose ends are reported in a sentence."""
+    return bool(record.pathname != client.__file__)

@@ -34,7 +34,7 @@ def load(environment: Mapping[str, str] = os.environ) -> Config | None:
         return None
     if missing := [named for name, named in names.items() if not values[name]]:
         raise UsageError(f"InfluxDB: set {', '.join(missing)}, too")
-    url = address(values["url"], "InfluxDB: the url")
+    url = address(values["url"], f"InfluxDB: {names['url']}")
     return Config(url, values["org"], values["bucket"], values["token"])
 
 
