@@ -259,10 +259,10 @@ def _row(record: SpoolRecord) -> _Row | None:
 def _together(executions: Sequence[Result]) -> Result:
     """One result of several executions: the samples of all, numbered on. It is whole if the last one is."""
     samples: list[Sample] = []
-    conditions: dict[str, Any] = {}
+    first, conditions = 0, dict[str, Any]()
     for one in executions:
-        first = 1 + max((sample.repetition for sample in samples), default=-1)
         samples += (replace(sample, repetition=first + sample.repetition) for sample in one.samples)
+        first += 1 + max((sample.repetition for sample in one.samples), default=-1)
         conditions |= one.conditions
     if (number := sum(bool(one.samples) for one in executions)) > 1:
         conditions[REPEAT] = counted(number, "execution")

@@ -2,7 +2,6 @@
 
 import functools
 import shlex
-import socket
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +16,7 @@ from evmperf.lab.meter import HwmonMeter, HwmonMeterDriver, RailMeterDriver, Scp
 from evmperf.model.errors import LabError, RefusedOutput
 from selftests.support.boardfiles import fake_board
 from selftests.support.instrument import IDENTITY, OVERLOAD, Instrument, scpi
+from selftests.support.ports import free_port
 
 VALUES = {"VOLT": 0.75, "CURR": 0.004}
 
@@ -119,8 +119,7 @@ def test_a_lost_connection_is_a_broken_lab(conversation, instrument):
 
 
 def test_an_instrument_that_is_not_there_is_named(scpi_meter):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     with pytest.raises(LabError, match=rf"::{port}::SOCKET cannot be reached.*`visa` of ScpiMeter"):
         scpi_meter({"a": 1}, visa=f"TCPIP::127.0.0.1::{port}::SOCKET")
     with pytest.raises(LabError, match="nonsense cannot be reached"):

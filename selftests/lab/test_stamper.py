@@ -26,6 +26,7 @@ from evmperf.lab.stamper import StampedPort
 from evmperf.lab.transport import ComPort, RawTcp, Sentinel
 from evmperf.model.errors import LabError
 from selftests.instruments.speed.boards import burners
+from selftests.support.ports import free_port
 from selftests.support.talking import (
     MS,
     WIRES,
@@ -159,10 +160,8 @@ def test_closing_ends_the_connection(server: socket.socket) -> None:
     [("raw", "127.0.0.1"), ("rfc2217", "127.0.0.1"), ("serial", "/dev/evmperf-is-not-there")],
 )
 def test_a_console_that_cannot_be_opened_is_one_sentence(protocol: str, place: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
     with pytest.raises(LabError, match=f"the console at {place}.* cannot be opened"):
-        StampedPort(protocol, place, port, 115200, TIMEOUT_S)
+        StampedPort(protocol, place, free_port(), 115200, TIMEOUT_S)
 
 
 def test_a_raw_server_is_no_rfc2217(server: socket.socket) -> None:

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import resource
-import socket
 import subprocess
 from types import SimpleNamespace
 
@@ -17,6 +16,7 @@ from evmperf.model import limits
 from evmperf.model.errors import LabError, ToolError
 from selftests.support import web
 from selftests.support.placelab import until
+from selftests.support.ports import free_port
 from selftests.support.sshd import Sshd
 
 
@@ -135,9 +135,7 @@ def test_one_connection_serves_all_commands(sshd):
 
 
 def test_a_tester_that_is_not_there_is_named(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    tester = SshTester("127.0.0.1", ["-F", "none", "-p", str(port)])
+    tester = SshTester("127.0.0.1", ["-F", "none", "-p", str(free_port())])
     with pytest.raises(LabError, match=r"the tester 127.0.0.1 cannot be reached: .*refused"):
         tester.run("true", 20)
     tester.close()

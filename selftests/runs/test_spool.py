@@ -147,7 +147,7 @@ def test_a_field_of_a_later_evmperf_is_ignored_and_another_kind_named(spool, cap
     assert list(read_records(spool.folder)) == [a_boot("uboot")]
     write(schema=SCHEMA, record="weather", sun=True)
     assert list(read_records(spool.folder)) == [a_boot("uboot")]
-    assert "line 2: is damaged: no record is 'weather'" in caplog.text
+    assert "line 2: is damaged: Invalid value 'weather'" in caplog.text
 
 
 def test_half_a_character_loses_no_more_than_itself(spool):

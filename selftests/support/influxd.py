@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -21,6 +20,7 @@ from typing import Any
 from evmperf.measure.runs.folders import cache_dir
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.config import Config
+from selftests.support.ports import free_port
 
 ORG, TOKEN = "lab", "a-token-that-must-not-show"
 
@@ -45,8 +45,7 @@ class Influxd:
     def __init__(self, folder: Path, small: int = 0) -> None:
         self.folder = folder
         self._small = small
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
         self._buckets = 0

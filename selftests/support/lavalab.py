@@ -14,7 +14,6 @@ import os
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -35,6 +34,7 @@ from evmperf.commands.lava.server import TOKEN_VARIABLE, URL_VARIABLE
 from evmperf.measure.runs import folders
 from evmperf.model.errors import LabError
 from evmperf.model.places import for_children
+from selftests.support.ports import free_port
 
 NATIVE, HOST = "lava-native", "lava-host"
 """The lab's two virtual boards, LAVA's own and the lab host's: two jobs must not meet on one."""
@@ -139,7 +139,7 @@ def _share(state: Path, variant: str) -> dict[str, str | int]:
         shutil.copy(_SCRIPTS / script, shared)
     status = LabClient(NATIVE).status()
     ports: dict[str, str | int] = {
-        **dict(zip(("HTTP", "EVENTS", "WS", "SSH"), _free_ports(4), strict=True)),
+        **dict(zip(("HTTP", "EVENTS", "WS", "SSH"), (free_port() for _ in range(4)), strict=True)),
         "ADDRESS": status.tester.nics[0].address if status.tester else "127.0.0.1",
         "NETNS": status.tester.namespace if status.tester else "",
         "EVMPERF_HOME": str(JOBS.parent),
@@ -192,14 +192,6 @@ def _start(system: Path, state: Path, port: str | int, progress: Callable[[str],
     _wait(ready, _START_S, f"LAVA does not answer {_START_S:g} s after its start; see {state}/log")
     progress(f"LAVA runs at {lab.url}: {time.monotonic() - began:.1f} s")
     return lab
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def _wait(condition: Callable[[], bool], seconds: float, failure: str) -> None:

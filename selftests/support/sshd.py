@@ -5,12 +5,13 @@ import getpass
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 
 import pytest
 import yaml
+
+from selftests.support.ports import free_port
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 
@@ -30,8 +31,7 @@ class Sshd:
             command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name]
             subprocess.run(command, check=True)
         (folder / "user.pub").rename(folder / "authorized")
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         (folder / "config").write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\n"
             f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\n"

@@ -16,6 +16,7 @@ import functools
 import json
 import logging
 import mmap
+import operator
 import os
 import secrets
 import stat
@@ -63,7 +64,7 @@ def _plain(value: object) -> object:
 _ENCODER = msgspec.json.Encoder(enc_hook=_plain)
 _RUN = msgspec.json.Encoder(enc_hook=_plain, order="sorted")
 _HEADER = msgspec.json.Decoder(Header)
-_DECODERS = {str(kind.__struct_config__.tag): msgspec.json.Decoder(kind) for kind in KINDS}
+_RECORD: msgspec.json.Decoder[SpoolRecord] = msgspec.json.Decoder(functools.reduce(operator.or_, KINDS))
 _BEGIN = f'{{"schema":{SCHEMA},'.encode()
 _log = logging.getLogger(__name__)
 
@@ -400,10 +401,9 @@ def _lines(path: Path, offset: int) -> Iterator[tuple[int, SpoolRecord]]:
             offset += len(text)
             try:
                 decoded = text.decode()
-                head = header(where, decoded)
-                if head.record not in _DECODERS:
-                    raise Damaged(f"{where}: is damaged: no record is {head.record[:40]!r}")
-                record = _DECODERS[head.record].decode(decoded)
+                if not text.startswith(_BEGIN):
+                    header(where, decoded)
+                record = _RECORD.decode(decoded)
             except (Damaged, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
                 damaged += 1
                 if damaged <= _NAMED:
