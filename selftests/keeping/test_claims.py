@@ -275,7 +275,7 @@ def test_a_local_board_has_one_holder(lab):
 
 
 def test_of_many_who_take_a_local_board_at_once_one_has_it(lab):
-    wanted = Wanted("desk", devices=("relay 8", "tty 8"))
+    wanted = Wanted("desk", devices=tuple(f"relay {number}" for number in range(16)))
     with contextlib.ExitStack() as stack:
         takers = [stack.enter_context(other(wanted, f"run-{number}")) for number in range(5)]
         first = [taker.line() for taker in takers]

@@ -51,7 +51,7 @@ class Locks:
         self._files: dict[Path, int] = {}
         with contextlib.ExitStack() as failing:
             failing.callback(self.close)
-            for path in {_path(name) for name in names}:
+            for path in sorted(map(_path, set(names))):  # in one order: of who starts at once one has all
                 self._files[path] = _open(path) if shared else _lock(path)
             if shared and not all(map(_is_locked, self._files.values())):
                 raise LabError("the process that started this session does not hold the board any more")
