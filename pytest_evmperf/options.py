@@ -79,7 +79,7 @@ OPTIONS = [
         metavar="NAME=END",
         help=(
             "measure a further end of each boot: NAME=line:REGEX, NAME=ping:ADDRESS, NAME=tcp:HOST:PORT, "
-            "NAME=http://URL, NAME=unit:UNIT of systemd"
+            "NAME=http://URL, NAME=gpio:DRIVER of Labgrid, NAME=unit:UNIT of systemd"
         ),
     ),
     argument(

@@ -1,4 +1,5 @@
-"""Further ends of a boot that a board file or `--end` names: an answer over the network, a line, a unit."""
+"""Further ends of a boot that a board file or `--end` names: an answer over the network, a
+line of the console or of a digital input, a unit."""
 
 import ipaddress
 import re
@@ -14,12 +15,13 @@ from evmperf.boards.board import KEY, Board
 from evmperf.boards.options import End
 from evmperf.model.errors import UsageError
 
-KINDS = ("line", "ping", "tcp", "http", "unit")
+KINDS = ("line", "ping", "tcp", "http", "gpio", "unit")
 NETWORK = ("ping", "tcp", "http")
 """Ends that answer over the network."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _FORM = (
-    "--end takes NAME=line:REGEX, NAME=ping:ADDRESS, NAME=tcp:HOST:PORT, NAME=http://URL or NAME=unit:UNIT"
+    "--end takes NAME=line:REGEX, NAME=ping:ADDRESS, NAME=tcp:HOST:PORT, NAME=http://URL, "
+    "NAME=gpio:DRIVER or NAME=unit:UNIT"
 )
 
 
@@ -81,7 +83,7 @@ def _complaint(name: str, end: End) -> str:
         is_named = re.fullmatch(r"[\w@.:\\-]+", f"{end.unit}{end.property}")
         return "" if is_named else f"{end.unit} {end.property} are no names of systemd's"
     form = "an http:// URL without a user" if end.http else "HOST:PORT"
-    return "" if end.line or all(address(end)) else f"{target(end)} is not {form}"
+    return "" if end.line or end.gpio or all(address(end)) else f"{target(end)} is not {form}"
 
 
 def address(end: End) -> tuple[str, int]:

@@ -43,7 +43,7 @@ class General(Section, frozen=True):
 
 
 class End(Section, frozen=True, omit_defaults=True):
-    """An end of a boot: one of `line`, `ping`, `tcp`, `http` and `unit`."""
+    """An end of a boot: one of `line`, `ping`, `tcp`, `http`, `gpio` and `unit`."""
 
     line: Text = ""
     """Regular expression of a line that Linux prints on the console."""
@@ -57,12 +57,14 @@ class End(Section, frozen=True, omit_defaults=True):
     """http:// URL that answers with `status`."""
     status: Count = 200
     """HTTP status."""
+    gpio: Text = ""
+    """Name of a digital output driver of Labgrid's (`get()`) whose line becomes active."""
     unit: Text = ""
     """Unit of systemd with a time of `property`."""
     property: Text = "ActiveEnterTimestampMonotonic"
     """What `systemctl show -p` calls the time, in microseconds since the kernel's start."""
     interval_ms: Count = 20
-    """Milliseconds between two questions over the network."""
+    """Milliseconds between two questions to the network, or to a line."""
     within_s: Count = 60
     """Seconds after the prompt until when the mark must come."""
 

@@ -31,6 +31,8 @@ from evmperf.boards.options import End
 from evmperf.lab.stamper import be_undisturbed
 
 _ARP, _IP, _ALL, _ICMP, _ASK, _TELL = 0x0806, 0x0800, 3, 1, 1, 2
+_SOL_PACKET, _IGNORE_OUTGOING = 263, 23
+"""Of packet(7) and linux/if_packet.h, Linux 4.20."""
 _ECHO = struct.Struct("!BBHHH")
 _ID = 0xE7F
 _UP_EVERY_NS = 250_000_000
@@ -64,7 +66,7 @@ def _tell(turn: Turn) -> None:
 
 
 class _Cable:
-    """Frames to one address on a network of this machine, and who has it: `mac`, since when it is known, and
+    """Frames to one address on a network of this machine, and who has it: `mac`, and
     when nobody had it yet (`missed_ns`). Raises OSError.
     """
 
@@ -79,10 +81,11 @@ class _Cable:
         mac = Path(f"/sys/class/net/{route['dev']}/address").read_text("ascii")
         self._own_mac = bytes.fromhex(mac.strip().replace(":", ""))
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        self.socket.setsockopt(_SOL_PACKET, _IGNORE_OUTGOING, 1)  # all other questions would wake each of us
         self.socket.bind((route["dev"], _ALL))
         self.socket.setblocking(False)
         self._name, self._wanted = name, wanted.lower()
-        self.mac, self.known_ns, self.missed_ns = "", 0, time.monotonic_ns()
+        self.mac, self.missed_ns = "", time.monotonic_ns()
         self._asked_ns = [self.missed_ns]
         self._foreign = ""
 
@@ -123,7 +126,7 @@ class _Cable:
                 self._foreign = mac
                 _tell(Turn(self._name, mac=mac, trouble=f"{mac} has its address, not {self._wanted}"))
         elif not self.mac:
-            self.mac, self.known_ns, self.missed_ns = mac, time.monotonic_ns(), self._asked_ns[0]
+            self.mac, self.missed_ns = mac, self._asked_ns[0]
 
     def _send(self, mac: bytes, kind: int, payload: bytes) -> None:
         with contextlib.suppress(OSError):  # an interface that is down
@@ -179,7 +182,7 @@ class _Try:
         self.began_ns = time.monotonic_ns()
         self.connection = socket.socket(family, socket.SOCK_STREAM)
         self.connection.setblocking(False)
-        self.is_connected, self.is_silent = False, False
+        self.is_connected = False
         self._end, self._said = end, b""
         self._is_begun = True
         try:
@@ -193,9 +196,9 @@ class _Try:
     def ended(self) -> bool | None:
         """Whether its answer is the wanted one, None while it is under way."""
         limit_ns = _READING_NS if self.is_connected else _PATIENCE_NS
-        self.is_silent = time.monotonic_ns() - self.began_ns > limit_ns
+        is_silent = time.monotonic_ns() - self.began_ns > limit_ns
         try:
-            return self._went_on() if self._is_begun and not self.is_silent else False
+            return self._went_on() if self._is_begun and not is_silent else False
         except BlockingIOError:
             return None
         except OSError:
@@ -235,7 +238,9 @@ def _connect(name: str, end: End) -> None:
             due = now + (_UP_EVERY_NS if is_up else end.interval_ms * 1_000_000)
             if cable and not is_up:
                 cable.ask()
-            if len(tries) < _FLYING and not (end.http and any(one.is_connected for one in tries)):
+            is_there = not cable or bool(cable.mac)  # no packet goes to a board without a MAC address
+            is_reading = bool(end.http) and any(one.is_connected for one in tries)
+            if is_there and len(tries) < _FLYING and not is_reading:
                 tries.append(_Try(end, family, (str(place[0]), int(place[1]))))
         reading = [one.connection for one in tries if one.is_connected]
         writing = [one.connection for one in tries if not one.is_connected]
@@ -249,15 +254,13 @@ def _connect(name: str, end: End) -> None:
             one.connection.close()
             tries.remove(one)
             came_ns = time.monotonic_ns()
-            # A try from before the MAC address was known may have waited for that.
-            known_ns = cable.known_ns if cable else 0
             if ended and not is_up and not (cable and end.mac and not cable.mac):
-                missed = [t.began_ns for t in tries if known_ns < t.began_ns < one.began_ns]
+                missed = [t.began_ns for t in tries if t.began_ns < one.began_ns]
                 since_ns = max(failed_ns, *missed, cable.missed_ns if cable else 0)
                 since_ns -= 0 if cable else _KERNEL_ARP_NS
                 _tell(Turn(name, True, since_ns, came_ns, cable.mac if cable else ""))
                 is_up = True
-            elif not ended and (not one.is_silent or one.began_ns > known_ns):
+            elif not ended:
                 failed_ns = max(failed_ns, one.began_ns)
             if is_up and not ended and one.began_ns > due - 2 * _UP_EVERY_NS:
                 is_up = False

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import requests
@@ -16,6 +16,7 @@ from evmperf.boards.console.booted import identity
 from evmperf.boards.console.marks import ObservedBoot, find, remarks
 from evmperf.boards.console.powering import Person, while_powered
 from evmperf.boards.console.tree import INITCALLS
+from evmperf.boards.options import End
 from evmperf.boards.variation import Variation
 from evmperf.lab import guest
 from evmperf.lab.ends import EndWatch
@@ -199,7 +200,8 @@ class LabgridBench:
         strategy.forget()
         asked = {} if self._link or "init=" in kernel_arguments else self.board.options.boot.ends
         try:
-            with EndWatch(asked, self._words_beside() if asked else (), self._macs) as watch:
+            words = self._words_beside() if asked else ()
+            with EndWatch(asked, words, self._macs, self._lines(asked)) as watch:
                 self._transition("shell" if self._link else "booted")
                 place = len(self._boots) - 1
                 ended = watch.await_all(self._boots[place], self._console, self.shell)
@@ -217,6 +219,17 @@ class LabgridBench:
         if self._link and not self._boots[-1].error:
             self._boots[-1] = self._link.timed(self._boots[-1], strategy.boot_timeout)
         return self._boots[-1]
+
+    def _lines(self, asked: Mapping[str, End]) -> dict[str, Any]:
+        """Drivers of the ends that are lines; raises UsageError."""
+        drivers: dict[str, Any] = {}
+        for name, end in asked.items():
+            if end.gpio:
+                try:
+                    drivers[name] = self._target.get_driver("DigitalOutputProtocol", name=end.gpio)
+                except NoDriverFoundError as error:
+                    raise UsageError(f"{self.board.file_name}: boot.ends.{name}: {error}") from None
+        return drivers
 
     def _ask_initcalls(self) -> None:
         """Have the console's record hold the initcalls of a boot that timed them; without them it counts."""

@@ -1,9 +1,11 @@
-"""Further ends of a boot, watched while it goes on: the console, the network, and systemd after the prompt.
+"""Further ends of a boot, watched while it goes on: the console, the network, lines that Labgrid reads, and
+systemd after the prompt.
 
 A process (`evmperf.lab.answering`) on this machine asks over the network, by the clock that stamps the
-console; beside a virtual EVM it runs in the network namespace of its tester.
+console; beside a virtual EVM it runs in the network namespace of its tester. A thread asks for each line.
 """
 
+import inspect
 import os
 import re
 import subprocess
@@ -44,17 +46,21 @@ _ECHOED = 20
 @dataclass
 class EndWatch:
     """Watches one boot for `ends`; `prefix` are words before the command of the process, `macs` who answered
-    in earlier boots.
+    in earlier boots, `drivers` Labgrid's drivers of lines by name of their end.
     """
 
     ends: Mapping[str, End]
     prefix: Sequence[str] = ()
     macs: dict[str, str] = field(default_factory=dict)
+    drivers: Mapping[str, Any] = field(default_factory=dict)
 
     def __enter__(self) -> "EndWatch":
         """Begin; the power may still be on."""
         self._turns: list[Turn] = []
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_over = threading.Event()
+        for name, driver in self.drivers.items():
+            threading.Thread(target=self._read_line, args=(name, driver), daemon=True).start()
         if asked := {name: end for name, end in self.ends.items() if ends.kind(end) in ends.NETWORK}:
             words = [sys.executable, "-m", "evmperf.lab.answering", msgspec.json.encode(asked).decode()]
             self._process = subprocess.Popen(
@@ -68,7 +74,8 @@ class EndWatch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the process."""
+        """End the process and the threads."""
+        self._is_over.set()
         if self._process:
             assert self._process.stdin
             self._process.stdin.close()  # it ends by that, too, where sudo keeps our signal from it
@@ -83,6 +90,23 @@ class EndWatch:
         ended = f"the process that asks ended with status {process.wait()}"
         self._turns += [Turn(name, trouble=ended) for name in names]
 
+    def _read_line(self, name: str, driver: Any) -> None:
+        """Ask a driver until the end when its line becomes active."""
+        # Labgrid's steps, which its decorators log, belong to the main thread.
+        ask, was_active = inspect.unwrap(type(driver).get), False
+        since_ns = time.monotonic_ns()
+        while not self._is_over.is_set():
+            asked_ns = time.monotonic_ns()
+            try:
+                is_active = bool(ask(driver))
+            except Exception as error:  # noqa: BLE001  # a lab's own driver raises anything
+                self._turns.append(Turn(name, trouble=f"{type(driver).__name__} cannot read it: {error}"))
+                return
+            if is_active and not was_active:
+                self._turns.append(Turn(name, True, since_ns, time.monotonic_ns()))
+            was_active, since_ns = is_active, asked_ns
+            self._is_over.wait(self.ends[name].interval_ms / 1e3)
+
     def await_all(self, boot: ObservedBoot, console: Any, shell: Callable[[], Shell]) -> ObservedBoot:
         """The boot with its ends, once each has come or its time is over; `shell` is asked for units."""
         start, prompt = boot.marks.get(start_of(boot.marks)), boot.marks.get(Phase.PROMPT)
@@ -93,8 +117,8 @@ class EndWatch:
         missed: dict[str, str] = {}
         while left := {name: end for name, end in self.ends.items() if name not in found and not end.unit}:
             records = console.records()
-            for name, end in left.items():
-                marks = [*(_lines(name, end, records, start) if end.line else self._answers(name, start))]
+            for name in left:
+                marks = self._marks(name, records, start)
                 if marks and not self._is_stranger(marks[0]):
                     found[name] = marks[0]
             past_s = (time.monotonic_ns() - prompt.mono_ns) / 1e9
@@ -102,10 +126,7 @@ class EndWatch:
                 break
             time.sleep(_EVERY_S)
         for name, mark in found.items():
-            end = self.ends[name]
-            again = [
-                *(_lines(name, end, console.records(), start) if end.line else self._answers(name, start))
-            ]
+            again = self._marks(name, console.records(), start)
             if len(again) > 1:
                 seconds = (again[1].mono_ns - mark.mono_ns) / 1e9
                 notes.append(
@@ -121,8 +142,13 @@ class EndWatch:
         ordered = {name: found[name] for name in self.ends if name in found}
         return replace(boot, ends=ordered, missed=missed, notes=(*boot.notes, *notes))
 
+    def _marks(self, name: str, records: Sequence[ConsoleRecord], start: BootMark) -> list[BootMark]:
+        """Each time that an end came after the kernel's start."""
+        end = self.ends[name]
+        return [*(_lines(name, end, records, start) if end.line else self._answers(name, start))]
+
     def _answers(self, name: str, start: BootMark) -> Iterator[BootMark]:
-        """When an end over the network came after the kernel's start: in the middle of what is possible."""
+        """When an end that is asked for came after the kernel's start: in the middle of what is possible."""
         for turn in self._turns:
             if turn.name == name and turn.is_up and turn.mono_ns > start.mono_ns:
                 since_ns = max(turn.since_ns, start.mono_ns)
@@ -140,7 +166,7 @@ class EndWatch:
         return next((turn.trouble for turn in self._turns if turn.name == name and turn.trouble), "")
 
     def _why_not(self, name: str, start: BootMark) -> str:
-        """Why an end over the network does not count, "" where it did not come."""
+        """Why an end that is asked for does not count, "" where it did not come."""
         if trouble := self._trouble(name):
             return trouble
         known = self.macs.get(name)
@@ -149,6 +175,8 @@ class EndWatch:
             return f"{strangers[0]} answers, which is not the {known} of the boots before"
         before = [turn for turn in self._turns if turn.name == name and turn.mono_ns < start.mono_ns]
         if before and before[-1].is_up:
+            if self.ends[name].gpio:
+                return "its line was active before the kernel started"
             who = f", {before[-1].mac}," if before[-1].mac else ""
             return f"it answered before the kernel started: another machine{who} has its address"
         return ""

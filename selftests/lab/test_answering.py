@@ -4,6 +4,7 @@ import socket
 import time
 
 import pytest
+from labgrid import Environment
 
 from evmperf.boards.console.record import ConsoleRecord
 from evmperf.boards.options import End
@@ -11,6 +12,7 @@ from evmperf.lab import answering, ends
 from evmperf.model.errors import BoardError
 from evmperf.model.records import BootMark
 from selftests.support.fakes import good_boot
+from selftests.support.placelab import until
 from selftests.support.web import Handler, serving
 
 START = BootMark("starting_kernel", 0, 0, 0.0, "")
@@ -51,6 +53,30 @@ def test_an_answer_after_its_deadline_is_late_and_a_strangers_is_called_that(mac
         boot = watch.await_all(good_boot(), NoConsole(), shell)
     assert why in boot.missed["net"]
     assert watch.macs.get("net") == known
+
+
+def test_lines_that_labgrid_reads_are_ends_and_those_active_before_are_not(tmp_path):
+    names = ("lamp", "led", "gone")
+    entries = "".join(
+        f"    - FileDigitalOutputDriver: {{name: {n}, filepath: {tmp_path / n}}}\n" for n in names
+    )
+    (tmp_path / "board.yaml").write_text(f"targets:\n  main:\n    drivers:\n{entries}")
+    for name in names:
+        (tmp_path / name).write_text("0\n")
+    target = Environment(str(tmp_path / "board.yaml")).get_target()
+    drivers = {name: target.get_driver("DigitalOutputProtocol", name=name) for name in names}
+    drivers["led"].set(True)
+    (tmp_path / "gone").unlink()
+    with ends.EndWatch({name: End(gpio=name, within_s=1) for name in names}, drivers=drivers) as watch:
+        until(lambda: len(watch._turns) == 2)
+        boot, before_ns = good_boot(0.001, begin=time.monotonic_ns()), time.monotonic_ns()
+        drivers["lamp"].set(True)
+        boot = watch.await_all(boot, NoConsole(), None)
+        after_ns = time.monotonic_ns()
+    lit = boot.ends["lamp"]
+    assert before_ns - lit.error_s * 1e9 <= lit.mono_ns <= after_ns + lit.error_s * 1e9
+    assert boot.missed["led"] == "end led: its line was active before the kernel started"
+    assert "gone: FileDigitalOutputDriver cannot read it: " in boot.missed["gone"]
 
 
 @pytest.mark.parametrize("line", ["^app is ready", "ready$", "^app is ready$"])

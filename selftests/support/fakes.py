@@ -116,10 +116,12 @@ class LocalBench:
         return done
 
 
-def good_boot(seconds=2.0, bound_ns=1_000_000):
-    """A boot whose prompt came so long after "Starting kernel"; its bytes have that bound."""
+def good_boot(seconds=2.0, bound_ns=1_000_000, begin=10**9):
+    """A boot whose prompt came so long after "Starting kernel", which came at `begin` in ns; its bytes have
+    that bound.
+    """
     at = BOOT.index(b" ...", BOOT.index(b"Starting kernel"))
-    begin, end = 10**9, 10**9 + round(seconds * 1e9)
+    end = begin + round(seconds * 1e9)
     records = [
         ConsoleRecord(0, 0, "#", POWER_ON.encode()),
         ConsoleRecord(begin, begin, "<", BOOT[:at], bound_ns),

@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 
 from evmperf.measure.runs import spool
-from evmperf.measure.runs.history import StoredRun
 from evmperf.model.run import Run
 
 FACTS = "facts"
@@ -59,12 +58,10 @@ def between(a: Sequence[Path], b: Sequence[Path], *, nights: bool = False) -> li
     """The differences between the runs of two sides. Of `nights`, B's after A's, the texts are those of the
     last run of A and the first of B. Raises UsageError for a folder without a run.
     """
-    known = ([_of_run(spool.read_run(f), _documents(f)) for f in side] for side in (a, b))
-    return compare(*known, nights=nights)
+    return _compared(*([_of_run(spool.read_run(f), _documents(f)) for f in side] for side in (a, b)), nights)
 
 
-def compare(a: Sequence[Flat], b: Sequence[Flat], *, nights: bool = False) -> list[Difference]:
-    """The same from what is known of each run."""
+def _compared(a: Sequence[Flat], b: Sequence[Flat], nights: bool) -> list[Difference]:
     names = dict.fromkeys(name for flat in (*a, *b) for name in flat)
     overwritten = _overwritten([*a, *b])
     differences = []
@@ -118,21 +115,7 @@ def _overwritten(flats: Sequence[Flat]) -> set[str]:
     return lost
 
 
-def between_runs(a: StoredRun, b: StoredRun) -> list[Difference]:
-    """What differs between two runs, as far as it is kept: a database has no documents."""
-    texts = [_documents(entry.folder) for entry in (a, b)]
-    # Most documents of neighbouring nights are the same: no need to read what is in them.
-    same = {name for name, text in texts[0].items() if texts[1].get(name) == text}
-    sides = [
-        _of_run(entry.run, {name: text for name, text in documents.items() if name not in same})
-        for entry, documents in zip((a, b), texts, strict=True)
-    ]
-    return compare(*([side] for side in sides))
-
-
-def _documents(folder: Path | None) -> dict[str, str]:
-    if folder is None or not (folder / FACTS).is_dir():
-        return {}
+def _documents(folder: Path) -> dict[str, str]:
     files = {name: folder / FACTS / name for name in _DOCUMENTS}
     return {
         name: file.read_text(encoding="utf-8", errors="replace")
