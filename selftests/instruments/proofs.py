@@ -1,29 +1,32 @@
 """Does `evmperf why --prove` find what is set on a virtual EVM, and leave the board as it was when ended?
 
 Two runs of a case are measured by pytest, the second with the setting; then `why` is asked for a proof.
-With `--interrupt N` the proof is ended N times, each time later than before, by SIGINT, SIGTERM and
-SIGKILL in turn: the board must be off within a minute and a half, and have its own setting when it is on
-again.
+Settings are those of proofs.yaml, or of another `--faults FILE`: of somebody, say, who does not know what
+evmperf looks for. With `--interrupt N` the proof is ended N times, each time later than before, by SIGINT,
+SIGTERM and SIGKILL in turn: the board must be off within a minute and a half, and have its own setting when
+it is on again.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from evmperf_virtual.client import LabClient
 from labgrid import Environment
 
 from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
+from evmperf.measure.runs import spool
+from evmperf.model.errors import LabError
+from evmperf.model.figures import figures
 from selftests.instruments import command
 from selftests.support import virtualbench
 
@@ -32,24 +35,16 @@ _OFF_S = 90.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What is set, the case that it costs, and the shell text that prints what the board has."""
+class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is set, the case that it costs, the shell text that prints what the board has, and what an answer
+    must name.
+    """
 
     text: str
     benchmark: str
     case: str
     shown: str
-
-
-_QUEUE = "/sys/block/mmcblk0/queue/max_sectors_kb"
-_RATE = "tc qdisc replace dev eth1 root tbf rate 20mbit burst 32kb latency 20ms"
-SETTINGS = {
-    "small requests": Setting(f"echo 4 >{_QUEUE}", "emmc_raw_fio_1g", "1m", f"cat {_QUEUE}"),
-    "a rate of the queue": Setting(
-        _RATE, "eth_icssg_tcp_bidir_pacing", "", "tc qdisc show dev eth1 | cut -c1-40"
-    ),
-}
+    cause: str = ""
 
 
 class Proof:
@@ -77,7 +72,12 @@ class Proof:
                 check=False,
             )
             if done.returncode:
-                raise SystemExit(done.stdout + done.stderr)
+                raise LabError(f"{run}: {done.stdout}{done.stderr}")
+        good, bad = (figures(spool.read_results(folder / "results" / run)) for run in ("good", "bad"))
+        self.changes = ", ".join(
+            f"{key.metric} {good[key].value:.4g} to {bad[key].value:.4g}" for key in good
+        )
+        """What the setting cost."""
 
     def asked(self, budget: str) -> subprocess.Popen[str]:
         """Start the question."""
@@ -109,7 +109,11 @@ class Proof:
             return f"it had ended: {process.communicate()[0]}"
         process.send_signal(_SIGNALS[number % len(_SIGNALS)])
         deadline = time.monotonic() + _OFF_S
-        process.communicate(timeout=_OFF_S)
+        try:
+            process.communicate(timeout=_OFF_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return f"it ran on for {_OFF_S:.0f} s"
         while self._lab.status().power:
             if time.monotonic() > deadline:
                 return "the board is on"
@@ -124,16 +128,28 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--interrupt", type=int, default=0, metavar="N", help="end the proof of each setting N times"
     )
-    command.add_names(parser, SETTINGS)
+    parser.add_argument(
+        "--faults",
+        type=Path,
+        default=Path(__file__).with_name("proofs.yaml"),
+        metavar="FILE",
+        help="settings",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="names or parts of names; default: all")
     given = parser.parse_args(words)
+    settings = msgspec.yaml.decode(given.faults.read_bytes(), type=dict[str, Setting])
     right = total = 0
-    for name in command.named(parser, given.names, SETTINGS):
+    for name in command.named(parser, given.names, settings):
         with tempfile.TemporaryDirectory() as folder, virtualbench.running("virtual", "proofs") as lab:
-            proof = Proof(SETTINGS[name], lab, Path(folder))
+            try:
+                proof = Proof(settings[name], lab, Path(folder))
+            except LabError as error:
+                print(name, f"cannot be measured: {error}", sep="  ", flush=True)
+                continue
             if not given.interrupt:
-                said = proof.asked(given.budget).communicate()[0].strip().splitlines()[-1]
-                right += "this is it" in said
-                print(name, said, f"load {os.getloadavg()[0]:.1f}", sep="  ", flush=True)
+                said = proof.asked(given.budget).communicate()[0].strip().splitlines()
+                right += "this is it" in said[-1]
+                print(f"{name}: {settings[name].cause} ({proof.changes})", *said[-8:], sep="\n  ", flush=True)
                 total += 1
                 continue
             before = proof.shown()
