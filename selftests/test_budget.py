@@ -32,7 +32,7 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 42_623,
+    "evmperf pytest_evmperf strategies *.py": 42_627,
     "virtual-evm *.py": 3_272,
     "guide-reader *.py": 2_830,
     "selftests *.py": 43_221,

@@ -36,7 +36,7 @@ def ref(tmp_path):
     """A reference of twenty boots."""
     good = bootruns.written(tmp_path / "good", [*boots(random.Random(5), 20)], "good", kernel="6.12")
     file = tmp_path / "j7.ref"
-    assert main(["export", str(good.name), "--results", str(good.parent), "--reference", str(file)]) == 0
+    assert main(["export", str(good), "--reference", str(file)]) == 0
     return file
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from evmperf.commands.app import sources
 from evmperf.commands.cli.arguments import RESULTS, SOURCE, argument, command, either, tell
 from evmperf.explain import ranges
-from evmperf.measure.runs.history import among, run_folder
+from evmperf.measure.runs.history import among, in_folder, run_folder
 from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
 from evmperf.publish.influx import config as configs
@@ -76,7 +76,7 @@ def _push(options: argparse.Namespace) -> None:
 
 @command(
     "export",
-    argument("run", nargs="*", help="a run's name or its beginning, `last`, or `last~1` (default: all)"),
+    argument("run", nargs="*", help="a run's folder, name or its beginning, `last`, `last~1` (default: all)"),
     RESULTS,
     SOURCE,
     either(
@@ -101,7 +101,10 @@ def _export(options: argparse.Namespace) -> None:
     file: Path = getattr(options, name)
     with sources.opened(options.source, options.results) as source:
         runs = {entry.run.id: entry for entry in source.runs()}
-        chosen = [among(given, runs, source) for given in options.run] or list(runs.values())
+        chosen = [
+            in_folder(Path(given)) if Path(given, "run.json").is_file() else among(given, runs, source)
+            for given in options.run
+        ] or list(runs.values())
         if not chosen:
             raise UsageError(f"{source}: holds no runs")
         if name in exports.FORMATS:

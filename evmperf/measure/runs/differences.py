@@ -58,10 +58,11 @@ def between(a: Sequence[Path], b: Sequence[Path], *, nights: bool = False) -> li
     """The differences between the runs of two sides. Of `nights`, B's after A's, the texts are those of the
     last run of A and the first of B. Raises UsageError for a folder without a run.
     """
-    return _compared(*([_of_run(spool.read_run(f), _documents(f)) for f in side] for side in (a, b)), nights)
+    sides = ([_of_run(spool.read_run(f), _documents(f)) for f in side] for side in (a, b))
+    return _compared(*sides, nights=nights)
 
 
-def _compared(a: Sequence[Flat], b: Sequence[Flat], nights: bool) -> list[Difference]:
+def _compared(a: Sequence[Flat], b: Sequence[Flat], *, nights: bool) -> list[Difference]:
     names = dict.fromkeys(name for flat in (*a, *b) for name in flat)
     overwritten = _overwritten([*a, *b])
     differences = []
