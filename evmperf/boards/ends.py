@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import structs
 
 from evmperf.boards import yamlfile
 from evmperf.boards.board import KEY, Board
@@ -18,6 +19,7 @@ from evmperf.model.errors import UsageError
 KINDS = ("line", "ping", "tcp", "http", "gpio", "unit")
 NETWORK = ("ping", "tcp", "http")
 """Ends that answer over the network."""
+_INTERVAL_MS, _VIRTUAL_MS = 20, 200
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _FORM = (
     "--end takes NAME=line:REGEX, NAME=ping:ADDRESS, NAME=tcp:HOST:PORT, NAME=http://URL, "
@@ -33,6 +35,17 @@ def kind(end: End) -> str:
 def target(end: End) -> str:
     """What it waits for: the expression, the address, the URL or the unit."""
     return str(getattr(end, kind(end)))
+
+
+def of_board(board: Board) -> dict[str, End]:
+    """The ends of a board, each with the interval of its questions."""
+    slow = _VIRTUAL_MS if board.options.board.virtual else _INTERVAL_MS
+    return {
+        name: structs.replace(
+            end, interval_ms=end.interval_ms or (slow if kind(end) in NETWORK else _INTERVAL_MS)
+        )
+        for name, end in board.options.boot.ends.items()
+    }
 
 
 def checked(board: Board, words: Sequence[str] = ()) -> Board:

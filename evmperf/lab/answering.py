@@ -66,8 +66,8 @@ def _tell(turn: Turn) -> None:
 
 
 class _Cable:
-    """Frames to one address on a network of this machine, and who has it: `mac`, and
-    when nobody had it yet (`missed_ns`). Raises OSError.
+    """Frames to one address on a network of this machine, and who has it: `mac`, and when nobody had it yet
+    (`missed_ns`). Raises OSError.
     """
 
     def __init__(self, name: str, address: str, wanted: str) -> None:
@@ -87,11 +87,19 @@ class _Cable:
         self._name, self._wanted = name, wanted.lower()
         self.mac, self.missed_ns = "", time.monotonic_ns()
         self._asked_ns = [self.missed_ns]
+        self._heard_ns = 0
         self._foreign = ""
 
     def ask(self) -> None:
-        """Ask for the board's MAC address."""
-        self._asked_ns = [self._asked_ns[-1], time.monotonic_ns()]
+        """Ask for the board's MAC address, seldom once it is known: the answer tells the kernel, too. After
+        four questions without an answer it is unknown again.
+        """
+        now = time.monotonic_ns()
+        if self.mac and now - self._heard_ns > 4 * _UP_EVERY_NS:
+            self.mac = ""
+        if self.mac and now - self._asked_ns[-1] < _UP_EVERY_NS:
+            return
+        self._asked_ns = [self._asked_ns[-1], now]
         body = struct.pack("!HHBBH", 1, _IP, 6, 4, _ASK) + self._own_mac + self._own + bytes(6) + self._board
         self._send(b"\xff" * 6, _ARP, body)
 
@@ -121,6 +129,7 @@ class _Cable:
         return None
 
     def _learn(self, mac: str) -> None:
+        self._heard_ns = time.monotonic_ns()
         if self._wanted and mac != self._wanted:
             if mac != self._foreign:
                 self._foreign = mac

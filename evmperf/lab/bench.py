@@ -10,6 +10,7 @@ from labgrid.exceptions import NoDriverFoundError
 from labgrid.strategy import StrategyError
 from pexpect import TIMEOUT
 
+from evmperf.boards import ends
 from evmperf.boards.board import Board
 from evmperf.boards.console.attempt import NotReached, tell
 from evmperf.boards.console.booted import identity
@@ -198,7 +199,7 @@ class LabgridBench:
         retries, strategy.retries = strategy.retries, 0
         strategy.kernel_arguments = f"{self._arguments} {kernel_arguments}".strip()
         strategy.forget()
-        asked = {} if self._link or "init=" in kernel_arguments else self.board.options.boot.ends
+        asked = {} if self._link or "init=" in kernel_arguments else ends.of_board(self.board)
         try:
             words = self._words_beside() if asked else ()
             with EndWatch(asked, words, self._macs, self._lines(asked)) as watch:

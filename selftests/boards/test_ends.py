@@ -27,12 +27,15 @@ def board_with(tmp_path: Path):
 
 def test_words_of_the_command_line_join_those_of_the_file(board_with):
     words = ("net=ping:192.168.100.2", "web=http://h:81/x?y", "ssh=tcp:[::1]:22", "gui=unit:weston@1.service")
-    board = ends.checked(board_with("app: {line: '^ready', within_s: 9}"), words)
+    own = "app: {line: '^ready', within_s: 9}\n          old: {tcp: 'h:1', interval_ms: 50}"
+    board = ends.checked(board_with(own), words)
     stated = board.options.boot.ends
-    assert [*stated] == ["app", "net", "web", "ssh", "gui"]
+    assert [*stated] == ["app", "old", "net", "web", "ssh", "gui"]
     assert stated["app"].within_s == 9
     assert [ends.address(stated[name]) for name in ("web", "ssh")] == [("h", 81), ("::1", 22)]
     assert ends.described(stated)["web"] == "http http://h:81/x?y"
+    intervals = {name: end.interval_ms for name, end in ends.of_board(board).items()}
+    assert intervals == {"app": 20, "old": 50, "net": 200, "web": 200, "ssh": 200, "gui": 20}
 
 
 @pytest.mark.parametrize(

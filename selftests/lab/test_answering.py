@@ -67,7 +67,8 @@ def test_lines_that_labgrid_reads_are_ends_and_those_active_before_are_not(tmp_p
     drivers = {name: target.get_driver("DigitalOutputProtocol", name=name) for name in names}
     drivers["led"].set(True)
     (tmp_path / "gone").unlink()
-    with ends.EndWatch({name: End(gpio=name, within_s=1) for name in names}, drivers=drivers) as watch:
+    asked = {name: End(gpio=name, within_s=1, interval_ms=20) for name in names}
+    with ends.EndWatch(asked, drivers=drivers) as watch:
         until(lambda: len(watch._turns) == 2)
         boot, before_ns = good_boot(0.001, begin=time.monotonic_ns()), time.monotonic_ns()
         drivers["lamp"].set(True)
