@@ -74,7 +74,9 @@ class Proof:
             if done.returncode:
                 raise LabError(f"{run}: {done.stdout}{done.stderr}")
         good, bad = (figures(spool.read_results(folder / "results" / run)) for run in ("good", "bad"))
-        self.changes = ", ".join(f"{key.metric} {good[key].mean:.4g} to {bad[key].mean:.4g}" for key in good)
+        self.changes = ", ".join(
+            f"{key.metric} {good[key].mean:.4g} to {bad[key].mean:.4g}" for key in good if key in bad
+        )
         """What the setting cost."""
 
     def asked(self, budget: str) -> subprocess.Popen[str]:
