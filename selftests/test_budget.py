@@ -32,10 +32,10 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 42_657,
+    "evmperf pytest_evmperf strategies *.py": 42_665,
     "virtual-evm *.py": 3_272,
     "guide-reader *.py": 2_830,
-    "selftests *.py": 43_226,
+    "selftests *.py": 43_230,
     "evmperf/publish/influx *.py": 761,
     "evmperf/publish/site *.py": 753,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 766,

@@ -65,7 +65,7 @@ class End(Section, frozen=True, omit_defaults=True):
     """What `systemctl show -p` calls the time, in microseconds since the kernel's start."""
     interval_ms: Number = 0
     """Milliseconds between two questions to the network, or to a line: 20 if 0, to a virtual EVM's network
-    200, as each answer costs QEMU over a millisecond of CPU time.
+    200, as its answers take much of an emulated CPU.
     """
     within_s: Count = 60
     """Seconds after the prompt until when the mark must come."""

@@ -81,7 +81,9 @@ class _Cable:
         mac = Path(f"/sys/class/net/{route['dev']}/address").read_text("ascii")
         self._own_mac = bytes.fromhex(mac.strip().replace(":", ""))
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        self.socket.setsockopt(_SOL_PACKET, _IGNORE_OUTGOING, 1)  # all other questions would wake each of us
+        # Without it, which older kernels lack, the others' questions wake each of us.
+        with contextlib.suppress(OSError):
+            self.socket.setsockopt(_SOL_PACKET, _IGNORE_OUTGOING, 1)
         self.socket.bind((route["dev"], _ALL))
         self.socket.setblocking(False)
         self._name, self._wanted = name, wanted.lower()

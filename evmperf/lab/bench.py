@@ -222,14 +222,19 @@ class LabgridBench:
         return self._boots[-1]
 
     def _lines(self, asked: Mapping[str, End]) -> dict[str, Any]:
-        """Drivers of the ends that are lines; raises UsageError."""
+        """Drivers of the ends that are lines; raises UsageError or LabError."""
         drivers: dict[str, Any] = {}
         for name, end in asked.items():
             if end.gpio:
                 try:
                     drivers[name] = self._target.get_driver("DigitalOutputProtocol", name=end.gpio)
-                except NoDriverFoundError as error:
-                    raise UsageError(f"{self.board.file_name}: boot.ends.{name}: {error}") from None
+                except NoDriverFoundError:
+                    raise UsageError(
+                        f"{self.board.file_name}: boot.ends.{name}: no digital output driver has the name "
+                        f"{end.gpio!r}: name one of Labgrid's so under drivers"
+                    ) from None
+                except Exception as error:  # noqa: BLE001  # a lab's own driver raises anything
+                    raise LabError(f"boot.ends.{name}: {end.gpio} does not start: {error}") from None
         return drivers
 
     def _ask_initcalls(self) -> None:

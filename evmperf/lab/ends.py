@@ -59,8 +59,11 @@ class EndWatch:
         self._turns: list[Turn] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._is_over = threading.Event()
-        for name, driver in self.drivers.items():
-            threading.Thread(target=self._read_line, args=(name, driver), daemon=True).start()
+        self._readers = [
+            threading.Thread(target=self._read_line, args=pair, daemon=True) for pair in self.drivers.items()
+        ]
+        for reader in self._readers:
+            reader.start()
         if asked := {name: end for name, end in self.ends.items() if ends.kind(end) in ends.NETWORK}:
             words = [sys.executable, "-m", "evmperf.lab.answering", msgspec.json.encode(asked).decode()]
             self._process = subprocess.Popen(
@@ -76,6 +79,8 @@ class EndWatch:
     def __exit__(self, *_: object) -> None:
         """End the process and the threads."""
         self._is_over.set()
+        for reader in self._readers:  # the next boot's asks the same driver
+            reader.join(_ASK_S)
         if self._process:
             assert self._process.stdin
             self._process.stdin.close()  # it ends by that, too, where sudo keeps our signal from it
@@ -91,7 +96,7 @@ class EndWatch:
         self._turns += [Turn(name, trouble=ended) for name in names]
 
     def _read_line(self, name: str, driver: Any) -> None:
-        """Ask a driver until the end when its line becomes active."""
+        """Ask a driver until the end when its line becomes active, and when it does not stay so."""
         # Labgrid's steps, which its decorators log, belong to the main thread.
         ask, was_active = inspect.unwrap(type(driver).get), False
         since_ns = time.monotonic_ns()
@@ -100,10 +105,11 @@ class EndWatch:
             try:
                 is_active = bool(ask(driver))
             except Exception as error:  # noqa: BLE001  # a lab's own driver raises anything
-                self._turns.append(Turn(name, trouble=f"{type(driver).__name__} cannot read it: {error}"))
+                why = str(error)[:_LINE_CHARS]
+                self._turns.append(Turn(name, trouble=f"{type(driver).__name__} cannot read it: {why}"))
                 return
-            if is_active and not was_active:
-                self._turns.append(Turn(name, True, since_ns, time.monotonic_ns()))
+            if is_active != was_active:
+                self._turns.append(Turn(name, is_active, since_ns, time.monotonic_ns()))
             was_active, since_ns = is_active, asked_ns
             self._is_over.wait(self.ends[name].interval_ms / 1e3)
 

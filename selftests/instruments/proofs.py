@@ -147,7 +147,7 @@ def main(words: Sequence[str] | None = None) -> None:
                 print(name, f"cannot be measured: {error}", sep="  ", flush=True)
                 continue
             if not given.interrupt:
-                said = proof.asked(given.budget).communicate()[0].strip().splitlines()
+                said = proof.asked(given.budget).communicate()[0].strip().splitlines() or [""]
                 right += "this is it" in said[-1]
                 print(f"{name}: {settings[name].cause} ({proof.changes})", *said[-8:], sep="\n  ", flush=True)
                 total += 1

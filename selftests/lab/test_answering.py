@@ -56,7 +56,7 @@ def test_an_answer_after_its_deadline_is_late_and_a_strangers_is_called_that(mac
 
 
 def test_lines_that_labgrid_reads_are_ends_and_those_active_before_are_not(tmp_path):
-    names = ("lamp", "led", "gone")
+    names = ("lamp", "led", "gone", "fell")
     entries = "".join(
         f"    - FileDigitalOutputDriver: {{name: {n}, filepath: {tmp_path / n}}}\n" for n in names
     )
@@ -66,10 +66,13 @@ def test_lines_that_labgrid_reads_are_ends_and_those_active_before_are_not(tmp_p
     target = Environment(str(tmp_path / "board.yaml")).get_target()
     drivers = {name: target.get_driver("DigitalOutputProtocol", name=name) for name in names}
     drivers["led"].set(True)
+    drivers["fell"].set(True)
     (tmp_path / "gone").unlink()
     asked = {name: End(gpio=name, within_s=1, interval_ms=20) for name in names}
     with ends.EndWatch(asked, drivers=drivers) as watch:
-        until(lambda: len(watch._turns) == 2)
+        until(lambda: len(watch._turns) == 3)
+        drivers["fell"].set(False)  # its board was still on
+        until(lambda: len(watch._turns) == 4)
         boot, before_ns = good_boot(0.001, begin=time.monotonic_ns()), time.monotonic_ns()
         drivers["lamp"].set(True)
         boot = watch.await_all(boot, NoConsole(), None)
@@ -77,6 +80,7 @@ def test_lines_that_labgrid_reads_are_ends_and_those_active_before_are_not(tmp_p
     lit = boot.ends["lamp"]
     assert before_ns - lit.error_s * 1e9 <= lit.mono_ns <= after_ns + lit.error_s * 1e9
     assert boot.missed["led"] == "end led: its line was active before the kernel started"
+    assert "did not come within 1 s" in boot.missed["fell"]
     assert "gone: FileDigitalOutputDriver cannot read it: " in boot.missed["gone"]
 
 
