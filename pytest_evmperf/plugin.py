@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import gc
 import importlib
 import os
 import re
@@ -176,7 +175,6 @@ def begin(config: pytest.Config) -> MeasuringSession | None:
     config.stash[SESSION] = session
     config.add_cleanup(config.stash.setdefault(_SIGNALS, contextlib.ExitStack()).close)
     config.stash[_SIGNALS].enter_context(session.signals.watching())
-    gc.freeze()  # what is loaded stays: pytest's full collections need not walk it
     for name in ("session", "terminal", "report", "lava"):
         module = importlib.import_module(f"pytest_evmperf.{name}")
         if not config.pluginmanager.is_registered(module):

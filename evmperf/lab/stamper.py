@@ -19,7 +19,6 @@ console that cannot be opened, or is lost, is a sentence on standard error and e
 
 import contextlib
 import ctypes
-import gc
 import os
 import queue
 import select
@@ -212,7 +211,6 @@ def _stamp(transport: Transport, frames: queue.SimpleQueue[bytes]) -> None:
 
 def be_undisturbed() -> int:
     """Take real-time priority, and lock what is in memory there; 1 if the priority was given."""
-    gc.disable()  # nothing here makes cycles
     with contextlib.suppress(OSError, AttributeError):  # refused, or not on this system
         ctypes.CDLL(None).mlockall(_LOCK_MEMORY)
     with contextlib.suppress(OSError, AttributeError):

@@ -8,7 +8,6 @@ background; `python -m evmperf_virtual.server` is not meant for people.
 import asyncio
 import contextlib
 import dataclasses
-import gc
 import json
 import logging
 import os
@@ -220,9 +219,6 @@ async def serve(options: LabOptions, folder: Path, ready: Callable[[BenchStatus]
         loop.add_signal_handler(number, bench.stopping.set)
     try:
         await bench.open()
-        # All objects of now stay: later collections need not visit them while a console streams.
-        gc.collect()
-        gc.freeze()
         _log.info("ready: %s", bench.status)
         ready(bench.status)
         await bench.stopping.wait()

@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import difflib
 import errno
-import gc
 import importlib
 import json
 import os
@@ -61,8 +60,6 @@ class _Parser(argparse.ArgumentParser):
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status (evmperf.model.exits)."""
     words = sys.argv[1:] if words is None else words
-    # A command keeps most of what it makes until its end: to look for garbage costs a tenth of its time.
-    gc.set_threshold(100_000)
     learn(os.environ)
     with terminal.plain():
         return _run(words)

@@ -1,6 +1,5 @@
 """Writing the site: a process for each core works through the boards, then the fleet's page."""
 
-import gc
 import itertools
 import multiprocessing
 import os
@@ -95,27 +94,15 @@ def _boards(jobs: Sequence[SiteJob], *, alone: bool) -> list[BoardSummary]:
     """Write each board's pages, in processes of their own where the runs can be read there; by name."""
     workers = min(os.cpu_count() or 1, len(jobs))
     if not alone or workers < 2:
-        summaries = [*map(_write, jobs)]
+        summaries = [*map(board.write, jobs)]
     else:
         # A caller may have threads, which a forked process must not inherit.
         context = multiprocessing.get_context("spawn")
         # The processes take all cores: linear algebra with threads of its own would only wait for them.
         single = ("OPENBLAS_NUM_THREADS", "1")
         with ProcessPoolExecutor(workers, context, initializer=os.putenv, initargs=single) as pool:
-            summaries = [*pool.map(_write, jobs)]
+            summaries = [*pool.map(board.write, jobs)]
     return sorted(summaries, key=lambda summary: summary.board)
-
-
-def _write(job: SiteJob) -> BoardSummary:
-    """Write a board's pages. A million figures live until then: looking for garbage among them would cost a
-    third of the time.
-    """
-    gc.disable()
-    try:
-        return board.write(job)
-    finally:
-        gc.enable()
-        gc.collect()
 
 
 def _write_fleet(out: Path, boards: Sequence[BoardSummary]) -> list[int]:
