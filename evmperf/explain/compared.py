@@ -1,10 +1,13 @@
 """What two runs of one case say beside each other: arguments, disks, ports, the speed of the machine."""
 
 import re
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from evmperf.measure.state.finding import Finding
+from evmperf.measure.state.machine import COMMAND
 from evmperf.measure.state.machine import host as busy_host
 from evmperf.model.run import Run
 from evmperf.model.state import State
@@ -30,6 +33,8 @@ _TICKS = 100
 _SECTOR = 512
 _NEAR = 0.05
 """By how much the counters of one disk may differ that are read one after the other."""
+_WHOLE_COMMAND = 390
+"""Characters from which on a process's command may have been cut."""
 _LEAST_MIB = 32.0
 _LEAST_RATE = 5.0
 """MiB a second of other disks below which nothing is said."""
@@ -73,6 +78,40 @@ def beyond(ours: Iterable[Finding], theirs: Iterable[Finding]) -> list[Finding]:
 def _what(finding: Finding) -> str:
     """What a finding is about, without its numbers."""
     return re.sub(r"\d+", "", finding.reason)
+
+
+def stopped(findings: Iterable[Finding], ours: State, theirs: State) -> Iterator[Finding]:
+    """Findings, and of a process beside the case what starts as many as there were, and what stops them."""
+    here, there = (
+        Counter(str(text) for n, text in {**state.shown, **state.changed}.items() if n.startswith(COMMAND))
+        for state in (ours, theirs)
+    )
+    for one in findings:
+        text, number = str(ours.after(one.fact)), one.fact.removeprefix(COMMAND)
+        if number == one.fact:
+            yield one
+        elif text in here and text not in there and number != "1" and len(text) < _WHOLE_COMMAND:
+            yield replace(one, fact=f"process {text}", back=_process(text, here[text]))
+        else:
+            yield replace(one, fact=f"process {number}")
+
+
+def _process(text: str, count: int) -> tuple[str, ...]:
+    """The words of a variation with which a command runs so often, and with which it stands still."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return ()
+    shown = shlex.quote(" ".join(words) + " ")
+    find = (
+        f"p() {{ for f in /proc/[0-9]*; do [ \"$(tr '\\000\\n' '  ' <$f/cmdline)\" != {shown} ] || "
+        f"echo ${{f#/proc/}}; done 2>/dev/null; }}"
+    )
+    start = f"(setsid {shlex.join(words)} </dev/null >/dev/null 2>&1 &)"
+    return (
+        f"run:{find}; n=$(p | wc -l); while [ $n -lt {count} ]; do {start}; n=$((n + 1)); done",
+        f"run:{find}; for i in $(p); do kill -s STOP -- -$i 2>/dev/null || kill -s STOP $i; done",
+    )
 
 
 def disk(ours: State, theirs: State, name: str) -> Iterator[Finding]:

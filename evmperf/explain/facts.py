@@ -45,26 +45,29 @@ class Setting(Fact, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unless: str = ""
     set: str = ""
     file: str = ""
+    absent: str = ""
 
     def command(self, name: str, value: Value | None) -> str:
-        """The shell text that gives it a value; "" where it cannot be set so."""
+        """The shell text that gives it a value, None for none; "" where it cannot be set so."""
         said = "" if value is None else str(value).strip()
         if chosen := re.search(r"\[([\w-]+)\]", said):
             said = chosen[1]
-        if self.set == "tc":
-            return _queue(said)
+        if self.set in _COMMANDS:
+            return _COMMANDS[self.set](said)
         named = re.fullmatch(self.fact, name)
-        if not (named and (self.set or self.file)) or (self.unless and re.search(self.unless, said)):
-            return ""
-        key = named.groupdict().get("key") or ""
+        key = (named.groupdict().get("key") or "") if named else ""
         # Both may be another's run: neither is ever more than one word of a command, or a line of a file.
-        many = r" \t" if self.file else ""
-        if not (re.fullmatch(rf"[\w.,:/{many}-]{{1,60}}", said) and re.fullmatch(r"[\w.:/-]*", key)):
+        if not (self.set or self.file) or not re.fullmatch(r"[\w.:/-]*", key):
             return ""
-        if self.file:
-            return f"echo '{' '.join(said.split())}' >{self.file.format(key=key.replace('.', '/'))}"
-        key = key.lower() if key.isupper() else key
-        return self.set.format(key=key, value=said)
+        if value is None:
+            return self.absent.replace("{key}", key)
+        text = f"echo '{{value}}' >{self.file}" if self.file else self.set
+        many = r" \t=" if "'{value}'" in text else ""
+        unfit = self.unless and re.search(self.unless, said)
+        if unfit or not re.fullmatch(rf"[\w.,:/{many}-]{{1,60}}", said):
+            return ""
+        key = key.replace(".", "/") if self.file else key.lower() if key.isupper() else key
+        return text.replace("{key}", key).replace("{value}", " ".join(said.split()))
 
 
 class Rule(
@@ -198,7 +201,7 @@ def between(
         pairs = zip(low, high, strict=False) if entry.bounds else ()
         size = max((most / least for least, most in pairs if 0 < least < most), default=0.0)
         now, then = ("absent" if value is None else value for value in (here, there))
-        back = entry.command(setting, here), entry.command(setting, there)
+        back = command(setting, here), command(setting, there)
         one = said.get(setting) or Finding(
             setting,
             f"set otherwise: {setting} is {now}",
@@ -211,7 +214,7 @@ def between(
             one,
             reason=f"{one.reason}, in {name} it was {then}",
             size=one.size or size,
-            proof=one.proof or (proof(back[1]) if "$q" not in back[1] else ""),
+            proof=one.proof or (proof(back[1]) if "$" not in back[1] else ""),
             back=("run:" + back[0], "run:" + back[1]) if all(back) else (),
         )
 
@@ -256,6 +259,26 @@ _RANKS: Mapping[str, Callable[[Value], tuple[float, ...]]] = {
 }
 
 
+def command(name: str, value: Value | None) -> str:
+    """The shell text that gives a setting a value; "" where there is none."""
+    entry = _entry(name)
+    return entry.command(name, value) if entry else ""
+
+
+def _online(said: str) -> str:
+    """The command that has these CPUs online, as the kernel lists them."""
+    if not re.fullmatch(r"[\d,-]{1,60}", said):
+        return ""
+    spans = (
+        (int(first), int(last or first)) for first, last in re.findall(r"(\d{1,4})(?:-(\d{1,4}))?", said)
+    )
+    listed = "|".join(str(cpu) for first, last in spans for cpu in range(first, last + 1))
+    return (
+        "for f in /sys/devices/system/cpu/cpu[0-9]*/online; do n=${f%/online}; "
+        f"case ${{n##*cpu}} in {listed}) n=1 ;; *) n=0 ;; esac; echo $n >$f; done"
+    )
+
+
 def _queue(said: str) -> str:
     """The command that makes a port's queue as tc shows it; "" where tc does not take its words back."""
     shown = re.fullmatch(r"qdisc (\w+) (\w+): root(?: refcnt \d+)?(.*)", said)
@@ -265,3 +288,7 @@ def _queue(said: str) -> str:
     if shown[1] not in _QUEUES or not re.fullmatch(r"[\w .%]*", words):
         return ""
     return f"tc qdisc replace dev INTERFACE root {shown[1]} {words}".rstrip()
+
+
+_COMMANDS: Mapping[str, Callable[[str], str]] = {"tc": _queue, "cpus": _online}
+"""What makes a command of a value, where that is not one word."""

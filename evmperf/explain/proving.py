@@ -8,20 +8,23 @@ import secrets
 import shlex
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards.board import Board
+from evmperf.explain import facts
 from evmperf.explain.answers import Answer
 from evmperf.judge import paired
 from evmperf.judge.experiment import Experiment
 from evmperf.judge.rounds import MeasureRound, measure_block
+from evmperf.measure.runs import spool
 from evmperf.measure.state.finding import Finding
 from evmperf.model import anytime
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.results import Result
+from evmperf.model.state import State
 from evmperf.model.stats import rounded
 
 _NOTHING = 0.2
@@ -49,6 +52,10 @@ class _Spent(Exception):
     """The time is spent."""
 
 
+class _Unlike(Exception):
+    """The board had another setting than it was given."""
+
+
 @dataclass
 class Proving:
     """The trials of one figure of a case: `measure` measures a round, `tell` hears what each trial says."""
@@ -74,7 +81,11 @@ class Proving:
                 f"back what it sets; name NetworkPowerPort, or set the differences back by hand"
             )
         self._ends = time.monotonic() + self.budget_s
-        self._settings = [one for one in self.answer.causes if one.back]
+        by_subject: dict[str, Finding] = {}
+        for one in self.answer.causes:
+            if one.back:
+                by_subject.setdefault(one.subject, one)
+        self._settings = [*by_subject.values()]
         if not (self.answer.theirs and self._settings):
             raise UsageError(
                 f"{self.answer.benchmark} {self.answer.case}: no difference was read that a command sets "
@@ -128,6 +139,8 @@ class Proving:
         while wanted := [one for one in back if one.subject not in self._refused]:
             try:
                 trial = self._measured(wanted)
+            except _Unlike:
+                continue
             except LabError as error:
                 failed = [
                     one.subject for one in self._settings if any(self._on(w) in str(error) for w in one.back)
@@ -169,6 +182,9 @@ class Proving:
         while True:
             began = time.monotonic()
             measure_block(experiment, self.measure, lambda now: now.save(here))
+            self._refused |= self._unlike(experiment, settings, subjects)
+            if self._refused.keys() & {one.subject for one in settings}:
+                raise _Unlike
             pairs = [(a.value, b.value) for a, b in experiment.pairs() if a.value and b.value]
             trial = _Trial(names, answer, tuple((a, b) for a, b in pairs if a and b))
             if trial.decided:
@@ -176,6 +192,22 @@ class Proving:
             now = time.monotonic()
             if now + (now - began) > self._ends:
                 raise _Spent(trial.so_far if trial.pairs else "nothing was measured")
+
+    def _unlike(
+        self, experiment: Experiment, settings: Iterable[Finding], back: Collection[str]
+    ) -> dict[str, str]:
+        """Settings that a round's board did not have as it should, and what it had."""
+        unlike = {}
+        for entry in experiment.rounds:
+            state = _state(self.folder / entry.run, self.answer) if entry.run else None
+            for one in settings:
+                if state is None:
+                    break
+                value = facts.value_of(state, one.fact)
+                text = facts.command(one.fact, value)
+                if text and text != one.back[entry.side == "b" and one.subject in back].removeprefix("run:"):
+                    unlike[one.subject] = f"it was {value} in {entry.run}"
+        return unlike
 
     def _on(self, word: str) -> str:
         """A word of a variation for this board: its port, and its disk's folder in sysfs."""
@@ -187,6 +219,13 @@ class Proving:
             scratch = shlex.quote(self.board.text(driver, "scratch"))
             return "run:" + _DISK.format(scratch=scratch, command=command)
         return word
+
+
+def _state(run: Path, answer: Answer) -> State | None:
+    """What a round's board showed around the case; None where nothing was read."""
+    results = spool.results_in(run) if run.is_dir() else ()
+    named = (one for one in results if (one.benchmark, one.case) == (answer.benchmark, answer.case))
+    return next((one.state for one in named), None)
 
 
 @dataclass(frozen=True)

@@ -232,6 +232,7 @@ def _causes(
     is_busy = any(one.rule == "host" for one in findings)
     if state and other_state:
         findings = compared.beyond(findings, _judged(other_state, result, run.board))
+        findings = list(compared.stopped(findings, state, other_state))
         said = {one.fact: one for one in findings if one.fact}
         at = {"driver": result.driver, "table": result.benchmark}
         differences = list(facts.between(state, other_state, held.name, said, **at))

@@ -4,6 +4,7 @@
 
 F=@STEP_FOLDER@; OUT=$F/out; export OUT LC_ALL=C
 @FURTHER_PROGRAMS@
+[ ! -e $F/env ] || . $F/env
 if [ $# -gt 0 ]; then
 if [ -d $OUT ]; then rm -rf $OUT/*; else mkdir $OUT || exit 125; fi
 read -r a b c d g x </proc/$$/stat; echo $g >$F/group

@@ -1,16 +1,26 @@
 """`evmperf why --prove`: which of the differences to a good run costs the figure, as the board answers."""
 
+import contextlib
+import os
 import re
+import shlex
+import signal
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from evmperf.boards import board as boards
+from evmperf.explain import compared, facts
 from evmperf.explain.answers import Answer
 from evmperf.explain.facts import TABLE
 from evmperf.explain.proving import Proving
+from evmperf.measure.runs.spool import Spool
 from evmperf.measure.state.finding import Finding
 from evmperf.model.errors import LabError, UsageError
+from evmperf.model.run import Run
+from evmperf.model.state import State
 from selftests.support import spools
 
 NOISE = (1.0, 1.02, 0.99, 1.01)
@@ -22,6 +32,13 @@ def setting(name):
     )
 
 
+SHARE = Finding(
+    "sched_rt_runtime_us",
+    "set otherwise: sched_rt_runtime_us",
+    otherwise=True,
+    fact="sched_rt_runtime_us",
+    back=tuple(f"run:echo '{us}' >/proc/sys/kernel/sched_rt_runtime_us" for us in (1000, 950000)),
+)
 FIXED = Finding("net.duplex", "set otherwise: net.duplex", otherwise=True)
 FIVE = tuple(map(setting, "abcde"))
 
@@ -115,6 +132,72 @@ def test_a_command_is_for_the_port_and_the_disk_of_the_board_file(tmp_path):
 def test_a_fact_of_anothers_run_is_never_a_command_of_its_own(name, value):
     found = [entry.command(name, value) for entry in TABLE.settings if re.fullmatch(entry.fact, name)]
     assert not any("reboot" in text or "off" in text.split()[-1:] or "down" in text for text in found), found
+
+
+def test_a_process_is_started_as_often_as_it_was_and_stands_still_when_stopped():
+    text = """sh -c 'while :; do sleep 0.0713; done # it'"'"'s ours'"""
+    ours = State(changed={"command.71": text, "command.72": text, "command.73": "sh -c 'cut"})
+    found = [Finding("beside", "other load", fact=f"command.{number}") for number in (71, 72, 73)]
+    stopped = list(compared.stopped(found, ours, State()))
+    assert [one.back for one in compared.stopped(found, ours, ours)] == [()] * 3
+    assert stopped[0].back == stopped[1].back
+    assert stopped[2].back == ()
+    start, stop = (word.removeprefix("run:") for word in stopped[0].back)
+    command = "\0".join(shlex.split(text)) + "\0"
+    try:
+        for _ in range(2):
+            subprocess.run(["sh", "-c", start], check=True)
+        assert len(_running(command)) == 2
+        subprocess.run(["sh", "-c", stop], check=True)
+        assert set(_running(command).values()) == {"T"}
+    finally:
+        for number in _running(command):
+            os.killpg(number, signal.SIGKILL)
+
+
+def _running(command):
+    """The states of the processes with a command line."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "cmdline").read_text() == command:
+                found[int(folder.name)] = (folder / "stat").read_text().rpartition(") ")[2][0]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("cpu.online", "0,2-3", "in 0|2|3) n=1 ;; *) n=0"),
+        ("env.OPENSSL_armcap", "0", "echo export OPENSSL_armcap='0' >>$F/env"),
+        ("env.OPENSSL_armcap", None, "echo unset OPENSSL_armcap >>$F/env"),
+        ("group.io.max", "179:0 rbps=8388608", "echo '179:0 rbps=8388608' >$c/evmperf/io.max && echo $$"),
+        ("tracing.current_tracer", "function", "echo 'function' >/sys/kernel/tracing/current_tracer"),
+        ("shell.nice", 5, "renice -n 5 -p $$"),
+        ("net.mtu", None, ""),
+    ],
+)
+def test_a_command_gives_a_setting_its_value_or_takes_it_away(name, value, text):
+    assert text in facts.command(name, value)
+    assert bool(text) == bool(facts.command(name, value))
+
+
+def test_a_setting_that_a_round_did_not_have_proves_nothing(tmp_path):
+    """The board of these rounds keeps its first share for real time, whatever it is told."""
+    there = proving(tmp_path, lambda good: 912 if good else 155, causes=(SHARE,))
+    measured, kept = there.measure, State(shown={"sched_rt_runtime_us": 1000})
+
+    def measure(experiment, entry, leave_out):
+        measured(experiment, entry, leave_out)
+        entry.run = f"r{entry.block}{entry.side}"
+        spool = Spool(tmp_path, Run(entry.run, "virtual", "full"))
+        case = spools.a_case(benchmark="emmc_raw_fio_1g", case="4k", state=kept)
+        spool.append(case)
+
+    there.measure = measure
+    proved = there.prove()
+    assert proved.found == ()
+    assert proved.unset == ("net.duplex", "sched_rt_runtime_us (it was 1000 in r0b)")
 
 
 def test_a_setting_of_several_numbers_is_set_back_as_they_are():

@@ -78,6 +78,8 @@ class Proof:
             f"{key.metric} {good[key].mean:.4g} to {bad[key].mean:.4g}" for key in good if key in bad
         )
         """What the setting cost."""
+        self._agreed = folder / "agreed"
+        self._agreed.write_text("y\n")  # processes may be started
 
     def asked(self, budget: str) -> subprocess.Popen[str]:
         """Start the question."""
@@ -87,6 +89,7 @@ class Proof:
             [_BIN / "evmperf", *words],
             cwd=self._folder,
             text=True,
+            stdin=self._agreed.open(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )

@@ -1,7 +1,11 @@
 """`evmperf why`: the figures of a run explained."""
 
 import argparse
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+
+from msgspec import structs
 
 from evmperf.benchmarks.tools import perf
 from evmperf.commands.app import why
@@ -10,6 +14,7 @@ from evmperf.commands.cli.terminal import width
 from evmperf.explain.why import Explained
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import run_folder
+from evmperf.measure.state.finding import Finding
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.outlets import line
 from evmperf.model.replies import WantedSession
@@ -75,6 +80,10 @@ def _prove(options: argparse.Namespace, folder: Path, explained: Explained) -> N
     result = next(
         r for r in spool.results_in(folder) if (r.benchmark, r.case) == (answer.benchmark, answer.case)
     )
+    beside = [one for one in answer.causes if one.back and one.rule == "beside"]
+    if beside and not _allowed(beside):
+        causes = tuple(replace(one, back=()) if one in beside else one for one in answer.causes)
+        answer = structs.replace(answer, causes=causes)
     from evmperf.commands.app import again  # noqa: PLC0415  # numpy is slow to import
 
     trials = options.results / f"prove-{spool.new_run_id(explained.board)}"
@@ -82,6 +91,17 @@ def _prove(options: argparse.Namespace, folder: Path, explained: Explained) -> N
     print(line(f"{answer.benchmark} {answer.case} {answer.metric}: {proved.sentence}"))
     if proved.unset:
         print(line(f"no command sets these back: {', '.join(proved.unset)}"))
+
+
+def _allowed(beside: Iterable[Finding]) -> bool:
+    """Whether a person lets processes be started on the board and stopped; nobody there does not."""
+    for subject in dict.fromkeys(one.subject for one in beside):
+        print(line(f"--prove starts again and stops: {subject}"))
+    try:
+        return input("Start and stop them? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        print()
+        return False
 
 
 def _board(options: argparse.Namespace, folder: Path) -> str:

@@ -38,6 +38,8 @@ _FOREIGN = 0.4
 _TESTER_IDLE = 0.03
 _LEAST_IDLE, _MOST_IDLE = 0.15, 0.4
 """Parts of the time that a full CPU, and another one, are idle."""
+COMMAND = "command."
+"""What names of commands of processes begin with; the number follows."""
 _RATE = 1000.0
 """Interrupts a second from which on a device may fill a CPU."""
 
@@ -74,19 +76,17 @@ def _quota(state: State) -> Iterator[Finding]:
             f"the shell's control group may use {allowed:.2g} CPUs (cpu.max), and was held back for "
             f"{throttled_s:.1f} s of {state.seconds or 0:.1f} s"
         )
-        yield Finding(
-            "quota", reason, size=max(1.0, cpus(state.shown.get("cpu.online")) / allowed), whole=True
-        )
+        size = max(1.0, cpus(state.shown.get("cpu.online")) / allowed)
+        yield Finding("quota", reason, size=size, whole=True, fact="group.cpu.max")
 
 
 def _pinned(state: State) -> Iterator[Finding]:
     online, allowed = (cpus(state.shown.get(name)) for name in ("cpu.online", "shell.Cpus_allowed_list"))
     if 0 < allowed < online:
-        listed = state.shown["shell.Cpus_allowed_list"]
+        fact = "shell.Cpus_allowed_list"
+        reason = f"the shell may use {allowed} of {online} CPUs (Cpus_allowed_list {state.shown[fact]})"
         # What works in turns on one CPU loses more than its share.
-        yield Finding(
-            "pinned", f"the shell may use {allowed} of {online} CPUs (Cpus_allowed_list {listed})", whole=True
-        )
+        yield Finding("pinned", reason, whole=True, fact=fact)
 
 
 def _offline(state: State) -> Iterator[Finding]:
@@ -158,7 +158,8 @@ def _beside(state: State, ours: Collection[str]) -> Iterator[Finding]:
         if used_s >= _BESIDE_S and share > _BESIDE and process.rsplit(" (", 1)[0] not in ours:
             size = 1 / (1 - share) if share < _STARVED else 0.0
             reason = f"{OTHER_LOAD}{process}, with what it started, took {share:.0%} of a CPU"
-            yield Finding("beside", reason, size=size, whole=True)
+            fact = f"{COMMAND}{process.rpartition(' (')[2][:-1]}"
+            yield Finding("beside", reason, size=size, whole=True, fact=fact)
 
 
 def _others_s(state: State) -> float:
