@@ -52,8 +52,6 @@ class Setting(Fact, frozen=True, kw_only=True, forbid_unknown_fields=True):
         said = "" if value is None else str(value).strip()
         if chosen := re.search(r"\[([\w-]+)\]", said):
             said = chosen[1]
-        if self.set in _COMMANDS:
-            return _COMMANDS[self.set](said)
         named = re.fullmatch(self.fact, name)
         key = (named.groupdict().get("key") or "") if named else ""
         # Both may be another's run: neither is ever more than one word of a command, or a line of a file.
@@ -61,6 +59,8 @@ class Setting(Fact, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return ""
         if value is None:
             return self.absent.replace("{key}", key)
+        if self.set in _COMMANDS:
+            return _COMMANDS[self.set](said)
         text = f"echo '{{value}}' >{self.file}" if self.file else self.set
         many = r" \t=" if "'{value}'" in text else ""
         unfit = self.unless and re.search(self.unless, said)
@@ -265,6 +265,12 @@ def command(name: str, value: Value | None) -> str:
     return entry.command(name, value) if entry else ""
 
 
+def _route(said: str) -> str:
+    """The command that makes a route of a port as ip shows it."""
+    words = r"[\d.]+(?:/\d+)?(?: (?:(?:proto|scope|src|via|metric) )?(?:lock )?[\w.]+){1,20} ?"
+    return f"ip route replace {said} dev INTERFACE" if re.fullmatch(words, said) else ""
+
+
 def _online(said: str) -> str:
     """The command that has these CPUs online, as the kernel lists them."""
     if not re.fullmatch(r"[\d,-]{1,60}", said):
@@ -290,5 +296,5 @@ def _queue(said: str) -> str:
     return f"tc qdisc replace dev INTERFACE root {shown[1]} {words}".rstrip()
 
 
-_COMMANDS: Mapping[str, Callable[[str], str]] = {"tc": _queue, "cpus": _online}
+_COMMANDS: Mapping[str, Callable[[str], str]] = {"tc": _queue, "cpus": _online, "route": _route}
 """What makes a command of a value, where that is not one word."""

@@ -174,6 +174,13 @@ def _running(command):
         ("group.io.max", "179:0 rbps=8388608", "echo '179:0 rbps=8388608' >$c/evmperf/io.max && echo $$"),
         ("tracing.current_tracer", "function", "echo 'function' >/sys/kernel/tracing/current_tracer"),
         ("shell.nice", 5, "renice -n 5 -p $$"),
+        (
+            "route.10.1.0.0_24",
+            "10.1.0.0/24 proto kernel scope link src 10.1.0.2 window 2896 cwnd lock 2 ",
+            "ip route replace 10.1.0.0/24 proto kernel scope link src 10.1.0.2 window 2896 cwnd lock 2 dev",
+        ),
+        ("route.10.1.0.0_24", "10.1.0.0/24 scope link; reboot", ""),
+        ("route.10.1.0.0_24", None, "ip route show dev INTERFACE | sed"),
         ("net.mtu", None, ""),
     ],
 )
