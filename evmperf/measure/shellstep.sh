@@ -10,7 +10,7 @@ read -r g <$F/group && kill -0 "-$g" || {
 [ "$host" != @host ] && { read -r s r x began <$F/head || :; } &&
 case ${began%.*} in ''|*[!0-9]*) false ;; *) [ $((${now%.*} - ${began%.*})) -lt @quiet_s ] ;; esac; }; };
 } 2>/dev/null && echo "held by $who" || {
-mkdir -p $F && rm -f $F/step-* $F/head && echo "$id $now @step @host @who" >$F/holder; }; }
+mkdir -p $F && rm -f $F/step-* $F/head $F/env && echo "$id $now @step @host @who" >$F/holder; }; }
 
 #: leave
 # Removes the folder, if this process has it still, nothing is mounted below it, and nothing there is to be put back.

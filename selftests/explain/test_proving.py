@@ -22,6 +22,7 @@ from evmperf.model.errors import LabError, UsageError
 from evmperf.model.run import Run
 from evmperf.model.state import State
 from selftests.support import spools
+from selftests.support.placelab import until
 
 NOISE = (1.0, 1.02, 0.99, 1.01)
 
@@ -135,7 +136,7 @@ def test_a_fact_of_anothers_run_is_never_a_command_of_its_own(name, value):
 
 
 def test_a_process_is_started_as_often_as_it_was_and_stands_still_when_stopped():
-    text = """sh -c 'while :; do sleep 0.0713; done # it'"'"'s ours'"""
+    text = """perl -e 'sleep 713 # it'"'"'s ours'"""
     ours = State(changed={"command.71": text, "command.72": text, "command.73": "sh -c 'cut"})
     found = [Finding("beside", "other load", fact=f"command.{number}") for number in (71, 72, 73)]
     stopped = list(compared.stopped(found, ours, State()))
@@ -147,9 +148,10 @@ def test_a_process_is_started_as_often_as_it_was_and_stands_still_when_stopped()
     try:
         for _ in range(2):
             subprocess.run(["sh", "-c", start], check=True)
+            until(lambda: len(_running(command)) >= 2)
         assert len(_running(command)) == 2
         subprocess.run(["sh", "-c", stop], check=True)
-        assert set(_running(command).values()) == {"T"}
+        until(lambda: set(_running(command).values()) == {"T"})
     finally:
         for number in _running(command):
             os.killpg(number, signal.SIGKILL)
@@ -169,7 +171,7 @@ def _running(command):
     ("name", "value", "text"),
     [
         ("cpu.online", "0,2-3", "in 0|2|3) n=1 ;; *) n=0"),
-        ("env.OPENSSL_armcap", "0", "echo export OPENSSL_armcap='0' >>$F/env"),
+        ("env.OPENSSL_armcap", "0", """echo "export OPENSSL_armcap='0'" >>$F/env"""),
         ("env.OPENSSL_armcap", None, "echo unset OPENSSL_armcap >>$F/env"),
         ("group.io.max", "179:0 rbps=8388608", "echo '179:0 rbps=8388608' >$c/evmperf/io.max && echo $$"),
         ("tracing.current_tracer", "function", "echo 'function' >/sys/kernel/tracing/current_tracer"),
