@@ -28,9 +28,11 @@ from evmperf.model.state import State
 from evmperf.model.stats import rounded
 
 _NOTHING = 0.2
-"""Part of the loss, by logarithms, below which a block says that it is something else."""
+"""Part of the loss, by logarithms, below which blocks say that it is something else."""
 _WHOLE = 0.5
 """Part of it from which on what was set back is what it is."""
+_LEAST_BLOCKS = 2
+"""One block alone may be a busy host's."""
 _DISK = (
     "q=$(readlink -f /sys/class/block/$(basename $(readlink -f {scratch}))); "
     "[ ! -e $q/partition ] || q=${{q%/*}}; {command}"
@@ -252,8 +254,8 @@ class _Trial:
 
     @property
     def decided(self) -> bool:
-        """Whether it is known well enough: the first block tells what it is not."""
-        if not self.pairs:
+        """Whether it is known well enough: two blocks tell what it is not."""
+        if len(self.pairs) < _LEAST_BLOCKS:
             return False
         return self.part < _NOTHING or (
             len(self.pairs) >= anytime.FEWEST and self._evidence >= 1 / anytime.ALPHA
