@@ -40,12 +40,8 @@ def _tags(**tags: str) -> str:
 
 
 def _fields(**fields: str | float | bool | None) -> str:
-    """Fields by type: text quoted, whole numbers with their i; None is left out."""
-    return ",".join(f"{_name(name)}={_value(value)}" for name, value in fields.items() if _is_stored(value))
-
-
-_name = functools.lru_cache(maxsize=1000)(tag_value)
-"""The name of a field has the escapes of a tag."""
+    """Fields by type: text quoted, whole numbers with their i; None is left out; names as tags."""
+    return ",".join(f"{tag_value(key)}={_value(value)}" for key, value in fields.items() if _is_stored(value))
 
 
 def _is_stored(value: object) -> bool:
@@ -60,11 +56,11 @@ def _value(value: object) -> str:
     return f"{value}i" if isinstance(value, int) else repr(value)
 
 
-def _record(*forms: bytes) -> str | None:
-    """JSON as text, the first form that need not be cut; None where there is none."""
+def _record(form: bytes) -> str | None:
+    """JSON as text; None for one that would be cut."""
     # DEL is what JSON may hold as it is, and line protocol not.
-    texts = (form.decode().rstrip().replace("\x7f", "\\u007f") for form in forms)
-    return next((text for text in texts if len(text.encode()) <= TEXT_LIMIT), None)
+    text = form.decode().rstrip().replace("\x7f", "\\u007f")
+    return text if len(text.encode()) <= TEXT_LIMIT else None
 
 
 class RunLines:
@@ -134,7 +130,7 @@ class RunLines:
             **{str(word).replace(" ", "_"): outcomes[word] for word in Outcome},
             **{f"{name}_url": addresses.get(name) or "" for name in ADDRESSES},
             release_mark=html(self._release),  # Grafana shows marks as HTML
-            record=_record(_encoded(run.to_dict()), _encoded(run.to_dict() | {"facts": {}})),
+            record=_record(_encoded(run.to_dict())) or _record(_encoded(run.to_dict() | {"facts": {}})),
         )
         return f"{RUNS}{_tags(**self._subject)} {fields} {self.time_ns}"
 
@@ -156,9 +152,10 @@ class RunLines:
         }
         # A field costs the server some 30 bytes a point; a text that is much the same every night is cheap.
         whole = replace(record, samples=(), state=None, raw=(), started_ns=0)
+        short = replace(whole, failures=(), conditions={})
         fields = _fields(
             **self._of_run,
-            record=_record(spool.line(whole), spool.line(replace(whole, failures=(), conditions={}))),
+            record=_record(spool.line(whole)) or _record(spool.line(short)),
             **(trouble if record.failures or record.status != Status.MEASURED else {}),
             **figures,
         )
@@ -177,7 +174,7 @@ class RunLines:
         names: dict[tuple[str, str], str] = {}
         for one in record.samples:
             kind, at = (one.metric, one.unit), (one.time_ns, one.repetition)
-            name = names.get(kind) or names.setdefault(kind, _name(":".join(kind)))
+            name = names.get(kind) or names.setdefault(kind, tag_value(":".join(kind)))
             error = "" if one.error is None else f",{name}:error={one.error!r}"
             figure = f"{name}={one.value!r}{error}"
             points[at] = f"{points[at]},{figure}" if at in points else figure
