@@ -14,6 +14,7 @@ from pathlib import Path
 
 from evmperf.measure.runs import spool
 from evmperf.measure.runs.spool import Spool
+from evmperf.model.results import VARIANT
 from evmperf.publish.influx import push as pushing
 from evmperf.publish.influx.client import Store
 from evmperf.publish.influx.config import Config
@@ -154,15 +155,14 @@ def report() -> list[Row]:
 
 
 def _run(results: Path, count: int, samples: int) -> Path:
-    """A run of so many results, its file written at once."""
+    """A run of so many results in 500 series, each a row of its own, its file written at once."""
     run = spools.a_run()
     folder = Spool(results, run).folder
-    result = spools.a_result(run, 0, [12.345678 + n / 7 for n in range(samples)])
-    record = json.loads(spool.line(result))
+    record = json.loads(spool.line(spools.a_result(run, 0, [12.345678 + n / 7 for n in range(samples)])))
     with (folder / spool.RECORDS).open("w") as file:
         for number in range(count):
             shift = number * 1000
-            record["case"] = f"case {number % 500}"
+            record |= {"case": f"case {number % 500}", "conditions": {VARIANT: str(number // 500)}}
             record["started_ns"] = run.started_ns + shift
             for repetition, sample in enumerate(record["samples"]):
                 sample["time_ns"] = run.started_ns + shift + repetition
