@@ -213,10 +213,14 @@ class Result(SpoolRecord, frozen=True, tag="result"):
     state: State | None = None
     """The state of the board around the case; None if it was not read."""
 
+    @property
+    def refused(self) -> int:
+        """How many of its outputs were refused."""
+        return sum(failure.refused for failure in self.failures)
+
     def flaws(self) -> list[str]:
         """What went wrong, counted: `2 refused`, `1 failed`."""
-        refused = sum(failure.refused for failure in self.failures)
-        counts = {"refused": refused, "failed": len(self.failures) - refused}
+        counts = {"refused": self.refused, "failed": len(self.failures) - self.refused}
         return [f"{count} {what}" for what, count in counts.items() if count]
 
     def error(self, metric: str) -> float | None:

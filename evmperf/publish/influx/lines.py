@@ -90,7 +90,7 @@ class RunLines:
         """The lines of one record, in the order of the files; none for kinds that no query needs."""
         sums = self._sums
         if isinstance(record, Result):
-            refused, whole = _refused(record), record.status == Status.MEASURED
+            refused, whole = record.refused, record.status == Status.MEASURED
             sums["cases"] += 1
             sums["unmeasured"] += not whole
             sums["refused_outputs"] += refused
@@ -98,7 +98,8 @@ class RunLines:
             sums["retried"] += bool(refused and whole)
             sums["measured_s"] += record.duration_s
             sums["tool_s"] += record.tool_s
-            return [self._case(record), *self._samples(record)]
+            began = record.started_ns or self.time_ns  # those of a guide have only their run's time
+            return [self._case(record, began), *self._samples(record, began)]
         if isinstance(record, BootRecord):
             sums["boots"] += 1
             sums["failed_boots"] += record.failure is not None
@@ -137,8 +138,7 @@ class RunLines:
     def _of_case(self, record: Result | VerdictRecord, **more: str) -> str:
         return _tags(**self._subject, benchmark=record.benchmark, case=record.case, **more)
 
-    def _case(self, record: Result) -> str:
-        refused = _refused(record)
+    def _case(self, record: Result, began: int) -> str:
         values: dict[str, list[float]] = {}
         for sample in record.samples:
             values.setdefault(f"{sample.metric}:{sample.unit}", []).append(sample.value)
@@ -146,8 +146,8 @@ class RunLines:
         figures |= {f"{cell.metric}:{cell.unit}": cell.mean for cell in record.published}
         trouble: dict[str, Any] = {
             "trouble": str(record.status),
-            "refused": refused,
-            "failed": len(record.failures) - refused,
+            "refused": record.refused,
+            "failed": len(record.failures) - record.refused,
             "cause": record.failures[-1].message if record.failures else "",
         }
         # A field costs the server some 30 bytes a point; a text that is much the same every night is cheap.
@@ -159,17 +159,13 @@ class RunLines:
             **(trouble if record.failures or record.status != Status.MEASURED else {}),
             **figures,
         )
-        return f"{CASES}{self._of_case(record, driver=record.driver)} {fields} {self._case_ns(record)}"
+        return f"{CASES}{self._of_case(record, driver=record.driver)} {fields} {began}"
 
-    def _case_ns(self, record: Result) -> int:
-        """When the case began; those of a guide have only their run's time."""
-        return record.started_ns or self.time_ns
-
-    def _samples(self, record: Result) -> list[str]:
+    def _samples(self, record: Result, began: int) -> list[str]:
         """A line for all metrics of a repetition. Its number as nanoseconds keeps those of one time apart;
         `reader` takes it off again.
         """
-        head, started = f"{SAMPLES}{self._of_case(record)} ", f",started_ns={self._case_ns(record)}i "
+        head, started = f"{SAMPLES}{self._of_case(record)} ", f",started_ns={began}i "
         points: dict[tuple[int, int], str] = {}
         names: dict[tuple[str, str], str] = {}
         for one in record.samples:
@@ -236,7 +232,3 @@ class RunLines:
 def _encoded(value: object) -> bytes:
     # Half a character, as a tool's JSON may have it, stays ASCII.
     return json.dumps(msgspec.to_builtins(value)).encode()
-
-
-def _refused(result: Result) -> int:
-    return sum(failure.refused for failure in result.failures)
