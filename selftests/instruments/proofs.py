@@ -20,10 +20,7 @@ from pathlib import Path
 
 import msgspec
 from evmperf_virtual.client import LabClient
-from labgrid import Environment
 
-from evmperf.boards import board as boards
-from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runs import spool
 from evmperf.model.errors import LabError
 from evmperf.model.figures import figures
@@ -97,13 +94,8 @@ class Proof:
 
     def shown(self) -> str:
         """What the board has, which is switched on and off for it."""
-        environment = Environment(str(self.file))
-        bench = LabgridBench(environment.get_target(), boards.load(self.file))
-        try:
+        with virtualbench.reached(self.file) as bench:
             return bench.shell().run(self._setting.shown, 20).text.strip()
-        finally:
-            bench.off()
-            environment.cleanup()
 
     def interrupted(self, number: int, after_s: float) -> str:
         """End a question after so many seconds; why the board is not as it was, "" if it is."""

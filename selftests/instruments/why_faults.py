@@ -24,11 +24,9 @@ from typing import Literal
 from unittest import mock
 
 import msgspec
-from labgrid import Environment
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import disk
-from evmperf.boards import board as boards
 from evmperf.commands.app import why
 from evmperf.explain.answers import Answer
 from evmperf.lab.bench import LabgridBench
@@ -207,15 +205,11 @@ def board(folder: Path) -> Iterator[Board]:
     """A virtual EVM of its own."""
     qmp = folder / "qmp"
     options = ("-qmp", f"unix:{qmp},server=on,wait=off")
-    with virtualbench.running("virtual", "why", qemu_options=options) as lab:
-        file = virtualbench.board_file(lab, "virtual", folder)
-        environment = Environment(str(file))
-        bench = LabgridBench(environment.get_target(), boards.load(file))
-        try:
-            yield Board(bench, qmp, folder)
-        finally:
-            bench.off()
-            environment.cleanup()
+    with (
+        virtualbench.running("virtual", "why", qemu_options=options) as lab,
+        virtualbench.reached(virtualbench.board_file(lab, "virtual", folder)) as bench,
+    ):
+        yield Board(bench, qmp, folder)
 
 
 def run(folder: Path, faults: tuple[Fault, ...] = FAULTS, healthy_runs: int = 2) -> Iterator[Found]:
@@ -247,9 +241,7 @@ def main(words: Sequence[str] | None = None) -> None:
             right += found.is_right and found.fault is not None
             if not found.fault:
                 pairs += len(found.answers)
-                named = [
-                    answer.causes[0].rule for answer in found.answers if answer.is_worse and answer.causes
-                ]
+                named = [c.rule for answer in found.answers if answer.is_worse for c in answer.causes[:1]]
                 blamed += sum(rule != "host" for rule in named)
             name = found.fault.name if found.fault else "none (a healthy board)"
             causes = [c for answer in found.answers for c in (*answer.causes, *answer.read)][:4]

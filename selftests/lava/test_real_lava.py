@@ -81,8 +81,10 @@ def lavacli(lab, *words: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def finished(server: LavaServer, number: int):
-    return server.wait(number, DEADLINE_S * slowness(), lambda job: None)
+def judged(server: LavaServer, number: int, health: str):
+    job = server.wait(number, DEADLINE_S * slowness(), lambda job: None)
+    assert job.health == health
+    return lavajobs.judge(server, job)
 
 
 def test_lavas_own_client_takes_a_job(lab) -> None:
@@ -145,9 +147,7 @@ def test_a_kernel_panic_is_the_boards(lab, server, results) -> None:
     steps = test["definitions"][0]["repository"]["run"]["steps"]
     steps[3] = "echo c >/proc/sysrq-trigger"
     (number,) = server.submit(yaml.safe_dump(data, sort_keys=False))
-    job = finished(server, number)
-    assert job.health == "Incomplete"
-    found = lavajobs.judge(server, job)
+    found = judged(server, number, "Incomplete")
     assert found.status == 1
     assert "Kernel panic" in found.lines[-1]
     assert "(board)" in found.lines[-1]
@@ -162,9 +162,7 @@ def test_a_kernel_panic_is_the_boards(lab, server, results) -> None:
 def test_a_board_without_network_ends_soon_and_is_the_labs(lab, server) -> None:
     text = definition().replace('wget -q "$1"', "false")
     (number,) = server.submit(text)
-    job = finished(server, number)
-    assert job.health == "Incomplete"
-    found = lavajobs.judge(server, job)
+    found = judged(server, number, "Incomplete")
     assert found.status == 3
     assert joblog.RAISED["no_overlay"] in found.lines[-1]
 
@@ -174,9 +172,7 @@ def test_a_cancelled_job_is_the_labs(lab, server) -> None:
     (number,) = server.submit(definition())
     until(lambda: server.job(number).state not in ("Submitted", "Scheduling", "Scheduled"))
     lavacli(lab, "jobs", "cancel", str(number))
-    job = finished(server, number)
-    assert job.health == "Canceled"
-    found = lavajobs.judge(server, job)
+    found = judged(server, number, "Canceled")
     assert found.status == 3
     assert "cancelled" in found.lines[-1]
 

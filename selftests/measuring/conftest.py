@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 from evmperf_virtual import client
-from labgrid import Environment
 
-from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
@@ -51,11 +49,8 @@ def env_file(virtual_bench: client.LabClient, tmp_path_factory: pytest.TempPathF
 @pytest.fixture(scope="module")
 def bench(env_file: Path) -> Iterator[LabgridBench]:
     """evmperf's bench on that board; one a module, since sessions of others power-cycle the same board."""
-    environment = Environment(str(env_file))
-    bench = LabgridBench(environment.get_target(), boards.load(env_file))
-    yield bench
-    bench.off()
-    environment.cleanup()
+    with virtualbench.reached(env_file) as bench:
+        yield bench
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -12,10 +13,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from evmperf_virtual import client
-from labgrid import Environment
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
@@ -32,6 +33,7 @@ pytestmark = pytest.mark.virtual_evm
 
 CYCLES = int(os.environ.get("EVMPERF_END_CYCLES", "3"))
 SERVICE = """#!/bin/sh
+rm -f /root/www/ready
 until ip addr add 192.168.100.2/24 dev eth0; do usleep 20000; done
 ip link set eth0 up
 usleep 400000
@@ -101,18 +103,11 @@ def env_file(virtual_bench: client.LabClient, tmp_path_factory: pytest.TempPathF
 @pytest.fixture(scope="module")
 def board_with_service(env_file: Path) -> Iterator[LabgridBench]:
     """A bench on a board that starts a service of the test's."""
-    environment = Environment(str(env_file))
-    bench = LabgridBench(environment.get_target(), ends.checked(boards.load(env_file), ASKED))
-    shell = bench.shell()
-    for path, text in (("/root/ends.sh", SERVICE), ("/usr/bin/systemctl", SYSTEMCTL)):
-        shell.run(f"cat >{path} <<'EOF'\n{text}EOF\nchmod +x {path}", 20)
-    reply = shell.run("mkdir -p /root/www; echo '::once:/root/ends.sh' >>/etc/inittab; sync; ls /root", 20)
-    assert "ends.sh" in reply.text
-    shell.run("sed -i '2irm -f /root/www/ready' /root/ends.sh", 20)
-    shell.run("sed -i /^udhcpc/d /etc/init.d/rcS; sync", 20)  # it takes the address away
-    yield bench
-    bench.off()
-    environment.cleanup()
+    with virtualbench.reached(env_file, ends.checked(boards.load(env_file), ASKED)) as bench:
+        shell, path = bench.shell(), "/usr/bin/systemctl"
+        shell.run(f"cat >{path} <<'EOF'\n{SYSTEMCTL}EOF\nchmod +x {path}", 20)
+        virtualbench.starts(shell, "once", SERVICE)
+        yield bench
 
 
 class Clock:
@@ -173,8 +168,7 @@ def test_six_kinds_of_end_are_within_their_error(
     board_with_service: LabgridBench, virtual_bench: client.LabClient, env_file: Path
 ) -> None:
     bench, lamp = board_with_service, env_file.with_name("lamp")
-    clock = Clock(bench, virtual_bench, lamp)
-    try:
+    with contextlib.closing(Clock(bench, virtual_bench, lamp)) as clock:
         for _ in range(CYCLES):
             lamp.write_text("0\n")
             boot = bench.cold_boot("")
@@ -188,8 +182,6 @@ def test_six_kinds_of_end_are_within_their_error(
                 slack_s = clock.told_late_s() if name == "unit" else 0.0
                 assert abs(off_s) <= mark.error_s + slack_s, (name, off_s, mark.error_s)
                 assert mark.error_s < 2.0
-    finally:
-        clock.close()
 
 
 def test_an_end_that_never_comes_costs_itself_alone(
@@ -202,20 +194,13 @@ def test_an_end_that_never_comes_costs_itself_alone(
         "echo=line:setenv",
         "far=tcp:192.168.100.2:81",
     )
-    whole = bench.board
-    options = {name: {"within_s": 2} for name in ("never", "far", "echo")}
     board = ends.checked(boards.load(env_file), words)
-    stated = board.sections["boot"]["ends"]
-    for name, more in options.items():
-        stated[name] |= more
-    try:
-        bench.board = ends.checked(dataclasses.replace(board))
+    for name in ("never", "far", "echo"):
+        board.sections["boot"]["ends"][name]["within_s"] = 2
+    with mock.patch.object(bench, "board", ends.checked(dataclasses.replace(board))):
         spool = Spool(tmp_path, Run(id=new_run_id("ends"), board="ends", profile="quick"))
-        runner = Runner(bench, spool, "quick", [])
         entry = catalogue.benchmark("boot_time_mmcsd")
-        result = runner.measure(entry, entry.cases("quick")[0])
-    finally:
-        bench.board = whole
+        result = Runner(bench, spool, "quick", []).measure(entry, entry.cases("quick")[0])
     assert result.status is Status.PARTIAL
     assert len(result.values("boot_time")) == len(result.values("end_app")) == 3
     said = {failure.step: failure.message for failure in result.failures}

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 from evmperf_virtual import client
-from labgrid import Environment
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import scratch
 from evmperf.benchmarks.tools import uboot
-from evmperf.boards import board as boards
 from evmperf.lab.bench import LabgridBench
 from evmperf.measure import shellstep
 from evmperf.measure.bench import Shell
@@ -43,11 +41,8 @@ def ospi_env(ospi_bench: client.LabClient, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def lab(ospi_env: Path) -> Iterator[LabgridBench]:
-    environment = Environment(str(ospi_env))
-    bench = LabgridBench(environment.get_target(), boards.load(ospi_env))
-    yield bench
-    bench.off()
-    environment.cleanup()
+    with virtualbench.reached(ospi_env) as bench:
+        yield bench
 
 
 @pytest.fixture(scope="module")

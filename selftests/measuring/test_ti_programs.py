@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from evmperf_virtual import envfile
 
 from selftests.support import seeds, tiprograms, virtualbench
 from selftests.support.sessions import whole
@@ -26,9 +25,7 @@ def ti_board(own_state: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EVMPERF_RECIPES", str(folder / "recipes"))
         with virtualbench.running(tiprograms.VARIANT) as bench:
-            file, ports = folder / "ti.yaml", bench.record
-            place = {"serial_port": ports.serial_port, "power_port": ports.power_port}
-            envfile.write(envfile.source("virtual"), file, **place)
+            file = virtualbench.board_file(bench, "virtual", folder)
             text = file.read_text().replace("virtual: virtual\n", f"virtual: {tiprograms.VARIANT}\n")
             file.write_text(text.replace("period_frames: 1024", f"period_frames: {PERIOD}"))
             yield file

@@ -9,6 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evmperf_virtual import client, envfile, image
+from labgrid import Environment
+
+from evmperf.boards import board as boards
+from evmperf.boards.board import Board
+from evmperf.lab.bench import LabgridBench
+from evmperf.measure.bench import Shell
 
 
 @contextmanager
@@ -21,6 +27,26 @@ def running(variant: str, name: str = "", qemu_options: Sequence[str] = ()) -> I
         yield bench
     finally:
         bench.stop()
+
+
+@contextmanager
+def reached(file: Path, board: Board | None = None) -> Iterator[LabgridBench]:
+    """evmperf's bench on the board of a board file, read as `board` if given; the power is off afterwards."""
+    environment = Environment(str(file))
+    bench = LabgridBench(environment.get_target(), board or boards.load(file))
+    try:
+        yield bench
+    finally:
+        bench.off()
+        environment.cleanup()
+
+
+def starts(shell: Shell, action: str, script: str) -> None:
+    """Let a board run a script at each boot, by an `action` of inittab; the network is the script's."""
+    shell.run(f"mkdir -p /root/www; cat >/root/ends.sh <<'EOF'\n{script}EOF\nchmod +x /root/ends.sh", 60)
+    shell.run(f"echo '::{action}:/root/ends.sh' >>/etc/inittab", 60)
+    reply = shell.run("sed -i /^udhcpc/d /etc/init.d/rcS; sync; ls /root", 60)
+    assert "ends.sh" in reply.text
 
 
 def board_file(bench: client.LabClient, variant: str, folder: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,11 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from evmperf_virtual import client
-from labgrid import Environment
+from evmperf_virtual import client, image
 
-from evmperf.boards import board as board_files
-from evmperf.lab.bench import LabgridBench
 from selftests.support import virtualbench
 
 BURN = "import os\np = os.getppid()\nwhile os.getppid() == p:\n    for _ in range(10**6): pass"
@@ -40,26 +38,27 @@ class Board:
 
 
 @contextlib.contextmanager
-def virtual_board() -> Iterator[Board]:
-    """A virtual EVM on free ports with the power off."""
+def virtual_board(*, counted: bool = False) -> Iterator[Board]:
+    """A virtual EVM on free ports with the power off; a `counted` one's clock goes 2 ns an instruction."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evmperf-bench-")))
         state = {"EVMPERF_STATE": str(folder / "state")}
+        if counted:
+            state["EVMPERF_CACHE"] = str(_one_thread(folder / "cache"))
         stack.enter_context(mock.patch.dict(os.environ, state))
-        bench = stack.enter_context(virtualbench.running("virtual", "bench"))
+        options = ("-smp", "1", "-icount", "shift=1") if counted else ()
+        bench = stack.enter_context(virtualbench.running("virtual", "bench", options))
         yield Board(bench, virtualbench.board_file(bench, "virtual", folder), folder)
 
 
-@contextlib.contextmanager
-def labgrid_bench(board: Board) -> Iterator[LabgridBench]:
-    """evmperf's bench on that board; the power is off afterwards."""
-    environment = Environment(str(board.env_file))
-    try:
-        bench = LabgridBench(environment.get_target(), board_files.load(board.env_file))
-        yield bench
-        bench.off()
-    finally:
-        environment.cleanup()
+def _one_thread(cache: Path) -> Path:
+    """A cache with an image whose QEMU has one thread for all: with more it does not count instructions."""
+    built = image.build("virtual", progress=print).directory
+    copy = shutil.copytree(built, cache / "virtual" / built.name, copy_function=os.symlink)
+    (copy / "image.json").unlink()
+    text = (built / "image.json").read_text()
+    (copy / "image.json").write_text(text.replace("thread=multi", "thread=single"))
+    return cache
 
 
 def spare_from_load(board: Board) -> bool:

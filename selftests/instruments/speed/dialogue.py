@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evmperf.lab.shell import LinuxShell
 from evmperf.measure import shellstep
-from selftests.instruments.speed.boards import labgrid_bench, virtual_board
+from selftests.instruments.speed.boards import virtual_board
 from selftests.instruments.speed.figures import Row, ratio, seconds
 from selftests.instruments.speed.reference import RawShell, drain
 from selftests.instruments.speed.reference import seconds as timed
+from selftests.support import virtualbench
 
 _ROUNDS = 200
 _REPEATS = {250: 3, 1000: 2}
@@ -39,7 +40,7 @@ class _Ends:
 
 @contextlib.contextmanager
 def _logged_in() -> Iterator[_Ends]:
-    with virtual_board() as board, labgrid_bench(board) as bench:
+    with virtual_board() as board, virtualbench.reached(board.env_file) as bench:
         shell = bench.shell()
         driver = bench._strategy.shell
         raw = RawShell(board.virtual.record.serial_port, driver.prompt)
@@ -103,22 +104,13 @@ def _fetch(ends: _Ends, kind: str, command: str, size_kb: int) -> tuple[list[Row
         ):
             ends.quiet()
             series.append(timed(action))
-    rows = [
-        ratio(f"fetch {size_kb} kB, {kind}, step", by_step, reference, 2),
-        ratio(f"fetch {size_kb} kB, {kind}, cat", by_cat, reference, 2),
-    ]
-    with_rate = []
-    for row, series in zip(rows, (by_step, by_cat), strict=True):
+
+    def told(series: list[float]) -> str:
         middle = statistics.median(series)
-        theirs = statistics.median(reference)
-        with_rate.append(
-            Row(
-                row.what,
-                f"{seconds(middle)}, {size_kb / 1000 / middle:.2f} MB/s",
-                f"{seconds(theirs)}, {size_kb / 1000 / theirs:.2f} MB/s",
-                row.figure,
-                row.goal,
-                row.met,
-            )
-        )
-    return with_rate, statistics.median(by_step) / size_kb * 1000
+        return f"{seconds(middle)}, {size_kb / 1000 / middle:.2f} MB/s"
+
+    rows = []
+    for way, series in (("step", by_step), ("cat", by_cat)):
+        row = ratio(f"fetch {size_kb} kB, {kind}, {way}", series, reference, 2)
+        rows.append(replace(row, evmperf=told(series), reference=told(reference)))
+    return rows, statistics.median(by_step) / size_kb * 1000

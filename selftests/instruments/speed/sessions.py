@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
 import statistics
@@ -57,13 +58,8 @@ def overhead() -> list[Row]:
         if ended.returncode or not found:
             raise RuntimeError(f"pytest ended with {ended.returncode}:\n{ended.stdout[-2000:]}")
         records = list(spool.read_records(found[0].parent))
-        phases = _phases(command)
-    return _account(wall, began_ns, records, phases)
-
-
-def _phases(command: Sequence[str]) -> float:
-    """Seconds of the same call without measuring: interpreter, imports, collection."""
-    return timed(lambda: _call([*command, "--collect-only"], ROOT))
+        start_up = timed(lambda: _call([*command, "--collect-only"], ROOT))
+    return _account(wall, began_ns, records, start_up)
 
 
 def _account(wall: float, began_ns: int, records: list[SpoolRecord], start_up: float) -> list[Row]:
@@ -89,7 +85,6 @@ def _account(wall: float, began_ns: int, records: list[SpoolRecord], start_up: f
         Row("    until the first case", seconds((results[0].started_ns - began_ns) / 1e9)),
     ]
     rests: dict[str, list[float]] = {}
-    first = {result.benchmark: result for result in reversed(results)}
     for result in results:
         rests.setdefault(result.benchmark, []).append(_rest(result, boots))
     everything = [rest for series in rests.values() for rest in series]
@@ -102,7 +97,7 @@ def _account(wall: float, began_ns: int, records: list[SpoolRecord], start_up: f
                 f"    {name}, median of {len(series)}",
                 seconds(statistics.median(series)),
                 f"tool {busy:.2f} s",
-                f"first {seconds(_rest(first[name], boots))}",
+                f"first {seconds(series[0])}",
             )
         )
     return rows
@@ -131,22 +126,25 @@ def collect() -> list[Row]:
                 theirs += ["-p", f"no:{plugin.name}"]
         if (there := _call(theirs, folder).count("::")) != count:
             raise RuntimeError(f"the reference collects {there} tests, not {count}")
-        series: tuple[list[float], list[float]] = ([], [])
-        for _ in range(_COLLECTIONS):
-            series[0].append(timed(lambda: _call(ours, ROOT)))
-            series[1].append(timed(lambda: _call(theirs, folder)))
-    return [ratio(f"collect {count} tests vs Labgrid's plugin", *series, 1.2)]
+        what = f"collect {count} tests vs Labgrid's plugin"
+        return _in_turns(what, _COLLECTIONS, (ours, ROOT), (theirs, folder), goal=1.2)
 
 
 def command_line() -> list[Row]:
     """`evmperf --help`, against a Python that loads argparse."""
     ours = [str(Path(sys.executable).with_name("evmperf")), "--help"]
     theirs = python("import argparse")
+    what = "evmperf --help vs python -c 'import argparse'"
+    return _in_turns(what, _HELPS, (ours, ROOT), (theirs, ROOT), goal=3)
+
+
+def _in_turns(what: str, times: int, *calls: tuple[Sequence[str], Path], goal: float) -> list[Row]:
+    """Our command in its folder against the reference's."""
     series: tuple[list[float], list[float]] = ([], [])
-    for _ in range(_HELPS):
-        series[0].append(timed(lambda: _call(ours, ROOT)))
-        series[1].append(timed(lambda: _call(theirs, ROOT)))
-    return [ratio("evmperf --help vs python -c 'import argparse'", *series, 3)]
+    for _ in range(times):
+        for taken, call in zip(series, calls, strict=True):
+            taken.append(timed(functools.partial(_call, *call)))
+    return [ratio(what, *series, goal)]
 
 
 def _call(command: Sequence[str], folder: Path) -> str:

@@ -16,16 +16,9 @@ from typing import Any
 
 from evmperf.boards.console.marks import ALLOWED_S, find
 from evmperf.boards.console.record import ConsoleRecord, bounded, read
-from selftests.instruments.speed.boards import (
-    BURN,
-    COMPILE,
-    Board,
-    burners,
-    labgrid_bench,
-    spare_from_load,
-    virtual_board,
-)
+from selftests.instruments.speed.boards import BURN, COMPILE, Board, burners, spare_from_load, virtual_board
 from selftests.instruments.speed.figures import Row, met, quantile
+from selftests.support import virtualbench
 from selftests.support.stamps import read_stamps
 from selftests.support.talking import (
     MS,
@@ -82,7 +75,8 @@ class _Delays:
                 )
             )
         stated, most = quantile(self.bounds, 0.99), _TIMES * quantile(self.marks, 0.99)
-        rows.append(
+        return [
+            *rows,
             Row(
                 f"stamps, {load}: bounds of marks, n {len(self.bounds)}",
                 f"p50 {quantile(self.bounds, 0.5):.3f}, max {max(self.bounds):.3f} ms",
@@ -90,25 +84,21 @@ class _Delays:
                 f"p99 {stated:.3f} ms",
                 f"<= {_TIMES} times the delay's p99, {most:.1f} ms",
                 met(stated, most),
-            )
-        )
-        rows.append(
+            ),
             Row(
                 f"stamps, {load}: bytes outside the bound of their stamp",
                 str(self.wrong),
                 reference,
-                "",
-                "0",
-                met(self.wrong, 0),
-            )
-        )
-        return rows
+                goal="0",
+                met=met(self.wrong, 0),
+            ),
+        ]
 
 
 def delays() -> list[Row]:
     """Boots with and without load, in turns."""
     idle, busy = _Delays(), _Delays()
-    with virtual_board() as board, labgrid_bench(board) as bench:
+    with virtual_board() as board, virtualbench.reached(board.env_file) as bench:
         log = board.folder / "console.log"
         bench.record_console(log)
         spared = spare_from_load(board)
