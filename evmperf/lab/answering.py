@@ -10,6 +10,7 @@ which machine sent them. That needs CAP_NET_RAW; without it, and behind a router
 """
 
 import contextlib
+import errno
 import ipaddress
 import json
 import os
@@ -43,6 +44,8 @@ _KERNEL_ARP_NS = 1_000_000_000
 """How often the kernel asks for an unknown MAC address (net.ipv4.neigh.default.retrans_time_ms)."""
 _PATIENCE_NS, _READING_NS = 300_000_000, 5_000_000_000
 """How long a connection may be under way, and an answer of HTTP."""
+_RESTS = 50
+"""A server that answers otherwise is left alone so many times as long as it worked for the answer."""
 _FLYING = 16
 """Connections under way at most."""
 _STATUS_BYTES = 64
@@ -195,14 +198,8 @@ class _Try:
         self.connection.setblocking(False)
         self.is_connected = False
         self._end, self._said = end, b""
-        self._is_begun = True
-        try:
-            self.connection.connect(place)
-        except BlockingIOError:
-            pass
-        except OSError:
-            # As without a link: such a socket is writable and has no error, as if it were connected.
-            self._is_begun = False
+        # Without a link such a socket is writable and has no error, as if it were connected.
+        self._is_begun = self.connection.connect_ex(place) in (0, errno.EINPROGRESS)
 
     def ended(self) -> bool | None:
         """Whether its answer is the wanted one, None while it is under way."""
@@ -250,8 +247,7 @@ def _connect(name: str, end: End) -> None:
             if cable and not is_up:
                 cable.ask()
             is_there = not cable or bool(cable.mac)  # no packet goes to a board without a MAC address
-            is_reading = bool(end.http) and any(one.is_connected for one in tries)
-            if is_there and len(tries) < _FLYING and not is_reading:
+            if is_there and len(tries) < _FLYING and not any(one.is_connected for one in tries):
                 tries.append(_Try(end, family, (str(place[0]), int(place[1]))))
         reading = [one.connection for one in tries if one.is_connected]
         writing = [one.connection for one in tries if not one.is_connected]
@@ -273,6 +269,8 @@ def _connect(name: str, end: End) -> None:
                 is_up = True
             elif not ended:
                 failed_ns = max(failed_ns, one.began_ns)
+                if one.is_connected and not is_up:
+                    due = max(due, came_ns + min(_RESTS * (came_ns - one.began_ns), _UP_EVERY_NS))
             if is_up and not ended and one.began_ns > due - 2 * _UP_EVERY_NS:
                 is_up = False
                 _tell(Turn(name, since_ns=one.began_ns, mono_ns=came_ns))
