@@ -128,29 +128,25 @@ def _spoilt_latencies(figures: Figures) -> Iterator[Doubt]:
 
 def proven(figures: Figures) -> set[Key]:
     """The clock and what a MHz does, where they fit the Dhrystones and a core of these boards."""
-    rows = {key.case: (key, figure.mean) for key, figure in figures.items() if key.benchmark == "dhrystone"}
-    if (
-        not {"cpu_clock", "dhrystone_per_second", "dhrystone_per_mhz"} <= set(rows)
-        or not rows["cpu_clock"][1]
-    ):
-        return set()
-    per_mhz = rows["dhrystone_per_second"][1] / _DHRYSTONES_PER_DMIPS / rows["cpu_clock"][1]
-    fits = abs(per_mhz - rows["dhrystone_per_mhz"][1]) <= _ROUNDED and per_mhz <= _DMIPS_PER_MHZ
-    return {rows[case][0] for case in ("cpu_clock", "dhrystone_per_mhz")} if fits else set()
+    rows, per_mhz = _dhrystones(figures)
+    said = rows.get("dhrystone_per_mhz")
+    fits = said and abs(per_mhz - figures[said].mean) <= _ROUNDED and 0 < per_mhz <= _DMIPS_PER_MHZ
+    return {rows["cpu_clock"], said} if said and fits else set()
+
+
+def _dhrystones(figures: Figures) -> tuple[Mapping[str, Key], float]:
+    """The rows of the Dhrystones, and the DMIPS per MHz that rate and clock make; 0 where one is missing."""
+    rows = {key.case: key for key in figures if key.benchmark == "dhrystone" and key.metric == "perf"}
+    rate, clock = (figures[rows[c]].mean if c in rows else 0 for c in ("dhrystone_per_second", "cpu_clock"))
+    return rows, rate / _DHRYSTONES_PER_DMIPS / clock if clock else 0.0
 
 
 def _clock(figures: Figures) -> Iterator[Doubt]:
     """A clock that the Dhrystones rule out: DMIPS per MHz beyond what any core does."""
-    rows = {key.case: (key, figure) for key, figure in figures.items() if key.metric == "perf"}
-    if not {"cpu_clock", "dhrystone_per_second"} <= set(rows):
-        return
-    clock, rate = rows["cpu_clock"][1], rows["dhrystone_per_second"][1]
-    if not clock.published or not clock.mean:
-        return
-    if rate.mean / _DHRYSTONES_PER_DMIPS / clock.mean > _DMIPS_PER_MHZ:
-        for case in ("cpu_clock", "dhrystone_per_mhz"):
-            if case in rows:
-                yield rows[case][0], f"no core does that at {clock.mean:g} MHz: the clock is wrong"
+    rows, per_mhz = _dhrystones(figures)
+    if per_mhz > _DMIPS_PER_MHZ and (clock := figures[rows["cpu_clock"]]).published:
+        for key in (rows[case] for case in ("cpu_clock", "dhrystone_per_mhz") if case in rows):
+            yield key, f"no core does that at {clock.mean:g} MHz: the clock is wrong"
 
 
 def _failed_ipsec(figures: Figures) -> Iterator[Doubt]:

@@ -38,7 +38,9 @@ def _import(options: argparse.Namespace) -> int:
     from_options = (options.release, options.os, options.board)
     read = ((name, guide) for name in options.files for guide in importer.load_all(name, *from_options))
     for file, imported in read:
-        _report(file, imported)
+        for problem in imported.problems:
+            what = "remark" if problem.kept else "table not known" if problem.table else "not read"
+            note(f"{file} line {problem.line}: {what}: {problem.reason}")
         unknown |= bool(imported.unknown)
         boards = ", ".join(imported.results) or "no board"
         print(f"{file}: {imported.os} {imported.release}, {boards}: {imported.summary()}")
@@ -48,15 +50,6 @@ def _import(options: argparse.Namespace) -> int:
     return ExitStatus.FAILED if unknown and options.strict else ExitStatus.OK
 
 
-def _report(file: Path, imported: ImportedGuide) -> None:
-    """Say what was not read, and what was and is doubtful, by line."""
-    for problem in imported.problems:
-        what = "remark" if problem.kept else "table not known" if problem.table else "not read"
-        note(f"{file} line {problem.line}: {what}: {problem.reason}")
-
-
-_MOST = 4 * limits.MIB
-"""No guide has a tenth of that."""
 _PATCH, _CONFLICT = re.compile(r"diff --git |--- |Index: |From [0-9a-f]{40} "), re.compile(r"[<>]{7} ")
 
 
@@ -116,7 +109,7 @@ def told(text: str, name: str) -> bool:
 
 def _text(file: Path) -> str:
     """The text of a guide; raises UsageError, with the line, for a patch or a merge that is not done."""
-    text = inputs.text(file, _MOST)
+    text = inputs.text(file, 4 * limits.MIB)  # no guide has a tenth of that
     lines = text.splitlines()
     if lines and _PATCH.match(lines[0]):
         raise UsageError(f"{file} line 1: is a patch, not a guide: apply it, and review the guide")

@@ -84,7 +84,7 @@ def load(file: Path, release: str = "", os: str = "", board: str = "") -> Import
     try:
         imported.conditions = conditions.read(file, text)
     except UsageError as error:
-        imported.problems.append(Problem(1, f"{error}; not used", kept=True))
+        imported.remark(1, f"{error}; not used")
     if kept := imported.conditions:
         imported.results = {board: [*kept.merged(board, of)] for board, of in imported.results.items()}
     return imported
@@ -102,7 +102,7 @@ def interpret(
     """The figures of a guide's text; `release` and `os` where its title does not say. A further guide in the
     same text is among `following`. Raises UsageError for a text that states no release or has no table.
     """
-    parts = guides(text.removeprefix(_BYTE_ORDER_MARK))
+    parts = guides(text.removeprefix("\ufeff"))  # a byte order mark
     first, *others = (_interpret(part, name, release, os, board) for part in parts)
     first.following = tuple(others)
     return first
@@ -124,7 +124,8 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     imported.sha256 = hashlib.sha256(text.encode()).hexdigest()
     settle.captions(source)
     named = settle.boards(source, board)
-    imported.problems += [*_origin_remarks(imported, os, by_name), *source.problems, *named.problems]
+    _remark_on_origin(imported, os, by_name)
+    imported.problems += [*source.problems, *named.problems]
     taken: dict[_Place, list[_Cell]] = {}
     witness = settle.Witness(system, imported.file, release)
     fits = settle.tables(source.tables, witness)
@@ -140,20 +141,17 @@ def _interpret(text: str, name: str, release: str, os: str, board: str) -> Impor
     return imported
 
 
-def _origin_remarks(imported: ImportedGuide, os: str, by_name: str) -> Iterator[Problem]:
-    """Remarks on operating system and release that the guide itself does not say."""
-    reasons = []
+def _remark_on_origin(imported: ImportedGuide, os: str, by_name: str) -> None:
+    """Note operating system and release that the guide itself does not say."""
     if imported.os == UNKNOWN_OS:
-        reasons.append("the operating system is unknown: name it with --os")
+        imported.remark(1, "the operating system is unknown: name it with --os")
     for other, where in ((os, "--os"), (by_name, "the file's name")):
         if other not in ("", imported.os):
-            reasons.append(f"it names {imported.os}, {where} names {other}: taken as {imported.os}")
+            imported.remark(1, f"it names {imported.os}, {where} names {other}: taken as {imported.os}")
     if imported.dated:
-        reasons.append(f"the release {imported.release} follows from the date in the file's name")
-    return (Problem(1, reason, kept=True) for reason in reasons)
+        imported.remark(1, f"the release {imported.release} follows from the date in the file's name")
 
 
-_BYTE_ORDER_MARK = "\ufeff"
 _Place = tuple[str, str, str, str]
 """Board, benchmark, case and metric."""
 

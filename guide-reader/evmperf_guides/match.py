@@ -69,24 +69,16 @@ def identify(source: SourceTable) -> Match:
     evidence = _evidence(source)
     if evidence.contradiction:
         raise Unknown(evidence.contradiction)
-    headed = ((table, columns_of(table, source.header)) for table in tables().values())
-    fitting = [Match(table, columns) for table, columns in headed if columns]
-    if not fitting:
-        for name, text in evidence.named.items():
-            raise Unknown(f"{text!r} is {name}, whose header is not {_shown(source.header)}")
-        raise Unknown(f"no known table has the header {_shown(source.header)}")
-    agreed = [match for match in fitting if not evidence.against(match.table)]
-    if not agreed:
-        table = min((match.table for match in fitting), key=lambda other: len(evidence.against(other)))
-        texts = " and ".join(map(repr, evidence.against(table)))
-        header = f"its header {_shown(source.header)} is that of {table.benchmark}"
-        raise Unknown(f"{header}, but {texts} says otherwise")
-    named = [match for match in agreed if match.table.benchmark in evidence.named]
-    if evidence.named and not named:
-        name, text = next(iter(evidence.named.items()))
-        others = ", ".join(match.table.benchmark for match in agreed[:3])
-        raise Unknown(f"{text!r} is {name}, its header is that of {others}")
-    return _by_rows(named or agreed, evidence, source)
+    fitting = [Match(t, columns) for t in tables().values() if (columns := columns_of(t, source.header))]
+    wanted = evidence.named or tables()
+    agreed = [m for m in fitting if m.table.benchmark in wanted and not evidence.against(m.table)]
+    if agreed:
+        return _by_rows(agreed, evidence, source)
+    texts = dict.fromkeys(text for match in fitting for text in evidence.against(match.table))
+    named = [f"{text!r} is {name}" for name, text in evidence.named.items()]
+    header = f"its header {_shown(source.header)} is that of "
+    header += ", ".join(match.table.benchmark for match in fitting[:3]) or "no known table"
+    raise Unknown(", and ".join([header, *named, *(f"{text!r} says otherwise" for text in texts)]))
 
 
 def split_header(header: str) -> tuple[str, str]:
@@ -276,12 +268,7 @@ def _known_rows(table: Table, source: SourceTable) -> int:
 
 def _other_rows(agreed: Sequence[Match], evidence: _Evidence, source: SourceTable) -> str:
     """Why no row is known: they are another table's, or nobody's."""
-    mine = {match.table.benchmark for match in agreed}
-    others = [
-        table
-        for table in tables().values()
-        if columns_of(table, source.header) and table.benchmark not in mine and _known_rows(table, source)
-    ]
+    others = [t for t in tables().values() if columns_of(t, source.header) and _known_rows(t, source)]
     name = agreed[0].table.benchmark
     if not others:
         return f"none of its rows ({_rows(source)}) is one of {name}"

@@ -5,7 +5,6 @@ import functools
 import itertools
 import math
 import statistics
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from evmperf.judge.published import record, scatter
@@ -42,11 +41,13 @@ class Habits:
             self.pools.setdefault(name, []).append(size)
 
 
-def habits(entries: Iterable[Entry]) -> Habits:
-    """The habits of all boards among some entries of the record."""
+@functools.cache
+def known(before: str = "") -> Habits:
+    """The habits of the record's boards. With `before` (YYYY-MM-DD), older guides alone count."""
     boards: dict[tuple[str, str], list[Entry]] = {}
-    for entry in entries:
-        boards.setdefault((entry.board, entry.os), []).append(entry)
+    for entry in record.entries():
+        if not before or entry.date < before:
+            boards.setdefault((entry.board, entry.os), []).append(entry)
     found = Habits()
     for mine in boards.values():
         mine.sort(key=lambda entry: entry.place)
@@ -73,9 +74,3 @@ def _add_moves(found: Habits, history: History) -> None:
     for (column, _), ratios in whole.items():
         if len(ratios) >= ROWS:
             found.add("table", column, column.metric, abs(statistics.median(ratios)))
-
-
-@functools.cache
-def known(before: str = "") -> Habits:
-    """The habits of the record's boards. With `before` (YYYY-MM-DD), older guides alone count."""
-    return habits(entry for entry in record.entries() if not before or entry.date < before)

@@ -203,18 +203,18 @@ def _side(
         entries = (e for e in record.of_board(name, imported.os) if record.same_time(e.release) < own)
         known = [(entry.release, source.results([entry], samples=False)) for entry in entries]
     history: dict[Key, dict[tuple[int, ...], tuple[str, str, float]]] = {}
-    doubts: dict[tuple[int, ...], set[Key]] = {}
+    doubted: set[Key] = set()
     names = {record.same_time(release): release for release, _ in known}
+    last = max(names, default=())
     for release, results in known:
         time = record.same_time(release)
         for key, figure in figures(results).items():
             history.setdefault(key, {})[time] = (release, figure.unit, figure.mean)
-            if figure.doubt:
-                doubts.setdefault(time, set()).add(key)
-    last = max(names, default=())
+            if figure.doubt and time == last:
+                doubted.add(key)
     if not names and not olds and (found := _relative(name, mine, imported)):
         return Side(board, mine, found[1], relative=found[0])
-    return Side(board, mine, history, frozenset(doubts.get(last, ())), last, names.get(last, ""))
+    return Side(board, mine, history, frozenset(doubted), last, names.get(last, ""))
 
 
 def _relative(board: str, mine: Mapping[Key, Figure], imported: ImportedGuide) -> tuple[str, History] | None:
@@ -329,27 +329,23 @@ def _noise(side: Side, habits: moves.Habits) -> Iterator[Remark]:
 
 def _copied(side: Side) -> Iterator[Remark]:
     """Tables with the figures of the last release to the digit, beside others that moved."""
-    same: dict[str, list[bool]] = {}
-    keys: dict[str, list[Key]] = {}
+    same: dict[str, dict[Key, bool]] = {}
     for key, figure in side.figures.items():
         series = side.history.get(key, {})
         if (
             side.last in series
             and series[side.last][1] == figure.unit
-            and (
-                key.case not in _quantised(key)
-                and (figure.mean % 1 or len(set(side.before(key, figure.unit))) > 1)
-            )
+            and key.case not in _quantised(key)
+            and (figure.mean % 1 or len(set(side.before(key, figure.unit))) > 1)
         ):
-            same.setdefault(key.benchmark, []).append(series[side.last][2] == figure.mean)
-            keys.setdefault(key.benchmark, []).append(key)
-    whole = [one for of_table in same.values() for one in of_table]
+            same.setdefault(key.benchmark, {})[key] = series[side.last][2] == figure.mean
+    whole = [one for of_table in same.values() for one in of_table.values()]
     if not whole or sum(whole) > _MOVED * len(whole):
         return
-    for table, of_table in same.items():
-        if all(of_table) and len(of_table) >= _COPIED:
+    for of_table in same.values():
+        if all(of_table.values()) and len(of_table) >= _COPIED:
             against = f"all {len(of_table)} figures are those of {side.name}"
-            yield from (side.remark("copied", key, against, _RARE / len(of_table)) for key in keys[table])
+            yield from (side.remark("copied", key, against, _RARE / len(of_table)) for key in of_table)
 
 
 def _quantised(key: Key) -> Collection[str]:

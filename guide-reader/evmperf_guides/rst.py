@@ -108,8 +108,7 @@ def _parse(text: str, name: str) -> tuple[nodes.document, list[Problem], list[Pr
         Parser().parse(text, document)
     except Exception as error:  # docutils' own faults on damaged text
         line = getattr(document, "current_line", None) or 1
-        reason = one_line(error)
-        raise UsageError(f"{name} line {line}: docutils cannot read on: {reason}") from error
+        raise UsageError(f"{name} line {line}: docutils cannot read on: {one_line(error)}") from error
     finally:
         register.clear()
         register.update(saved)

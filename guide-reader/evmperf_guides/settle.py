@@ -6,10 +6,11 @@ import difflib
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evmperf.judge.published import declared, identity, record, scatter
+from evmperf.judge.published import identity, record, scatter
 from evmperf.model.figures import Key
 from evmperf.model.results import Published
 from evmperf_guides import match, rows
@@ -28,9 +29,15 @@ _MANY = 8
 """Figures that must be alike: boards with one kind of chip have a few in common, as latencies."""
 _OFTEN = 3
 """How often as many must be alike as are not."""
-_LOAD = "cpu_load"
+_LOAD, _MOVED = "cpu_load", "throughput"
 _LOADED = 1.2
 """A factor above the highest load of a board that it does not reach: of full rows none is at 1.1."""
+_HEADERS, _PAYLOAD = 46, 1472
+"""Bytes of a frame beside its datagram, and of the largest datagram in one."""
+_NEAR, _FAR = 1.2, 1.7
+"""Factors within which what is a board's own is, and beyond which it is another's."""
+_FEW = 2
+"""Rows of a board that tell what is its own."""
 _MOST_BOARDS = 10
 """Boards of a table whose short rows are looked at: each set of them is tried."""
 _DIGITS = 4
@@ -73,25 +80,20 @@ def tables(sources: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
             settled.append(Settled(match.identify(table)))
         except match.Unknown as unknown:
             settled.append(Settled(None, str(unknown), unknown.candidates))
-    places = {name: place for place, name in enumerate(declared.tables())}
-
-    def names(number: int) -> list[str]:
-        return sorted((m.table.benchmark for m in settled[number].candidates), key=lambda name: places[name])
-
     # Without captions, tables that may be any of as many stand in the order of all guides.
     numbers = [n for n, one in enumerate(settled) if one.candidates]
-    alike = itertools.groupby(numbers, lambda n: (sources[n].section, sources[n].rubric, names(n)))
-    for (_, _, ordered), group in alike:
-        mine = list(group)
+    places = (
+        (t.section, t.rubric, [m.table for m in s.candidates]) for t, s in zip(sources, settled, strict=True)
+    )
+    for mine in (list(group) for _, group in itertools.groupby(numbers, list(places).__getitem__)):
         for place, number in enumerate(mine):
             candidates = settled[number].candidates
             if by_record := witness.table(sources[number], candidates):
                 why = "no caption, and next to this release its boards have only that, with such figures"
                 settled[number] = Settled(by_record, why)
-            elif len(mine) == len(ordered) and not any(sources[n].caption for n in mine):
-                (by_place,) = (m for m in candidates if m.table.benchmark == ordered[place])
+            elif len(mine) == len(candidates) and not any(sources[n].caption for n in mine):
                 why = f"no caption; the {len(mine)} tables like it are taken in the order of all guides"
-                settled[number] = Settled(by_place, why)
+                settled[number] = Settled(candidates[place], why)
     return settled
 
 
@@ -118,9 +120,28 @@ def _readings(fit: Match, case: str, cells: Sequence[str]) -> list[_Reading]:
     return found
 
 
-def _is_carried(reading: _Reading, highest: Mapping[str, float]) -> bool:
-    loads = ((board, f.mean) for board, each in reading[1].items() for f in each if f.metric == _LOAD)
-    return all(load <= _LOADED * highest[board] for board, load in loads)
+def _may_be(reading: _Reading, highest: Mapping[str, float], filled: Mapping[tuple[str, str], int]) -> bool:
+    """Whether no board has a load far above its highest, or fills a column that it else leaves empty."""
+    return all(
+        (filled[board, f.metric] or filled[board, _MOVED] <= _FEW)
+        and (f.metric != _LOAD or f.mean <= _LOADED * highest[board])
+        for board, each in reading[1].items()
+        for f in each
+    )
+
+
+def _own(fit: Match, case: str, figures: Iterable[Published]) -> float:
+    """What of a row is its board's own whatever the frames' size: what a frame costs to send, and the load of
+    receiving more than can be; 0 where the row does not tell.
+    """
+    means = {figure.metric: figure.mean for figure in figures}
+    load, moved = means.get(_LOAD, 0.0), means.get(_MOVED, 0.0)
+    if moved <= 0 or not re.fullmatch("[0-9]{2,5}", case):
+        return 0.0
+    if "_egress" in fit.table.benchmark:
+        size = int(case) - (_HEADERS if "datagram_size" in fit.table.columns else 0)
+        return load / moved * max(size, 0) / math.ceil(max(size, 1) / _PAYLOAD)
+    return load if fit.table.benchmark.endswith("ingress_loss") else 0.0
 
 
 def _test(fit: Match) -> str:
@@ -135,8 +156,8 @@ class Witness:
         self.os, self.guide, self.release = os, guide, record.same_time(release)
         self._alone: dict[tuple[str, ...], str] = {}
         """Boards of tables that name none, by their outer heading."""
-        self._short: dict[tuple[str, str], list[tuple[Match, Sequence[str]]]] = {}
-        """Cells of short rows, by test and case."""
+        self._short: dict[tuple[str, str], list[tuple[Match, Sequence[str], Sequence[rows.Read]]]] = {}
+        """Cells of short rows and the whole ones of their table, by test and case."""
 
     def _history(self, board: str) -> scatter.History:
         return scatter.history(identity.board(board), self.os, self.guide)
@@ -203,18 +224,20 @@ class Witness:
     def note(self, source: SourceTable, fit: Match) -> None:
         """Remember a table's short rows: the tables of one test lack the same boards."""
         keys = len(fit.table.keys)
-        for row in source.rows:
-            if 0 < len(row.cells) - keys < len(fit.columns):
-                place = (_test(fit), match.row_key(row.cells, fit.table))
-                self._short.setdefault(place, []).append((fit, row.cells[keys:]))
+        short = [row for row in source.rows if 0 < len(row.cells) - keys < len(fit.columns)]
+        whole = rows.read(source, fit, "").rows if short else ()
+        for row in short:
+            place = (_test(fit), match.row_key(row.cells, fit.table))
+            self._short.setdefault(place, []).append((fit, row.cells[keys:], whole))
 
     def spread(
         self, fit: Match, case: str, cells: Sequence[str], others: Sequence[rows.Read]
     ) -> tuple[list[str], str]:
         """The cells of a row that lacks those of some boards, in their columns, and how that is known:
-        another guide of the release has them so, or all readings agree in which no board has a load far
-        above its others, here and in the same row of the test's other table. `others` are the table's rows.
-        [] and "" for a row of which nothing is known, and for a table of very many boards.
+        another guide of the release has them so, or, of UDP, all readings agree that fill no column which a
+        board leaves empty and that no load contradicts, here and in the same row of the test's other table.
+        `others` are the table's rows. [] and "" for a row of which nothing is known, and for a table of very
+        many boards.
         """
         if len(fit.boards) > _MOST_BOARDS:
             return [], ""
@@ -225,28 +248,46 @@ class Witness:
             if all(self._printed(fit, case, *mine) for mine in reading[1].items() if mine[1])
         ]
         if len(printed) != 1:
-            highest = {board: self._highest(fit.table.benchmark, board, others) for board in fit.boards}
-            printed, how = self._carried(fit, case, readings, highest), "by loads"
+            printed = self._carried(fit, case, readings, others) if "_udp_" in fit.table.benchmark else []
+            how = "by what loads and columns its boards have"
         row = [""] * len(fit.columns)
-        for cell, *columns in (
-            zip(cells, *(columns for columns, _ in printed), strict=True) if printed else ()
-        ):
-            if len(set(columns)) == 1:
-                row[columns[0]] = cell
+        for number, cell in enumerate(cells):
+            if len(places := {columns[number] for columns, _ in printed}) == 1:
+                row[places.pop()] = cell
         return (row, how) if any(row) else ([], "")
 
     def _carried(
-        self, fit: Match, case: str, readings: Sequence[_Reading], highest: Mapping[str, float]
+        self, fit: Match, case: str, readings: Sequence[_Reading], others: Sequence[rows.Read]
     ) -> list[_Reading]:
-        """The readings in which no board has a load far above its highest."""
-        possible = [reading for reading in readings if _is_carried(reading, highest)]
-        for twin, cells in self._short.get((_test(fit), case), ()):
+        """The readings that no board's load contradicts, here and in the test's other table."""
+        possible = self._loaded(fit, case, readings, others)
+        for twin, cells, whole in self._short.get((_test(fit), case), ()):
             if twin.table != fit.table and twin.boards == fit.boards:
-                of_twin = _readings(twin, case, cells)
-                theirs = {tuple(reading[1]) for reading in of_twin if _is_carried(reading, highest)}
+                of_twin = self._loaded(twin, case, _readings(twin, case, cells), whole)
+                theirs = {tuple(reading[1]) for reading in of_twin}
                 if {len(boards) for boards in theirs} == {len(by_board) for _, by_board in possible}:
                     possible = [reading for reading in possible if tuple(reading[1]) in theirs]
         return possible
+
+    def _loaded(
+        self, fit: Match, case: str, readings: Sequence[_Reading], others: Sequence[rows.Read]
+    ) -> list[_Reading]:
+        """The readings in which no board has a load far above its highest; of these those in which all have
+        what is their own in the table's other rows, where in every other one has not by far.
+        """
+        highest = {board: self._highest(fit.table.benchmark, board, others) for board in fit.boards}
+        filled = Counter((board, f.metric) for row in others for board, f in row.figures)
+        possible = [reading for reading in readings if _may_be(reading, highest, filled)]
+        factors = [1.0] * len(possible)
+        for board in fit.boards:
+            owns = [_own(fit, row.case, (f for b, f in row.figures if b == board)) for row in others]
+            known = [own for own in owns if own]
+            for number, (_, by_board) in enumerate(possible if len(known) >= _FEW else ()):
+                if own := _own(fit, case, by_board.get(board, ())):
+                    factors[number] = max(factors[number], own / max(known), min(known) / own)
+        if min(factors, default=0) > _NEAR or any(_NEAR < factor <= _FAR for factor in factors):
+            return possible
+        return [reading for reading, factor in zip(possible, factors, strict=True) if factor <= _NEAR]
 
     def _printed(self, fit: Match, case: str, board: str, figures: Sequence[Published]) -> bool:
         """Whether another guide of the release has all these figures of a board, and not by chance."""

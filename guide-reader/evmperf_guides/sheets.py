@@ -67,12 +67,7 @@ def _rates(board: str, driver: str, side: str) -> Mapping[str, SheetRate]:
                     place = f"{entry.guide}, line {value.line}"
                     by_core.setdefault(core, {}).setdefault(mode, []).append((value.mean, place))
     chosen = by_core.get(_LINUX) or next(iter(by_core.values()), {})
-    return {mode: SheetRate(mode, *_middle(rates)) for mode, rates in chosen.items()}
-
-
-def _middle(rates: list[tuple[float, str]]) -> tuple[float, str]:
-    rate = statistics.median_low(rate for rate, _ in rates)
-    return next(one for one in rates if one[0] == rate)
+    return {mode: SheetRate(mode, *statistics.median_low(rates)) for mode, rates in chosen.items()}
 
 
 def _mode(case: PublishedCase, driver: str) -> tuple[str, str]:
