@@ -43,27 +43,11 @@ def only_problem(imported):
     return problem
 
 
-def test_a_table_without_caption_is_told_by_its_section():
-    imported = guide(table(['"add (MB/s)","1619.70"', '"copy (mb/s)","1 (min 0.50, max 2)"']))
-    assert cells(imported) == {
-        ("stream", "add", "perf"): (1619.7, None, None, "MB/s"),
-        ("stream", "copy", "perf"): (1.0, 0.5, 2.0, "MB/s"),
-    }
-
-
 def test_two_tables_of_one_section_are_told_by_their_captions():
     rows = ['"core (workloads/)","0.42"']
     one = guide(table(rows, caption="CoreMarkPro Benchmarks", section="CoreMarkPro"))
     two = guide(table(rows, caption="CoreMarkProTwoCore Benchmarks", section="CoreMarkPro"))
     assert [next(iter(cells(g)))[0] for g in (one, two)] == ["coremarkpro", "coremarkpro_two_core"]
-
-
-def test_a_caption_that_decides_nothing_is_reported_with_both_candidates():
-    imported = guide(table(['"core (workloads/)","1"'], caption="Other", section="CoreMarkPro"))
-    problem = only_problem(imported)
-    assert "coremarkpro, coremarkpro_two_core" in problem.reason
-    assert problem.table
-    assert imported.unknown_cells == 2
 
 
 @pytest.mark.parametrize(

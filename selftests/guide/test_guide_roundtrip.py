@@ -10,7 +10,6 @@ from evmperf.judge.published.releases import published
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.figures import figures
 from evmperf.publish.guide import layout, writer
-from selftests.instruments.guide_reading import blanked
 from selftests.instruments.speed.guides import texts
 from selftests.support import seeds
 
@@ -62,42 +61,6 @@ def test_a_guide_rendered_again_is_identical(file):
     assert imported.unknown == []
     assert shape(importer.interpret(text).source) == shape(imported.source)
     assert file in REAL or warnings(text) == ""
-
-
-@needs_seeds
-@pytest.mark.parametrize("file", [*seeds.files(), *REAL], ids=lambda file: file.stem[:12])
-def test_figures_fill_a_layout_that_has_none(file):
-    imported = importer.load(file)
-    empty = importer.interpret(blanked(imported, file.read_text()))
-    assert not any(empty.results.values())
-    known = {board: figures(results) for board, results in imported.results.items()}
-    plan = layout.like(printed.of_guide(empty), known)
-    assert plan.unread == []
-    text = writer.render(plan, known, writer.Head(imported.release, imported.os))
-    assert shape(importer.interpret(text).source) == shape(imported.source)
-
-
-@needs_seeds
-def test_only_irregular_cells_are_kept_as_text():
-    kept = [
-        cell.text
-        for file in seeds.files()
-        for results in importer.load(file).results.values()
-        for result in results
-        for cell in result.published
-        if cell.text
-    ]
-    assert sorted(set(kept)) == [
-        "167 KB/s",
-        "18.6 MB/s",
-        "205 MB/s",
-        "25.7 MB/s",
-        "303 MB/s",
-        "4.9 MB/s",
-        "403 KB/s",
-        "5.5 MB/s",
-        "~11.04",
-    ]
 
 
 @needs_seeds

@@ -25,8 +25,11 @@ def test_as_many_tables_without_captions_as_they_may_be_stand_in_order(count, re
     assert any("in the order of all guides" in problem.reason for problem in imported.remarks) == bool(read)
 
 
-def short(monkeypatch, row, **loads):
-    """A table of two boards with a whole row and a short one, where other releases, or this one, have these
+WHOLE = '"128","90.00","80.00","90.00","20.00"'
+
+
+def short(monkeypatch, row, whole=(WHOLE,), **loads):
+    """A table of two boards with a short row and `whole` ones, where other releases, or this one, have these
     loads of each board at 64 bytes.
     """
 
@@ -42,8 +45,7 @@ def short(monkeypatch, row, **loads):
     monkeypatch.setattr(scatter, "history", history)
     titles = ("Throughput (Mbits/sec)", "CPU Load %")
     header = ",".join([KEY, *(f'"{board}: {title}"' for board in (ONE, OTHER) for title in titles)])
-    rows = ['"128","90.00","80.00","90.00","20.00"', row]
-    return guide(table(rows, header, "UDP Throughput Egress", SECTION))
+    return guide(table([*whole, row], header, "UDP Throughput Egress", SECTION))
 
 
 THREE = ["j721e-idk-gw", "j742s2_evm-fs", "j784s4-evm"]
@@ -70,6 +72,28 @@ def test_a_short_row_is_read_where_loads_or_another_guide_leave_one_board(monkey
     assert read == whose
     said = imported.remarks if whose else imported.unknown
     assert any("lacks cells" in p.reason or "cells, " in p.reason for p in said)
+
+
+TWICE = (WHOLE, '"256","180.00","80.00","180.00","20.00"')
+NO_LOAD = [f'"{size}","90.00","","90.00","20.00"' for size in (128, 256, 512)]
+
+
+@pytest.mark.parametrize(
+    ("row", "whole", "whose"),
+    [
+        ('"64","50.00","89.00"', TWICE, [ONE]),
+        ('"64","50.00","22.00"', TWICE, [OTHER]),
+        ('"64","50.00","30.00"', TWICE, []),
+        ('"64","50.00","45.00"', TWICE, []),
+        ('"64","50.00","89.00"', NO_LOAD, [OTHER]),
+        ('"64","50.00","89.00"', NO_LOAD[1:], []),
+    ],
+)
+def test_a_short_row_is_read_where_other_rows_say_what_a_frame_costs_or_what_stays_empty(
+    monkeypatch, row, whole, whose
+):
+    results = short(monkeypatch, row, whole).results.items()
+    assert [board for board, of_board in results for r in of_board if r.case == "64"] == whose
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,14 @@ back otherwise is wrong, as is one of another operating system or release than t
 the guides says.
 """
 
+import itertools
 import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evmperf_guides import importer, printed, rst, source
+from evmperf_guides import importer, printed, rows, rst, settle, source
 
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import figures
@@ -59,6 +60,26 @@ def counted(file, said=("", "")):
         if not number and said[0] and known not in (said, (source.UNKNOWN_OS, said[1])):
             count.wrong.append(f"is of {said}, read as of {imported.os} {imported.release}")
     return count
+
+
+def shortened(imported):
+    """Of whole rows of UDP without the cells of some boards: how many of the others are put into columns,
+    and the rows and boards of those put into a wrong one.
+    """
+    placed, wrong, witness = 0, [], settle.Witness(imported.os, imported.file, imported.release)
+    for table, read in zip(imported.source.tables, imported.matches, strict=True):
+        fit = read and read.match
+        whole = rows.read(table, fit, "").rows if fit and "_udp_" in fit.table.benchmark else ()
+        for row in (row for row in whole if len(row.row.cells) == len(table.header)):
+            cells, others = row.row.cells[len(fit.table.keys) :], [one for one in whole if one != row]
+            sets = (itertools.combinations(fit.boards, count) for count in range(1, len(fit.boards)))
+            for boards in itertools.chain(*sets):
+                mine = [column.board in boards for column in fit.columns]
+                found, _ = witness.spread(fit, row.case, [*itertools.compress(cells, mine)], others)
+                placed += sum(map(bool, found))
+                own = zip(found, cells, mine, strict=True) if found else ()
+                wrong += [(row.row, boards) for cell, text, is_mine in own if cell and cell != text * is_mine]
+    return placed, wrong
 
 
 def _cells(text):
