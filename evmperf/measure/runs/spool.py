@@ -392,7 +392,8 @@ def _all_lines(path: Path, changed_ns: int, size: int, number: int) -> Sequence[
 
 def _lines(path: Path, offset: int) -> Iterator[tuple[int, SpoolRecord]]:
     begin, damaged = offset, 0
-    with path.open("rb") as file:
+    # Who reads gives the interpreter up at each block, and takes it again before a thread that waits for it.
+    with path.open("rb", 1 << 20) as file:
         file.seek(offset)
         for number, text in enumerate(file, 1):
             if not text.endswith(b"\n"):
