@@ -32,12 +32,12 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 42_665,
-    "virtual-evm *.py": 3_272,
+    "evmperf pytest_evmperf strategies *.py": 42_778,
+    "virtual-evm *.py": 3_268,
     "guide-reader *.py": 2_830,
-    "selftests *.py": 43_230,
-    "evmperf/publish/influx *.py": 761,
-    "evmperf/publish/site *.py": 753,
+    "selftests *.py": 43_328,
+    "evmperf/publish/influx *.py": 756,
+    "evmperf/publish/site *.py": 740,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 766,
     "evmperf/lab/provision *.py": 1_459,
     "evmperf/commands/lava *.py": 1_387,
