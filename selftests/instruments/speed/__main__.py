@@ -39,6 +39,7 @@ _MEASURES: dict[str, Callable[[], list[Row]]] = {
     "fetch": dialogue.fetch,
     "overhead": sessions.overhead,
     "ends": watching.boot_time,
+    "slower": watching.reference,
     "looks": looks.share,
     "collect": sessions.collect,
     "help": sessions.command_line,
