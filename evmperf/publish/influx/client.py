@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -78,7 +77,6 @@ class Store(contextlib.AbstractContextManager["Store"]):
             config.url, config.token, org=config.org, timeout=int(timeout_s * 1000), retries=again
         )
         self._writing = self._client.write_api(write_options=SYNCHRONOUS)
-        self._usual_s = sys.getswitchinterval()
 
     def __exit__(self, *_: object) -> None:
         self._client.close()  # type: ignore[no-untyped-call]  # the client is not typed
@@ -93,8 +91,6 @@ class Store(contextlib.AbstractContextManager["Store"]):
             except BaseException as error:  # noqa: BLE001  # it is raised where the answer is waited for
                 future.set_exception(error)
 
-        # To send, the thread needs the interpreter five times; who computes keeps it for 5 ms each time.
-        sys.setswitchinterval(0.0001)
         # Nobody has to wait for a daemon at a server that hangs; the client's own pool would be joined.
         threading.Thread(target=work, daemon=True).start()
         return future
@@ -105,8 +101,6 @@ class Store(contextlib.AbstractContextManager["Store"]):
             return started.result(self._whole_s)
         except TimeoutError:
             raise self._late(self._whole_s) from None
-        finally:
-            sys.setswitchinterval(self._usual_s)
 
     def _write(self, lines: Sequence[str]) -> Counter[str]:
         """Write lines, and without those that cannot be parsed once more: the server takes none of them."""

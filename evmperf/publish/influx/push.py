@@ -5,8 +5,9 @@ work, as no measurement waits for a server or shares the network with one.
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ from evmperf.publish.influx.lines import SCHEMA, RunLines
 
 _BATCH_BYTES = 900_000
 """Some 5000 points, InfluxData's advice for good throughput, and what proxies let through: 1 MB (nginx)."""
+
+_UNDER_WAY = 2
+"""Requests that the server has at most: it reads one while it stores the other."""
 
 STATE = "influx.json"
 """File in a run's folder: what was sent where. Without it everything is sent again."""
@@ -85,18 +89,32 @@ def push(store: Store, folders: Iterable[Path]) -> Iterator[Pushed]:
     """Send whole runs; yields each run when the server has it, or why it is left out: a damaged one or one at
     work stops no other. Raises StoreError when the server takes nothing; what was not yielded waits.
     """
-    under_way: tuple[Future[Counter[str]] | None, list[Pushed]] = None, []
+    under_way: deque[tuple[Future[Counter[str]] | None, list[Pushed]]] = deque()
     refused: Counter[str] = Counter()
-    # A batch is made while the server takes the one before.
-    for lines, ended in _batches(folders):
-        answer, arrived = under_way
-        refused += store.finish(answer) if answer else Counter()
-        for pushed in arrived:
-            pushed.refused, refused = refused, Counter()
-            if not pushed.problem:
-                _save(store.config, pushed.folder, pushed.sent)
-            yield pushed
-        under_way = store.start(lines) if lines else None, ended
+    with _shared_interpreter():
+        # A batch is made while the server takes the two before; at last there is none.
+        for lines, ended in _batches(folders):
+            # Who finds a run's own line finds its figures: all before it have arrived.
+            while under_way and (len(under_way) == _UNDER_WAY or ended or not lines):
+                answer, arrived = under_way.popleft()
+                refused += store.finish(answer) if answer else Counter()
+                for pushed in arrived:
+                    pushed.refused, refused = refused, Counter()
+                    if not pushed.problem:
+                        _save(store.config, pushed.folder, pushed.sent)
+                    yield pushed
+            under_way.append((store.start(lines) if lines else None, ended))
+
+
+@contextlib.contextmanager
+def _shared_interpreter() -> Iterator[None]:
+    """To send, a thread needs the interpreter five times; who computes would keep it for 5 ms each time."""
+    usual_s = sys.getswitchinterval()
+    sys.setswitchinterval(0.0001)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual_s)
 
 
 def _batches(folders: Iterable[Path]) -> Iterator[tuple[list[str], list[Pushed]]]:
