@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from evmperf.publish.influx import push as pushing
 from evmperf.publish.influx.client import Store, StoreError
 from evmperf.publish.influx.config import Config
 from evmperf.publish.influx.push import progress, push, state_key
@@ -92,6 +93,36 @@ WRONG = {
 @pytest.mark.parametrize("answer", WRONG.values(), ids=WRONG)
 def test_what_a_proxy_answers_is_not_delivered(folder, answer):
     with serving(answer) as config:
+        with pytest.raises(StoreError, match="waiting points are sent next time"):
+            send(config, folder)
+        assert is_unsent(config, folder)
+
+
+def test_two_requests_are_under_way_and_the_run_s_own_line_comes_after_all_others(folder, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH_BYTES", 1)
+    flying, most, own = [], [], []
+
+    def slow(handler, path, body):
+        flying.append(body)
+        most.append(len(flying))
+        own.extend(len(flying) for line in body.splitlines() if line.startswith(b"runs,"))
+        time.sleep(0.05)
+        flying.remove(body)
+        influxdb(handler, path, body)
+
+    with serving(slow) as config:
+        assert not send(config, folder).problem
+    assert (max(most), own) == (2, [1])
+
+
+def test_a_page_beside_a_right_answer_is_not_delivered(folder, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH_BYTES", 1)
+    turns = itertools.count(1)
+
+    def now_and_then(handler, path, body):
+        say(handler, 200, body=HTML) if next(turns) == CASES else influxdb(handler, path, body)
+
+    with serving(now_and_then) as config:
         with pytest.raises(StoreError, match="waiting points are sent next time"):
             send(config, folder)
         assert is_unsent(config, folder)

@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evmperf.model.errors import LabError
 from evmperf.publish.influx.config import Config, variable
@@ -55,7 +55,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def __init__(self, config: Config, timeout_s: float = _TIMEOUT_S, patience_s: int = _PATIENCE_S) -> None:
         from influxdb_client.client.influxdb_client import InfluxDBClient  # noqa: PLC0415  # slow to import
-        from influxdb_client.client.write_api import SYNCHRONOUS  # noqa: PLC0415
+        from influxdb_client.service.write_service import WriteService  # noqa: PLC0415
         from urllib3 import Retry  # noqa: PLC0415
 
         again = Retry(
@@ -76,7 +76,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._client = InfluxDBClient(
             config.url, config.token, org=config.org, timeout=int(timeout_s * 1000), retries=again
         )
-        self._writing = self._client.write_api(write_options=SYNCHRONOUS)
+        self._writing: Any = WriteService(self._client.api_client)  # type: ignore[no-untyped-call]
 
     def __exit__(self, *_: object) -> None:
         self._client.close()  # type: ignore[no-untyped-call]  # the client is not typed
@@ -106,8 +106,11 @@ class Store(contextlib.AbstractContextManager["Store"]):
         """Write lines, and without those that cannot be parsed once more: the server takes none of them."""
         try:
             with self._asking():
-                self._writing.write(self.config.bucket, record="\n".join(lines).encode())
-                status = self._client.api_client.last_response.status
+                body = "\n".join(lines).encode()
+                # Two threads may write: the client's last response may be the other's.
+                _, status, _ = self._writing.post_write_with_http_info(
+                    self.config.org, self.config.bucket, body, content_type="text/plain; charset=utf-8"
+                )
                 if status != 204:
                     raise self._no_influxdb(f"{status} where it should be 204")
         except StoreError as refused:

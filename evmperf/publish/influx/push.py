@@ -5,7 +5,6 @@ work, as no measurement waits for a server or shares the network with one.
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -91,30 +90,18 @@ def push(store: Store, folders: Iterable[Path]) -> Iterator[Pushed]:
     """
     under_way: deque[tuple[Future[Counter[str]] | None, list[Pushed]]] = deque()
     refused: Counter[str] = Counter()
-    with _shared_interpreter():
-        # A batch is made while the server takes the two before; at last there is none.
-        for lines, ended in _batches(folders):
-            # Who finds a run's own line finds its figures: all before it have arrived.
-            while under_way and (len(under_way) == _UNDER_WAY or ended or not lines):
-                answer, arrived = under_way.popleft()
-                refused += store.finish(answer) if answer else Counter()
-                for pushed in arrived:
-                    pushed.refused, refused = refused, Counter()
-                    if not pushed.problem:
-                        _save(store.config, pushed.folder, pushed.sent)
-                    yield pushed
-            under_way.append((store.start(lines) if lines else None, ended))
-
-
-@contextlib.contextmanager
-def _shared_interpreter() -> Iterator[None]:
-    """To send, a thread needs the interpreter five times; who computes would keep it for 5 ms each time."""
-    usual_s = sys.getswitchinterval()
-    sys.setswitchinterval(0.0001)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(usual_s)
+    # A batch is made while the server takes the two before; at last there is none.
+    for lines, ended in _batches(folders):
+        # Who finds a run's own line finds its figures: all before it have arrived.
+        while under_way and (len(under_way) == _UNDER_WAY or ended or not lines):
+            answer, arrived = under_way.popleft()
+            refused += store.finish(answer) if answer else Counter()
+            for pushed in arrived:
+                pushed.refused, refused = refused, Counter()
+                if not pushed.problem:
+                    _save(store.config, pushed.folder, pushed.sent)
+                yield pushed
+        under_way.append((store.start(lines) if lines else None, ended))
 
 
 def _batches(folders: Iterable[Path]) -> Iterator[tuple[list[str], list[Pushed]]]:
