@@ -144,7 +144,7 @@ def main(words: Sequence[str] | None = None) -> None:
                 continue
             if not given.interrupt:
                 said = proof.asked(given.budget).communicate()[0].strip().splitlines() or [""]
-                right += "this is it" in said[-1]
+                right += any(text.endswith("this is it") for text in said[-2:])
                 print(f"{name}: {settings[name].cause} ({proof.changes})", *said[-8:], sep="\n  ", flush=True)
                 total += 1
                 continue
