@@ -32,10 +32,10 @@ GOALS = {
 }
 """Folders and files, then the endings that count: lines at most."""
 TODAY: dict[str, int] = {
-    "evmperf pytest_evmperf strategies *.py": 42_780,
+    "evmperf pytest_evmperf strategies *.py": 42_790,
     "virtual-evm *.py": 3_268,
     "guide-reader *.py": 2_830,
-    "selftests *.py": 43_396,
+    "selftests *.py": 43_408,
     "evmperf/publish/influx *.py": 758,
     "evmperf/publish/site *.py": 740,
     "evmperf/lab/keeping evmperf/commands/cli/keeping.py *.py": 766,

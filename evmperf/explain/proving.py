@@ -116,7 +116,7 @@ class Proving:
         if said and said.is_gone:
             return [], said.sentence
         if not others:
-            return [], said.sentence if said else f"{first.rule} cannot be set"
+            return [], said.sentence if said else f"{first.subject} cannot be set"
         together = self._trial([first, *others])
         if together is None or not together.is_it:
             among = f"none of the {len(self._settings)} differences, nor all of them together"
@@ -205,9 +205,15 @@ class Proving:
             for one in settings:
                 if state is None:
                     break
+                is_back = entry.side == "b" and one.subject in back
+                if one.rule == "beside":
+                    said = {**state.shown, **state.changed}.values()
+                    if not is_back and one.subject.removeprefix("process ") not in said:
+                        unlike[one.subject] = f"it did not work in {entry.run}"
+                    continue
                 value = facts.value_of(state, one.fact)
                 text = facts.command(one.fact, value)
-                if text and text != one.back[entry.side == "b" and one.subject in back].removeprefix("run:"):
+                if text and text != one.back[is_back].removeprefix("run:"):
                     unlike[one.subject] = f"it was {value} in {entry.run}"
         return unlike
 

@@ -135,7 +135,7 @@ def proven(figures: Figures) -> set[Key]:
 
 
 def _dhrystones(figures: Figures) -> tuple[Mapping[str, Key], float]:
-    """The rows of the Dhrystones, and the DMIPS per MHz that rate and clock make; 0 where one is missing."""
+    """The rows of the Dhrystones, and DMIPS per MHz from their rate and the clock; 0 without one of these."""
     rows = {key.case: key for key in figures if key.benchmark == "dhrystone" and key.metric == "perf"}
     rate, clock = (figures[rows[c]].mean if c in rows else 0 for c in ("dhrystone_per_second", "cpu_clock"))
     return rows, rate / _DHRYSTONES_PER_DMIPS / clock if clock else 0.0

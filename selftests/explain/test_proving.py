@@ -191,9 +191,19 @@ def test_a_command_gives_a_setting_its_value_or_takes_it_away(name, value, text)
     assert bool(text) == bool(facts.command(name, value))
 
 
-def test_a_setting_that_a_round_did_not_have_proves_nothing(tmp_path):
-    """The board of these rounds keeps its first share for real time, whatever it is told."""
-    there = proving(tmp_path, lambda good: 912 if good else 155, causes=(SHARE,))
+@pytest.mark.parametrize(
+    ("cause", "why"),
+    [
+        (SHARE, "sched_rt_runtime_us (it was 1000 in r0b)"),
+        (
+            replace(setting("process sleep 9"), rule="beside", fact="process sleep 9"),
+            "process sleep 9 (it did not work in r0a)",
+        ),
+    ],
+)
+def test_a_setting_that_a_round_did_not_have_proves_nothing(tmp_path, cause, why):
+    """The board of these rounds keeps its first share for real time, and starts nothing."""
+    there = proving(tmp_path, lambda good: 912 if good else 155, causes=(cause,))
     measured, kept = there.measure, State(shown={"sched_rt_runtime_us": 1000})
 
     def measure(experiment, entry, leave_out):
@@ -206,7 +216,7 @@ def test_a_setting_that_a_round_did_not_have_proves_nothing(tmp_path):
     there.measure = measure
     proved = there.prove()
     assert proved.found == ()
-    assert proved.unset == ("net.duplex", "sched_rt_runtime_us (it was 1000 in r0b)")
+    assert proved.unset == ("net.duplex", why)
 
 
 def test_a_setting_of_several_numbers_is_set_back_as_they_are():

@@ -27,6 +27,8 @@ TREE = {
     "proc/78/stat": "78 (ksmd) S 2 0 0 0 -1 0 0 0 0 0 60 900 0 0 25 5 1 0 9 0 0\n",
     "proc/312/stat": "312 (odd) name (x)) R 1 0 0 0 -1 0 0 0 0 0 700 41 0 0 20 0 1 0 9 0 0\n",
     "proc/312/cmdline": "sh\0-c\0while :\ndo it's; done\0",
+    "proc/314/stat": "314 (d) R 1 0 0 0 -1 0 0 0 0 0 700 41 0 0 20 0 1 0 9 0 0\n",
+    "proc/314/cmdline": "d\0--password=hunter22\0",
     "proc/313/stat": "313 (idle-one) S 1 0 0 0 -1 0 0 0 0 0 3 1 0 0 20 0 1 0 9 0 0\n",
     "sys/devices/system/cpu/cpufreq/policy0/scaling_governor": "ondemand\n",
     "sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq": "800000\n",
@@ -147,7 +149,7 @@ def test_an_emmc_says_what_matters_and_no_more(said):
         "cpu.policy0.time_in_state.800000": 2000,
         "mmc.err_stats.Data_CRC_Errors": 2,
     }
-    assert found.ticks == {("312", "odd) name (x)"): 741, ("78", "ksmd"): 960}
+    assert found.ticks == {("312", "odd) name (x)"): 741, ("314", "d"): 741, ("78", "ksmd"): 960}
 
 
 def test_the_shell_that_looks_is_no_other_work(tmp_path):

@@ -17,7 +17,9 @@ from evmperf.benchmarks.families.scratch import MOUNT_POINT
 from evmperf.boards.board import Board
 from evmperf.boards.vocabulary import CABLED
 from evmperf.measure.state.finding import cpus
+from evmperf.measure.state.machine import COMMAND
 from evmperf.model import limits
+from evmperf.model.concealing import concealed
 from evmperf.model.state import State, Value
 
 FILE = "shown"
@@ -203,6 +205,8 @@ def parse(text: str) -> BoardLook:
                 uptime_s = float(value)
             elif name == "read":
                 read_s = float(value)
+            elif name.startswith(COMMAND) and concealed(value) != value:
+                continue  # a command with a password is nobody's to keep, or to start again
             elif not _COUNTERS.match(name):
                 shown.setdefault(name, value[: limits.LOOK_CHARS] if number is None else number)
             elif number is not None:
