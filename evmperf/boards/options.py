@@ -1,6 +1,5 @@
 """The options of a board file: a class is a section, a field an option, the text below it its meaning, which
-`reference` reads. Options without a default are required. "", 0 and () mean "the file does not say";
-`Board.says` tells a 0 in the file.
+`vocabulary` reads. "", 0 and () mean "the file does not say"; `Board.says` tells a 0 in the file.
 """
 
 from typing import Annotated, Literal

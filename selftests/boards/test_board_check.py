@@ -10,7 +10,7 @@ import pytest
 from evmperf.benchmarks.catalogue import benchmarks
 from evmperf.boards import board as boards
 from evmperf.boards.options import MAPPINGS
-from evmperf.boards.reference import known_options, sections
+from evmperf.boards.vocabulary import known_options, sections
 from evmperf.commands.cli.main import main
 from evmperf.model.exits import ExitStatus
 from selftests.support.seeds import place
