@@ -51,9 +51,7 @@ def readings(boot: ObservedBoot) -> list[Reading]:
     inexact marks.
     """
     if boot.parts:
-        kernel = boot.parts["kernel"] + boot.parts.get("initrd", 0.0)
-        spans = {"kernel": kernel, "userland": boot.parts["userspace"]}
-        return [Reading("boot_time", sum(spans.values())), *(Reading(*span) for span in spans.items())]
+        return readings_of_parts(boot.parts)
     marks = dict(boot.marks)
     start = start_of(marks)
     # The power switch's own time is its matter; no published figure has it.
@@ -88,6 +86,12 @@ def readings(boot: ObservedBoot) -> list[Reading]:
         value = (mark.mono_ns - marks[start].mono_ns) / 1e9
         figures.append(Reading(f"{END}{name}", value, mark.error_s + marks[start].error_s))
     return figures
+
+
+def readings_of_parts(parts: Mapping[str, float]) -> list[Reading]:
+    """The same spans by what kernel and systemd say of the parts of a boot (`systemd_analyze.parts`)."""
+    spans = {"kernel": parts["kernel"] + parts.get("initrd", 0.0), "userland": parts["userspace"]}
+    return [Reading("boot_time", sum(spans.values())), *(Reading(*span) for span in spans.items())]
 
 
 def condition(boot: ObservedBoot) -> str:
