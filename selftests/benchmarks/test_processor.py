@@ -131,6 +131,7 @@ def test_a_score_without_a_scene_is_another_variant_and_software_is_for_boards_t
 
     assert parse(AM64X, "all-scenes").variant == ""
     assert parse(AM64X, "no-terrain").variant == "without terrain"
+    assert parse(AM64X, "bounded").variant == "bounded by the display's refresh"
     with pytest.raises(RefusedOutput, match="draws on the CPU"):
         parse(AM64X, "software-virgl")
     virtual = boards.load(boards.ENV_DIR / "virtual-media.yaml")

@@ -32,6 +32,7 @@ def alarms(chunks, watch=None):
 
 @given(st.data())
 def test_a_normal_boot_and_session_raise_no_alarm(data):
+    """Nobody asked for U-Boot's prompt, so that Linux may come without it."""
     assert alarms(data.draw(chunked(SPL_BOOT + SESSION + SESSION))) == []
 
 
@@ -170,12 +171,6 @@ def test_an_alarm_says_who_has_to_act_and_whether_a_power_cycle_may_help():
     (alarm,) = alarms([SPL + b"Authentication failed!\r\n"], watch)
     assert (alarm.kind, alarm.permanent) == (Kind.BOARD, True)
     assert "hs-fs" in alarm.remedy
-
-
-def test_linux_before_the_prompt_is_no_failure_where_nobody_asked_for_the_prompt():
-    watch = Watch()
-    watch.restart()
-    assert alarms([SPL_BOOT + SESSION], watch) == []
 
 
 @given(st.sampled_from(groups()), st.data())

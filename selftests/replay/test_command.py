@@ -123,6 +123,8 @@ LINE = b"1.000000000 2026-02-02T11:00:00.000000Z < 0.000000000 "
     [
         (None, "no run"),
         (HEADER, "has no power-on"),
+        (b"", "is not a console record"),
+        (b"evmperf-console/1\n", "is not a console record"),
         (texts.LOADER, "is not a console record"),
         (b"\x00" * 4096, "is not a console record"),
         (HEADER + b"no record\n", "line 2 is not a console record"),

@@ -329,7 +329,7 @@ def _truth(name: str, text: str) -> object:
 NOT_USED = {
     "iperf3-2": "looks written by hand",
     "iperf3-3": "looks written by hand",
-    "alsa-1": "a fragment; test_real_outputs composes a whole of it",
+    "alsa-1": "a fragment; test_recordings composes a whole of it",
 }
 """Files without a case, and why."""
 
