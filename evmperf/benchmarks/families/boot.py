@@ -116,15 +116,9 @@ def start_of(marks: Mapping[Phase, BootMark]) -> Phase:
     """Where a boot time begins: without U-Boot (falcon mode, MCU+ SBL), at the kernel's first line, and where
     the kernel is quiet at TF-A's.
     """
-    if Phase.STARTING_KERNEL in marks:
-        return Phase.STARTING_KERNEL
-    if Phase.EFI_STUB in marks:
-        return Phase.EFI_STUB
-    if Phase.UBOOT_BANNER not in marks:
-        for phase in (Phase.FIRST_KERNEL_LINE, Phase.TF_A):
-            if phase in marks:
-                return phase
-    return Phase.STARTING_KERNEL
+    without_uboot = () if Phase.UBOOT_BANNER in marks else (Phase.FIRST_KERNEL_LINE, Phase.TF_A)
+    starts = (Phase.STARTING_KERNEL, Phase.EFI_STUB, *without_uboot)
+    return next((phase for phase in starts if phase in marks), Phase.STARTING_KERNEL)
 
 
 def record(boot: ObservedBoot) -> BootRecord:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evmperf.benchmarks.step import CleanUp, Prepare
+from evmperf.benchmarks.step import CleanUp
 from evmperf.boards.board import Board
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.shelltext import ShellTexts
@@ -84,11 +84,6 @@ def on_block_device(name: str, driver: str) -> FileSystem:
         ),
         mount=lambda partition: f"mount -t {name} -o {options} {shlex.quote(partition)} {MOUNT_POINT}",
     )
-
-
-def prepare(command: str) -> Prepare:
-    """The step before measuring; making a file system on a slow, large partition takes minutes."""
-    return Prepare("prepare", command, 600, 2)
 
 
 def clean_up(more: str = "") -> CleanUp:
