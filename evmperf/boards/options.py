@@ -388,5 +388,3 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 MAPPINGS = {"absent": "the reason, as one sentence", "goals": "the goal, as `at least 55 MB/s, owner NAME`"}
 """Parts of the options that are no sections: their words are free, and what each one's text is."""
-ABSENT = "absent"
-"""Section of features and benchmarks that the board cannot have, each with the reason."""
