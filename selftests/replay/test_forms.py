@@ -208,8 +208,6 @@ def test_an_efi_boot_has_a_time_of_its_own():
         (b"MMC: no card present\r\nBad Linux ARM64 Image magic!\r\n=> ", "no card present"),
         (b"=> ", "it gave no reason"),
         (b"No more bootdevs\r\n=> ", "nothing bootable"),  # the prompt comes in the same piece
-        (b"### ERROR ### Please RESET the board ###\r\n", "boot loader stopped"),
-        (b"resetting ...\r\n" + texts.LOADER, "silent reset"),
         (texts.kernel() + b"E/TC:0 0 Panic 'x' at core/y.c:1 <z>\r\n", "OP-TEE panic"),
     ],
 )
