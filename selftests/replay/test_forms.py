@@ -84,6 +84,7 @@ def test_a_shell_with_bracketed_paste_is_found_and_no_line_with_a_hash(before):
     found = boot(texts.INIT_SHELL.replace(b"sh: no job", before + b"sh: no job"), INIT)
     assert found.error is None
     assert found.marks[Phase.PROMPT].text.endswith("sh-5.2# ")
+    assert found.marks[Phase.INIT_STARTED].text == "Run /bin/sh as init"
 
 
 def test_a_prompt_that_a_message_cut_is_asked_for_and_has_no_time():
