@@ -42,7 +42,7 @@ def test_words_of_the_command_line_join_those_of_the_file(board_with):
     ("text", "said"),
     [
         ("app: {line: 'ready('}", "mine.yaml: boot.ends.app: 'ready(' is no regular expression: missing )"),
-        ("app: {}", "mine.yaml: boot.ends.app: it must have one of"),
+        ("app: {}", "mine.yaml: boot.ends.app: it must have"),
         ("app: {line: x, tcp: 'h:1'}", "not line and tcp"),
         ("App: {line: x}", "its name must have small letters"),
         ("app: {lines: x}", "options.boot.ends: Object contains unknown field `lines`"),
