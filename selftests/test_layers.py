@@ -54,12 +54,9 @@ DOORS = {
         console.watch
         copying
         ends
-        images
-        labports
         modes
         options
         prompts
-        reference
         scratch
         variation
         vocabulary

@@ -88,8 +88,8 @@ def percentage(name: str, title: str) -> Metric:
     return Metric(name, Unit.PERCENT, Direction.LOWER, title, 0.0, 100.0)
 
 
-TI_TOOL, OWN_TOOL = "ti", "own"
-"""The two ways of a table that TI measures with a program of its own."""
+OWN_TOOL = "own"
+"""evmperf's way of a table that TI measures with a program of its own; that is the way `ti`."""
 
 Option = tuple[str, str]
 """An option of the board file that a benchmark needs: driver section and key."""
@@ -174,7 +174,7 @@ class Benchmark:
         ]
 
     def by(self, tool: str, programs: Container[str] = ()) -> "Benchmark":
-        """This table by `tool`: TI_TOOL, OWN_TOOL, or "", which is TI's where `programs` have its own."""
+        """This table by `tool`: "ti", OWN_TOOL, or "", which is TI's where `programs` have its own."""
         own = self.ti is None or tool == OWN_TOOL
         if own or (not tool and not all(name in programs for name in self.ti_tools)):
             return self

@@ -18,7 +18,6 @@ from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.step import Measure, Step
 from evmperf.boards import board as boards
 from evmperf.boards.board import Board
-from evmperf.boards.options import ABSENT
 from evmperf.boards.vocabulary import FEATURES
 from evmperf.model.errors import EvmperfError, ToolError, UsageError
 from evmperf.model.results import Metric
@@ -137,5 +136,5 @@ def board(file: Path, tester: str = "", options: Path | None = None) -> Board:
     """Read a board file (see `boards.load`), its absent names checked too; raises UsageError."""
     entry = boards.load(file, tester, options)
     for word in entry.options.absent:
-        boards.check_word(file, f"targets.main.options.{ABSENT}", word, [*FEATURES, *benchmarks()])
+        boards.check_word(file, "targets.main.options.absent", word, [*FEATURES, *benchmarks()])
     return entry

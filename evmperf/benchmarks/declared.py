@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from evmperf.benchmarks.benchmark import Option, Place, Profile, noted
+from evmperf.benchmarks.benchmark import Benchmark, Option, Place, Profile, noted
 from evmperf.benchmarks.families.processor import perf
 from evmperf.boards import yamlfile
 from evmperf.model.results import Direction, Metric, ParamValue
@@ -38,10 +38,6 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     """Options of the driver that are conditions."""
 
 
-_TAKEN = ["driver", "title", "section", "metrics", "tools", "tester_tools", "options", "place", "version"]
-"""Fields that a benchmark has under the same name."""
-
-
 def declared(module: str) -> Mapping[str, dict[str, Any]]:
     """Arguments of `Benchmark`, by name, from the `.yaml` file beside a module."""
     data = yamlfile.read(Path(module).with_suffix(".yaml"))
@@ -52,7 +48,8 @@ def declared(module: str) -> Mapping[str, dict[str, Any]]:
 
 
 def _arguments(name: str, declaration: Declaration) -> dict[str, object]:
-    arguments = {"name": name, **{field: value for field in _TAKEN if (value := getattr(declaration, field))}}
+    same = Benchmark.__dataclass_fields__.keys() & Declaration.__struct_fields__
+    arguments = {"name": name, **{word: value for word in same if (value := getattr(declaration, word))}}
     if declaration.perf:
         columns = {label: (perf(*column),) for label, column in declaration.perf.items()}
         # Rows that are all alike have the table's.

@@ -13,8 +13,7 @@ import msgspec
 
 from evmperf.boards import prompts, yamlfile
 from evmperf.boards.options import MAPPINGS, Options, Section
-from evmperf.boards.reference import Known, known_options, sections
-from evmperf.boards.vocabulary import FEATURES
+from evmperf.boards.vocabulary import FEATURES, Known, known_options, sections
 from evmperf.model.concealing import learn
 from evmperf.model.errors import UsageError
 from evmperf.model.places import project
@@ -26,6 +25,8 @@ MAIN = "main"
 """The target that is the board where a file has several."""
 KEY = "evmperf"
 """The key of a target that has evmperf's options."""
+VIRTUAL_HOST = "127.0.0.1"
+"""Where the lab of a virtual EVM listens."""
 _WHERE = "targets.main"
 _REMOTE = "RemotePlace"
 _ALWAYS = frozenset(("desk", "system", "crypto"))
@@ -159,6 +160,18 @@ class Board:
     def tester(self) -> str:
         """SSH name of the machine beside the board, "" if none is configured."""
         return self.named_tester or self.options.tester.host
+
+    def lab_ports(self) -> tuple[int, int]:
+        """The serial and the power port of a virtual EVM's lab; raises UsageError for a file without them."""
+        serial, power = (self.resources.get(f"Network{kind}Port", {}) for kind in ("Serial", "Power"))
+        form = rf"http://{re.escape(VIRTUAL_HOST)}:(\d+)/power/\{{index\}}"
+        address = re.fullmatch(form, str(power.get("host", "")))
+        if not isinstance(serial.get("port"), int) or not address:
+            raise UsageError(
+                f"{self.file} does not name the ports of its virtual EVM: set NetworkSerialPort.port, and "
+                f"NetworkPowerPort.host to http://{VIRTUAL_HOST}:PORT/power/{{index}}"
+            )
+        return serial["port"], int(address[1])
 
     def says(self, section: str, key: str) -> bool:
         """Whether the file gives this option itself, or the board will show it."""
@@ -324,8 +337,6 @@ def _check_section(file: Path, where: str, section: type[Section], stated: Mappi
     for key, option in options.items():
         if key in stated:
             _check_value(file, f"{where}.{key}", option, stated[key])
-        elif option.required:
-            raise UsageError(f"{file}: {where}.{key} is missing: {option.help}")
 
 
 def _check_value(file: Path, where: str, option: Known, value: Any) -> None:

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import structs
 
-from evmperf.boards import yamlfile
-from evmperf.boards.board import KEY, Board
+from evmperf.boards.board import Board
 from evmperf.boards.options import End
 from evmperf.model.errors import UsageError
 
@@ -49,12 +48,12 @@ def of_board(board: Board) -> dict[str, End]:
 
 
 def checked(board: Board, words: Sequence[str] = ()) -> Board:
-    """The board with the ends that `words` (of `--end`) add; raises UsageError with file and line for an end
+    """The board with the ends that `words` (of `--end`) add; raises UsageError with the file for an end
     that cannot come.
     """
     for name, end in board.options.boot.ends.items():
         if complaint := _complaint(name, end):
-            raise UsageError(f"{_where(board, name)}: boot.ends.{name}: {complaint}")
+            raise UsageError(f"{board.file}: boot.ends.{name}: {complaint}")
     if not words:
         return board
     ends = dict(board.sections.get("boot", {}).get("ends", {}))
@@ -110,14 +109,6 @@ def address(end: End) -> tuple[str, int]:
         return "", 0
     is_plain = parts.scheme in ("http", "tcp") and "@" not in parts.netloc  # no user is sent, nor shown
     return (parts.hostname or "", port) if is_plain else ("", 0)
-
-
-def _where(board: Board, name: str) -> str:
-    """File and line of an end, the file alone where its line is not found."""
-    path = ("targets", board.target)
-    places = ((*path, "options", "boot", "ends", name), (*path, KEY, "boot", "ends", name))
-    lines = (yamlfile.line(board.file, place) for place in places)
-    return f"{board.file}{next((f' line {number}' for number in lines if number), '')}"
 
 
 def described(ends: Mapping[str, End]) -> dict[str, Any]:

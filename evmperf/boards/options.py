@@ -1,6 +1,5 @@
 """The options of a board file: a class is a section, a field an option, the text below it its meaning, which
-`reference` reads. Options without a default are required. "", 0 and () mean "the file does not say";
-`Board.says` tells a 0 in the file.
+`vocabulary` reads. "", 0 and () mean "the file does not say"; `Board.says` tells a 0 in the file.
 """
 
 from typing import Annotated, Literal
@@ -122,15 +121,20 @@ class Desk(Section, frozen=True):
     """Disks that are read, each as KIND=/dev/NAME."""
 
 
-class Storage(Section, frozen=True):
+class Scratch(Section, frozen=True):
+    """A disk that benchmarks write."""
+
+    scratch: Text = ""
+    """The disk's partition that benchmarks may overwrite, e.g. /dev/mmcblk0p1."""
+    whole_disk: bool = False
+    """`scratch` is a whole disk without partitions, all of which benchmarks may overwrite."""
+
+
+class Storage(Scratch, frozen=True):
     """A disk or card."""
 
     device: Text = ""
     """The whole device under Linux, e.g. /dev/mmcblk0."""
-    scratch: Text = ""
-    """The partition that benchmarks may overwrite, e.g. /dev/mmcblk0p1."""
-    whole_disk: bool = False
-    """`scratch` is a whole disk without partitions, all of which benchmarks may overwrite."""
     uboot_device: Number = 0
     """The number of the device for U-Boot's mmc (on UFS: scsi) command."""
     uboot_partition: Text = ""
@@ -170,13 +174,9 @@ class Flash(Mtd, frozen=True):
     """Size of that area in bytes (whole erase blocks)."""
 
 
-class Usb(Section, frozen=True):
-    """USB, as host and as device."""
+class Usb(Scratch, frozen=True):
+    """USB, as host of a disk and as device."""
 
-    scratch: Text = ""
-    """The partition of a USB disk that benchmarks may overwrite."""
-    whole_disk: bool = False
-    """`scratch` is a whole disk without partitions, all of which benchmarks may overwrite."""
     gadget_host: Literal["", "board", "tester"] = ""
     """The USB host of the board's gadget, a disk with the serial number evmperf- and the board's name."""
     gadget_controller: Text = ""
@@ -274,13 +274,9 @@ class Ipsec(Cable, frozen=True):
     """Rows of ipsec_hw that the accelerator computes, if not all."""
 
 
-class Pcie(Section, frozen=True):
+class Pcie(Scratch, frozen=True):
     """What is in the PCIe slot: an NVMe disk, or a network card with a cable to the tester."""
 
-    scratch: Text = ""
-    """The SSD's partition that benchmarks may overwrite."""
-    whole_disk: bool = False
-    """`scratch` is a whole disk without partitions, all of which benchmarks may overwrite."""
     eth_interface: Text = ""
     """The card's network interface under Linux, e.g. enp1s0."""
     eth_board_address: Text = ""
@@ -392,5 +388,3 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 MAPPINGS = {"absent": "the reason, as one sentence", "goals": "the goal, as `at least 55 MB/s, owner NAME`"}
 """Parts of the options that are no sections: their words are free, and what each one's text is."""
-ABSENT = "absent"
-"""Section of features and benchmarks that the board cannot have, each with the reason."""

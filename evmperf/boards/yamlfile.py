@@ -1,7 +1,6 @@
 """Reading YAML files of users: one loader, and one sentence for what is wrong with a file."""
 
 import contextlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,15 +50,6 @@ _QuickLoader: Any = type("_QuickLoader", (_Words, QUICK), {})
 def own(place: str) -> Any:
     """The data of a file that comes with evmperf, by its place in the package."""
     return read(Path(__file__).parents[1] / place)
-
-
-def line(file: Path, keys: Sequence[str]) -> int:
-    """The line of a file, counted from 1, where the value under these keys begins; 0 where it has none."""
-    node: Any = yaml.compose(inputs.text(file, limits.YAML_BYTES), Loader=_Loader)
-    for key in keys:
-        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-        node = next((value for name, value in pairs if name.value == key), None)
-    return node.start_mark.line + 1 if node else 0
 
 
 def read(file: Path) -> Any:

@@ -28,8 +28,7 @@ from yaml import YAMLError
 from evmperf.boards.board import KEY, Board, check_word, classes
 from evmperf.boards.copying import FILL_IN
 from evmperf.boards.options import MAPPINGS
-from evmperf.boards.reference import sections
-from evmperf.boards.vocabulary import FEATURES
+from evmperf.boards.vocabulary import FEATURES, sections
 from evmperf.lab import console, guest, media, meter, probe, shell
 from evmperf.lab.bootoptions import BoardState
 from evmperf.lab.strategy import BootStrategy

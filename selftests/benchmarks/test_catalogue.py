@@ -8,8 +8,7 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.boards import board as boards
-from evmperf.boards.reference import known_options, sections
-from evmperf.boards.vocabulary import FEATURES
+from evmperf.boards.vocabulary import FEATURES, known_options, sections
 from evmperf.commands.cli.main import main
 from evmperf.judge.published.declared import tables
 from evmperf.measure import boardfile

@@ -7,7 +7,7 @@ import pytest
 
 from evmperf.benchmarks import catalogue
 from evmperf.benchmarks.families import processor
-from evmperf.benchmarks.step import Plan
+from evmperf.benchmarks.step import Measure, Plan
 from evmperf.boards import board as boards
 from evmperf.measure import shellstep
 from evmperf.measure.progress import StepProgress
@@ -18,6 +18,13 @@ from selftests.support.fakes import LocalShell
 from selftests.support.recordings import DATA
 
 AM64X = boards.load(boards.ENV_DIR / "am64x.yaml")
+
+
+def measure(name, label="", board=AM64X):
+    """The measuring step of a row, by default the first."""
+    benchmark = catalogue.benchmark(name)
+    case = next(case for case in benchmark.cases("full") if label in ("", case.label))
+    return next(step for step in benchmark.steps(board, case, Plan()) if isinstance(step, Measure))
 
 
 @pytest.fixture
@@ -85,36 +92,30 @@ def test_what_runs_pinned_may_use_one_cpu_only(tmp_path):
 def test_single_threaded_programs_are_pinned_under_the_performance_governor(name):
     benchmark = catalogue.benchmark(name)
     case = benchmark.cases("full")[0]
-    before, measure, after = benchmark.steps(AM64X, case, Plan())
+    before, step, after = benchmark.steps(AM64X, case, Plan())
     assert (before, after) == (processor.PREPARE, processor.PUT_BACK)
-    assert "taskset -c 0 " in measure.command
+    assert "taskset -c 0 " in step.command
     assert benchmark.conditions(AM64X)["variant"].startswith("CPU 0, performance governor")
 
 
 def test_linpack_of_the_other_precision_is_refused_or_another_variant(tmp_path):
-    benchmark = catalogue.benchmark("linpack")
-    case = benchmark.cases("full")[0]
     double = {"linpack.txt": (DATA / "linpack" / "double.txt").read_text()}
-    _, measure, _ = benchmark.steps(AM64X, case, Plan())
     with pytest.raises(RefusedOutput, match=r"options\.system\.linpack_precision"):
-        measure.parse(double)
+        measure("linpack").parse(double)
     file = tmp_path / "am64x.yaml"
     text = (boards.ENV_DIR / "am64x.yaml").read_text()
     added = text.replace("    options:\n", "    options:\n      system: {linpack_precision: double}\n", 1)
     file.write_text(added)
     other = boards.load(file)
-    _, measure, _ = benchmark.steps(other, case, Plan())
-    assert measure.parse(double) == [Reading("perf", 482759.0)]
-    assert benchmark.conditions(other) != benchmark.conditions(AM64X)
+    assert measure("linpack", board=other).parse(double) == [Reading("perf", 482759.0)]
+    assert len({catalogue.benchmark("linpack").conditions(board)["variant"] for board in (other, AM64X)}) == 2
 
 
 def test_an_uncertain_kernel_is_kept_and_marked():
-    benchmark = catalogue.benchmark("nbench")
     outputs = {"nbench.txt": (DATA / "nbench" / "uncertain.txt").read_text()}
     marks = {}
-    for case in benchmark.cases("full"):
-        _, measure, _ = benchmark.steps(AM64X, case, Plan())
-        (reading,) = measure.parse(outputs)
+    for case in catalogue.benchmark("nbench").cases("full"):
+        (reading,) = measure("nbench", case.label).parse(outputs)
         marks[case.label] = reading.mark
     uncertain = [label for label, mark in marks.items() if mark]
     assert uncertain == ["fourier", "lu_decomposition"]
@@ -122,15 +123,13 @@ def test_an_uncertain_kernel_is_kept_and_marked():
 
 
 def test_a_score_without_a_scene_is_another_variant_and_software_is_for_boards_that_say_so():
-    benchmark = catalogue.benchmark("glmark2")
-    case = benchmark.cases("full")[1]
-
     def parse(board, name):
-        step = benchmark.steps(board, case, Plan())[0]
-        return step.parse({"glmark2.txt": (DATA / "glmark2" / f"{name}.txt").read_text()})[0]
+        outputs = {"glmark2.txt": (DATA / "glmark2" / f"{name}.txt").read_text()}
+        return measure("glmark2", board=board).parse(outputs)[0]
 
     assert parse(AM64X, "all-scenes").variant == ""
     assert parse(AM64X, "no-terrain").variant == "without terrain"
+    assert parse(AM64X, "bounded").variant == "bounded by the display's refresh"
     with pytest.raises(RefusedOutput, match="draws on the CPU"):
         parse(AM64X, "software-virgl")
     virtual = boards.load(boards.ENV_DIR / "virtual-media.yaml")
@@ -138,13 +137,11 @@ def test_a_score_without_a_scene_is_another_variant_and_software_is_for_boards_t
 
 
 def test_coremark_pro_has_the_digits_of_its_log_and_says_when_it_has_not():
-    benchmark = catalogue.benchmark("coremarkpro")
-    case = next(case for case in benchmark.cases("full") if case.label == "core")
     folder = DATA / "coremark_pro"
     text, log = ((folder / f"two-contexts{end}").read_text() for end in (".txt", ".log.txt"))
-    _, measure, _ = benchmark.steps(AM64X, case, Plan())
-    (precise,) = measure.parse({"coremark-pro.txt": text, "certificate.log": log})
-    (printed,) = measure.parse({"coremark-pro.txt": text})
+    parse = measure("coremarkpro", "core").parse
+    (precise,) = parse({"coremark-pro.txt": text, "certificate.log": log})
+    (printed,) = parse({"coremark-pro.txt": text})
     assert (f"{precise.value:.6g}", precise.variant) == ("0.350018", "")
     assert (printed.value, printed.variant) == (0.35, "two decimals: no log in builds/*/*/cert")
 

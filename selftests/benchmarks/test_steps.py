@@ -194,7 +194,6 @@ RECORDED = {
     name: (ROOT / "selftests" / "data" / path).read_text()
     for name, path in {
         "fio.json": "fio/write-4k-directory.txt",
-        "mpstat.json": "mpstat/one-interval.txt",
         "dd.txt": "dd/whole-records.txt",
         "stat.before": "mpstat/stat-before.txt",
         "stat.after": "mpstat/stat-after.txt",

@@ -160,10 +160,11 @@ def test_stress_of_an_interrupted_measurement_is_ended(shell):
     assert stress.wait(10) == -15
 
 
+LAT_TCP = 'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac'
+
+
 def test_lmbench_without_its_server_is_a_failure(on_path, shell):
-    on_path(
-        "lat_tcp", 'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac'
-    )
+    on_path("lat_tcp", LAT_TCP)
     on_path("sleep", "")
     done = shellstep.run(shell, step_of("lmbench", "lat_tcp").command, 30)
     assert done.status == 1
@@ -171,9 +172,7 @@ def test_lmbench_without_its_server_is_a_failure(on_path, shell):
 
 
 def test_lmbench_measures_with_its_server(on_path, shell):
-    on_path(
-        "lat_tcp", 'case "$*" in *localhost) echo "TCP latency using localhost: 4.7000 microseconds";; esac'
-    )
+    on_path("lat_tcp", LAT_TCP)
     step = step_of("lmbench", "lat_tcp")
     with socket.create_server(("127.0.0.1", 31234)):
         done = shellstep.run(shell, step.command, 30)

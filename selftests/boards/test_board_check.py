@@ -10,7 +10,7 @@ import pytest
 from evmperf.benchmarks.catalogue import benchmarks
 from evmperf.boards import board as boards
 from evmperf.boards.options import MAPPINGS
-from evmperf.boards.reference import known_options, sections
+from evmperf.boards.vocabulary import known_options, sections
 from evmperf.commands.cli.main import main
 from evmperf.model.exits import ExitStatus
 from selftests.support.seeds import place
@@ -249,8 +249,8 @@ def test_options_beside_a_labs_file_are_begun_filled_in_and_taken(tmp_path, caps
     lab = str(ENVS / "uboot-strategy.yaml")
     assert main(["board", "new", "rack-1", "--from-labgrid", lab, "--into", str(tmp_path)]) == 0
     file = tmp_path / "rack-1.yaml"
-    assert "# emmc: {device: FILL IN, scratch: FILL IN}" in file.read_text()
-    text = file.read_text().replace("# emmc: {device: FILL IN, scratch: FILL IN}", "emmc: {scratch: /dev/x9}")
+    assert "# emmc: {scratch: FILL IN, device: FILL IN}" in file.read_text()
+    text = file.read_text().replace("# emmc: {scratch: FILL IN, device: FILL IN}", "emmc: {scratch: /dev/x9}")
     file.write_text(text)
     capsys.readouterr()
     assert main(["board", "check", lab, "--board", str(file)]) == 0

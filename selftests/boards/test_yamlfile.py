@@ -40,8 +40,3 @@ def test_a_pipe_and_a_large_file_are_not_waited_for(tmp_path):
             read(pipe)
     with pytest.raises(UsageError, match=r"large\.yaml: is larger than 0\.25 MiB"):
         yamlfile.read(file)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(UsageError, match=r"no\.yaml: cannot be read"):
-        yamlfile.read(tmp_path / "no.yaml")

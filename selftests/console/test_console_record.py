@@ -53,12 +53,6 @@ def test_the_wall_clock_is_utc():
     assert record.line() == f"1.000000005 {wall} < 0.001500000 b'x'\n".encode()
 
 
-@pytest.mark.parametrize("content", [b"", b"evmperf-console/1\n", b"U-Boot 2025.01\n"])
-def test_a_file_of_another_format_is_refused(tmp_path_factory, content):
-    with pytest.raises(LabError, match="not a console record"):
-        read(tmp_path_factory, content)
-
-
 def test_a_line_cannot_carry_more_than_its_baud_allows():
     line = Line(115200)
     second = 10**9

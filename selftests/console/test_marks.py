@@ -1,14 +1,12 @@
 """Boot marks: the time of the chunk that brought the last byte, however the console cuts it."""
 
-import re
-
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evmperf.benchmarks.families.boot import LateStamp, readings
-from evmperf.boards.console.marks import ObservedBoot, Phase, find, last_phase, seconds
+from evmperf.boards.console.marks import ObservedBoot, Phase, find, last_phase
 from evmperf.boards.console.record import POWER_ANSWERED, POWER_ON, ConsoleRecord
 from evmperf.boards.prompts import INIT_SHELL_PROMPT
 from evmperf.model.errors import RefusedOutput
@@ -90,13 +88,6 @@ def test_a_prompt_before_the_kernel_is_not_the_boots():
     assert Phase.PROMPT not in find(record([b"U-Boot 2025.01\r\nlogin: "]), LOGIN)
 
 
-def test_the_prompt_of_a_shell_as_init_is_found():
-    text = BOOT[: BOOT.index(b"EXT4-fs")] + b"Run /bin/sh as init process\r\nsh-5.2# "
-    marks = find(record([text]), r"[\r\n][^\r\n\[]{0,20}# ")
-    assert marks[Phase.PROMPT].text.strip() == "sh-5.2#"
-    assert marks[Phase.INIT_STARTED].text == "Run /bin/sh as init"
-
-
 def test_the_echo_of_what_is_typed_after_a_prompt_does_not_hide_it():
     """The root's medium is asked for at once, in the shell that has no other line than that prompt."""
     said = [b"Starting kernel ...\r\n[    0.000000] Linux\r\n", b"job control turned off\r\n# "]
@@ -172,13 +163,3 @@ def test_a_boot_without_kernel_or_prompt_has_no_boot_time(end):
     marks = find(record([BOOT.replace(end, b"")]), LOGIN)
     with pytest.raises(RefusedOutput, match="no boot time"):
         readings(ObservedBoot("booted", "", 0, 3.0, marks))
-
-
-def test_seconds_between_marks_are_none_where_one_is_missing():
-    marks = find(record([BOOT[: BOOT.index(b"Starting kernel")]]), LOGIN)
-    assert seconds(marks, Phase.UBOOT_BANNER, Phase.PROMPT) is None
-
-
-def test_the_texts_of_this_test_are_where_they_belong():
-    for text in ANNOUNCED.values():
-        assert len(re.findall(re.escape(text), SPL_BOOT)) == 1

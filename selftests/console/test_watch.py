@@ -25,6 +25,14 @@ DISASTERS = {"kernel panic": [PANIC], "kernel oops": [OOPS, BUG], "silent reset"
 NAMED = [(name, text) for name, texts in DISASTERS.items() for text in texts]
 
 
+def awaiting():
+    """A watch of a board that was switched on, and whose U-Boot is awaited."""
+    watch = Watch()
+    watch.await_uboot()
+    watch.restart()
+    return watch
+
+
 def alarms(chunks, watch=None):
     watch = watch or Watch()
     return [alarm for chunk in chunks if (alarm := watch.feed(chunk))]
@@ -32,6 +40,7 @@ def alarms(chunks, watch=None):
 
 @given(st.data())
 def test_a_normal_boot_and_session_raise_no_alarm(data):
+    """Nobody asked for U-Boot's prompt, so that Linux may come without it."""
     assert alarms(data.draw(chunked(SPL_BOOT + SESSION + SESSION))) == []
 
 
@@ -97,9 +106,7 @@ def test_a_reset_in_or_after_a_suspend_is_found(text, data):
 
 def booted():
     """A watch of a board that runs Linux."""
-    watch = Watch()
-    watch.await_uboot()
-    watch.restart()
+    watch = awaiting()
     watch.settle()
     assert alarms([BOOT[BOOT.index(b"Starting kernel") :]], watch) == []
     return watch
@@ -129,9 +136,7 @@ def test_what_goes_wrong_in_linux_is_named(named, data):
 
 @given(st.data())
 def test_a_reset_in_uboot_is_named_however_it_is_cut(data):
-    watch = Watch()
-    watch.await_uboot()
-    watch.restart()
+    watch = awaiting()
     watch.settle()
     text = b"boot\r\nswitch to partitions #0, OK\r\nresetting ...\r\n\r\n" + SPL_BOOT
     found = alarms(data.draw(chunked(text)), watch)
@@ -164,18 +169,9 @@ def test_the_version_command_is_no_reset():
 
 
 def test_an_alarm_says_who_has_to_act_and_whether_a_power_cycle_may_help():
-    watch = Watch()
-    watch.await_uboot()
-    watch.restart()
-    (alarm,) = alarms([SPL + b"Authentication failed!\r\n"], watch)
+    (alarm,) = alarms([SPL + b"Authentication failed!\r\n"], awaiting())
     assert (alarm.kind, alarm.permanent) == (Kind.BOARD, True)
     assert "hs-fs" in alarm.remedy
-
-
-def test_linux_before_the_prompt_is_no_failure_where_nobody_asked_for_the_prompt():
-    watch = Watch()
-    watch.restart()
-    assert alarms([SPL_BOOT + SESSION], watch) == []
 
 
 @given(st.sampled_from(groups()), st.data())

@@ -57,7 +57,8 @@ def guarded(shell: Shell) -> Callable[[str, int], tuple[int, str]]:
     """A function that runs the guard: its exit status and what it says."""
 
     def run(name: str, size: int) -> tuple[int, str]:
-        done = shellstep.run(shell, f"{scratch.guard_flash(name, size, 'ospi')}; echo {MARK}", 60)
+        guard = scratch.on_flash("guard_flash", name, size, "ospi.scratch")
+        done = shellstep.run(shell, f"{guard}; echo {MARK}", 60)
         return done.status, done.files[shellstep.LOG].strip()
 
     return run

@@ -84,6 +84,7 @@ def test_a_shell_with_bracketed_paste_is_found_and_no_line_with_a_hash(before):
     found = boot(texts.INIT_SHELL.replace(b"sh: no job", before + b"sh: no job"), INIT)
     assert found.error is None
     assert found.marks[Phase.PROMPT].text.endswith("sh-5.2# ")
+    assert found.marks[Phase.INIT_STARTED].text == "Run /bin/sh as init"
 
 
 def test_a_prompt_that_a_message_cut_is_asked_for_and_has_no_time():
@@ -208,8 +209,6 @@ def test_an_efi_boot_has_a_time_of_its_own():
         (b"MMC: no card present\r\nBad Linux ARM64 Image magic!\r\n=> ", "no card present"),
         (b"=> ", "it gave no reason"),
         (b"No more bootdevs\r\n=> ", "nothing bootable"),  # the prompt comes in the same piece
-        (b"### ERROR ### Please RESET the board ###\r\n", "boot loader stopped"),
-        (b"resetting ...\r\n" + texts.LOADER, "silent reset"),
         (texts.kernel() + b"E/TC:0 0 Panic 'x' at core/y.c:1 <z>\r\n", "OP-TEE panic"),
     ],
 )

@@ -62,44 +62,32 @@ def _piece(number: int) -> Shape:
     return part
 
 
-def _rows(name: str, parser: str, numbers: dict[str, float]) -> list[tuple]:
-    return [(name, _whole, parser, (row,), value) for row, value in numbers.items()]
-
-
 _NBENCH = (
-    "NUMERIC SORT",
-    "STRING SORT",
-    "BITFIELD",
-    "FP EMULATION",
-    "FOURIER",
-    "ASSIGNMENT",
-    "IDEA",
-    "HUFFMAN",
-    "NEURAL NET",
-    "LU DECOMPOSITION",
+    "NUMERIC SORT, STRING SORT, BITFIELD, FP EMULATION, FOURIER, "
+    "ASSIGNMENT, IDEA, HUFFMAN, NEURAL NET, LU DECOMPOSITION"
 )
-_STREAM = ("Copy", "Scale", "Add", "Triad")
-_RATES = {
-    "nbench-1": (395.2, 40.032, 1.3728e8, 67.8, 1324.1, 5.2366, 840.3, 514.44, 1.42, 55.316),
-    "nbench-2": (386.53, 12.447, 1.4006e8, 88.258, 1591.8, 6.4511, 958.43, 619.13, 1.6131, 59.127),
-    "stream-1": (562.7, 429.3, 516.2, 482.7),
-    "stream-2": (770.6, 212.3, 311.4, 296.6),
-    "stream-3": (935.5, 1279.6, 939.0, 922.4),
-    "stream-4": (3403.4, 3265.5, 2918.9, 2882.6),
-    "stream-5": (2427.1, 2404.0, 2662.6, 2645.0),
-    "stream-7": (25956.9, 19288.6, 27675.3, 28701.1),
-}
+
+
+def _nbench(name: str, *rates: float) -> list[tuple]:
+    rows = zip(_NBENCH.split(", "), rates, strict=True)
+    return [(name, _whole, "programs:nbench.0", (kernel,), rate) for kernel, rate in rows]
+
+
+def _stream(name: str, *rates: float) -> list[tuple]:
+    rows = zip(("Copy", "Scale", "Add", "Triad"), rates, strict=True)
+    return [(name, _whole, "programs:stream", (kernel,), rate) for kernel, rate in rows]
+
+
+def _numbered(name: str, *values: float) -> list[tuple]:
+    """The first outputs of a program of one figure."""
+    return [(f"{name}-{n}", _whole, f"programs:{name}", (), value) for n, value in enumerate(values, 1)]
+
+
 _DD_BYTES = 524288000
 
 _CASES: list[tuple] = [
-    *(
-        (f"dhrystone-{number}", _whole, "programs:dhrystone", (), value)
-        for number, value in enumerate((3030303.0, 1388888.9, 3703703.8, 10000000.0, 6666666.5), 1)
-    ),
-    *(
-        (f"whetstone-{number}", _whole, "programs:whetstone", (), value)
-        for number, value in enumerate((485.4, 82.6, 1923.1, 5555.6, 4166.7), 1)
-    ),
+    *_numbered("dhrystone", 3030303.0, 1388888.9, 3703703.8, 10000000.0, 6666666.5),
+    *_numbered("whetstone", 485.4, 82.6, 1923.1, 5555.6, 4166.7),
     # Its clock is finer than the seconds that it prints.
     ("whetstone-6", _whole, "programs:whetstone", (), "not that of its loops and whole seconds"),
     ("linpack-1", _whole, "programs:linpack", ("double",), 8696.0),
@@ -108,15 +96,14 @@ _CASES: list[tuple] = [
     ("linpack-2", _whole, "programs:linpack", ("double",), "single precision, not double"),
     ("linpack-3", _whole, "programs:linpack", ("double",), "rolled"),
     ("linpack-4", _whole, "programs:linpack", ("double",), "measured nothing: -2147483648"),
-    *(
-        row
-        for name, rates in _RATES.items()
-        for row in _rows(
-            name,
-            "programs:nbench.0" if name.startswith("nbench") else "programs:stream",
-            dict(zip(_NBENCH if name.startswith("nbench") else _STREAM, rates, strict=True)),
-        )
-    ),
+    *_nbench("nbench-1", 395.2, 40.032, 1.3728e8, 67.8, 1324.1, 5.2366, 840.3, 514.44, 1.42, 55.316),
+    *_nbench("nbench-2", 386.53, 12.447, 1.4006e8, 88.258, 1591.8, 6.4511, 958.43, 619.13, 1.6131, 59.127),
+    *_stream("stream-1", 562.7, 429.3, 516.2, 482.7),
+    *_stream("stream-2", 770.6, 212.3, 311.4, 296.6),
+    *_stream("stream-3", 935.5, 1279.6, 939.0, 922.4),
+    *_stream("stream-4", 3403.4, 3265.5, 2918.9, 2882.6),
+    *_stream("stream-5", 2427.1, 2404.0, 2662.6, 2645.0),
+    *_stream("stream-7", 25956.9, 19288.6, 27675.3, 28701.1),
     ("nbench-4", _whole, "programs:nbench.0", ("IDEA",), "ten rows"),
     ("nbench-5", _whole, "programs:nbench.0", ("NUMERIC SORT",), "ten rows"),
     ("stream-6", _whole, "programs:stream", ("Copy",), "four rows"),
@@ -329,7 +316,7 @@ def _truth(name: str, text: str) -> object:
 NOT_USED = {
     "iperf3-2": "looks written by hand",
     "iperf3-3": "looks written by hand",
-    "alsa-1": "a fragment; test_real_outputs composes a whole of it",
+    "alsa-1": "a fragment; test_recordings composes a whole of it",
 }
 """Files without a case, and why."""
 

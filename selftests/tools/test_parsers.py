@@ -11,17 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evmperf.benchmarks.tools import cyclictest, dd, glmark2, iperf3, openssl, uboot
+from evmperf.benchmarks.tools import cyclictest, dd, iperf3, openssl, uboot
 from evmperf.model.errors import RefusedOutput
 from selftests.support.recordings import DATA, good_recordings
 
 FIO = good_recordings("evmperf.benchmarks.tools.fio:throughput")
 MPSTAT = good_recordings("evmperf.benchmarks.tools.mpstat:load")
-DD = good_recordings("evmperf.benchmarks.tools.dd:throughput")
 SF = good_recordings("evmperf.benchmarks.tools.uboot:sf_rate")
 STAT = good_recordings("evmperf.benchmarks.tools.mpstat:stat_load")
-
-lines = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
 
 
 @given(
@@ -39,18 +36,6 @@ def test_openssl_counts_blocks_over_the_time_it_was_to_take(rows):
         took = 1.0 if abs(hundredths - 100) <= 1 else hundredths / 100
         expected = pytest.approx(blocks * size / took / 1000)
         assert openssl.throughput(text, size, 1) == expected
-
-
-@given(st.sampled_from(FIO), lines.filter(lambda line: "{" not in line))
-def test_fio_notes_before_the_object_change_nothing(recording, line):
-    assert recording.parse(f"{line}\n{recording.texts[0]}") == pytest.approx(recording.expected)
-
-
-@given(st.sampled_from(DD), st.integers(1, 1 << 40))
-def test_dd_of_other_bytes_than_asked_for_is_refused(recording, expected):
-    if expected != recording.arguments[0]:
-        with pytest.raises(RefusedOutput, match="copied"):
-            dd.throughput(recording.texts[0], expected)
 
 
 _RATES = ("evmperf.benchmarks.tools.uboot:file_rate", "evmperf.benchmarks.tools.uboot:disk_rate")
@@ -119,7 +104,6 @@ def test_stat_load_is_what_was_busy_of_all_ticks(before, busy, idle, iowait, gue
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"error": 5}, "error 5"),
         ({"error": None}, "error None"),
         ({"write.bw_bytes": 0}, "moved no data"),
         ({"write.io_bytes": 0}, "moved no data"),
@@ -127,7 +111,6 @@ def test_stat_load_is_what_was_busy_of_all_ticks(before, busy, idle, iowait, gue
         ({"write.bw_bytes": 208331316.5}, "not whole numbers"),
         ({"write.bw_bytes": True}, "not whole numbers"),
         ({"write": None}, "no write side"),
-        ({"read.io_bytes": 4096}, "asked to write but did read"),
     ],
 )
 def test_fio_json_that_says_something_else_is_refused(changes, reason):
@@ -227,9 +210,7 @@ def test_datagrams_that_do_not_add_up_are_refused():
         ("min", "18"),
         ("min", -1),
         ("min", 1e9),
-        ("avg", 1.0),
         ("max", 20),
-        ("cpu", 1),
         ("cycles", 0),
         ("cycles", 100),
         ("histogram", {}),
@@ -252,20 +233,6 @@ def test_a_run_of_cyclictest_that_did_not_end_well_is_refused(change):
     document = json.loads((DATA / "cyclictest" / "histogram.txt").read_text()) | change
     with pytest.raises(RefusedOutput):
         cyclictest.latencies(json.dumps(document), "avg")
-
-
-@pytest.mark.parametrize(
-    ("name", "scenes", "said"),
-    [
-        ("bounded", "", "bounded by the display's refresh"),
-        ("all-scenes", "", ""),
-        ("gpu", "-b build:duration=2 -b texture:duration=2", "surface 800x600 windowed"),
-        ("no-terrain", "", "without terrain"),
-    ],
-)
-def test_what_bounds_a_score_is_part_of_it(name, scenes, said):
-    text = (DATA / "glmark2" / f"{name}.txt").read_text()
-    assert glmark2.drawing(text, scenes).variant == said
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,19 @@
-"""Real outputs of real tools, whole and damaged: the right number, or refused with the reason."""
+"""Real outputs of real tools, whole and damaged, and those of real boards beside the checkout: the number
+that a person read there, or refused with the reason.
+"""
 
 import pytest
 
+from evmperf.benchmarks.tools import alsa
 from evmperf.model.errors import RefusedOutput
+from selftests.support import real_tools, seeds
 from selftests.support.recordings import DATA, OTHERS, all_recordings, approximately
 
 RECORDINGS = all_recordings()
+REAL = real_tools.cases()
 
 
-@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda r: r.name)
+@pytest.mark.parametrize("recording", [*RECORDINGS, *REAL], ids=lambda r: r.name)
 def test_a_recording_gives_its_number_or_is_refused_with_the_reason(recording):
     if recording.expected is not None:
         assert recording.parse() == approximately(recording.expected)
@@ -31,3 +36,25 @@ OUTPUTS = sorted(path for path in DATA.glob("*/*.txt") if path.parent.name not i
 @pytest.mark.parametrize("text", OUTPUTS, ids=lambda path: path.stem)
 def test_every_recorded_text_is_used(text):
     assert any(text.read_text() in recording.texts for recording in RECORDINGS)
+
+
+@seeds.needs("real/tools")
+def test_a_real_account_of_a_stream_with_lost_data_is_refused():
+    status = (real_tools.folder() / "alsa-1.txt").read_text().replace("  # (new row)", "")
+    said = "Playing raw data '/dev/zero' : Signed 16 bit Little Endian, Rate 48000 Hz, Stereo\n"
+    params = (
+        "access: RW_INTERLEAVED\nformat: S16_LE\nsubformat: STD\nchannels: 2\n"
+        "rate: 48000 (48000/1)\nperiod_size: 480\nbuffer_size: 1920\n"
+    )
+    running = f"state: RUNNING\n{status}"
+    with pytest.raises(RefusedOutput, match="3 XRUNs"):
+        alsa.throughput(said, f"{params}\n{running}\n{running}", 48000, 480)
+    with pytest.raises(RefusedOutput, match="state was None"):
+        alsa.throughput(said, f"{params}\n{status}\n{status}", 48000, 480)
+
+
+@seeds.needs("real/tools")
+def test_every_real_output_is_read():
+    there = {path.stem for path in real_tools.folder().glob("*.txt")}
+    read = {name for case in REAL for name in real_tools.files_of(case)}
+    assert there - read == set(real_tools.NOT_USED)

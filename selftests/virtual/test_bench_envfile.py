@@ -8,7 +8,6 @@ import pytest
 from evmperf_virtual import envfile
 
 from evmperf.boards import board as boards
-from evmperf.boards.labports import lab_ports
 from evmperf.model.errors import UsageError
 from selftests.virtual.test_recipe import VARIANTS
 
@@ -19,7 +18,7 @@ FILE = envfile.source("virtual")
 def test_a_copy_differs_in_its_ports_alone(tmp_path: Path, variant: str) -> None:
     original, copy = envfile.source(variant), tmp_path / "other" / "board-b.yaml"
     envfile.write(original, copy, serial_port=1234, power_port=5678)
-    assert lab_ports(boards.load(copy)) == (1234, 5678)
+    assert boards.load(copy).lab_ports() == (1234, 5678)
     head, *lines = copy.read_text().splitlines()
     changed = [
         (old, new) for old, new in zip(original.read_text().splitlines(), lines, strict=True) if old != new
@@ -43,4 +42,4 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 def test_a_file_of_another_kind_of_board_has_no_ports(tmp_path: Path, old: str, new: str) -> None:
     (tmp_path / "virtual.yaml").write_text(FILE.read_text().replace(old, new))
     with pytest.raises(UsageError, match="does not name the ports"):
-        lab_ports(boards.load(tmp_path / "virtual.yaml"))
+        boards.load(tmp_path / "virtual.yaml").lab_ports()

@@ -10,7 +10,6 @@ from evmperf_virtual import compiled, envfile, image
 from evmperf_virtual.recipe import Recipe
 
 from evmperf.boards import board as boards
-from evmperf.boards.labports import lab_ports
 from evmperf.model.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -144,7 +143,7 @@ def test_variants_share_the_parts_that_are_the_same() -> None:
 
 
 def test_each_variant_has_a_board_file_with_ports_of_its_own() -> None:
-    ports = [port for name in VARIANTS for port in lab_ports(boards.load(envfile.source(name)))]
+    ports = [port for name in VARIANTS for port in boards.load(envfile.source(name)).lab_ports()]
     assert len(set(ports)) == 2 * len(VARIANTS)
     assert envfile.usual_ports("virtual") == (7001, 7002)
     assert envfile.usual_ports("board-b") == (0, 0)

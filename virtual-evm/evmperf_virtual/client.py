@@ -18,8 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from evmperf.boards.board import Board
-from evmperf.boards.labports import HOST, lab_ports
+from evmperf.boards.board import VIRTUAL_HOST, Board
 from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.places import for_children
@@ -195,14 +194,14 @@ class LabClient:
     def _request(self, method: str, path: str, body: bytes = b"", timeout: float = 0.0) -> bytes:
         who, port = f"the bench of board {self.name}", self.record.power_port
         within = (timeout or _ANSWER_TIMEOUT) * slowness()
-        link = http.client.HTTPConnection(HOST, port, timeout=within)
+        link = http.client.HTTPConnection(VIRTUAL_HOST, port, timeout=within)
         try:
             link.request(method, path, body)
             response = link.getresponse()
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:
             why = error or type(error).__name__
-            raise LabError(f"{who} does not answer on {HOST}:{port}: {why}") from None
+            raise LabError(f"{who} does not answer on {VIRTUAL_HOST}:{port}: {why}") from None
         finally:
             link.close()
         if response.status != http.HTTPStatus.OK:
@@ -237,10 +236,10 @@ def for_board(board: Board, progress: Callable[[str], None]) -> LabClient | None
     variant = board.options.board.virtual
     if not variant:
         return None
-    serial_port, power_port = lab_ports(board)
+    serial_port, power_port = board.lab_ports()
     with socket.socket() as probe:
         probe.settimeout(_PROBE_S)
-        if probe.connect_ex((HOST, serial_port)) == 0:
+        if probe.connect_ex((VIRTUAL_HOST, serial_port)) == 0:
             return None
     image.build(variant, progress=progress)
     bench = LabClient(variant)

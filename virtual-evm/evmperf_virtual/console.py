@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from evmperf.boards.labports import HOST
+from evmperf.boards.board import VIRTUAL_HOST
 from evmperf.model.errors import LabError
 
 OUTPUT_LIMIT = 16 << 20
@@ -79,7 +79,7 @@ class ConsoleServer:
         """Open the TCP port (0: any free one) and return its number; raises LabError if busy."""
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(lambda: _Client(self), HOST, port)
+            self._server = await loop.create_server(lambda: _Client(self), VIRTUAL_HOST, port)
         except OSError as error:
             raise cannot_open("serial", port, error) from None
         return int(self._server.sockets[0].getsockname()[1])
@@ -190,6 +190,6 @@ class _Client(_End):
 def cannot_open(what: str, port: int, error: OSError) -> LabError:
     """What to say of a port that cannot be opened."""
     return LabError(
-        f"the {what} port {HOST}:{port} cannot be opened ({error.strerror or error}): "
+        f"the {what} port {VIRTUAL_HOST}:{port} cannot be opened ({error.strerror or error}): "
         f"stop the program that uses it, or choose another port with --{what}-port"
     )

@@ -21,7 +21,7 @@ from pathlib import Path
 from socketserver import ThreadingTCPServer
 from typing import Any
 
-from evmperf.boards.labports import HOST
+from evmperf.boards.board import VIRTUAL_HOST
 from evmperf.model.errors import EvmperfError
 from evmperf_virtual.console import cannot_open
 
@@ -126,7 +126,7 @@ class PowerServer(ThreadingTCPServer):
         self.act, self.meter, self.timeout = act, meter, 0
         self._loop = asyncio.get_running_loop()
         try:
-            super().__init__((HOST, port), _Handler)
+            super().__init__((VIRTUAL_HOST, port), _Handler)
         except OSError as error:
             raise cannot_open("power", port, error) from None
         self.port = int(self.server_address[1])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from evmperf.boards.labports import HOST
+from evmperf.boards.board import VIRTUAL_HOST
 from evmperf.model.errors import LabError
 from evmperf_virtual import steps
 from evmperf_virtual.board import TesterInfo
@@ -63,7 +63,7 @@ class TesterMachine:
         )
         for left in reversed(range(_STARTS)):
             # Nothing tells us which port QEMU would take by itself, and ours may be gone by then.
-            with socket.create_server((HOST, 0)) as probe:
+            with socket.create_server((VIRTUAL_HOST, 0)) as probe:
                 self._port = probe.getsockname()[1]
             try:
                 await machine.start()
@@ -84,7 +84,7 @@ class TesterMachine:
             *("-o", "LogLevel=ERROR"),
         ]
         nics = nics_of(f"eth{number}" for number in range(1, len(self._cables) + 1))
-        host = f"root@{HOST}"
+        host = f"root@{VIRTUAL_HOST}"
         return TesterInfo("", ["ssh", *options, host], nics, host, options, self._port)
 
     @contextlib.contextmanager
@@ -101,7 +101,7 @@ class TesterMachine:
     def _own_devices(self) -> Iterator[NetDevices]:
         ends = [tester for _, tester in self._cables]
         # Nothing but the forwarded port: not even the host's name server.
-        way_in = f"user,id=net0,restrict=on,hostfwd=tcp:{HOST}:{self._port}-:22"
+        way_in = f"user,id=net0,restrict=on,hostfwd=tcp:{VIRTUAL_HOST}:{self._port}-:22"
         definitions = [way_in, *_definitions(ends, first=1)]
         yield NetDevices(definitions, [end.fileno() for end in ends])
 
@@ -119,7 +119,7 @@ class TesterMachine:
     async def _answers(self) -> bool:
         try:
             async with asyncio.timeout(5):
-                reader, writer = await asyncio.open_connection(HOST, self._port)
+                reader, writer = await asyncio.open_connection(VIRTUAL_HOST, self._port)
                 with contextlib.closing(writer):
                     return await reader.readexactly(len(_BANNER)) == _BANNER
         except (OSError, EOFError):

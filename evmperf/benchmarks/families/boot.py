@@ -51,9 +51,7 @@ def readings(boot: ObservedBoot) -> list[Reading]:
     inexact marks.
     """
     if boot.parts:
-        kernel = boot.parts["kernel"] + boot.parts.get("initrd", 0.0)
-        spans = {"kernel": kernel, "userland": boot.parts["userspace"]}
-        return [Reading("boot_time", sum(spans.values())), *(Reading(*span) for span in spans.items())]
+        return readings_of_parts(boot.parts)
     marks = dict(boot.marks)
     start = start_of(marks)
     # The power switch's own time is its matter; no published figure has it.
@@ -90,6 +88,12 @@ def readings(boot: ObservedBoot) -> list[Reading]:
     return figures
 
 
+def readings_of_parts(parts: Mapping[str, float]) -> list[Reading]:
+    """The same spans by what kernel and systemd say of the parts of a boot (`systemd_analyze.parts`)."""
+    spans = {"kernel": parts["kernel"] + parts.get("initrd", 0.0), "userland": parts["userspace"]}
+    return [Reading("boot_time", sum(spans.values())), *(Reading(*span) for span in spans.items())]
+
+
 def condition(boot: ObservedBoot) -> str:
     """The start of a boot time other than "Starting kernel" of a cold boot; others do not compare."""
     if boot.parts:
@@ -112,15 +116,9 @@ def start_of(marks: Mapping[Phase, BootMark]) -> Phase:
     """Where a boot time begins: without U-Boot (falcon mode, MCU+ SBL), at the kernel's first line, and where
     the kernel is quiet at TF-A's.
     """
-    if Phase.STARTING_KERNEL in marks:
-        return Phase.STARTING_KERNEL
-    if Phase.EFI_STUB in marks:
-        return Phase.EFI_STUB
-    if Phase.UBOOT_BANNER not in marks:
-        for phase in (Phase.FIRST_KERNEL_LINE, Phase.TF_A):
-            if phase in marks:
-                return phase
-    return Phase.STARTING_KERNEL
+    without_uboot = () if Phase.UBOOT_BANNER in marks else (Phase.FIRST_KERNEL_LINE, Phase.TF_A)
+    starts = (Phase.STARTING_KERNEL, Phase.EFI_STUB, *without_uboot)
+    return next((phase for phase in starts if phase in marks), Phase.STARTING_KERNEL)
 
 
 def record(boot: ObservedBoot) -> BootRecord:

@@ -8,7 +8,7 @@ from typing import Any
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile, noted, percentage
 from evmperf.benchmarks.families import processor, scratch
-from evmperf.benchmarks.step import Measure, Outputs, Plan, Step, output, readings
+from evmperf.benchmarks.step import Measure, Outputs, Plan, Prepare, Step, output, readings
 from evmperf.benchmarks.tools import dd, fio, ltp_ddt, mpstat
 from evmperf.boards.board import Board
 from evmperf.model.results import VARIANT, Case, Direction, Metric, Reading
@@ -120,7 +120,10 @@ class _Files:
         release = f" && {self.system.release(partition)}" if self.system.release else ""
         to_file = f"if={SOURCE} of={_FILE} conv=fsync,notrunc"
         return [
-            scratch.prepare(f"{source} && {{ {self.system.fresh(partition, whole_disk=whole)}; }}"),
+            # Making a file system on a slow, large partition takes minutes.
+            Prepare(
+                "prepare", f"{source} && {{ {self.system.fresh(partition, whole_disk=whole)}; }}", 600, 2
+            ),
             *(measure("write", "", to_file, 2 + size / 50e6, number) for number in range(plan.repeats)),
             measure("read", cold, f"if={_FILE} of=/dev/null", 2),
             scratch.clean_up(f" && rm -f {SOURCE}{release}"),
@@ -213,17 +216,14 @@ def fio_benchmark(kind: str, *, driver: str, size: str = "1g", **guide: Any) -> 
 def _fio_steps(driver: str, prepare: str, target: str, case: Case) -> list[Step]:
     runtime_s, settle_s = int(case.params["runtime_s"]), int(case.params["settle_s"])
     size, block_size = str(case.params["size"]), str(case.params["block_size"])
-    job, watch = f"{driver}_TEST", mpstat.command(runtime_s - settle_s, "$b.$rw.mpstat.json")
-    way: Any = {"rw": "$rw", "block_size": "$b", "file": "$b.$rw.json", "runtime_s": runtime_s}
-    # fio stays in the foreground, so that Ctrl-C reaches it.
-    command = fio.command(target=target, size=size, name=job, **way)
     text = _SHELL(
         "fio",
         prepare=f"{{ {prepare}; }}",
         sizes=_words(_IN_ORDER),
         settle_s=settle_s,
-        watch=watch,
-        fio=command,
+        watch=mpstat.command(runtime_s - settle_s, "$b.$rw.mpstat.json"),
+        # fio stays in the foreground, so that Ctrl-C reaches it.
+        fio=fio.command(f"{driver}_TEST", target, size, runtime_s),
     )
     jobs = 2 * len(_BLOCK_SIZES)
 

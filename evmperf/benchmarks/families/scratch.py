@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evmperf.benchmarks.step import CleanUp, Prepare
+from evmperf.benchmarks.step import CleanUp
 from evmperf.boards.board import Board
 from evmperf.model.places import STEP_FOLDER
 from evmperf.model.shelltext import ShellTexts
@@ -86,29 +86,16 @@ def on_block_device(name: str, driver: str) -> FileSystem:
     )
 
 
-def prepare(command: str) -> Prepare:
-    """The step before measuring; making a file system on a slow, large partition takes minutes."""
-    return Prepare("prepare", command, 600, 2)
-
-
 def clean_up(more: str = "") -> CleanUp:
     """The step that unmounts the scratch partition, whatever happened, and leaves no file system on it."""
     return CleanUp("clean-up", f"{{ {_SHELL('unmount', mount_point=MOUNT_POINT)}; }}{more}", 120, 0.5)
 
 
-def find_flash(name: str, size: int, where: str) -> str:
+def on_flash(text: str, name: str, size: int, where: str) -> str:
     """Shell text that sets `$n`, `$m` and `$e` to number, device and erase block (bytes) of the MTD partition
-    `name`; fails unless it is one of at least `size` bytes. `where` is its option, SECTION.KEY.
+    `name`; fails unless it is one of at least `size` bytes. `where` is its option, SECTION.KEY; `text` is
+    `find_flash`, or `guard_flash` for a writable partition, which detaches an UBI device of ours.
     """
-    return _flash_text("find_flash", name, size, where)
-
-
-def guard_flash(name: str, size: int, driver: str) -> str:
-    """Shell text like `find_flash`, for a writable MTD partition; detaches an UBI device of ours."""
-    return _flash_text("guard_flash", name, size, f"{driver}.scratch")
-
-
-def _flash_text(text: str, name: str, size: int, where: str) -> str:
     quoted = {"quoted": shlex.quote(name), "listed": shlex.quote(f' "{name}"')}
     return _SHELL(text, name=name, **quoted, size=size, where=where, ubi=_UBI, mount_point=MOUNT_POINT)
 
@@ -120,7 +107,7 @@ def ubifs(driver: str) -> FileSystem:
         name="ubifs",
         tools=("ubiformat", "ubiattach", "ubimkvol"),
         # Room for UBI's and UBIFS's own blocks and for the largest file of the table.
-        make=lambda scratch, _: _flash_text("ubifs", scratch, 16 << 20, where),
+        make=lambda scratch, _: on_flash("ubifs", scratch, 16 << 20, where),
         mount=lambda scratch: f"mount -t ubifs -o async ubi{_UBI}:evmperf {MOUNT_POINT}",
-        release=lambda scratch: _flash_text("release", scratch, 0, where),
+        release=lambda scratch: on_flash("release", scratch, 0, where),
     )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from evmperf.benchmarks.benchmark import Benchmark, Profile
+from evmperf.benchmarks.families.boot import readings_of_parts
 from evmperf.benchmarks.step import Measure, Outputs, output
 from evmperf.benchmarks.tools import gauge, systemd_analyze
 from evmperf.benchmarks.tools._checks import refuse
@@ -96,9 +97,7 @@ def _started(outputs: Outputs) -> list[Reading]:
     if own := _INIT.match(text):
         return [Reading("kernel", float(own[1]))]
     refuse(not text.strip(), "neither systemd nor the kernel's log tells the duration of this boot", text)
-    parts = systemd_analyze.parts(text)
-    spans = {"kernel": parts["kernel"] + parts.get("initrd", 0.0), "userland": parts["userspace"]}
-    return [Reading(*span) for span in (*spans.items(), ("boot_time", sum(spans.values())))]
+    return readings_of_parts(systemd_analyze.parts(text))
 
 
 _BOOT = Benchmark(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from evmperf.benchmarks.benchmark import Benchmark
 from evmperf.benchmarks.declared import declared
 from evmperf.benchmarks.families.disk import BUFFER_SIZES, SOURCE, file_system_benchmark
-from evmperf.benchmarks.families.scratch import find_flash, guard_flash, ubifs
+from evmperf.benchmarks.families.scratch import on_flash, ubifs
 from evmperf.benchmarks.step import CONSOLE, CleanUp, Measure, Parse, Plan, Prepare, Step, reading_of
 from evmperf.benchmarks.tools import dd, uboot
 from evmperf.boards.board import Board
@@ -18,21 +18,22 @@ _DECLARED = declared(__file__)
 def _raw_read_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     """Read an MTD partition with dd, whose time has six digits (`time -p` of the guides: 10 ms)."""
     size = int(case.params["file_size_mb"]) << 20
-    find = find_flash(board.options.ospi.device, size, "ospi.device")
+    find = on_flash("find_flash", board.options.ospi.device, size, "ospi.device")
     return [_read(find, size, 60 + size / 100_000, MEBIBYTE)]
 
 
 def _raw_steps(board: Board, case: Case, _: Plan) -> Sequence[Step]:
     """Write (erasing is not timed), compare and read the scratch partition's MTD character device."""
     scratch, size = board.options.ospi.scratch, _summary_bytes(case)
+    guard = on_flash("guard_flash", scratch, size, "ospi.scratch")
     write = (
-        f"{guard_flash(scratch, size, 'ospi')}; flash_erase -q $m 0 $((({size} + e - 1) / e)) && "
+        f"{guard}; flash_erase -q $m 0 $((({size} + e - 1) / e)) && "
         f'dd if={SOURCE} of=$m bs=1M 2>"$OUT/{dd.TEXT_FILE}" && head -c {size} $m | cmp - {SOURCE}'
     )
     return [
         Prepare("prepare", f"head -c {size} /dev/urandom >{SOURCE}", 120, size / 20e6),
         Measure("write", write, _slow_s(size), size / 0.3e6, parse=_dd("write", size, MEGABYTE)),
-        _read(find_flash(scratch, size, "ospi.scratch"), size, _slow_s(size), MEGABYTE),
+        _read(on_flash("find_flash", scratch, size, "ospi.scratch"), size, _slow_s(size), MEGABYTE),
         CleanUp("clean-up", f"rm -f {SOURCE}", 30, 0.1),
     ]
 

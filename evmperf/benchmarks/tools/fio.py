@@ -17,13 +17,15 @@ _BINARY = 1e-9
 """Relative rounding error of older versions, which divide in floating point."""
 
 
-def command(*, target: str, rw: str, block_size: str, size: str, runtime_s: int, name: str, file: str) -> str:
-    """Shell text of LTP-DDT's fio job at `target` (fio's option) into `$OUT/FILE`."""
+def command(name: str, target: str, size: str, runtime_s: int) -> str:
+    """Shell text of LTP-DDT's fio job at `target` (fio's option), which does `$rw` in blocks of `$b`, into
+    `$OUT/$b.$rw.json`.
+    """
     return (
-        f"fio --name={name} {target} --size={size} --rw={rw} --blocksize={block_size} "
+        f"fio --name={name} {target} --size={size} --rw=$rw --blocksize=$b "
         f"--ioengine=libaio --iodepth=4 --numjobs=1 --direct=1 --group_reporting "
         f"--runtime={runtime_s} --time_based --eta=never "
-        f'--output-format=json --output="$OUT/{file}"'
+        f'--output-format=json --output="$OUT/$b.$rw.json"'
     )
 
 

@@ -7,7 +7,6 @@ from decimal import Decimal
 
 from evmperf.benchmarks.tools._checks import refuse, refusing
 
-JSON_FILE = "mpstat.json"
 STAT_BEFORE = "stat.before"
 STAT_AFTER = "stat.after"
 
@@ -21,7 +20,7 @@ _TICKS_APART = 2
 """Ticks per CPU between the kernel's counts of all CPUs and of single CPUs."""
 
 
-def command(window_s: int, file: str = JSON_FILE) -> str:
+def command(window_s: int, file: str) -> str:
     """Shell text that watches all CPUs for `window_s` seconds, result into `$OUT/FILE`."""
     return f'mpstat -P ALL -o JSON {window_s} 1 > "$OUT/{file}"'
 

@@ -14,14 +14,13 @@ _ASKED = """
 KEYS = tuple(_ASKED.split())
 """The requested keys, in netperf's order."""
 
-_DIRECTIONS = {"TCP_STREAM": "Send", "TCP_MAERTS": "Receive", "UDP_STREAM": "Send"}
-_COUNTED = {
-    "TCP_STREAM": "REMOTE_BYTES_RECVD",
-    "TCP_MAERTS": "LOCAL_BYTES_RECVD",
-    "UDP_STREAM": "REMOTE_BYTES_RECVD",
+_TESTS = {
+    "TCP_STREAM": ("Send", "REMOTE_BYTES_RECVD"),
+    "TCP_MAERTS": ("Receive", "LOCAL_BYTES_RECVD"),
+    "UDP_STREAM": ("Send", "REMOTE_BYTES_RECVD"),
 }
-"""The bytes that a test's throughput is made of: those that arrived. A sender that its clock
-interrupts does not count what it has sent of its last message, which shows on a slow link.
+"""A test's direction, and the bytes that its throughput is made of: those that arrived. A sender that its
+clock interrupts does not count what it has sent of its last message, which shows on a slow link.
 """
 _ROUNDING = 0.002
 """Relative tolerance between throughput and bytes beyond their two decimals."""
@@ -81,6 +80,7 @@ def command(
 
 def outcome(text: str, test: str, seconds: int) -> NetperfResult:
     """Read the keyed output of a test of so many seconds; raises RefusedOutput."""
+    direction, counted = _TESTS[test]
     lines = text.splitlines()
     for line, key in zip(lines, KEYS, strict=False):
         other = not line.startswith(f"{key}=")
@@ -88,7 +88,7 @@ def outcome(text: str, test: str, seconds: int) -> NetperfResult:
     refuse(len(lines) != len(KEYS) or not text.endswith("\n"), "netperf's output is cut or too long", text)
     values = dict(line.split("=", 1) for line in lines)
     refuse(values["THROUGHPUT_UNITS"] != _UNITS, f"netperf's unit is not {_UNITS}", text)
-    refuse(values["DIRECTION"] != _DIRECTIONS[test], f"netperf's direction does not match {test}", text)
+    refuse(values["DIRECTION"] != direction, f"netperf's direction does not match {test}", text)
     numbers = {key: value for key, value in values.items() if key not in ("DIRECTION", "THROUGHPUT_UNITS")}
     for key, value in numbers.items():
         number = (_WHOLE if key.endswith(_COUNTS) else _DECIMALS).fullmatch(value)
@@ -103,7 +103,7 @@ def outcome(text: str, test: str, seconds: int) -> NetperfResult:
         elapsed_s=float(numbers["ELAPSED_TIME"]),
     )
     refuse(result.throughput <= 0, "netperf moved no data", text)
-    _check_bytes(result, int(numbers[_COUNTED[test]]), numbers, text)
+    _check_bytes(result, int(numbers[counted]), numbers, text)
     lost = test == "TCP_STREAM" and not _LOST_BYTES < result.received / max(result.sent, 1) < 2
     refuse(lost, f"netperf sent {result.sent} bytes and received {result.received}", text)
     early = result.elapsed_s < _SHORTEST * seconds

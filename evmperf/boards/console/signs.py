@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from evmperf.model.errors import Kind
 
@@ -126,8 +125,7 @@ class Patterns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @functools.cache
 def patterns() -> Patterns:
     """What boards say on their consoles."""
-    text = Path(__file__).with_name("patterns.yaml").read_text("utf-8")
-    return msgspec.convert(yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)), Patterns)
+    return msgspec.yaml.decode(Path(__file__).with_name("patterns.yaml").read_bytes(), type=Patterns)
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evmperf.benchmarks.catalogue import benchmarks
 from evmperf.boards import board as boards
-from evmperf.boards import copying, reference
+from evmperf.boards import copying, vocabulary
 from evmperf.boards.board import Board
 from evmperf.commands.cli.arguments import argument, command, either, group, tell
 from evmperf.lab import boardcheck
@@ -78,13 +78,13 @@ def _rows(board: Board) -> tuple[int, Counter[str], Counter[str]]:
 @command("board schema")
 def _schema(_: argparse.Namespace) -> None:
     """print a JSON Schema of board files, for editors"""
-    print(json.dumps(reference.schema(), indent=1))
+    print(json.dumps(vocabulary.schema(), indent=1))
 
 
 @command("board options")
 def _options(_: argparse.Namespace) -> None:
     """print the table of all options (Markdown)"""
-    print(reference.table(), end="")
+    print(vocabulary.table(), end="")
 
 
 @command(

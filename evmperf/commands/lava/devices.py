@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from evmperf.boards.board import Board
-from evmperf.boards.labports import HOST, lab_ports
+from evmperf.boards.board import VIRTUAL_HOST, Board
 from evmperf.commands.lava.render import JOBS, default_device_type
 from evmperf.commands.lava.selection import JobKind
 from evmperf.model.errors import LabError
@@ -30,9 +29,9 @@ def write(board: Board, folder: Path) -> list[Path]:
     title, name = board.options.board.title, default_device_type(board, JobKind.NATIVE)
     own = folder / "devices" / f"{board.file.stem}-01.jinja2"
     if board.is_virtual:
-        serial, power = lab_ports(board)
+        serial, power = board.lab_ports()
         about = f"The {title} that `evmperf virtual start` serves on the ports of {board.file_name}."
-        values = {"serial_port": serial, "power_url": f"http://{HOST}:{power}/power/0"}
+        values = {"serial_port": serial, "power_url": f"http://{VIRTUAL_HOST}:{power}/power/0"}
         texts = {own: template(about, name, values)}
     else:
         raw = (JOBS / "templates" / "device.jinja2").read_text("utf-8")

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from evmperf.boards import board as boards
 from evmperf.boards import yamlfile
-from evmperf.boards.images import by_board
+from evmperf.commands.app.images import by_board
 from evmperf.lab.keeping.wanted import Wanted, placement
 from evmperf.model import repeats
 from evmperf.model.errors import UsageError

@@ -141,14 +141,8 @@ def cable(links: Mapping[str, Sequence[str]], *, far: bool) -> dict[str, dict[st
 
 def blank(folder: Path, name: str, title: str = "") -> Path:
     """A board file that `evmperf board check` refuses until each FILL_IN is said. Raises as `keep` does."""
-    if not re.fullmatch(copying.NAME, name):
-        raise UsageError(copying.WRONG_NAME.format(name))
+    options = copying.general(name, title or f"{FILL_IN}: its name in tables")
     port = Voice(f"{FILL_IN}: the console, e.g. /dev/ttyUSB0")
-    options = {
-        "name": name,
-        "title": title or f"{FILL_IN}: its name in tables",
-        "description": f"{FILL_IN}: revision, processor, clock, memory",
-    }
     with tempfile.TemporaryDirectory() as temporary:
         return keep(write(Path(temporary), BoardIdentity(), port, {}, power="hand"), folder, name, options)
 

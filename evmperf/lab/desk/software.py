@@ -44,7 +44,7 @@ def scratch_checks(board: Board) -> dict[str, str]:
         if not partition or driver in board.options.absent:
             continue
         if driver == "ospi":
-            commands[driver] = scratch.find_flash(partition, 0, "scratch")
+            commands[driver] = scratch.on_flash("find_flash", partition, 0, "scratch")
         else:
             commands[driver] = scratch.fits(
                 partition, driver, whole_disk=scratch.is_whole_disk(board, driver)
