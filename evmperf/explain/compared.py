@@ -143,8 +143,8 @@ def machine(ours: State, theirs: State, name: str, control: float) -> Iterator[F
         what = f"evmperf's own reading took {spans[0]:.0f} ms, in {name} {spans[1]:.0f} ms"
         if not look:
             what = f"evmperf's control loop took {control:.1f} times as long as in {name}"
-        # A busy host of both runs is none of their differences, but tells why.
-        busy = next(busy_host(ours), None)
+        # A busy host of both runs is no difference, and tells why where its waiting is half of what was lost.
+        busy = next((one for one in busy_host(ours) if one.size**2 > times), None)
         rule, why = (busy.rule, f"; {busy.reason}") if busy else ("machine", "")
         yield Finding(
             rule, f"the whole machine was slower: {what}{why}", size=times, whole=True, symptom=not busy

@@ -433,6 +433,9 @@ def test_a_machine_that_is_slower_on_a_busy_host_has_the_host_as_its_cause():
     assert (one.rule, one.size) == ("host", 300 / 160)
     (one,) = compared.machine(State(shown={"look_ms": 300}), well, "good", 0.0)
     assert one.rule == "machine"
+    # A process that reads the disk beside the case has made the looks slow: the host waited for little.
+    (one,) = compared.machine(State(shown={"look_ms": 6000}, counted=ill.counted), well, "good", 0.0)
+    assert (one.rule, one.symptom) == ("machine", True)
     # Of the clock that both were taken by.
     near, far = State(shown={"look_ms": 40}), State(shown={"look_ms": 20})
     assert list(compared.machine(near, far, "good", 1.0)) == []
