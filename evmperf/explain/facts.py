@@ -103,6 +103,11 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 TABLE = msgspec.yaml.decode(Path(__file__).with_name("facts.yaml").read_bytes(), type=_Table, strict=False)
+_MOUNT_OPTION = (
+    r"(?:no|rel)atime|(?:no)?(?:delalloc|barrier|discard|auto_da_alloc)|dioread_(?:no)?lock|"
+    r"data=\w{1,9}|commit=\d{1,6}"
+)
+"""Options that a figure may depend on, and whose opposite the kernel shows by name."""
 _QUEUES = ("pfifo", "bfifo", "netem", "tbf", "fq", "fq_codel")
 _MOST = 3
 """Facts that a rule names at most."""
@@ -296,5 +301,16 @@ def _queue(said: str) -> str:
     return f"tc qdisc replace dev INTERFACE root {shown[1]} {words}".rstrip()
 
 
-_COMMANDS: Mapping[str, Callable[[str], str]] = {"tc": _queue, "cpus": _online, "route": _route}
+def _mount(said: str) -> str:
+    """The command after which a case mounts its file system with the options that /proc shows."""
+    words = sorted({word for word in re.split("[ ,]", said) if re.fullmatch(_MOUNT_OPTION, word)})
+    return f"echo 'mount() {{ command mount -o {','.join(words)} \"$@\"; }}' >>$F/env" if words else ""
+
+
+_COMMANDS: Mapping[str, Callable[[str], str]] = {
+    "tc": _queue,
+    "cpus": _online,
+    "route": _route,
+    "mount": _mount,
+}
 """What makes a command of a value, where that is not one word."""

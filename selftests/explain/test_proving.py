@@ -182,6 +182,12 @@ def _running(command):
             "ip route replace 10.1.0.0/24 proto kernel scope link src 10.1.0.2 window 2896 cwnd lock 2 dev",
         ),
         ("route.10.1.0.0_24", "10.1.0.0/24 scope link; reboot", ""),
+        (
+            "mounted",
+            "ext4 rw,relatime,data=journal rw,bsddf,nodelalloc,stripe=0,data=journal,commit=5,",
+            """'mount() { command mount -o commit=5,data=journal,nodelalloc,relatime "$@"; }' >>$F/env""",
+        ),
+        ("mounted", "vfat rw,fmask=0022", ""),
         ("route.10.1.0.0_24", None, "ip route show dev INTERFACE | sed"),
         ("net.mtu", None, ""),
     ],
