@@ -10,7 +10,6 @@ from evmperf.judge.experiment import Experiment
 from evmperf.judge.published import declared
 from evmperf.judge.rounds import Sessions, matches, measure_block
 from evmperf.measure.runs import spool
-from evmperf.model import anytime
 from evmperf.model.change import Comparison, Quantity
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures
@@ -46,20 +45,19 @@ def compared(folder: Path, experiment: Experiment) -> Comparison:
         sides = [figures(spool.read_results(folder / entry.run)) for entry in pair]
         for key, figure in (*sides[0].items(), *sides[1].items()):
             quantities.setdefault(key, Quantity(figure.unit, judge.better(key)))
-        a, b = ({key: figure.mean for key, figure in side.items()} for side in sides)
-        blocks.append((a, b))
-    names = [str(variation.parse(experiment.sides[side])) for side in experiment.compared]
+        means = [{key: figure.mean for key, figure in side.items()} for side in sides]
+        blocks.append((means[0], means[1]))
+    a, b = (str(variation.parse(words)) for words in experiment.sides.values())
     return Comparison(
         id=experiment.id,
         board=Path(experiment.board).stem,
-        a=names[0],
-        b=names[1],
+        a=a,
+        b=b,
         blocks=len(blocks),
         spent_s=experiment.spent_s,
         changes=paired.compare(blocks, quantities, within=experiment.within),
         waiting=tuple(key for key in quantities if _decides(experiment, key)),
         ended=experiment.ended,
-        alpha=anytime.ALPHA,
         notes=tuple(
             f"block {entry.block + 1}, side {entry.side.upper()}: left out, {entry.left_out}"
             for entry in experiment.rounds

@@ -83,7 +83,7 @@ class Comparison:
     changes: Sequence[Change]
     waiting: Sequence[Key] = ()
     ended: str = ""
-    alpha: float = 0.05
+    alpha: float = anytime.ALPHA
     notes: Sequence[str] = ()
     """Omissions, with the reasons."""
 
@@ -106,10 +106,7 @@ class Comparison:
         if not self.open or not self.blocks:
             return ""
         noise = [(c, spread) for c in self.open if (spread := c.noise) is not None]
-        needed = max(
-            (anytime.values_needed(spread, c.within, self.alpha) for c, spread in noise),
-            default=anytime.FEWEST,
-        )
+        needed = max((anytime.values_needed(spread, c.within) for c, spread in noise), default=anytime.FEWEST)
         block_s = self.spent_s / self.blocks
         allowed = min(most, int(budget_s / block_s) if budget_s and block_s else most)
         text = (

@@ -48,7 +48,7 @@ def proving(tmp_path, board, *, causes=FIVE, budget_s=600.0, drivers=None):
     """A proof on a board whose figure is `board` of its good settings; 155 was measured instead of 912."""
 
     def measure(experiment, entry, leave_out):
-        words = experiment.words(entry)
+        words = experiment.sides[entry.side]
         if refused := [word for word in words if word.startswith("run:refused")]:
             raise LabError(f"{refused[0]}: ended with exit status 1 on the board")
         good = {word[4:].removesuffix("=good") for word in words if word.endswith("=good")}

@@ -72,9 +72,9 @@ def test_each_round_is_a_run_of_its_own_with_its_block(folder):
 
 def test_the_order_within_blocks_is_random_and_stays_what_it_was():
     asked = wanted()
-    orders = ["".join(asked.order(block, "ab")) for block in range(40)]
+    orders = ["".join(asked.order(block)) for block in range(40)]
     assert 8 < orders.count("ab") < 32
-    assert orders == ["".join(wanted().order(block, "ab")) for block in range(40)]
+    assert orders == ["".join(wanted().order(block)) for block in range(40)]
 
 
 def test_the_budget_ends_it_and_what_is_not_decided_says_which_change_cannot_be_told(folder):
