@@ -11,8 +11,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.benchmarks import catalogue
 from evmperf.judge.experiment import Experiment
+from evmperf.judge.rounds import besides
 from evmperf.measure.runs import spool
 from evmperf.model.alarm import AlarmState
 from evmperf.model.change import Change, Comparison
@@ -62,10 +62,8 @@ def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_
     if not worse:
         raise UsageError("only control metrics are worse: look at the board, not at its image")
     changes = [abs(v.change or 0.0) for v in judgement.verdicts if v.key in worse]
-    worse_cases = {(key.benchmark, key.case) for key in worse}
-    benchmarks = sorted({benchmark for benchmark, _ in worse_cases})
+    benchmarks = sorted({key.benchmark for key in worse})
     profile = spool.read_run(folder).profile
-    cases = {(name, case.label) for name in benchmarks for case in catalogue.benchmark(name).cases(profile)}
     return Experiment(
         id=f"ab-{folder.name}",
         boards=[board],
@@ -78,7 +76,7 @@ def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_
         budget_s=budget_s,
         within=max(min(changes) / 2, _LEAST),
         metrics=[glob.escape("/".join(key)) for key in worse],
-        leave_out=[f"{benchmark}/{case}" for benchmark, case in sorted(cases - worse_cases)],
+        leave_out=besides(benchmarks, profile, {f"{key.benchmark}/{key.case}" for key in worse}),
     )
 
 

@@ -5,13 +5,13 @@ of one round of each side in random order, for A/B and confirmation.
 import fnmatch
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.benchmarks import wording
+from evmperf.benchmarks import catalogue, wording
 from evmperf.judge.experiment import INTERRUPTED, NOTHING, Experiment, Round
 from evmperf.measure.runs import spool
 from evmperf.measure.signals import leave
@@ -132,6 +132,14 @@ def matches(key: Key, patterns: Sequence[str]) -> bool:
     """
     named = (key, key._replace(case=wording.case(key.benchmark, key.case)))
     return any(fnmatch.fnmatchcase("/".join(one), pattern) for one in named for pattern in patterns)
+
+
+def besides(benchmarks: Iterable[str], profile: str, wanted: Collection[str]) -> list[str]:
+    """The cases that pytest's -k selects by the names of these benchmarks besides the wanted ones; all as
+    BENCHMARK/CASE.
+    """
+    near = [b for name, b in catalogue.benchmarks().items() if any(one in name for one in benchmarks)]
+    return sorted({f"{b.name}/{case.label}" for b in near for case in b.cases(profile)}.difference(wanted))
 
 
 def measure_block(
