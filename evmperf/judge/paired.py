@@ -15,7 +15,7 @@ from evmperf.model.change import Change, Quantity
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.units import Unit
-from evmperf.model.verdict import WITHIN_POINTS, Outcome
+from evmperf.model.verdict import WITHIN_POINTS, Outcome, better_or_worse
 
 WITHIN = 0.02
 """Change up to which two sides are the same, where nobody says otherwise."""
@@ -55,8 +55,7 @@ def _decision(change: Change, sure: bool) -> Outcome:
         return Outcome.SAME
     if not sure or change.quantity.better is Direction.NONE:
         return Outcome.UNKNOWN
-    good = (change.change > 0) is (change.quantity.better is Direction.HIGHER)
-    return Outcome.BETTER if good else Outcome.WORSE
+    return better_or_worse(change.change, change.quantity.better)
 
 
 def _change(key: Key, quantity: Quantity, blocks: Iterable[PairedBlock], within: float) -> Change | None:

@@ -14,7 +14,8 @@ from evmperf.model.figures import Figure, Key
 from evmperf.model.outlets import line as one_line
 from evmperf.model.outlets import rst
 from evmperf.model.results import REPEAT, Direction, Result
-from evmperf.model.stats import figure_text, outliers_text, percent
+from evmperf.model.stats import figure_text, percent
+from evmperf.model.units import counted
 from evmperf.publish.guide.layout import Figures, Layout, LayoutLine, Path, Slot, figures_of, shared
 from evmperf.publish.pages import look
 
@@ -264,7 +265,7 @@ def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras, bo
         way = "" if text[1:] == _NOTHING else _way(slot.table, figure, before, usual)
         parts.append(f"{text} {way}".rstrip())
     if extras.outliers and figure.outliers:
-        parts.append(outliers_text(figure.outliers))
+        parts.append(counted(figure.outliers, "outlier"))
     return f" [{', '.join(parts)}]" if parts else ""
 
 
