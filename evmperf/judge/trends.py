@@ -3,7 +3,7 @@
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -246,6 +246,12 @@ def _add_verdicts(
         if len(track.values) < FEWEST or trend.doubt or judge.not_judged(trend.key):
             continue
         verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].level)
+        kept = alarm_at.get(alike[-1].run)
+        if kept and kept.state is AlarmState.WITHDRAWN:  # an A/B knows more than the nights
+            trend.verdict = replace(
+                verdict, outcome=Outcome.UNKNOWN, baseline=kept.level, why=kept.story(), alarm=kept
+            )
+            continue
         told.append(trend)
         series.append(nightly.series_of(track, verdict, runs[alike[-1].run].id))
     for trend, verdict in zip(told, nightly.newest(series, runs, judged[:-1]), strict=True):
