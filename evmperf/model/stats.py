@@ -15,7 +15,6 @@ class Summary:
     mean: float
     low: float
     high: float
-    median: float
     outliers: int
 
 
@@ -26,7 +25,6 @@ def summarise(values: Sequence[float]) -> Summary:
         mean=statistics.fmean(values),
         low=min(values),
         high=max(values),
-        median=statistics.median(values),
         outliers=sum(outliers(values)),
     )
 
