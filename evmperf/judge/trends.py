@@ -154,7 +154,7 @@ def _trend(key: Key, pasts: list[tuple[int, Past]], answers: Told) -> Trend:
     for number, past in pasts:
         why, twin = likeness(answers, under, unit, past)
         why = why or past.doubt
-        points.append(Point(number, past.value, past.samples or (past.value,), why))
+        points.append(Point(number, past.value, past.samples, why))
         twins.append("" if why else twin)
     trend = Trend(key, unit, judge.better(key), points)
     if all(point.other for point in points):

@@ -15,7 +15,7 @@ from evmperf.commands.cli.main import main
 from evmperf.judge import against, judge, singles
 from evmperf.judge.against import judged, parse
 from evmperf.measure.runs.history import SpoolFolder
-from evmperf.measure.runs.spool import RECORDS, VERDICTS
+from evmperf.measure.runs.spool import RECORDS
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures
 from evmperf.model.results import Sample
@@ -275,16 +275,6 @@ def test_the_verdicts_of_a_run_at_work_or_of_a_guide_are_not_kept(tmp_path, caps
     assert cli.main(words) == ExitStatus.FAILED
     assert "no earlier good run" in capsys.readouterr().out
     assert {file.name for file in folder.iterdir()} == names
-
-
-def test_verdicts_that_the_database_does_not_get_are_on_the_disk(tmp_path, capsys, marks, monkeypatch):
-    for name, text in {"URL": "http://127.0.0.1:9", "TOKEN": "t", "ORG": "o", "BUCKET": "b"}.items():
-        monkeypatch.setenv(f"EVMPERF_INFLUX_{name}", text)
-    runs.history(tmp_path, nights=7)
-    words = ["check", "last", "--against", "last:6", "--results", str(tmp_path)]
-    assert cli.main(words) == ExitStatus.OK
-    assert "127.0.0.1:9" in capsys.readouterr().err
-    assert len((tmp_path / "am64xx-hsevm-0006" / VERDICTS).read_text().splitlines()) > 40
 
 
 def test_what_else_changed_stands_with_what_is_worse(tmp_path, capsys, marks):
