@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 
 from evmperf.benchmarks import control
 from evmperf.judge.accepted import Accepted
-from evmperf.judge.published import declared, source
+from evmperf.judge.published import declared
 from evmperf.judge.published.declared import tables
 from evmperf.model.figures import Figure, Key
 from evmperf.model.records import VerdictRecord
@@ -48,19 +47,10 @@ class Subject:
         return Verdict(key, outcome, figure.unit, better(key), figure.mean, why=why, control=mine)
 
 
-def shown_only(*sides: tuple[Run, Mapping[Key, Figure]]) -> dict[Key, str]:
-    """Why figures of either side are shown only: what others beside them show them to be."""
-    reasons: dict[Key, str] = {}
-    for run, side in sides:
-        for key, why in source.doubts(run, side).items():
-            reasons.setdefault(key, f"known artefact: {why}")
-    return reasons
-
-
-def not_judged(key: Key, shown: Mapping[Key, str] = MappingProxyType({})) -> str:
-    """Why a metric is shown only."""
-    if key in shown:
-        return shown[key]
+def not_judged(key: Key, doubt: str = "") -> str:
+    """Why a metric is shown only; `doubt` is what others beside it show its figure to be."""
+    if doubt:
+        return f"known artefact: {doubt}"
     table = tables().get(key.benchmark)
     if table and (other := table.aliases.get(key.case)):
         return f"second name of {other}"

@@ -17,7 +17,7 @@ from evmperf.judge.causes import differences
 from evmperf.judge.judge import Subject, better
 from evmperf.judge.nights import EarlierNight, Track, meant, pasts
 from evmperf.judge.past import FEWEST, REFERENCE
-from evmperf.judge.published import declared
+from evmperf.judge.published import declared, source
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
@@ -178,9 +178,9 @@ def _series(subject: Subject, history: Iterable[EarlierNight]) -> tuple[list[Jud
     """The metrics that have a history, and the verdicts of those that have none."""
     verdicts: list[Verdict] = []
     series: list[JudgedSeries] = []
-    shown = judge.shown_only((subject.run, subject.figures))
+    doubts = source.doubts(subject.run, subject.figures)
     for key, past in pasts(subject.run, subject.figures, subject.marks, history).items():
-        if why := judge.not_judged(key, shown):
+        if why := judge.not_judged(key, doubts.get(key, "")):
             verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
         elif len(past.values) < FEWEST:
             count = len(past.values)
