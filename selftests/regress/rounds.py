@@ -12,8 +12,9 @@ from evmperf.measure.runs.spool import Spool
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.replies import WantedSession
-from evmperf.model.results import Result, Sample, Status
+from evmperf.model.results import Sample
 from evmperf.model.run import Run
+from selftests.support.spools import a_case
 
 BENCHMARK = "emmc_ext4"
 UNITS = {"write_throughput": "MB/s", "read_throughput": "MB/s", "write_cpu_load": "%"}
@@ -44,13 +45,9 @@ class FakeSessions(Sessions):
         spool = Spool(self.folder, Run(name, "evm", "quick", facts=Facts(variation=list(wanted.vary))))
         for case, metrics in self.figures(wanted).items():
             if f"{BENCHMARK}/{case}" not in wanted.leave_out:
-                spool.append(_result(case, metrics))
+                samples = tuple(Sample(name, value, UNITS[name], 0, 1) for name, value in metrics.items())
+                spool.append(a_case(benchmark=BENCHMARK, case=case, profile="quick", samples=samples))
         return Session(name, ExitStatus.OK, 60.0)
-
-
-def _result(case: str, metrics: Mapping[str, float]) -> Result:
-    samples = tuple(Sample(name, value, UNITS[name], 0, 1) for name, value in metrics.items())
-    return Result(BENCHMARK, 1, "emmc", case, {}, "quick", Status.MEASURED, samples)
 
 
 def noisy(changes: Mapping[str, float], seed: int = 1) -> Callable[[WantedSession], Figures]:

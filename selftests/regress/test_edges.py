@@ -17,10 +17,11 @@ from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Key, figures
-from evmperf.model.results import Result, Sample, Status
+from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome, Reason
 from selftests.support import runs
+from selftests.support.spools import a_case
 
 WRITE = Key("emmc_ext4", "102400", "write_throughput")
 READ = WRITE._replace(metric="read_throughput")
@@ -46,9 +47,12 @@ class Board:
         run = Run(f"n{at:03}", "evm", "full", started_ns=at + 1, facts=Facts(**facts))
         samples = {key: tuple(np.atleast_1d(one).tolist()) for key, one in values.items()}
         results = [
-            Result(
-                *(key.benchmark, 1, "driver", key.case, {}, "full", Status.MEASURED),
-                tuple(Sample(key.metric, value, UNITS.get(key, "s"), n, n) for n, value in enumerate(some)),
+            a_case(
+                benchmark=key.benchmark,
+                case=key.case,
+                samples=tuple(
+                    Sample(key.metric, one, UNITS.get(key, "s"), n, n) for n, one in enumerate(some)
+                ),
             )
             for key, some in samples.items()
         ]
