@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evmperf.benchmarks import energy, wording
+from evmperf.boards.options import General
 from evmperf.judge.published import scatter
 from evmperf.judge.published.declared import QUICK_MARK, Table, outline, tables
-from evmperf.judge.published.releases import Module
 from evmperf.model import anytime
 from evmperf.model.figures import Figure, Key
 from evmperf.model.outlets import line as one_line
@@ -36,7 +36,7 @@ class Head:
 
     release: str
     os: str
-    modules: Sequence[Module] = ()
+    modules: Sequence[General] = ()
     boards: Sequence[str] = ()
     facts: Sequence[str] = ()
     """Sentences for the cover of a page: where the figures are from, when they were measured, ..."""
@@ -311,9 +311,9 @@ def _csv(cells: Sequence[str]) -> str:
     return ",".join('"{}"'.format(one_line(cell).replace('"', '""')) for cell in cells)
 
 
-def _modules(modules: Sequence[Module]) -> list[str]:
+def _modules(modules: Sequence[General]) -> list[str]:
     """The grid table of evaluation modules."""
-    rows = [(rst(module.name), rst(module.board), rst(module.description)) for module in modules]
+    rows = [(rst(module.title), rst(module.name), rst(module.description)) for module in modules]
     rows.insert(0, ("Name", "Board", "Description"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
