@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -32,7 +31,6 @@ class FakeSessions(Sessions):
         self.figures = figures
         self.failures: list[BaseException | ExitStatus | None] = []
         self.asked: list[WantedSession] = []
-        self._numbers = itertools.count()
 
     def measure(self, wanted: WantedSession) -> Session:
         self.asked.append(wanted)

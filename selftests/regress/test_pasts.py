@@ -147,7 +147,7 @@ def test_what_an_ab_takes_back_is_no_alarm_of_the_next_night(tmp_path):
     assert night(tmp_path, generator, 21)[2].alarm is None
 
 
-def test_only_the_board_changed(tmp_path):
+def test_only_the_board_changed():
     verdict = Verdict(LOST, Outcome.WORSE, "s", Direction.LOWER, 1.1, 1.0, control=True)
     judgement = Judgement("r", "b", "last:30", [verdict])
     assert judgement.exit_status is ExitStatus.UNDECIDED

@@ -83,7 +83,7 @@ def test_against_one_run_a_tenth_is_found_and_a_repeat_is_silent(nights, tmp_pat
     assert worse(check(same, "run:am64xx-hsevm-0000", tmp_path)) == []
 
 
-def test_of_two_single_runs_nothing_is_claimed_that_cannot_be_known(tmp_path, capsys):
+def test_of_two_single_runs_nothing_is_claimed_that_cannot_be_known(tmp_path):
     generator = runs.history(tmp_path, nights=1)
     slower = {("emmc_ext4", "102400", "read_throughput"): 0.8}
     lost = runs.write(tmp_path, runs.results(generator, changed=slower), number=1)
