@@ -11,7 +11,6 @@ from evmperf.judge.published import declared
 from evmperf.judge.rounds import Sessions, matches, measure_block
 from evmperf.measure.runs import spool
 from evmperf.model.change import Comparison, Quantity
-from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures
 from evmperf.model.results import Direction
 from evmperf.model.units import Unit
@@ -89,24 +88,10 @@ def _ended(experiment: Experiment, comparison: Comparison) -> str:
     return ""
 
 
-def _decided_cases(comparison: Comparison) -> list[str]:
-    """Cases of which everything that is waited for is decided: no use to measure them on. What nobody
-    waits for is measured along as long as anything else is.
+def _decided_cases(comparison: Comparison) -> set[str]:
+    """The cases that are measured no more, as BENCHMARK/CASE: each metric that was asked for is decided. A
+    case without such a metric is measured to the end.
     """
     waiting = set(comparison.waiting)
-    waiting_changes = (change for change in comparison.changes if change.key in waiting)
-    tried, open_now = (
-        {f"{change.key.benchmark}/{change.key.case}" for change in changes}
-        for changes in (waiting_changes, comparison.open)
-    )
-    return [*(tried - open_now)]
-
-
-def exit_status(comparison: Comparison) -> ExitStatus:
-    """As `evmperf check` ends: something worse, all decided and nothing worse, something that is
-    waited for not decided, or nothing comparable.
-    """
-    if not comparison.changes:
-        return ExitStatus.NOTHING
-    ends = {"bad": ExitStatus.FAILED, "unsure": ExitStatus.UNDECIDED, "good": ExitStatus.OK}
-    return ends[comparison.state]
+    asked = {f"{key.benchmark}/{key.case}" for change in comparison.changes if (key := change.key) in waiting}
+    return asked - {f"{change.key.benchmark}/{change.key.case}" for change in comparison.open}

@@ -79,7 +79,7 @@ class Sessions:
         new = max(self._runs() - before, default="")
         return Session(new, status, time.monotonic() - began, sentence)
 
-    def round(self, experiment: Experiment, entry: Round, leave_out: Sequence[str]) -> None:
+    def round(self, experiment: Experiment, entry: Round, leave_out: Collection[str]) -> None:
         """Measure a round without some cases, and fill in what it gave. Raises LabError, and what
         `measure` raises.
         """
@@ -122,7 +122,7 @@ class Sessions:
         return {file.parent.name for file in self.folder.glob("*/run.json")}
 
 
-MeasureRound = Callable[[Experiment, Round, Sequence[str]], None]
+MeasureRound = Callable[[Experiment, Round, Collection[str]], None]
 """See `Sessions.round`."""
 
 
@@ -146,7 +146,7 @@ def measure_block(
     experiment: Experiment,
     measure: MeasureRound,
     keep: Callable[[Experiment], None],
-    leave_out: Sequence[str] = (),
+    leave_out: Collection[str] = (),
 ) -> None:
     """Measure one block. `keep` saves the experiment after each round, so that a later call goes on after
     whatever ended this one.

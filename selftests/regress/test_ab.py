@@ -49,7 +49,7 @@ def test_a_loss_is_found_the_rest_is_the_same_and_what_is_decided_is_not_measure
     assert found["1048576"].decision is Outcome.SAME
     assert comparison.ended == "all requested metrics are decided"
     assert comparison.blocks < 30
-    assert ab.exit_status(comparison) is ExitStatus.FAILED
+    assert comparison.exit_status is ExitStatus.FAILED
     assert len(found["102400"].a) < len(found["1048576"].a)
     assert list(sessions.asked[-1].leave_out) == ["emmc_ext4/102400"]
     halves = [sorted(asked.leave_out) for asked in sessions.asked]
@@ -78,7 +78,7 @@ def test_the_budget_ends_it_and_what_is_not_decided_says_which_change_cannot_be_
     assert comparison.ended == "the budget of 12 min is spent"
     (line,) = report.undecided(comparison)
     assert "5 blocks cannot tell a change of " in line
-    assert ab.exit_status(comparison) is ExitStatus.UNDECIDED
+    assert comparison.exit_status is ExitStatus.UNDECIDED
     assert comparison.state == "unsure"
     assert "1 not decided" in report.as_markdown(comparison)
     assert "blocks" in comparison.plan(30, 700)
@@ -206,7 +206,7 @@ def test_no_side_is_shown_with_a_load_that_nobody_measured(pairs):
 def test_an_ab_of_which_nothing_was_measured_says_so():
     empty = Comparison("ab-1", "evm", "as-is", "args:slow", 0, 0.0, ())
     assert "nothing measured on both sides" in report.text(empty)
-    assert ab.exit_status(empty) is ExitStatus.NOTHING
+    assert empty.exit_status is ExitStatus.NOTHING
     assert "Still going on" in report.as_html(empty)
 
 
