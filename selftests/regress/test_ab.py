@@ -159,6 +159,13 @@ def test_a_folder_that_holds_no_ab(folder, text, told):
         experiment.Experiment.load(folder)
 
 
+def test_an_ab_that_an_earlier_version_began_is_read(folder):
+    rounds = [{"block": 0, "side": side, "version": "", "board": "evm.yaml", "run": side} for side in "ba"]
+    began = {"id": "ab-1", "boards": ["evm.yaml"], "sides": {"a": [], "b": ["args:x"]}, "seed": "s"}
+    (folder / experiment.FILE).write_text(json.dumps({**began, "rounds": rounds, "schema": 3}))
+    assert [[entry.run for entry in pair] for pair in Experiment.load(folder).pairs()] == [["a", "b"]]
+
+
 def test_interruptions_are_no_failures_of_a_side(folder):
     sessions = FakeSessions(folder, noisy(SLOWER))
     for _ in range(4):
