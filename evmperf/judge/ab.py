@@ -10,9 +10,7 @@ from evmperf.judge.experiment import Experiment
 from evmperf.judge.published import declared
 from evmperf.judge.rounds import Sessions, matches, measure_block
 from evmperf.measure.runs import spool
-from evmperf.model import anytime
 from evmperf.model.change import Comparison, Quantity
-from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key, figures
 from evmperf.model.results import Direction
 from evmperf.model.units import Unit
@@ -46,20 +44,19 @@ def compared(folder: Path, experiment: Experiment) -> Comparison:
         sides = [figures(spool.read_results(folder / entry.run)) for entry in pair]
         for key, figure in (*sides[0].items(), *sides[1].items()):
             quantities.setdefault(key, Quantity(figure.unit, judge.better(key)))
-        a, b = ({key: figure.mean for key, figure in side.items()} for side in sides)
-        blocks.append((a, b))
-    names = [str(variation.parse(experiment.sides[side])) for side in experiment.compared]
+        means = [{key: figure.mean for key, figure in side.items()} for side in sides]
+        blocks.append((means[0], means[1]))
+    a, b = (str(variation.parse(words)) for words in experiment.sides.values())
     return Comparison(
         id=experiment.id,
         board=Path(experiment.board).stem,
-        a=names[0],
-        b=names[1],
+        a=a,
+        b=b,
         blocks=len(blocks),
         spent_s=experiment.spent_s,
         changes=paired.compare(blocks, quantities, within=experiment.within),
         waiting=tuple(key for key in quantities if _decides(experiment, key)),
         ended=experiment.ended,
-        alpha=anytime.ALPHA,
         notes=tuple(
             f"block {entry.block + 1}, side {entry.side.upper()}: left out, {entry.left_out}"
             for entry in experiment.rounds
@@ -91,24 +88,10 @@ def _ended(experiment: Experiment, comparison: Comparison) -> str:
     return ""
 
 
-def _decided_cases(comparison: Comparison) -> list[str]:
-    """Cases of which everything that is waited for is decided: no use to measure them on. What nobody
-    waits for is measured along as long as anything else is.
+def _decided_cases(comparison: Comparison) -> set[str]:
+    """The cases that are measured no more, as BENCHMARK/CASE: each metric that was asked for is decided. A
+    case without such a metric is measured to the end.
     """
     waiting = set(comparison.waiting)
-    waiting_changes = (change for change in comparison.changes if change.key in waiting)
-    tried, open_now = (
-        {f"{change.key.benchmark}/{change.key.case}" for change in changes}
-        for changes in (waiting_changes, comparison.open)
-    )
-    return [*(tried - open_now)]
-
-
-def exit_status(comparison: Comparison) -> ExitStatus:
-    """As `evmperf check` ends: something worse, all decided and nothing worse, something that is
-    waited for not decided, or nothing comparable.
-    """
-    if not comparison.changes:
-        return ExitStatus.NOTHING
-    ends = {"bad": ExitStatus.FAILED, "unsure": ExitStatus.UNDECIDED, "good": ExitStatus.OK}
-    return ends[comparison.state]
+    asked = {f"{key.benchmark}/{key.case}" for change in comparison.changes if (key := change.key) in waiting}
+    return asked - {f"{change.key.benchmark}/{change.key.case}" for change in comparison.open}

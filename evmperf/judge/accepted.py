@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from evmperf.boards import yamlfile
-from evmperf.model.errors import UsageError
+from evmperf.model.errors import UsageError, one_line
 from evmperf.model.figures import Key
 
 FILE = Path("baselines") / "accepted.yaml"
@@ -34,27 +34,24 @@ class Accepted:
         return board == self.board and fnmatch.fnmatchcase("/".join(key), self.metric)
 
 
-def read(file: Path | None = None) -> list[Accepted]:
-    """All marks of a file (FILE), oldest first; raises UsageError for a damaged one."""
-    file = file or FILE
-    if not file.exists():
+def read() -> list[Accepted]:
+    """All marks of FILE, oldest first; raises UsageError for a damaged one."""
+    if not FILE.exists():
         return []
     try:
-        marks = [Accepted(**entry) for entry in yamlfile.read(file) or []]
+        marks = [Accepted(**entry) for entry in yamlfile.read(FILE) or []]
     except TypeError as error:
-        reason = " ".join(str(error).split())
-        raise UsageError(f"{file}: is not a list of accepted changes: {reason}") from error
+        raise UsageError(f"{FILE}: is not a list of accepted changes: {one_line(error)}") from error
     return sorted(marks, key=lambda mark: mark.since_ns)
 
 
-def add(mark: Accepted, file: Path | None = None) -> None:
-    """Add a mark to a file (FILE), in place of an older one for the same metric and board."""
-    file = file or FILE
-    kept = [m for m in read(file) if (m.metric, m.board) != (mark.metric, mark.board)]
+def add(mark: Accepted) -> None:
+    """Add a mark to FILE, in place of an older one for the same metric and board."""
+    kept = [m for m in read() if (m.metric, m.board) != (mark.metric, mark.board)]
     entries = [asdict(entry) for entry in [*kept, mark]]
-    file.parent.mkdir(parents=True, exist_ok=True)
+    FILE.parent.mkdir(parents=True, exist_ok=True)
     text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)
-    file.write_text(_HEAD + text, encoding="utf-8")
+    FILE.write_text(_HEAD + text, encoding="utf-8")
 
 
 def pattern(text: str) -> str:

@@ -212,10 +212,7 @@ def _earlier(run: Run, source: RunSource, *, same_night: bool = False) -> list[S
     ]
 
 
-Sourced = Mapping[Key, tuple[Run, Figure]]
-
-
-def _figures(run: Run, against: WantedBaseline, source: RunSource) -> Sourced:
+def _figures(run: Run, against: WantedBaseline, source: RunSource) -> Mapping[Key, tuple[Run, Figure]]:
     """Figures with their run; of a metric in several runs, the newest."""
     if against.kind == "run":
         mine = [_named(against.value, source)]

@@ -34,7 +34,11 @@ def causes(verdicts: Sequence[Verdict], runs: Sequence[Run]) -> list[VerdictCaus
     moved = [v for v in verdicts if v.outcome in (Outcome.WORSE, Outcome.BETTER)]
     slow = [v for v in moved if v.slow]
     left = [(v, places[v.since]) for v in moved if not v.slow and v.since in places]
-    named = [_slow(slow, runs, places)] if slow else []
+    named = []
+    if slow:
+        first = min(places.get(v.since, 0) for v in slow)
+        suspects = ["too slow to be seen in one night; compare with the oldest runs"]
+        named.append(_cause(slow, runs, first, suspects, slow=True))
     while left:
         # The date that most have; what begins some nights before or after it is dated wrong, and joins.
         ((most, _),) = Counter(place for _, place in left).most_common(1)
@@ -88,13 +92,6 @@ def _command(worse: Sequence[Verdict], runs: Sequence[Run], good: str, slow: boo
     if all(images) and len(images) > 1 and images[0] != images[1] and not all(v.control for v in worse):
         return f"evmperf check {run.id} --confirm 1h"
     return f'evmperf why {run.id} "{first.benchmark} {first.case}"'
-
-
-def _slow(members: Sequence[Verdict], runs: Sequence[Run], places: dict[str, int]) -> VerdictCause:
-    first = min(places.get(v.since, 0) for v in members)
-    return _cause(
-        members, runs, first, ["too slow to be seen in one night; compare with the oldest runs"], True
-    )
 
 
 def _suspects(members: Sequence[Verdict], dates: Counter[int], most: int, runs: Sequence[Run]) -> list[str]:

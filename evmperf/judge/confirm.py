@@ -6,13 +6,13 @@ board, the image of that night and the one before it tell which of the two it wa
 
 import glob
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.benchmarks import catalogue
 from evmperf.judge.experiment import Experiment
+from evmperf.judge.rounds import besides
 from evmperf.measure.runs import spool
 from evmperf.model.alarm import AlarmState
 from evmperf.model.change import Change, Comparison
@@ -29,60 +29,41 @@ _BOOTS = 1
 """Cold boots of a round: only blocks count, and a budget has more of short ones."""
 
 
-@dataclass(frozen=True)
-class Images:
-    """The words by which the image of the last good run and that of the judged one are put on a
-    board, and the name of the good run.
-    """
-
-    good: str
-    bad: str
-    since: str
-
-
-def images(before: Run, run: Run) -> Images:
-    """What a run and the last good one before it had on the board. Raises UsageError when that is
-    not known, or the same.
-    """
-    good, bad = _image(before), _image(run)
-    if good["content_sha256"] == bad["content_sha256"]:
-        raise UsageError(f"{before.id} ran the same image ({bad['name']}), so the image did not change")
-    return Images(f"image:{good['source']}", f"image:{bad['source']}", before.id)
-
-
 def _image(run: Run) -> dict[str, str]:
     if not run.facts.provisioned:
         raise UsageError(f"{run.id} was measured without --image: there is no image to put back")
     return run.facts.provisioned
 
 
-def asked(folder: Path, judgement: Judgement, board: str, sides: Images, budget_s: float) -> Experiment:
-    """The A/B that checks what got worse, of no other cases."""
+def asked(folder: Path, judgement: Judgement, good: Run, board: str, budget_s: float) -> Experiment:
+    """The A/B that checks what got worse, and no other cases: with the image of the last good run and with
+    that of the judged one. Raises UsageError when one of them is not known, or both are the same.
+    """
+    run = spool.read_run(folder)
+    images = {"a": _image(good), "b": _image(run)}
+    if images["a"]["content_sha256"] == images["b"]["content_sha256"]:
+        name = images["b"]["name"]
+        raise UsageError(f"{good.id} ran the same image ({name}), so the image did not change")
     worse = [v.key for v in judgement.perhaps_worse]
-    if not worse:
-        raise UsageError("only control metrics are worse: look at the board, not at its image")
     changes = [abs(v.change or 0.0) for v in judgement.verdicts if v.key in worse]
-    worse_cases = {(key.benchmark, key.case) for key in worse}
-    benchmarks = sorted({benchmark for benchmark, _ in worse_cases})
-    profile = spool.read_run(folder).profile
-    cases = {(name, case.label) for name in benchmarks for case in catalogue.benchmark(name).cases(profile)}
+    benchmarks = sorted({key.benchmark for key in worse})
     return Experiment(
         id=f"ab-{folder.name}",
         boards=[board],
-        sides={"a": [sides.good], "b": [sides.bad]},
+        sides={side: [f"image:{image['source']}"] for side, image in images.items()},
         seed=secrets.token_hex(8),
         select=" or ".join(benchmarks),
-        profile=profile,
+        profile=run.profile,
         blocks=BLOCKS,
         boots=_BOOTS,
         budget_s=budget_s,
         within=max(min(changes) / 2, _LEAST),
         metrics=[glob.escape("/".join(key)) for key in worse],
-        leave_out=[f"{benchmark}/{case}" for benchmark, case in sorted(cases - worse_cases)],
+        leave_out=besides(benchmarks, run.profile, {f"{key.benchmark}/{key.case}" for key in worse}),
     )
 
 
-def settled(judgement: Judgement, comparison: Comparison, since: str, board: str = "") -> Judgement:
+def settled(judgement: Judgement, comparison: Comparison, since: str, board: str) -> Judgement:
     """The judgement with what an A/B says of its alarms: a figure that is the same, or better, on
     both images is not worse. What is still unknown stays an alarm, and says so.
     """
@@ -102,7 +83,7 @@ def settled(judgement: Judgement, comparison: Comparison, since: str, board: str
     )
     if by[_CONFIRMED]:
         again += (
-            f"; next: git bisect run evmperf ab {board or comparison.board} --git-bisect --a image:GOOD "
+            f"; next: git bisect run evmperf ab {board} --git-bisect --a image:GOOD "
             f"--b image:BUILT --metric {'/'.join(by_severity(by[_CONFIRMED])[0].key)} (docs/ab.md)"
         )
     dismissed = {verdict.key for verdict in by[_DISMISSED]}

@@ -10,10 +10,10 @@ Runs lie one folder deeper than others, so that no verdict takes a variation for
 import contextlib
 import fcntl
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Self
 
 import msgspec
 
@@ -31,14 +31,12 @@ _HALF = "the other side of its block was not measured"
 @dataclass
 class Round:
     """One run of one side. `left_out` says why it does not count, "" if it does; `status` is the
-    session's exit status, `seconds` what it took; `version` is the candidate's, and `value` the mean
-    of the first metric that was asked for, in its unit (None: not measured).
+    session's exit status, `seconds` what it took; `value` is the mean of the first metric that was
+    asked for, in its unit (None: not measured).
     """
 
     block: int
     side: str
-    version: str = ""
-    board: str = ""
     run: str = ""
     status: int = 0
     seconds: float = 0.0
@@ -53,16 +51,12 @@ class Round:
 
 @dataclass(kw_only=True)
 class Experiment:
-    """What was asked for, and how far it has come. `boards` are board files as given to pytest: the
-    first is measured, the others are spare. `sides` are the words of each side's variation, the two that
-    are compared first; `metrics` the patterns of the metrics that decide when it ends. `select` is
-    pytest's -k, `boots` the cold boots of a case of boot times in each round (0: those of the profile),
-    `seed` that of the order.
+    """What was asked for, and how far it has come. `boards` has the one board file, as given to pytest.
+    `sides` are the words of both sides' variations; `metrics` the patterns of the metrics that decide when
+    it ends. `select` is pytest's -k, `boots` the cold boots of a case of boot times in each round (0: those
+    of the profile), `seed` that of the order.
     """
 
-    file: ClassVar[str] = FILE
-    word: ClassVar[str] = "ab"
-    """What its runs are called."""
     id: str
     boards: list[str]
     sides: dict[str, list[str]]
@@ -84,14 +78,8 @@ class Experiment:
 
     @property
     def board(self) -> str:
-        """The board that is measured now."""
+        """The board file."""
         return self.boards[0]
-
-    @property
-    def compared(self) -> tuple[str, str]:
-        """The two sides that every block has."""
-        first, second, *_ = self.sides
-        return first, second
 
     @property
     def spent_s(self) -> float:
@@ -103,32 +91,23 @@ class Experiment:
         """The number of the block that comes next."""
         return max((entry.block for entry in self.rounds), default=-1) + 1
 
-    def order(self, block: int, sides: Sequence[str]) -> list[str]:
+    def order(self, block: int) -> list[str]:
         """The sides of a block in random order, the same each time one asks."""
-        return sorted(sides, key=lambda side: hashlib.sha256(f"{self.seed}/{block}/{side}".encode()).digest())
-
-    def words(self, entry: Round) -> list[str]:
-        """The words of the variation of a round."""
-        words = self.sides[entry.side]
-        return [word.replace("{}", entry.version) for word in words] if entry.version else words
-
-    def whole(self, *sides: str) -> list[tuple[Round, ...]]:
-        """The rounds of these sides in the blocks of today's board in which all of them count."""
-        blocks: dict[int, dict[str, Round]] = {}
-        for entry in self.rounds:
-            if not entry.left_out and entry.board == self.board:
-                blocks.setdefault(entry.block, {})[entry.side] = entry
-        return [
-            tuple(rounds[side] for side in sides) for rounds in blocks.values() if set(sides) <= rounds.keys()
-        ]
+        return sorted(
+            self.sides, key=lambda side: hashlib.sha256(f"{self.seed}/{block}/{side}".encode()).digest()
+        )
 
     def pairs(self) -> list[tuple[Round, ...]]:
-        """The blocks of which both compared sides count."""
-        return self.whole(*self.compared)
-
-    def counts(self, entry: Round) -> bool:
-        """Whether a round in which something was measured has what was asked for."""
-        return bool(entry.run)
+        """The rounds of the blocks of which both sides count, in the order of the sides."""
+        blocks: dict[int, dict[str, Round]] = {}
+        for entry in self.rounds:
+            if not entry.left_out:
+                blocks.setdefault(entry.block, {})[entry.side] = entry
+        return [
+            tuple(rounds[side] for side in self.sides)
+            for rounds in blocks.values()
+            if self.sides.keys() <= rounds.keys()
+        ]
 
     def resume(self) -> None:
         """Go on after whatever ended an earlier call."""
@@ -141,17 +120,17 @@ class Experiment:
         """
         whole = {first.block for first, _ in self.pairs()}
         for entry in self.rounds:
-            if entry.board == self.board and entry.block not in whole and not entry.left_out:
+            if entry.block not in whole and not entry.left_out:
                 entry.left_out = why
 
     def save(self, folder: Path) -> None:
         """Write the state; raises LabError when the disk does not take it."""
-        write_whole(folder / self.file, msgspec.json.format(msgspec.json.encode(self), indent=1))
+        write_whole(folder / FILE, msgspec.json.format(msgspec.json.encode(self), indent=1))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read the state; raises UsageError for a folder without one, or one of another evmperf's schema."""
-        file = folder / cls.file
+        file = folder / FILE
         try:
             text = file.read_bytes()
             schema = msgspec.json.decode(text, type=Header).schema

@@ -55,30 +55,23 @@ class Goal:
         return Reached(self.key, self.text, self.owner, word, value, unit)
 
 
-def of_board(name: str, given: str) -> list[Goal]:
-    """The goals of a board by its name and its file (any way to name it, "" for none).
+def of_run(run: Run) -> list[Goal]:
+    """The goals of a run's board; its file is read where it is here: a run may be another host's.
 
     Raises UsageError with file, line and remedy for a goal that cannot be understood.
     """
     goals: list[Goal] = []
-    if given:
+    given = run.facts.board_file
+    if given and (Path(given).is_file() or Path(given).name in boards.files()):
         file = boards.find(given)
         goals += _read(file, boards.load(file).options.goals)
     if lab := os.environ.get(LAB_FILE):
         parts = yamlfile.read(Path(lab)) or {}
         if not isinstance(parts, dict) or not all(isinstance(one, dict | None) for one in parts.values()):
             raise UsageError(f"{lab}: must be a mapping of boards, each with a mapping of goals")
-        for whose in ("*", name):
+        for whose in ("*", run.board):
             goals += _read(Path(lab), parts.get(whose) or {})
     return list({goal.key: goal for goal in goals}.values())
-
-
-def of_run(run: Run) -> list[Goal]:
-    """The goals of a run's board; its file is read where it is here: a run may be another host's."""
-    given = run.facts.board_file
-    return of_board(
-        run.board, given if given and (Path(given).is_file() or Path(given).name in boards.files()) else ""
-    )
 
 
 def _read(file: Path, entries: Mapping[Any, Any]) -> Iterator[Goal]:

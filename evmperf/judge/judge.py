@@ -9,21 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 
 from evmperf.benchmarks import control
 from evmperf.judge.accepted import Accepted
-from evmperf.judge.published import declared, source
+from evmperf.judge.published import declared
 from evmperf.judge.published.declared import tables
 from evmperf.model.figures import Figure, Key
 from evmperf.model.records import VerdictRecord
 from evmperf.model.results import HIGHER, LOWER, Direction
 from evmperf.model.run import Run
-from evmperf.model.stats import share_text
+from evmperf.model.stats import percent, share_text
 from evmperf.model.units import Unit
-from evmperf.model.verdict import WITHIN, WITHIN_POINTS, Outcome, Reason, Verdict, change_text
+from evmperf.model.verdict import WITHIN, WITHIN_POINTS, Outcome, Reason, Verdict, better_or_worse
 
 LEVEL = 0.12
 """Share of false alarms of a comparison with single figures, where nobody says otherwise."""
@@ -48,19 +47,10 @@ class Subject:
         return Verdict(key, outcome, figure.unit, better(key), figure.mean, why=why, control=mine)
 
 
-def shown_only(*sides: tuple[Run, Mapping[Key, Figure]]) -> dict[Key, str]:
-    """Why figures of either side are shown only: what others beside them show them to be."""
-    reasons: dict[Key, str] = {}
-    for run, side in sides:
-        for key, why in source.doubts(run, side).items():
-            reasons.setdefault(key, f"known artefact: {why}")
-    return reasons
-
-
-def not_judged(key: Key, shown: Mapping[Key, str] = MappingProxyType({})) -> str:
-    """Why a metric is shown only."""
-    if key in shown:
-        return shown[key]
+def not_judged(key: Key, doubt: str = "") -> str:
+    """Why a metric is shown only; `doubt` is what others beside it show its figure to be."""
+    if doubt:
+        return f"known artefact: {doubt}"
     table = tables().get(key.benchmark)
     if table and (other := table.aliases.get(key.case)):
         return f"second name of {other}"
@@ -83,7 +73,7 @@ def is_open_loss(record: VerdictRecord) -> bool:
     way = better(record.key)
     if way is Direction.NONE:
         return record.verdict != Outcome.BETTER
-    return (record.alarm.size > 0) is (way is Direction.LOWER)
+    return better_or_worse(record.alarm.size, way) is Outcome.WORSE
 
 
 def limit(p_values: Sequence[float], level: float) -> float:
@@ -114,7 +104,7 @@ def same_or_unknown(
     if change is not None and (
         not 1 / _ODD < 1 + change < _ODD or abs(change) * baseline > (seen or math.inf)
     ):
-        why = f"{change_text(change)}: {odd}"
+        why = f"{percent(change)}: {odd}"
         return replace(verdict, outcome=Outcome.UNKNOWN, why=why, reason=Reason.ODD)
     if seen is not None:
         size = share_text(seen / baseline) if baseline else f"{seen:g} {verdict.unit}"
@@ -136,5 +126,4 @@ def changed(verdict: Verdict, value: float | None) -> Verdict:
         least = max(least, SMALLEST_POINTS)
     if abs(moved) < least:
         return verdict
-    good = (moved > 0) is (verdict.better is Direction.HIGHER)
-    return replace(verdict, outcome=Outcome.BETTER if good else Outcome.WORSE)
+    return replace(verdict, outcome=better_or_worse(moved, verdict.better))

@@ -17,14 +17,14 @@ from evmperf.judge.causes import differences
 from evmperf.judge.judge import Subject, better
 from evmperf.judge.nights import EarlierNight, Track, meant, pasts
 from evmperf.judge.past import FEWEST, REFERENCE
-from evmperf.judge.published import declared
+from evmperf.judge.published import declared, source
 from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.run import Run
 from evmperf.model.stats import share_text
 from evmperf.model.units import Unit
-from evmperf.model.verdict import HISTORY, Outcome, Reason, Verdict, by_severity
+from evmperf.model.verdict import HISTORY, Outcome, Reason, Verdict, better_or_worse, by_severity
 
 _SMALLEST_BRIEF = 0.02
 """Relative change below which nothing is called changed that began fewer than _LASTING nights ago."""
@@ -104,7 +104,7 @@ def _not_measured(
             continue
         unit = alarm.unit or (metric.unit if (metric := declared.metric(key)) else "")
         verdict = Verdict(key, Outcome.UNKNOWN, str(unit), better(key), baseline=alarm.level, alarm=alarm)
-        if not _is_good(verdict, alarm.size):
+        if better_or_worse(alarm.size, verdict.better) is Outcome.WORSE:
             why = f"not measured since {last}: {alarm.story()}"
             yield replace(verdict, why=why, reason=Reason.NOT_MEASURED)
 
@@ -136,28 +136,28 @@ def _caught_up(series: Sequence[JudgedSeries], level: float) -> list[JudgedSerie
     without a change in them have none, and are not judged.
     """
     newest = max((row.runs[:-1] for row in series), key=len)[-_CAUGHT_UP:]
-    differ = [_may_have_moved(row.values) for row in series]
-    moved = list(itertools.compress(series, differ))
-    values = [dict(zip(row.runs, row.values, strict=False)) for row in moved]
-    tracks = [Track() for _ in moved]
-    for track, by_run in zip(tracks, values, strict=True):
-        track.runs = [run for run in by_run if run not in newest]
-        track.values.extend(by_run[run] for run in track.runs)
+    moved = {place: row for place, row in enumerate(series) if _may_have_moved(row.values)}
+    values = {place: dict(zip(row.runs, row.values, strict=False)) for place, row in moved.items()}
+    tracks = {place: Track() for place in moved}
+    for place, track in tracks.items():
+        for run, value in values[place].items():
+            if run not in newest:
+                track.take(value, run, None)
     for run in newest:
-        rows = [
-            (track, series_of(track, replace(row.verdict, value=by_run[run]), run))
-            for row, track, by_run in zip(moved, tracks, values, strict=True)
-            if run in by_run
-        ]
-        ready = [row for track, row in rows if len(track.values) >= FEWEST]
-        alarms = iter([verdict.alarm for verdict in latest(ready, level, len(series) - len(moved))])
-        for track, row in rows:
-            alarm = next(alarms) if len(row.values) >= FEWEST else None
-            track.take(row.verdict.value or 0.0, run, alarm)
-    with_alarms = iter(
-        series_of(track, row.verdict, row.runs[-1]) for row, track in zip(moved, tracks, strict=True)
-    )
-    return [next(with_alarms) if differs else row for row, differs in zip(series, differ, strict=True)]
+        ready = {
+            place: series_of(track, replace(moved[place].verdict, value=values[place][run]), run)
+            for place, track in tracks.items()
+            if run in values[place] and len(track.values) >= FEWEST
+        }
+        verdicts = latest([*ready.values()], level, len(series) - len(moved))
+        alarms = {place: verdict.alarm for place, verdict in zip(ready, verdicts, strict=True)}
+        for place, track in tracks.items():
+            if run in values[place]:
+                track.take(values[place][run], run, alarms.get(place))
+    return [
+        series_of(tracks[place], row.verdict, row.runs[-1]) if place in tracks else row
+        for place, row in enumerate(series)
+    ]
 
 
 def _may_have_moved(values: Sequence[float]) -> bool:
@@ -178,9 +178,9 @@ def _series(subject: Subject, history: Iterable[EarlierNight]) -> tuple[list[Jud
     """The metrics that have a history, and the verdicts of those that have none."""
     verdicts: list[Verdict] = []
     series: list[JudgedSeries] = []
-    shown = judge.shown_only((subject.run, subject.figures))
+    doubts = source.doubts(subject.run, subject.figures)
     for key, past in pasts(subject.run, subject.figures, subject.marks, history).items():
-        if why := judge.not_judged(key, shown):
+        if why := judge.not_judged(key, doubts.get(key, "")):
             verdicts.append(subject.verdict(key, Outcome.NOT_JUDGED, why))
         elif len(past.values) < FEWEST:
             count = len(past.values)
@@ -209,7 +209,9 @@ class JudgedSeries:
 
 
 def series_of(track: Track, verdict: Verdict, run: str) -> JudgedSeries:
-    """What a track has before the verdict of a run."""
+    """What a track has before the verdict of a run; an alarm that somebody ended is told once more."""
+    told = track.alarm if track.alarm and not track.alarm.is_open else None
+    verdict = replace(verdict, history=tuple(track.values[-HISTORY:]), alarm=told)
     return JudgedSeries(verdict, track.values, [*track.runs, run], track.alarm, track.ended)
 
 
@@ -229,19 +231,19 @@ def latest(
     mine = [
         row if verdict is None else _since(row, verdict) for row, verdict in zip(series, ongoing, strict=True)
     ]
-    fresh = [row for row in mine if row]
-    rows = [[*row.values, row.verdict.value or 0.0] for row in fresh]
-    sides = [_WORSE_SIDE[row.verdict.better] for row in fresh]
+    fresh = {place: row for place, row in enumerate(mine) if row}
+    rows = [[*row.values, row.verdict.value or 0.0] for row in fresh.values()]
+    sides = [_WORSE_SIDE[row.verdict.better] for row in fresh.values()]
     shifts = shift.judge(rows, level, sides, alike, one_night=one_night) if fresh else []
     # Others that have just begun to differ make a change likelier.
     new = [0.0 for v in ongoing if v and v.alarm and v.alarm.nights <= _NEW and v.outcome is not Outcome.SAME]
     compared = [*new, *(one.p for one in shifts), *(1.0 for _ in range(others))]
     limit = judge.limit(compared, level)
-    judged = iter(
-        _fresh(row, one, one.p <= limit or one.at_once) for row, one in zip(fresh, shifts, strict=True)
-    )
-    told = [next(judged) if row else None for row in mine]
-    return [_worst(verdict, more) for verdict, more in zip(ongoing, told, strict=True)]
+    told = {
+        place: _fresh(row, one, one.p <= limit or one.at_once)
+        for (place, row), one in zip(fresh.items(), shifts, strict=True)
+    }
+    return [_worst(verdict, told.get(place)) for place, verdict in enumerate(ongoing)]
 
 
 def _since(row: JudgedSeries, verdict: Verdict) -> JudgedSeries | None:
@@ -275,20 +277,14 @@ def _followed(row: JudgedSeries) -> Verdict | None:
     value = row.verdict.value or 0.0
     values = [*row.values, value]
     if row.alarm and row.alarm.is_open:
-        alarm = life.followed(row.alarm, values, row.runs, _is_good(row.verdict, row.alarm.size))
+        was = better_or_worse(row.alarm.size, row.verdict.better)
+        alarm = life.followed(row.alarm, values, row.runs, better=was is Outcome.BETTER)
     elif row.ended and (back := life.again(row.ended, values, row.runs)):
         alarm = back
     else:
         return None
-    good = _is_good(row.verdict, alarm.size)
-    verdict = replace(
-        row.verdict,
-        baseline=alarm.level,
-        alarm=alarm,
-        why=alarm.story(),
-        reason=Reason.ALARM,
-        history=tuple(row.values[-HISTORY:]),
-    )
+    outcome = better_or_worse(alarm.size, row.verdict.better)
+    verdict = replace(row.verdict, baseline=alarm.level, alarm=alarm, why=alarm.story(), reason=Reason.ALARM)
     if alarm.state is AlarmState.RECOVERED:
         error = alarm.spread * abs(alarm.level)
         ended = judge.same_or_unknown(verdict, abs(value - alarm.level) + 1.96 * error)
@@ -296,11 +292,7 @@ def _followed(row: JudgedSeries) -> Verdict | None:
     if alarm.undecided:
         why = f"{alarm.story()}; tonight does not bear it out, later nights decide"
         return replace(verdict, outcome=Outcome.UNKNOWN, why=why, reason=Reason.RECOVERING)
-    return replace(verdict, outcome=Outcome.BETTER if good else Outcome.WORSE)
-
-
-def _is_good(verdict: Verdict, change: float) -> bool:
-    return (change > 0) is (verdict.better is Direction.HIGHER)
+    return replace(verdict, outcome=outcome)
 
 
 def _from_zero(row: JudgedSeries) -> Verdict | None:
@@ -311,8 +303,7 @@ def _from_zero(row: JudgedSeries) -> Verdict | None:
     past, value = list(row.values[-REFERENCE:]), row.verdict.value or 0.0
     if sum(map(bool, past)) * 2 > len(past):
         return None
-    ended = row.alarm if row.alarm and not row.alarm.is_open else None
-    verdict = replace(row.verdict, baseline=0.0, history=tuple(row.values[-HISTORY:]), alarm=ended)
+    verdict = replace(row.verdict, baseline=0.0)
     if abs(value) < (judge.SMALLEST_POINTS if verdict.unit == Unit.PERCENT else math.ulp(0.0)):
         return verdict
     newest, before = [*past, value][-_NEW:], past[: 1 - _NEW]
@@ -327,7 +318,7 @@ def _from_zero(row: JudgedSeries) -> Verdict | None:
     alarm = structs.replace(alarm, unit=verdict.unit)
     if not sure:
         return replace(verdict, outcome=Outcome.UNKNOWN, why=_SUSPECTED, reason=Reason.SUSPECTED, alarm=alarm)
-    outcome = Outcome.BETTER if _is_good(verdict, change) else Outcome.WORSE
+    outcome = better_or_worse(change, verdict.better)
     return replace(verdict, outcome=outcome, why=alarm.story(), reason=Reason.ALARM, alarm=alarm)
 
 
@@ -344,8 +335,6 @@ def _fresh(row: JudgedSeries, moved_by: shift.Shift, sure: bool) -> Verdict:
         baseline=moved_by.level,
         tolerance=moved_by.seen * abs(moved_by.level) if math.isfinite(moved_by.seen) else None,
         p=moved_by.p,
-        history=tuple(row.values[-HISTORY:]),
-        alarm=row.alarm if row.alarm and not row.alarm.is_open else None,
     )
     value = moved_by.level + moved_by.off * abs(moved_by.level)
     moved = judge.changed(verdict, value)

@@ -42,7 +42,7 @@ class Past(NamedTuple):
     value: float
     unit: str
     facets: Facets
-    samples: tuple[float, ...] = ()
+    samples: tuple[float, ...]
     doubt: str = ""
     """Why a published figure cannot be right; "" for all others. Nothing is judged by it."""
 

@@ -1,5 +1,4 @@
-"""What blocks of A and B say of each metric: better, worse, same, or cannot tell; and, with a
-third side, whether a candidate is like the good version or like the bad one.
+"""What blocks of A and B say of each metric: better, worse, same, or cannot tell.
 
 A block holds one run of each side, in random order, so that warm-up, temperature and time of day
 fall on all alike; only the difference within a block counts. Statistics: `evmperf.model.anytime`.
@@ -16,15 +15,13 @@ from evmperf.model.change import Change, Quantity
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.units import Unit
-from evmperf.model.verdict import Outcome
+from evmperf.model.verdict import WITHIN_POINTS, Outcome, better_or_worse
 
 WITHIN = 0.02
 """Change up to which two sides are the same, where nobody says otherwise."""
 _FLOOR = 1e-3
 """Least relative spread of a difference that is believed."""
 _FLOOR_POINTS = 0.05
-_WITHIN_POINTS = 1.0
-"""For loads: percentage points of the CPU that nobody minds."""
 _LARGEST = 700.0
 """Logarithm up to which a ratio is a finite number."""
 
@@ -36,31 +33,19 @@ PairedBlock = tuple[Values, Values]
 
 
 def compare(
-    blocks: Sequence[PairedBlock],
-    quantities: Mapping[Key, Quantity],
-    *,
-    within: float = WITHIN,
-    alpha: float = anytime.ALPHA,
+    blocks: Sequence[PairedBlock], quantities: Mapping[Key, Quantity], *, within: float = WITHIN
 ) -> list[Change]:
     """Every metric that both sides of some block have, the worst first. At any number of blocks
-    the share of false alarms is `alpha` (see `anytime.discoveries`).
+    the share of false alarms is `anytime.ALPHA` (see `anytime.discoveries`).
     """
-    changes = [
-        change
-        for key, quantity in quantities.items()
-        if (change := _change(key, quantity, blocks, within, alpha))
-    ]
-    decided = decide(changes, alpha)
-    order = {decision: number for number, decision in enumerate(Outcome)}
-    return sorted(decided, key=lambda change: (order[change.decision], -abs(change.change)))
-
-
-def decide(changes: Sequence[Change], alpha: float = anytime.ALPHA) -> list[Change]:
-    """The same changes with their decisions, all metrics being looked at together."""
-    named = anytime.discoveries([change.evidence for change in changes], alpha)
-    return [
+    found = [_change(key, quantity, blocks, within) for key, quantity in quantities.items()]
+    changes = [change for change in found if change]
+    named = anytime.discoveries([change.evidence for change in changes])
+    decided = [
         replace(change, decision=_decision(change, sure)) for change, sure in zip(changes, named, strict=True)
     ]
+    order = {decision: number for number, decision in enumerate(Outcome)}
+    return sorted(decided, key=lambda change: (order[change.decision], -abs(change.change)))
 
 
 def _decision(change: Change, sure: bool) -> Outcome:
@@ -70,13 +55,10 @@ def _decision(change: Change, sure: bool) -> Outcome:
         return Outcome.SAME
     if not sure or change.quantity.better is Direction.NONE:
         return Outcome.UNKNOWN
-    good = (change.change > 0) is (change.quantity.better is Direction.HIGHER)
-    return Outcome.BETTER if good else Outcome.WORSE
+    return better_or_worse(change.change, change.quantity.better)
 
 
-def _change(
-    key: Key, quantity: Quantity, blocks: Iterable[PairedBlock], within: float, alpha: float
-) -> Change | None:
+def _change(key: Key, quantity: Quantity, blocks: Iterable[PairedBlock], within: float) -> Change | None:
     pairs = [(a[key], b[key]) for a, b in blocks if key in a and key in b]
     if not pairs:
         return None
@@ -87,14 +69,14 @@ def _change(
     floor, allowed = _FLOOR, within
     usual = statistics.median(abs(before) for before, _ in pairs)
     if quantity.unit == Unit.PERCENT:
-        floor, allowed = _FLOOR_POINTS, max(_WITHIN_POINTS, within * usual)
+        floor, allowed = _FLOOR_POINTS, max(WITHIN_POINTS, within * usual)
     elif all(before > 0 and after > 0 for before, after in pairs):
         # A ratio is as far from 1 either way.
         difference, change = (lambda after, before: math.log(after / before)), _relative
     else:
         pairs = [(before / (usual or 1.0), after / (usual or 1.0)) for before, after in pairs]
     differences = [difference(after, before) for before, after in pairs]
-    low, high = map(change, anytime.interval(differences, alpha, floor))
+    low, high = map(change, anytime.interval(differences, floor))
     middle = change(anytime.centre(differences))
     enough = len(pairs) >= anytime.FEWEST
     strength = anytime.evidence(differences, 0.0, floor) if enough else 1.0

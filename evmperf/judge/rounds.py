@@ -5,13 +5,13 @@ of one round of each side in random order, for A/B and confirmation.
 import fnmatch
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.benchmarks import wording
+from evmperf.benchmarks import catalogue, wording
 from evmperf.judge.experiment import INTERRUPTED, NOTHING, Experiment, Round
 from evmperf.measure.runs import spool
 from evmperf.measure.signals import leave
@@ -27,7 +27,7 @@ _LEAVE_S = 90.0
 _STILL_S = 600.0
 """How long a session of an earlier, killed call may go on before we give up waiting for it."""
 _FRUITLESS = 3
-"""Blocks in a row without both compared sides after which the board is what is broken."""
+"""Blocks in a row without both sides after which the board is what is broken."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,9 @@ class Session:
 
 @dataclass
 class Sessions:
-    """Measures into one folder; `have` holds a board and lets go of any other."""
+    """Measures into one folder."""
 
     folder: Path
-    have: Callable[[str], None] = lambda board: None
 
     def measure(self, session: WantedSession) -> Session:
         """Measure one round. KeyboardInterrupt is raised after the session has put the board back.
@@ -80,20 +79,18 @@ class Sessions:
         new = max(self._runs() - before, default="")
         return Session(new, status, time.monotonic() - began, sentence)
 
-    def round(self, experiment: Experiment, entry: Round, leave_out: Sequence[str]) -> None:
+    def round(self, experiment: Experiment, entry: Round, leave_out: Collection[str]) -> None:
         """Measure a round without some cases, and fill in what it gave. Raises LabError, and what
         `measure` raises.
         """
-        self.have(experiment.board)
-        name = f"{experiment.word}={experiment.id} block {entry.block} side {entry.side} {entry.version}"
         session = self.measure(
             WantedSession(
                 board=experiment.board,
-                vary=tuple(experiment.words(entry)),
+                vary=tuple(experiment.sides[entry.side]),
                 select=experiment.select,
                 profile=experiment.profile,
-                run_kind=experiment.word,
-                fact=(name.rstrip(),),
+                run_kind="ab",
+                fact=(f"ab={experiment.id} block {entry.block} side {entry.side}",),
                 boots=experiment.boots,
                 leave_out=(*experiment.leave_out, *leave_out),
             )
@@ -108,7 +105,7 @@ class Sessions:
             entry.run = session.run
             measured = figures(results).items()
             entry.value = next((f.mean for key, f in measured if matches(key, experiment.metrics)), None)
-        entry.left_out = "" if experiment.counts(entry) else f"{NOTHING}: {session.sentence}"
+        entry.left_out = "" if entry.run else f"{NOTHING}: {session.sentence}"
 
     def wait_for_others(self) -> None:
         """Wait until no run below the folder is still being measured: a call that was killed may
@@ -125,7 +122,7 @@ class Sessions:
         return {file.parent.name for file in self.folder.glob("*/run.json")}
 
 
-MeasureRound = Callable[[Experiment, Round, Sequence[str]], None]
+MeasureRound = Callable[[Experiment, Round, Collection[str]], None]
 """See `Sessions.round`."""
 
 
@@ -137,23 +134,29 @@ def matches(key: Key, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase("/".join(one), pattern) for one in named for pattern in patterns)
 
 
+def besides(benchmarks: Iterable[str], profile: str, wanted: Collection[str]) -> list[str]:
+    """The cases that pytest's -k selects by the names of these benchmarks besides the wanted ones; all as
+    BENCHMARK/CASE.
+    """
+    near = [b for name, b in catalogue.benchmarks().items() if any(one in name for one in benchmarks)]
+    return sorted({f"{b.name}/{case.label}" for b in near for case in b.cases(profile)}.difference(wanted))
+
+
 def measure_block(
     experiment: Experiment,
     measure: MeasureRound,
     keep: Callable[[Experiment], None],
-    version: str = "",
-    leave_out: Sequence[str] = (),
+    leave_out: Collection[str] = (),
 ) -> None:
-    """Measure one block: both compared sides, and the third if there is a version. `keep` saves the
-    experiment after each round, so that a later call goes on after whatever ended this one.
+    """Measure one block. `keep` saves the experiment after each round, so that a later call goes on after
+    whatever ended this one.
 
     Raises LabError when the lab is broken, BoardError when several blocks in a row did not have both
-    compared sides, KeyboardInterrupt as it comes.
+    sides, KeyboardInterrupt as it comes.
     """
-    number, compared = experiment.next_block, experiment.compared
-    for side in experiment.order(number, [*experiment.sides] if version else compared):
-        asked = "" if side in compared else version
-        entry = Round(number, side, asked, experiment.board, left_out=INTERRUPTED)
+    number = experiment.next_block
+    for side in experiment.order(number):
+        entry = Round(number, side, left_out=INTERRUPTED)
         experiment.rounds.append(entry)
         keep(experiment)
         try:
@@ -162,12 +165,10 @@ def measure_block(
             keep(experiment)
     experiment.leave_out_halves()
     keep(experiment)
-    last = range(number + 1 - _FRUITLESS, number + 1)
-    tried = [r for r in experiment.rounds if r.block in last and r.board == experiment.board]
-    failed = [entry for entry in tried if entry.failed and entry.side in compared]
+    failed = [r for r in experiment.rounds if r.block > number - _FRUITLESS and r.failed]
     if len({entry.block for entry in failed}) == _FRUITLESS:
         sides = [entry.side for entry in failed]
-        counts = ", ".join(f"{side.upper()} failed {sides.count(side)} times" for side in compared)
+        counts = ", ".join(f"{side.upper()} failed {sides.count(side)} times" for side in experiment.sides)
         raise BoardError(
             f"{experiment.board}: {_FRUITLESS} blocks in a row were not measured on both sides "
             f"({counts}): {failed[-1].left_out}"

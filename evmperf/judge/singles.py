@@ -12,6 +12,7 @@ from evmperf.judge import accepted, beside, judge
 from evmperf.judge.judge import Subject
 from evmperf.judge.nights import unlike
 from evmperf.judge.payload import payload
+from evmperf.judge.published import source
 from evmperf.model import comparable as facets
 from evmperf.model.figures import Figure, Key
 from evmperf.model.run import Run
@@ -40,7 +41,7 @@ def against_figures(
     open_ones: list[tuple[Verdict, beside.ToldBeside]] = []
     theirs = {key: figure for key, (_, figure) in baseline.items()}
     their_run = next((run for run, _ in baseline.values()), subject.run)
-    shown = judge.shown_only((subject.run, subject.figures), (their_run, theirs))
+    doubts = source.doubts(their_run, theirs) | source.doubts(subject.run, subject.figures)
     for key, figure in subject.figures.items():
         if key not in baseline:
             verdict = subject.verdict(key, Outcome.NOT_COMPARABLE, "the baseline has none")
@@ -55,7 +56,7 @@ def against_figures(
             verdict = replace(verdict, value=after, baseline=before)
         if why := _incomparable(subject, figure, run, theirs):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_COMPARABLE, why=why))
-        elif why := judge.not_judged(key, shown):
+        elif why := judge.not_judged(key, doubts.get(key, "")):
             verdicts.append(replace(verdict, outcome=Outcome.NOT_JUDGED, why=why))
         elif mark and run.started_ns < mark.since_ns <= subject.run.started_ns:
             verdicts.append(replace(verdict, why=f"accepted since {mark.since}: {mark.why}"))

@@ -38,13 +38,8 @@ def stacked(series: Sequence[Sequence[float]], longest: int) -> tuple[Floats, Fl
     return rows, units
 
 
-def _quantile(rows: Floats, share: float) -> Floats:
-    """That of each row's known values (numpy's nanquantile, for all rows together)."""
-    return of_sorted(np.sort(rows, axis=-1), share)
-
-
 def of_sorted(ordered: Floats, share: float) -> Floats:
-    """A quantile along the last axis, which is in order, NaN last."""
+    """A quantile along the last axis, which is in order, NaN last (as numpy's nanquantile)."""
     last = np.maximum((~np.isnan(ordered)).sum(axis=-1), 1) - 1
     place = share * last
     low = place.astype(np.int64)
@@ -124,7 +119,7 @@ def _split(nights: Floats, penalty: float) -> list[int]:
 def _noise(rows: Floats) -> Floats:
     """The spread of each row from night to night, as much larger as that of nights further apart is."""
     steps = np.abs(np.diff(rows, axis=1))
-    kept = np.minimum(steps, np.maximum(3 * _quantile(steps, 0.85)[:, None], RESOLUTION))
+    kept = np.minimum(steps, np.maximum(3 * of_sorted(np.sort(steps, axis=-1), 0.85)[:, None], RESOLUTION))
     noise = np.maximum(np.nanmean(kept, axis=1) * np.sqrt(np.pi) / 2, RESOLUTION)
     rises = _variogram(rows, noise**2, (1, 3, 4, 5, 6))
     rise = np.nanmedian(rises[:, 1:], axis=0).mean() / max(np.nanmedian(rises[:, 0]), 1e-9)

@@ -3,7 +3,7 @@
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -154,7 +154,7 @@ def _trend(key: Key, pasts: list[tuple[int, Past]], answers: Told) -> Trend:
     for number, past in pasts:
         why, twin = likeness(answers, under, unit, past)
         why = why or past.doubt
-        points.append(Point(number, past.value, past.samples or (past.value,), why))
+        points.append(Point(number, past.value, past.samples, why))
         twins.append("" if why else twin)
     trend = Trend(key, unit, judge.better(key), points)
     if all(point.other for point in points):
@@ -246,6 +246,12 @@ def _add_verdicts(
         if len(track.values) < FEWEST or trend.doubt or judge.not_judged(trend.key):
             continue
         verdict = Verdict(trend.key, Outcome.SAME, trend.unit, trend.better, alike[-1].level)
+        kept = alarm_at.get(alike[-1].run)
+        if kept and kept.state is AlarmState.WITHDRAWN:  # an A/B knows more than the nights
+            trend.verdict = replace(
+                verdict, outcome=Outcome.UNKNOWN, baseline=kept.level, why=kept.story(), alarm=kept
+            )
+            continue
         told.append(trend)
         series.append(nightly.series_of(track, verdict, runs[alike[-1].run].id))
     for trend, verdict in zip(told, nightly.newest(series, runs, judged[:-1]), strict=True):

@@ -19,7 +19,7 @@ import statistics
 from collections.abc import Callable, Sequence
 
 ALPHA = 0.05
-"""Share of false alarms, and of intervals that miss, where nobody says otherwise."""
+"""Share of false alarms, and of intervals that miss."""
 FEWEST = 4
 """Values below which nothing is decided: with three, quantised noise repeats itself by chance."""
 
@@ -68,11 +68,11 @@ def signs(values: Sequence[float], centre: float = 0.0) -> float:
     return math.exp(min(logarithm, _LARGEST_EXPONENT))
 
 
-def interval(values: Sequence[float], alpha: float = ALPHA, floor: float = 0.0) -> tuple[float, float]:
+def interval(values: Sequence[float], floor: float = 0.0) -> tuple[float, float]:
     """All middles that the evidence does not speak against: it holds the true one at all times
-    with a probability of 1 - alpha. Without an end where the values are too few to give one.
+    with a probability of 1 - ALPHA. Without an end where the values are too few to give one.
     """
-    limit = 1 / alpha
+    limit = 1 / ALPHA
     middle = centre(values)
     reach = max((abs(value - middle) for value in values), default=0.0)
     reach = max(reach, floor, abs(middle) * _PRECISION, _PRECISION)
@@ -87,25 +87,25 @@ def mean_interval(values: Sequence[float], floor: float = 0.0) -> tuple[float, f
     """
     count, mean = len(values), math.fsum(values) / len(values)
     squares = max(math.fsum((value - mean) ** 2 for value in values), (count - 1) * floor**2)
-    reach = _reach(count, squares, ALPHA)
+    reach = _reach(count, squares)
     return mean - reach, mean + reach
 
 
-def _reach(count: int, squares: float, alpha: float) -> float:
-    """The distance from the mean at which `student` reaches 1/alpha; infinite for too few values."""
+def _reach(count: int, squares: float) -> float:
+    """The distance from the mean at which `student` reaches 1/ALPHA; infinite for too few values."""
     wider = 1 + count * _PRIOR_VARIANCE
-    odds = (math.sqrt(wider) / alpha) ** (2 / count)
+    odds = (math.sqrt(wider) / ALPHA) ** (2 / count)
     if count < 2 or odds >= wider:
         return math.inf
     return math.sqrt((odds - 1) / (1 - odds / wider) * squares / count)
 
 
-def values_needed(spread: float, within: float, alpha: float = ALPHA) -> int:
+def values_needed(spread: float, within: float) -> int:
     """How many values of that standard deviation an interval of half the width `within` takes,
     about, where nothing changed; 10 000 stands for more than anybody measures.
     """
     counts = range(FEWEST, _MOST_VALUES)
-    return next((n for n in counts if _reach(n, spread**2 * (n - 1), alpha) <= within), _MOST_VALUES)
+    return next((n for n in counts if _reach(n, spread**2 * (n - 1)) <= within), _MOST_VALUES)
 
 
 def half_width(values: Sequence[float]) -> float | None:
@@ -146,14 +146,14 @@ def centre(values: Sequence[float]) -> float:
     return statistics.median((one + two) / 2 for index, one in enumerate(values) for two in values[index:])
 
 
-def discoveries(evidences: Sequence[float], alpha: float = ALPHA) -> list[bool]:
-    """Which of many metrics changed, so that of those named a share of at most `alpha` did not, however they
+def discoveries(evidences: Sequence[float]) -> list[bool]:
+    """Which of many metrics changed, so that of those named a share of at most ALPHA did not, however they
     depend on each other (R. Wang, A. Ramdas, False discovery rate control with e-values, Journal of the Royal
     Statistical Society B 84, 2022).
     """
     order = sorted(evidences, reverse=True)
     enough = math.inf
     for rank, value in enumerate(order, 1):
-        if value >= len(order) / (rank * alpha):
+        if value >= len(order) / (rank * ALPHA):
             enough = value
     return [value >= enough for value in evidences]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evmperf.model import anytime
+from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from evmperf.model.results import Direction
 from evmperf.model.units import Unit
@@ -83,7 +84,7 @@ class Comparison:
     changes: Sequence[Change]
     waiting: Sequence[Key] = ()
     ended: str = ""
-    alpha: float = 0.05
+    alpha: float = anytime.ALPHA
     notes: Sequence[str] = ()
     """Omissions, with the reasons."""
 
@@ -106,10 +107,7 @@ class Comparison:
         if not self.open or not self.blocks:
             return ""
         noise = [(c, spread) for c in self.open if (spread := c.noise) is not None]
-        needed = max(
-            (anytime.values_needed(spread, c.within, self.alpha) for c, spread in noise),
-            default=anytime.FEWEST,
-        )
+        needed = max((anytime.values_needed(spread, c.within) for c, spread in noise), default=anytime.FEWEST)
         block_s = self.spent_s / self.blocks
         allowed = min(most, int(budget_s / block_s) if budget_s and block_s else most)
         text = (
@@ -122,11 +120,20 @@ class Comparison:
         return f"{text}; {allowed} {'is' if allowed == 1 else 'are'} allowed, so {lost}"
 
     @property
-    def state(self) -> str:
-        """`bad` for something worse, `unsure` while anything waited for is not decided."""
+    def exit_status(self) -> ExitStatus:
+        """FAILED for something worse, UNDECIDED while anything waited for is not decided, else OK; NOTHING
+        where nothing was measured on both sides.
+        """
+        if not self.changes:
+            return ExitStatus.NOTHING
         if self.count(Outcome.WORSE):
-            return "bad"
-        return "unsure" if self.open or not self.changes else "good"
+            return ExitStatus.FAILED
+        return ExitStatus.UNDECIDED if self.open else ExitStatus.OK
+
+    @property
+    def state(self) -> str:
+        """The same as a state of SIGNS."""
+        return {ExitStatus.FAILED: "bad", ExitStatus.OK: "good"}.get(self.exit_status, "unsure")
 
     @property
     def headline(self) -> str:

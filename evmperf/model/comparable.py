@@ -11,9 +11,6 @@ from evmperf.model.run import FOREIGN, Run
 _CARD_TYPE = {"emmc": "MMC", "mmcsd": "SD"}
 """The kernel's card type of a storage driver's medium."""
 
-DECIDING = ("medium", VARIANT, "counted_from")
-"""Conditions of a case that must be equal in a comparison."""
-
 INDIVIDUAL = ("place", "serial number", "card")
 """What tells one board of a kind from its twins."""
 

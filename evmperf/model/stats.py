@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from evmperf.model.units import counted
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -17,7 +15,6 @@ class Summary:
     mean: float
     low: float
     high: float
-    median: float
     outliers: int
 
 
@@ -28,7 +25,6 @@ def summarise(values: Sequence[float]) -> Summary:
         mean=statistics.fmean(values),
         low=min(values),
         high=max(values),
-        median=statistics.median(values),
         outliers=sum(outliers(values)),
     )
 
@@ -42,11 +38,6 @@ def outliers(values: Sequence[float]) -> list[bool]:
     q1, _, q3 = statistics.quantiles(values, n=4, method="inclusive")
     reach = 3 * (q3 - q1)
     return [not q1 - reach <= v <= q3 + reach for v in values]
-
-
-def outliers_text(count: int) -> str:
-    """A number of outliers in words."""
-    return counted(count, "outlier")
 
 
 def percent(change: float) -> str:

@@ -27,6 +27,11 @@ class Outcome(enum.StrEnum):
     """Shown to lie within a margin of the baseline (WITHIN, or WITHIN_POINTS for loads)."""
 
 
+def better_or_worse(change: float, better: Direction) -> Outcome:
+    """What a change is of a metric with that direction."""
+    return Outcome.BETTER if (change > 0) is (better is Direction.HIGHER) else Outcome.WORSE
+
+
 class GoalWord(enum.StrEnum):
     """What a figure says of a goal."""
 
@@ -74,8 +79,6 @@ class Reason(enum.StrEnum):
     """What `alarm` says: opened, open, or ended tonight."""
 
 
-_LATER = (Reason.SUSPECTED, Reason.RECOVERING, Reason.NOT_MEASURED)
-
 HISTORY = 15
 """Earlier values that a verdict shows."""
 
@@ -108,7 +111,7 @@ class Verdict:
         """Whether this is a suspicion of something worse."""
         if self.alarm is None or self.reason is not Reason.SUSPECTED:
             return False
-        return (self.alarm.size > 0) is (self.better is Direction.LOWER)
+        return better_or_worse(self.alarm.size, self.better) is Outcome.WORSE
 
     @property
     def suspect(self) -> bool:
@@ -258,9 +261,8 @@ class Judgement:
     @property
     def suspects(self) -> list[Verdict]:
         """What later nights decide: suspected, or an open alarm that tonight does not bear out or measure."""
-        return [
-            v for v in self.verdicts if v.reason in (Reason.SUSPECTED, Reason.RECOVERING, Reason.NOT_MEASURED)
-        ]
+        later = (Reason.SUSPECTED, Reason.RECOVERING, Reason.NOT_MEASURED)
+        return [v for v in self.verdicts if v.reason in later]
 
     @property
     def board_changes(self) -> list[Verdict]:

@@ -11,6 +11,7 @@ from evmperf.boards.board import ENV_DIR
 from evmperf.commands.cli.main import main
 from evmperf.model.exits import ExitStatus
 from selftests.support import bootruns, programs
+from selftests.support.boardfiles import console_and_power
 from selftests.support.bootruns import LOADER
 
 
@@ -115,8 +116,7 @@ def test_a_session_says_which_parts_of_its_boots_are_outside(tmp_path, fake, swi
     data = yaml.safe_load((ENV_DIR / "virtual.yaml").read_text())
     main = data["targets"]["main"]
     main["features"] = ["boot"]
-    main["resources"]["NetworkSerialPort"]["port"] = fake.port
-    main["resources"]["NetworkPowerPort"]["host"] = f"http://127.0.0.1:{switch.port}/power/{{index}}"
+    main["resources"] |= console_and_power(fake.port, switch.port)
     main["drivers"]["K3BootStrategy"] |= {"roots": {}, "retries": 0, "media": {"virtio": ["setenv mmcdev 1"]}}
     del main["options"]["board"]["virtual"]
     (tmp_path / "desk.yaml").write_text(yaml.safe_dump(data, sort_keys=False))

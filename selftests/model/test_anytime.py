@@ -73,4 +73,4 @@ def test_one_odd_value_does_not_move_the_centre():
     ],
 )
 def test_many_metrics_need_more_evidence_each(evidences, named):
-    assert anytime.discoveries(evidences, 0.05) == named
+    assert anytime.discoveries(evidences) == named

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,8 +11,9 @@ from evmperf.measure.runs.spool import Spool
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.replies import WantedSession
-from evmperf.model.results import Result, Sample, Status
+from evmperf.model.results import Sample
 from evmperf.model.run import Run
+from selftests.support.spools import a_case
 
 BENCHMARK = "emmc_ext4"
 UNITS = {"write_throughput": "MB/s", "read_throughput": "MB/s", "write_cpu_load": "%"}
@@ -31,7 +31,6 @@ class FakeSessions(Sessions):
         self.figures = figures
         self.failures: list[BaseException | ExitStatus | None] = []
         self.asked: list[WantedSession] = []
-        self._numbers = itertools.count()
 
     def measure(self, wanted: WantedSession) -> Session:
         self.asked.append(wanted)
@@ -44,13 +43,9 @@ class FakeSessions(Sessions):
         spool = Spool(self.folder, Run(name, "evm", "quick", facts=Facts(variation=list(wanted.vary))))
         for case, metrics in self.figures(wanted).items():
             if f"{BENCHMARK}/{case}" not in wanted.leave_out:
-                spool.append(_result(case, metrics))
+                samples = tuple(Sample(name, value, UNITS[name], 0, 1) for name, value in metrics.items())
+                spool.append(a_case(benchmark=BENCHMARK, case=case, profile="quick", samples=samples))
         return Session(name, ExitStatus.OK, 60.0)
-
-
-def _result(case: str, metrics: Mapping[str, float]) -> Result:
-    samples = tuple(Sample(name, value, UNITS[name], 0, 1) for name, value in metrics.items())
-    return Result(BENCHMARK, 1, "emmc", case, {}, "quick", Status.MEASURED, samples)
 
 
 def noisy(changes: Mapping[str, float], seed: int = 1) -> Callable[[WantedSession], Figures]:

@@ -11,7 +11,7 @@ from evmperf.commands.cli.main import main
 from evmperf.judge import ab, experiment, paired
 from evmperf.judge.experiment import Experiment
 from evmperf.measure.runs import differences
-from evmperf.model.change import Quantity
+from evmperf.model.change import Comparison, Quantity
 from evmperf.model.errors import BoardError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
@@ -41,7 +41,7 @@ def by_case(comparison, metric="write_throughput"):
     return {c.key.case: c for c in comparison.changes if c.key.metric == metric}
 
 
-def test_a_loss_is_found_the_rest_is_the_same_and_it_ends_by_itself(folder):
+def test_a_loss_is_found_the_rest_is_the_same_and_what_is_decided_is_not_measured_on(folder):
     sessions = FakeSessions(folder, noisy(SLOWER))
     comparison = ab.go_on(folder, wanted(blocks=30), sessions)
     found = by_case(comparison)
@@ -49,13 +49,7 @@ def test_a_loss_is_found_the_rest_is_the_same_and_it_ends_by_itself(folder):
     assert found["1048576"].decision is Outcome.SAME
     assert comparison.ended == "all requested metrics are decided"
     assert comparison.blocks < 30
-    assert ab.exit_status(comparison) is ExitStatus.FAILED
-
-
-def test_a_decided_case_is_not_measured_on(folder):
-    sessions = FakeSessions(folder, noisy(SLOWER))
-    comparison = ab.go_on(folder, wanted(blocks=30), sessions)
-    found = by_case(comparison)
+    assert comparison.exit_status is ExitStatus.FAILED
     assert len(found["102400"].a) < len(found["1048576"].a)
     assert list(sessions.asked[-1].leave_out) == ["emmc_ext4/102400"]
     halves = [sorted(asked.leave_out) for asked in sessions.asked]
@@ -72,9 +66,9 @@ def test_each_round_is_a_run_of_its_own_with_its_block(folder):
 
 def test_the_order_within_blocks_is_random_and_stays_what_it_was():
     asked = wanted()
-    orders = ["".join(asked.order(block, "ab")) for block in range(40)]
+    orders = ["".join(asked.order(block)) for block in range(40)]
     assert 8 < orders.count("ab") < 32
-    assert orders == ["".join(wanted().order(block, "ab")) for block in range(40)]
+    assert orders == ["".join(wanted().order(block)) for block in range(40)]
 
 
 def test_the_budget_ends_it_and_what_is_not_decided_says_which_change_cannot_be_told(folder):
@@ -84,7 +78,7 @@ def test_the_budget_ends_it_and_what_is_not_decided_says_which_change_cannot_be_
     assert comparison.ended == "the budget of 12 min is spent"
     (line,) = report.undecided(comparison)
     assert "5 blocks cannot tell a change of " in line
-    assert ab.exit_status(comparison) is ExitStatus.UNDECIDED
+    assert comparison.exit_status is ExitStatus.UNDECIDED
     assert comparison.state == "unsure"
     assert "1 not decided" in report.as_markdown(comparison)
     assert "blocks" in comparison.plan(30, 700)
@@ -122,18 +116,6 @@ def test_interrupted_it_goes_on_where_it_was_without_the_half_block(folder):
     assert comparison.ended
     assert [pair[0].block for pair in again.pairs()][:3] == [0, 1, 3]
     assert [note for note in comparison.notes if "block 3" in note and "interrupted" in note]
-
-
-def test_killed_between_two_rounds_nothing_is_lost(folder):
-    asked = wanted()
-    sessions = FakeSessions(folder, noisy({"102400": -0.10}))
-    sessions.failures = [None] * 7 + [SystemExit(9)]
-    with pytest.raises(SystemExit):
-        ab.go_on(folder, asked, sessions)
-    measured = len(list(folder.glob("*/run.json")))
-    comparison = ab.go_on(folder, experiment.Experiment.load(folder), sessions)
-    assert comparison.blocks >= 4
-    assert len(list(folder.glob("*/run.json"))) > measured
 
 
 def test_a_broken_lab_ends_it_with_the_state_kept(folder):
@@ -175,6 +157,13 @@ def test_a_folder_that_holds_no_ab(folder, text, told):
         (folder / experiment.FILE).write_text(text)
     with pytest.raises(UsageError, match=told):
         experiment.Experiment.load(folder)
+
+
+def test_an_ab_that_an_earlier_version_began_is_read(folder):
+    rounds = [{"block": 0, "side": side, "version": "", "board": "evm.yaml", "run": side} for side in "ba"]
+    began = {"id": "ab-1", "boards": ["evm.yaml"], "sides": {"a": [], "b": ["args:x"]}, "seed": "s"}
+    (folder / experiment.FILE).write_text(json.dumps({**began, "rounds": rounds, "schema": 3}))
+    assert [[entry.run for entry in pair] for pair in Experiment.load(folder).pairs()] == [["a", "b"]]
 
 
 def test_interruptions_are_no_failures_of_a_side(folder):
@@ -222,11 +211,9 @@ def test_no_side_is_shown_with_a_load_that_nobody_measured(pairs):
 
 
 def test_an_ab_of_which_nothing_was_measured_says_so():
-    from evmperf.model.change import Comparison
-
     empty = Comparison("ab-1", "evm", "as-is", "args:slow", 0, 0.0, ())
     assert "nothing measured on both sides" in report.text(empty)
-    assert ab.exit_status(empty) is ExitStatus.NOTHING
+    assert empty.exit_status is ExitStatus.NOTHING
     assert "Still going on" in report.as_html(empty)
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from evmperf.model.exits import ExitStatus
 from evmperf.model.figures import Key
 from selftests.provision import imagelab
 from selftests.support import programs
+from selftests.support.boardfiles import console_and_power
 from selftests.support.fakeboard import FakeBoard, FakeSwitch
 from selftests.support.texts import BOOT
 
@@ -97,25 +97,12 @@ def file(board, tmp_path):
         "image": {"command": f"dd if={{image}} of={board.card}"},
     }
     main["features"] = ["boot"]
-    main["resources"] = {
-        # It sends as fast as it can: at 115200 Bd each text would be stamped 50 ms off.
-        "NetworkSerialPort": {"host": "127.0.0.1", "port": board.port, "protocol": "raw", "speed": 3_000_000},
-        "NetworkPowerPort": {
-            "model": "rest",
-            "index": "0",
-            "host": f"http://127.0.0.1:{switch.port}/power/{{index}}",
-        },
-    }
+    main["resources"] = console_and_power(board.port, switch.port)
     main["drivers"]["K3BootStrategy"] = {"retries": 0, "roots": {}, "media": {"virtio": []}}
     file = tmp_path / "scripted.yaml"
     file.write_text(yaml.safe_dump(data, sort_keys=False))
     yield file
     switch.close()
-
-
-def evmperf(*words):
-    command = [sys.executable, "-m", "evmperf", *map(str, words)]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
 
 
 @pytest.mark.many_sessions
@@ -151,13 +138,13 @@ def test_an_alarm_is_confirmed_or_taken_back(board, file, tmp_path):
 
     def night(image):
         words = [f"--lg-env={file}", f"--image={image}", "-k=boot_time_mmcsd-default_rootfs", "--boots=1"]
-        words += [f"--results={results}", "--run-kind=nightly", "-q", "-p", "no:cacheprovider"]
-        assert subprocess.run([sys.executable, "-m", "pytest", *words], check=False).returncode == 0
+        done = programs.pytest(*words, f"--results={results}", "--run-kind=nightly", "-q")
+        assert done.returncode == 0, done.stdout
 
     def checked():
         """The status of `check --confirm` of the last night, its note, and the figure's row there."""
         words = ["check", "last", "--against", f"last:{NIGHTS}", "--confirm=30m", f"--results={results}"]
-        status = evmperf(*words, f"--board={file}", f"--markdown={note}").returncode
+        status = programs.evmperf(*words, f"--board={file}", f"--markdown={note}").returncode
         text = note.read_text()
         return status, text, [line for line in text.splitlines() if line.startswith(ROW)]
 

@@ -17,15 +17,17 @@ from evmperf.model.alarm import AlarmState, MetricAlarm
 from evmperf.model.exits import ExitStatus
 from evmperf.model.facts import Facts
 from evmperf.model.figures import Key, figures
-from evmperf.model.results import Result, Sample, Status
+from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.model.verdict import Judgement, Outcome, Reason
 from selftests.support import runs
+from selftests.support.spools import a_case
 
 WRITE = Key("emmc_ext4", "102400", "write_throughput")
+READ = WRITE._replace(metric="read_throughput")
 LOST = Key("eth_cpsw_udp_ingress_loss", "1518", "packet_loss")
 BOOT = Key("boot_time_mmcsd", "default_rootfs", "boot_time")
-UNITS = {WRITE: "MB/s", LOST: "%", BOOT: "s"}
+UNITS = {WRITE: "MB/s", READ: "MB/s", LOST: "%", BOOT: "s"}
 ALIKE = {}
 
 
@@ -34,30 +36,33 @@ class Board:
     """A board whose nights are judged one after the other, each with what was said of those before."""
 
     marks: tuple = ()
+    one_night: bool = True
 
     def __post_init__(self):
         self.past, self.told = [], []
 
-    def night(self, values, judging=True, **facts):
+    def night(self, values, **facts):
         """One more night: figures, or samples, by key; returns its verdicts by key."""
         at = len(self.past)
         run = Run(f"n{at:03}", "evm", "full", started_ns=at + 1, facts=Facts(**facts))
         samples = {key: tuple(np.atleast_1d(one).tolist()) for key, one in values.items()}
         results = [
-            Result(
-                *(key.benchmark, 1, "driver", key.case, {}, "full", Status.MEASURED),
-                tuple(Sample(key.metric, value, UNITS.get(key, "s"), n, n) for n, value in enumerate(some)),
+            a_case(
+                benchmark=key.benchmark,
+                case=key.case,
+                samples=tuple(
+                    Sample(key.metric, one, UNITS.get(key, "s"), n, n) for n, one in enumerate(some)
+                ),
             )
             for key, some in samples.items()
         ]
-        found = []
-        if judging:
-            found = nightly.against_nights(judge.Subject(run, figures(results), self.marks), self.past)
+        subject = judge.Subject(run, figures(results), self.marks)
+        found = nightly.against_nights(subject, self.past, one_night=self.one_night)
         known = {
             key: Past(float(np.mean(some)), UNITS.get(key, "s"), ALIKE, some) for key, some in samples.items()
         }
         alarms = {verdict.key: verdict.alarm for verdict in found if verdict.alarm}
-        self.past.append(EarlierNight(run, known, alarms, judging))
+        self.past.append(EarlierNight(run, known, alarms, True))
         self.told.append({verdict.key: verdict for verdict in found})
         return self.told[-1]
 
@@ -162,39 +167,22 @@ def test_a_bad_verdict_costs_no_results_and_nothing_but_numbers_is_written(tmp_p
 
 @pytest.mark.parametrize("since", [28, 30])
 def test_only_what_has_an_open_alarm_is_accepted_and_what_was_before_still_tells(since):
-    other = Key("emmc_ext4", "102400", "read_throughput")
-    UNITS[other] = "MB/s"
     board, random = Board(), np.random.default_rng(5)
 
     def night(write, read):
         noise = np.exp(0.005 * random.standard_normal(2))
-        return board.night({WRITE: write * noise[0], other: read * noise[1]})
+        return board.night({WRITE: write * noise[0], READ: read * noise[1]})
 
     for _ in range(30):
         night(100, 100)
     for _ in range(5):
-        assert night(80, 100)[other].outcome is Outcome.SAME
+        assert night(80, 100)[READ].outcome is Outcome.SAME
     board.marks = (Accepted("emmc_ext4/*/*", "evm", f"n{since:03}", since + 1, "meant"),)
     told = night(80, 70)
     assert (told[WRITE].outcome, told[WRITE].alarm.state) == (Outcome.SAME, AlarmState.ACCEPTED)
-    assert told[other].outcome is Outcome.WORSE
+    assert told[READ].outcome is Outcome.WORSE
     assert night(80, 100)[WRITE].alarm is None
     assert night(56, 100)[WRITE].outcome is Outcome.WORSE, "the level of so many nights still tells"
-
-
-def test_what_the_software_decides_is_a_cause_and_no_condition(tmp_path):
-    generator = runs.history(tmp_path, nights=20, kernel="6.12.1")
-    slower = {WRITE: 0.8}
-    for number in range(20, 23):
-        found = runs.results(generator, changed=slower)
-        folder = runs.write(tmp_path, found, number=number, kernel="6.18.1", governor="schedutil")
-        judgement = judged(folder, parse("last:20"), SpoolFolder(tmp_path))
-        against.keep(folder, judgement)
-    assert judgement.exit_status is ExitStatus.FAILED
-    (cause,) = judgement.causes
-    assert {"kernel differs (6.12.1 to 6.18.1)", "governor differs (performance to schedutil)"} <= {
-        *cause.suspects
-    }
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -239,21 +227,18 @@ def test_a_loss_that_comes_and_goes_is_called_intermittent_with_its_nights():
 
 def test_a_red_figure_that_is_not_measured_any_more_stays_in_the_list():
     board = Board()
-    other = Key("emmc_ext4", "102400", "read_throughput")
-    UNITS[other] = "MB/s"
     random = np.random.default_rng(6)
     for number in range(40):
         noise = np.exp(0.005 * random.standard_normal(2))
-        values = {WRITE: (100 if number < 30 else 80) * noise[0], other: 100 * noise[1]}
-        board.night(values)
+        board.night({WRITE: (100 if number < 30 else 80) * noise[0], READ: 100 * noise[1]})
     for _ in range(3):
-        told = board.night({other: 100 * np.exp(0.005 * random.standard_normal())})
+        told = board.night({READ: 100 * np.exp(0.005 * random.standard_normal())})
         assert told[WRITE].reason is Reason.NOT_MEASURED
         assert "not measured since n039" in told[WRITE].why
         assert Judgement("r", "b", "last", list(told.values())).exit_status is ExitStatus.UNDECIDED
-    assert board.night({WRITE: 80, other: 100})[WRITE].alarm.since == "n030"
+    assert board.night({WRITE: 80, READ: 100})[WRITE].alarm.since == "n030"
     board.marks = (Accepted("emmc_ext4/*/*", "evm", "n030", 31, "meant"),)
-    assert WRITE not in board.night({other: 100})
+    assert WRITE not in board.night({READ: 100})
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -299,16 +284,12 @@ def test_a_figure_twice_as_slow_is_never_called_noise():
     assert {told[key].reason for key in keys[3:]} <= {Reason.OTHER, Reason.NOISE}
 
 
-def test_one_night_decides_nothing_where_that_is_switched_off():
-    board = Board()
+@pytest.mark.parametrize(("one_night", "outcome"), [(True, Outcome.WORSE), (False, Outcome.UNKNOWN)])
+def test_one_night_decides_nothing_where_that_is_switched_off(one_night, outcome):
+    board = Board(one_night=one_night)
     board.nights([100] * 30)
-    run = Run("n030", "evm", "full", started_ns=31)
-    sample = (Sample(WRITE.metric, 50.0, "MB/s", 0, 0),)
-    result = Result(WRITE.benchmark, 1, "driver", WRITE.case, {}, "full", Status.MEASURED, sample)
-    subject = judge.Subject(run, figures([result]))
-    for one_night, outcome in ((True, Outcome.WORSE), (False, Outcome.UNKNOWN)):
-        (verdict,) = nightly.against_nights(subject, board.past, one_night=one_night)
-        assert (verdict.outcome, verdict.alarm.nights) == (outcome, 1)
+    verdict = board.night({WRITE: 50})[WRITE]
+    assert (verdict.outcome, verdict.alarm.nights) == (outcome, 1)
 
 
 @pytest.mark.parametrize(("size", "found", "back"), [(8, 1, 1), (4, 3, 2), (1.2, 10, 6)])

@@ -9,12 +9,18 @@ from evmperf.commands.cli.main import main
 from evmperf.judge import goals
 from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
+from evmperf.model.facts import Facts
 from evmperf.model.figures import Key
+from evmperf.model.run import Run
 from evmperf.publish.report import page
 from selftests.support import runs
 
 KEY = Key("emmc_ext4", "1048576", "write_throughput")
 BOARD = "am64xx-hsevm"
+
+
+def of_board(name, file=""):
+    return goals.of_run(Run("r", name, "full", facts=Facts(board_file=str(file))))
 
 
 @pytest.fixture
@@ -35,7 +41,7 @@ def lab(tmp_path, monkeypatch):
 )
 def test_a_figure_has_its_ids_and_its_words(lab, name):
     lab({"*": {name: "at least 55 MB/s, owner storage team, margin 2 %"}})
-    (goal,) = goals.of_board(BOARD, "")
+    (goal,) = of_board(BOARD)
     assert goal == goals.Goal(KEY, "at least 55 MB/s", "storage team", 55.0, False, 0.02)
 
 
@@ -54,9 +60,9 @@ def test_a_figure_has_its_ids_and_its_words(lab, name):
 )
 def test_what_a_figure_says_of_a_goal(lab, text, value, word):
     lab({BOARD: {"emmc_ext4 1 MiB write": text}})
-    (goal,) = goals.of_board(BOARD, "")
+    (goal,) = of_board(BOARD)
     assert goal.reached(value, "MB/s").word == word
-    assert goals.of_board("another", "") == []
+    assert of_board("another") == []
 
 
 @pytest.mark.parametrize(
@@ -73,7 +79,7 @@ def test_what_a_figure_says_of_a_goal(lab, text, value, word):
 def test_a_wrong_goal_is_named_with_file_line_and_remedy(lab, said, parts):
     file = lab(said)
     with pytest.raises(UsageError) as raised:
-        goals.of_board(BOARD, "")
+        of_board(BOARD)
     for part in [str(file), *parts]:
         assert part in str(raised.value)
 
@@ -84,10 +90,10 @@ def test_a_board_file_has_goals_and_the_labs_count_before(tmp_path, lab):
     name = "emmc_ext4 1 MiB write"
     said = f"    options:\n      goals:\n        {name}: at least 5 MB/s, owner a\n"
     file.write_text(text.replace("    options:\n", said, 1))
-    (goal,) = goals.of_board("virtual-evm", str(file))
+    (goal,) = of_board("virtual-evm", file)
     assert (goal.key, goal.limit) == (KEY, 5.0)
     lab({"virtual-evm": {name: "at least 7 MB/s, owner lab"}})
-    assert [goal.limit for goal in goals.of_board("virtual-evm", str(file))] == [7.0]
+    assert [goal.limit for goal in of_board("virtual-evm", file)] == [7.0]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from evmperf.judge import accepted, against
+from evmperf.judge import against
 from evmperf.judge.against import judged, parse
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.model.alarm import AlarmState, MetricAlarm
@@ -130,18 +130,6 @@ def test_a_suspected_loss_is_checked_again_with_the_run_before_it(tmp_path):
     assert not around.after, "what else changed is said of what is decided"
 
 
-def test_an_accepted_change_is_said_once_and_held_no_more_against_the_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(accepted, "FILE", tmp_path / "accepted.yaml")
-    generator, _ = nights_of_loss(tmp_path, 7)
-    since = 1_000_000 * 21
-    accepted.add(accepted.Accepted("/".join(LOST), "am64xx-hsevm", "am64xx-hsevm-0020", since, "meant"))
-    there, judgement, verdict = night(tmp_path, generator, 27, 0.6)
-    assert verdict.outcome is not Outcome.WORSE
-    assert verdict.alarm.state is AlarmState.ACCEPTED
-    against.keep(there, judgement)
-    assert night(tmp_path, generator, 28, 0.6)[2].alarm is None
-
-
 def test_a_better_level_is_the_level_after_ten_nights(tmp_path):
     generator, told = nights_of_loss(tmp_path, 12, factor=1.5)
     assert [verdict.outcome is Outcome.BETTER for verdict in told[:3]] == [False, False, True]
@@ -159,7 +147,7 @@ def test_what_an_ab_takes_back_is_no_alarm_of_the_next_night(tmp_path):
     assert night(tmp_path, generator, 21)[2].alarm is None
 
 
-def test_only_the_board_changed(tmp_path):
+def test_only_the_board_changed():
     verdict = Verdict(LOST, Outcome.WORSE, "s", Direction.LOWER, 1.1, 1.0, control=True)
     judgement = Judgement("r", "b", "last:30", [verdict])
     assert judgement.exit_status is ExitStatus.UNDECIDED

@@ -91,8 +91,6 @@ def within(figure, other):
     return other.low is not None and other.low <= figure.mean <= other.high
 
 
-_MANY = 400
-"""Figures of a pair of releases among which there is each kind of verdict."""
 PAIRS = list(releases_of_boards())
 NAMES = [f"{a[0].board}-{a[0].release}-{b[0].release}" for a, b in PAIRS]
 

@@ -78,6 +78,13 @@ def test_the_date_of_a_change_is_that_of_the_alarm_that_was_kept():
     assert [level.first for level in trend.levels] == [0, 43, 60]
 
 
+def test_an_alarm_that_an_ab_withdrew_is_no_loss_of_the_newest_night():
+    found = nights([*noisy(100, 40), 60])
+    alarm = MetricAlarm(AlarmState.WITHDRAWN, "night-040", "night-040", "night-039", 1, 100.0, -0.4)
+    trend = the_trend([*found[:-1], EarlierNight(found[-1].run, found[-1].figures, {KEY: alarm}, True)])
+    assert (trend.verdict.outcome, trend.verdict.alarm) == (Outcome.UNKNOWN, alarm)
+
+
 def test_what_check_calls_a_slow_board_is_no_loss_of_its_figures():
     keys = [Key("emmc_ext4", str(number), "write_throughput") for number in range(40)]
     rows = [nights([*noisy(100, 40, seed), 80 + 0.1 * seed], key) for seed, key in enumerate(keys)]

@@ -31,7 +31,7 @@ from evmperf.model.facts import Facts
 from evmperf.model.records import BootMark, BootRecord
 from evmperf.model.results import HISTORY, SCHEMA, Failure, Result, Sample, Status
 from evmperf.model.run import Run
-from selftests.support.spools import RECORDED
+from selftests.support.spools import RECORDED, a_case
 
 words = st.text(max_size=30)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -63,16 +63,7 @@ results = st.builds(
     duration_s=real,
     tool_s=real,
 )
-MEASURED = Result(
-    benchmark="emmc_fake",
-    version=1,
-    driver="emmc",
-    case="4k",
-    params={},
-    profile="quick",
-    status=Status.MEASURED,
-    samples=tuple(Sample("rate", 12.5 + number, "MB/s", number, 10 + number) for number in range(2)),
-)
+MEASURED = a_case(samples=tuple(Sample("rate", 12.5 + n, "MB/s", n, 10 + n) for n in range(2)))
 
 
 def a_boot(goal):

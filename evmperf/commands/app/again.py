@@ -5,12 +5,11 @@ from pathlib import Path
 
 from msgspec import structs
 
-from evmperf.benchmarks import catalogue
 from evmperf.explain.answers import Answer
 from evmperf.explain.proving import Proved, Proving
 from evmperf.judge import ab, experiment
 from evmperf.judge.experiment import Experiment
-from evmperf.judge.rounds import LOG, Sessions
+from evmperf.judge.rounds import LOG, Sessions, besides
 from evmperf.lab.keeping.claim import holding
 from evmperf.measure import boardfile
 from evmperf.model.change import Comparison
@@ -23,16 +22,13 @@ def measure(results: Path, result: Result, session: WantedSession) -> tuple[Path
     """Measure one case as it was measured; the new run's folder, and the session's exit status. Raises
     UsageError for a case that cannot be measured here, LabError where nothing was measured.
     """
-    benchmarks = catalogue.benchmarks()
-    near = [benchmark for name, benchmark in benchmarks.items() if result.benchmark in name]  # as -k has it
-    selected = {b.name: [case.label for case in b.cases(result.profile)] for b in near}
-    if result.case not in selected.get(result.benchmark, ()):
-        raise UsageError(f"{result.benchmark} has no case {result.case!r} here")
     mine = f"{result.benchmark}/{result.case}"
-    leave_out = {f"{name}/{case}" for name, cases in selected.items() for case in cases} - {mine}
+    if mine not in besides([result.benchmark], result.profile, ()):
+        raise UsageError(f"{result.benchmark} has no case {result.case!r} here")
+    leave_out = besides([result.benchmark], result.profile, {mine})
     results.mkdir(parents=True, exist_ok=True)
     asked = structs.replace(
-        session, select=result.benchmark, profile=result.profile, leave_out=tuple(sorted(leave_out))
+        session, select=result.benchmark, profile=result.profile, leave_out=tuple(leave_out)
     )
     done = Sessions(results).measure(asked)
     if not done.run:

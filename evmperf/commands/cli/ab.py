@@ -15,7 +15,6 @@ from evmperf.boards import variation
 from evmperf.commands.app.again import in_turn
 from evmperf.commands.cli.arguments import RESULTS, WAIT, argument, command, count, duration, share, tell
 from evmperf.commands.cli.terminal import note, own, width
-from evmperf.judge import ab
 from evmperf.judge.experiment import Experiment
 from evmperf.measure import boardfile
 from evmperf.measure.runs import differences
@@ -140,7 +139,7 @@ def _ab(options: argparse.Namespace) -> int:
         more = "--budget" if "budget" in comparison.ended else "--rounds"
         open_now = f"{len(comparison.open)} not decided; to go on, with more {more}"
         tell(f"{open_now}: evmperf ab --resume {folder}")
-    return ab.exit_status(comparison)
+    return comparison.exit_status
 
 
 def _measured(

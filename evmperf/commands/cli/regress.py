@@ -209,16 +209,15 @@ def _confirmed(
     """The judgement with an A/B's word on its alarms; raises EvmperfError where there can be none."""
     if good is None:
         raise UsageError("no earlier good run is known")
-    run = spool.read_run(folder)
-    sides = confirm.images(good, run)
-    plan = confirm.asked(folder, judgement, options.board or run.facts.board_file, sides, options.confirm)
+    board = options.board or spool.read_run(folder).facts.board_file
+    plan = confirm.asked(folder, judgement, good, board, options.confirm)
     folder_of_ab = folder.parent / plan.id
     if (folder_of_ab / experiment.FILE).exists():
         plan = experiment.Experiment.load(folder_of_ab)  # it was interrupted
-    tell(f"checking again against {sides.since}, into {folder_of_ab}")
+    tell(f"checking again against {good.id}, into {folder_of_ab}")
     comparison = in_turn(folder_of_ab, plan, options.wait, lambda remark: None)
     ab.write(folder_of_ab, comparison, ())
-    return confirm.settled(judgement, comparison, sides.since, plan.board)
+    return confirm.settled(judgement, comparison, good.id, plan.board)
 
 
 def _keep(folder: Path, judgement: Judgement, changed: str) -> None:

@@ -1,11 +1,11 @@
 """The figures of a release: from stored runs, one set a board."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from evmperf.boards import board as boards
+from evmperf.boards.options import General
 from evmperf.judge.published import identity
 from evmperf.judge.published.record import release_key
 from evmperf.measure.runs.history import RunSource, SpoolFolder, StoredRun
@@ -16,15 +16,6 @@ from evmperf.model.run import Run
 
 BASELINES = project("baselines")
 """Published figures that come with the project."""
-
-
-@dataclass(frozen=True)
-class Module:
-    """A line of the table of evaluation modules."""
-
-    board: str
-    name: str
-    description: str
 
 
 def stored(source: RunSource) -> list[StoredRun]:
@@ -112,10 +103,10 @@ def previous_release(entries: Sequence[StoredRun], run: Run) -> StoredRun | None
     return newest and StoredRun(replace(newest.run, board=run.board), newest.results)
 
 
-def modules(names: Iterable[str]) -> list[Module]:
-    """Lines of the table of evaluation modules, from the board files; boards without one: none."""
+def modules(names: Iterable[str]) -> list[General]:
+    """What the table of evaluation modules has of some boards, from their files; of one without: nothing."""
     chosen = set(names)
     texts = {file: file.read_text(encoding="utf-8", errors="replace") for file in boards.files().values()}
     described = [boards.load(file) for file, text in texts.items() if any(map(text.count, chosen))]
-    options = {board.name: board.options.board for board in described if board.name in chosen}
-    return [Module(name, board.title, board.description) for name, board in sorted(options.items())]
+    found = [replace(board.options.board, name=board.name) for board in described if board.name in chosen]
+    return sorted({general.name: general for general in found}.values(), key=lambda general: general.name)

@@ -31,7 +31,7 @@ _DEEPEST = 2
 def build(source: Path, target: Path, head: Head) -> Path:
     """Build a guide's page in a folder; returns its file. Raises ToolError with Sphinx's words."""
     target.mkdir(parents=True, exist_ok=True)
-    described = {module.board: module.description for module in head.modules}
+    described = {module.name: module.description for module in head.modules}
     settings = {
         "extensions": [__name__],
         "project": head.title,

@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evmperf.benchmarks import energy, wording
+from evmperf.boards.options import General
 from evmperf.judge.published import scatter
 from evmperf.judge.published.declared import QUICK_MARK, Table, outline, tables
-from evmperf.judge.published.releases import Module
 from evmperf.model import anytime
 from evmperf.model.figures import Figure, Key
 from evmperf.model.outlets import line as one_line
 from evmperf.model.outlets import rst
 from evmperf.model.results import REPEAT, Direction, Result
-from evmperf.model.stats import figure_text, outliers_text, percent
+from evmperf.model.stats import figure_text, percent
+from evmperf.model.units import counted
 from evmperf.publish.guide.layout import Figures, Layout, LayoutLine, Path, Slot, figures_of, shared
 from evmperf.publish.pages import look
 
@@ -35,7 +36,7 @@ class Head:
 
     release: str
     os: str
-    modules: Sequence[Module] = ()
+    modules: Sequence[General] = ()
     boards: Sequence[str] = ()
     facts: Sequence[str] = ()
     """Sentences for the cover of a page: where the figures are from, when they were measured, ..."""
@@ -264,7 +265,7 @@ def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras, bo
         way = "" if text[1:] == _NOTHING else _way(slot.table, figure, before, usual)
         parts.append(f"{text} {way}".rstrip())
     if extras.outliers and figure.outliers:
-        parts.append(outliers_text(figure.outliers))
+        parts.append(counted(figure.outliers, "outlier"))
     return f" [{', '.join(parts)}]" if parts else ""
 
 
@@ -310,9 +311,9 @@ def _csv(cells: Sequence[str]) -> str:
     return ",".join('"{}"'.format(one_line(cell).replace('"', '""')) for cell in cells)
 
 
-def _modules(modules: Sequence[Module]) -> list[str]:
+def _modules(modules: Sequence[General]) -> list[str]:
     """The grid table of evaluation modules."""
-    rows = [(rst(module.name), rst(module.board), rst(module.description)) for module in modules]
+    rows = [(rst(module.title), rst(module.name), rst(module.description)) for module in modules]
     rows.insert(0, ("Name", "Board", "Description"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"

@@ -15,7 +15,7 @@ from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.outlets import line
 from evmperf.model.records import VerdictRecord
 from evmperf.model.results import MARKS, OTHER_LOAD, REPEAT, Result, Status
-from evmperf.model.stats import brief, outliers_text
+from evmperf.model.stats import brief
 from evmperf.model.units import counted, readable
 from evmperf.model.verdict import Outcome
 from evmperf.publish.pages.look import natural
@@ -165,7 +165,7 @@ def _noted(result: Result) -> list[str]:
     for name in dict.fromkeys(sample.metric for sample in result.samples):
         figure = measured[Key(result.benchmark, result.case, name)]
         if figure.outliers:
-            notes.append(outliers_text(figure.outliers))
+            notes.append(counted(figure.outliers, "outlier"))
         if REPEAT in result.conditions and (width := anytime.half_width(result.values(name))):
             notes.append(f"{wording.metric(name)} ±{width:.1%}")
     if result.state:
