@@ -85,14 +85,13 @@ class Attempts:
             except Exception as error:  # drivers raise all kinds; each is recorded
                 if was_ctrl_c(error):
                     raise KeyboardInterrupt from error
-                attempt.error = error
+                attempt.error, attempt.phase = error, self._phase
                 if isinstance(error, Stopped):
                     attempt.boots = False  # nobody switched the board
-                    self._finish(attempt)
-                    raise BootError(str(error)) from error
-                self.forget()
-                attempt.phase, attempt.post_mortem = self._phase, self.post_mortem()
-                self.logger.error("%s\n%s", attempt.sentence(), attempt.post_mortem)
+                else:
+                    self.forget()
+                    attempt.post_mortem = self.post_mortem()
+                    self.logger.error("%s\n%s", attempt.sentence(), attempt.post_mortem)
                 self._finish(attempt)
                 if not tries_left or isinstance(error, UsageError) or getattr(error, "permanent", False):
                     raise BootError(attempt.sentence()) from error
