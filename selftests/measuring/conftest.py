@@ -53,6 +53,21 @@ def bench(env_file: Path) -> Iterator[LabgridBench]:
         yield bench
 
 
+@pytest.fixture(scope="module")
+def own_bench(own_state: Path, request: pytest.FixtureRequest) -> Iterator[client.LabClient]:
+    """A running bench of the module's own, of its VARIANT, with the power off."""
+    with virtualbench.running(request.module.VARIANT, f"own-{request.module.VARIANT}") as bench:
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def own_env_file(
+    own_bench: client.LabClient, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A board file for that bench."""
+    return virtualbench.board_file(own_bench, request.module.VARIANT, tmp_path_factory.mktemp("env"))
+
+
 @pytest.fixture
 def runner(bench: LabgridBench, tmp_path: Path) -> Runner:
     """A runner with a spool of its own."""
