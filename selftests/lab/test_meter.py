@@ -247,7 +247,7 @@ def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them
 
 def test_the_bench_gives_the_meter_or_says_that_there_is_none(hwmon, root, tmp_path):
     def bench(target):
-        target.get_strategy = lambda: SimpleNamespace(shell=SimpleNamespace())
+        target.get_strategy = lambda: SimpleNamespace(shell=SimpleNamespace(), logger=None)
         return LabgridBench(target, fake_board(tmp_path / "x.yaml"))
 
     with pytest.raises(LabError, match=r"x\.yaml .* meter: .*docs/power.md"):
