@@ -1,7 +1,5 @@
 """The process that stamps a console, over each kind of wire, and what its stamps' bounds are."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pty
@@ -12,13 +10,11 @@ import threading
 import time
 import tty
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evmperf.boards.console.record import History
 from evmperf.lab import stamper
 from evmperf.lab.stamper import StampedPort
 from evmperf.lab.transport import ComPort, RawTcp, Sentinel
@@ -349,18 +345,3 @@ def test_boards_beside_one_another_on_loaded_cores(talking):
             bounds = check_bounds(board.frames(), board.said())
             if board.port.real_time:
                 assert p99(bounds) < 50
-
-
-def test_a_disk_that_is_full_does_not_hold_up_the_clock(talking):
-    history = History()
-    history._file = Path("/dev/full").open("wb", buffering=0)  # noqa: SIM115
-    board = talking(1000, 10, MS)
-    board.go()
-    frames = board.frames()
-    for stamp, bound, data in frames:
-        history.feed(data, stamp, bound)
-    check_bounds(frames, board.said())
-    with pytest.raises(LabError, match="No space left"):
-        history.check()
-    assert sum(len(record.data) for record in history.records()) == board.length
-    history.close()

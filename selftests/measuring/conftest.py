@@ -1,7 +1,5 @@
 """A virtual EVM of our own to measure and to break."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Ends of a boot that a board file names, on a virtual EVM, beside packets on its tap and its console."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Network benchmarks with a real tester: what they change is put back, and faults are named."""
 
-from __future__ import annotations
-
 import dataclasses
 import shlex
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The board with an OSPI controller: measured by a session, and what its guard refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What happens to a whole session: a full disk, Ctrl-C, kill -9, a lab that is not there."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

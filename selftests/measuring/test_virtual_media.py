@@ -1,7 +1,5 @@
 """The virtual EVM with a display, a camera and SATA disks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

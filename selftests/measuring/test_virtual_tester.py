@@ -1,7 +1,5 @@
 """The virtual EVM whose tester is a second QEMU: reached over SSH, it measures IPsec and pacing."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from pathlib import Path
