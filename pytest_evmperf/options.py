@@ -161,8 +161,5 @@ def add(parser: pytest.Parser) -> None:
 
 def given(config: pytest.Config) -> argparse.Namespace:
     """Our options by their names, without anybody else's."""
-    values = {word: getattr(config.option, f"{_PREFIX}{word}", None) for word in map(_word, _NAMES)}
-    return argparse.Namespace(**values)
-
-
-_NAMES = [option.names for option in OPTIONS]
+    words = [_word(option.names) for option in OPTIONS]
+    return argparse.Namespace(**{word: getattr(config.option, f"{_PREFIX}{word}", None) for word in words})

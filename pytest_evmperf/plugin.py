@@ -211,28 +211,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(trylast=True)  # -k and -m have selected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order what is measured so that few power cycles do, and skip what the board cannot."""
-    measuring = [item for item in items if what_is_measured(item)]
+    measured = {item: what for item in items if (what := what_is_measured(item))}
     if not any(_FIXTURE in getattr(item, "fixturenames", ()) for item in items):
         return
     session = begin(config)
     if session is None:
-        if config.option.collectonly or not measuring:
+        if config.option.collectonly or not measured:
             return
         raise _no_board()
     left_out = set(options.given(config).leave_out)
-    gone = [i for i in items if (w := what_is_measured(i)) and f"{w[0].name}/{w[1]}" in left_out]
-    if gone:
+    if gone := [item for item, (table, case) in measured.items() if f"{table.name}/{case}" in left_out]:
         config.hook.pytest_deselected(items=gone)
         items[:] = [item for item in items if item not in gone]
     places = list(Place)
     # Sorting is stable: within one place, tests stay in the order of the files.
-    items.sort(key=lambda item: places.index(what[0].place) if (what := what_is_measured(item)) else -1)
-    for item in measuring:
-        what = what_is_measured(item)
-        if what and what[0].driver in session.board.features:  # Labgrid knows the file's list alone
+    items.sort(key=lambda item: places.index(measured[item][0].place) if item in measured else -1)
+    for item, (benchmark, case) in measured.items():
+        if benchmark.driver in session.board.features:  # Labgrid knows the file's list alone
             item.own_markers[:] = [marker for marker in item.own_markers if marker.name != "skip"]
-        reason = session.unsupported(*what) if what else ""
-        if reason:
+        if reason := benchmark.unsupported(session.board, case):
             # Before Labgrid's, which knows the missing feature only.
             item.add_marker(pytest.mark.skip(reason=reason), append=False)
 

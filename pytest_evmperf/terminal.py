@@ -1,5 +1,6 @@
 """What a person sees: what is being measured now, and the table at the end."""
 
+import contextlib
 import time
 from typing import Any
 
@@ -87,12 +88,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         taken = f"{_clock(passed)} of {_clock(expected)}" if over <= 0 else f"over its time by {_clock(over)}"
         return f"{'':{width * 2 + 4}}{taken}: {session.activity}"
 
-    ticker = Ticker(sign)
-    ticker.start()
-    try:
+    with contextlib.closing(Ticker(sign)):
         outcome = yield
-    finally:
-        ticker.close()
     result = item.stash.get(RESULT, None)
     if result:
         from evmperf.publish.report.shape import figure_texts  # noqa: PLC0415  # slow to import
@@ -157,16 +154,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write(text_table(list(as_rows(lambda: session.results)), width, baseline))
     for sentence in session.outside:
         terminalreporter.write_line(plain(sentence))
-    _shell_share(terminalreporter, session)
+    if session.results:
+        busy_s, wall_s = session.busy_s(), time.monotonic() - session.began
+        terminalreporter.write_line(
+            f"Tools and boots took {_clock(busy_s)} of the session's {_clock(wall_s)}."
+        )
     terminalreporter.write_line(f"Results: {session.folder}/ (report.html, results.jsonl)")
     if session.sent:
         terminalreporter.write_line(plain(session.sent))
     busy = session.run.facts.busy
     last = f"{session.ended().sentence} {busy}".rstrip()
     terminalreporter.write_line(plain(last), bold=True, red=bool(busy))
-
-
-def _shell_share(terminalreporter: Any, session: MeasuringSession) -> None:
-    if session.results:
-        busy, wall = session.busy_s(), time.monotonic() - session.began
-        terminalreporter.write_line(f"Tools and boots took {_clock(busy)} of the session's {_clock(wall)}.")

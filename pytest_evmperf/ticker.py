@@ -20,7 +20,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class Ticker:
-    """Writes what `say` returns again and again, beside pytest's capturing.
+    """Writes what `say` returns again and again, beside pytest's capturing, until `close`.
 
     pytest captures what is written while a test runs; this has a descriptor of its own, taken before.
     """
@@ -30,18 +30,13 @@ class Ticker:
         self._out = os.dup(1)
         self._terminal = os.isatty(self._out)
         self._end = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """Begin to give signs, the first after some time."""
         self._thread = threading.Thread(target=self._tick, name="ticker", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Give no more signs, leave the terminal's line empty, and give up the descriptor."""
-        if self._thread:
-            self._end.set()
-            self._thread.join()
+        self._end.set()
+        self._thread.join()
         os.close(self._out)
 
     def _tick(self) -> None:

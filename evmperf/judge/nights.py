@@ -87,11 +87,6 @@ def nights(runs: Iterable[StoredRun], left_out: Callable[[str], None] = leave_ou
     decoder = msgspec.json.Decoder(_Line)
     shared: _Shared = {}
     for entry in runs:
-        if (figures := entry.brief() if entry.brief else None) is not None:
-            alarms = entry.alarms() if entry.alarms else None
-            past = _of_brief(entry.run, figures, shared)
-            yield EarlierNight(entry.run, past, alarms or {}, alarms is not None)
-            continue
         if entry.folder is None:
             yield EarlierNight(entry.run, _of_results(entry.run, entry.results(), shared))
             continue

@@ -22,7 +22,7 @@ from evmperf.boards.variation import Variation
 from evmperf.lab import guest
 from evmperf.lab.ends import EndWatch
 from evmperf.lab.meter import RailMeterDriver
-from evmperf.lab.shell import EvmShellDriver, LinuxShell, UbootShell
+from evmperf.lab.shell import EvmShellDriver, LinuxShell, PlainShell, UbootShell
 from evmperf.lab.sshlink import SshFiles, SshLink
 from evmperf.lab.tester import LOCAL, VIRTUAL, CommandTester, open_tester
 from evmperf.measure import hostload
@@ -77,6 +77,7 @@ class LabgridBench:
         self.activity = ""
         """What the bench is doing with the board, "" while it leaves it to commands."""
         self._check = check
+        self._around_commands = (check, self._slowness, self._watched)
         self._target = target
         self._longer = 1.0
         """How many times longer the limits of the last boot were than declared."""
@@ -86,7 +87,7 @@ class LabgridBench:
         self._strategy = guest.strategy_of(target, board)
         self._console = self._strategy.console
         self._boots: list[ObservedBoot] = []
-        self._shell: LinuxShell | guest.PlainShell | None = None
+        self._shell: LinuxShell | PlainShell | None = None
         self._link: SshLink | None = None
         if not self._strategy.shell and self._strategy.ssh:
             self._link = self._strategy.link = SshLink(self._strategy.ssh)
@@ -123,13 +124,8 @@ class LabgridBench:
             return self._link.shell
         if self._shell is None or len(self._strategy.attempts) != before:
             self._close_files()
-            files = SshFiles.of(self._target)
-            driver = self._strategy.shell
-            self._shell = (
-                LinuxShell(driver, self._check, files, self._slowness, self._watched)
-                if isinstance(driver, EvmShellDriver)
-                else guest.PlainShell(driver, self._check, self._slowness, self._watched)
-            )
+            kind = LinuxShell if isinstance(self._strategy.shell, EvmShellDriver) else PlainShell
+            self._shell = kind(self._strategy.shell, *self._around_commands, SshFiles.of(self._target))
         return self._shell
 
     def tester(self) -> CommandTester:
@@ -168,7 +164,7 @@ class LabgridBench:
         """U-Boot's prompt; raises BoardError or LabError."""
         self._transition("uboot")
         tell(self._console, "stage", "settle")
-        return UbootShell(self._strategy, self._check, self._slowness, self._watched)
+        return UbootShell(self._strategy.uboot, *self._around_commands)
 
     def _watched(self, doing: str) -> contextlib.AbstractContextManager[None]:
         """Within it, the board's loss of power ends `doing`; a switch that says off at the first command of a

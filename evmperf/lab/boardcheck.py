@@ -40,6 +40,8 @@ _TARGET = ("features", "options", "resources", "drivers", KEY)
 _OURS = tuple(module.__name__ for module in (console, media, meter, probe, shell))
 
 _REMOTE = "RemotePlace"
+_KINDS = {"resources": target_factory.resources, "drivers": target_factory.drivers}
+"""Labgrid's classes by their name."""
 
 
 @dataclass
@@ -83,10 +85,7 @@ def check(board: Board) -> Checked:
         return found
     main = environment.config.data["targets"][board.target]
     resources, drivers = classes(main.get("resources")), classes(main.get("drivers"))
-    for kind, entries, registered in (
-        ("resources", resources, target_factory.resources),
-        ("drivers", drivers, target_factory.drivers),
-    ):
+    for (kind, registered), entries in zip(_KINDS.items(), (resources, drivers), strict=True):
         for name, arguments in entries:
             where = f"{file}: targets.{board.target}.{kind}.{name}"
             for sentence, is_fatal in _attributes(where, registered[name], arguments):
@@ -136,12 +135,9 @@ def _unfilled(file: Path) -> Iterator[str]:
 
 def _missing(board: Board, imports: Sequence[str]) -> Iterator[str]:
     """Classes that Labgrid does not know, or not by this file's imports."""
-    for kind, entries, registered in (
-        ("resources", board.resources, target_factory.resources),
-        ("drivers", board.drivers, target_factory.drivers),
-    ):
+    for kind, registered in _KINDS.items():
         where = f"{board.file}: targets.{board.target}.{kind}"
-        for name in entries:
+        for name in getattr(board, kind):
             module = registered[name].__module__ if name in registered else ""
             if not module:
                 yield f"{where}: {_unknown(name, registered)} It is left out."

@@ -6,8 +6,7 @@ way to evmperf's, of the same attributes and protocols. The lab's strategy drive
 
 import contextlib
 import enum
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from labgrid import target_factory
@@ -18,14 +17,13 @@ from pexpect import TIMEOUT
 
 from evmperf.boards import prompts
 from evmperf.boards.board import Board, classes
-from evmperf.boards.console.attempt import Attempt, NotReached, await_prompt, post_mortem, recent, tell
-from evmperf.boards.console.powering import Overdue, Person, Switch, deadline
+from evmperf.boards.console.attempt import NotReached, await_prompt, post_mortem, recent, tell
+from evmperf.boards.console.powering import NoSwitch, Overdue, Person, Switch, deadline
 from evmperf.lab.bootoptions import BoardState
 from evmperf.lab.console import StampedSerialDriver
-from evmperf.lab.shell import EvmShellDriver, Watched
-from evmperf.lab.strategy import BootError, BootStrategy
-from evmperf.measure.bench import ShellReply
-from evmperf.model.errors import BoardError, Stopped, UsageError, one_line, was_ctrl_c
+from evmperf.lab.shell import EvmShellDriver
+from evmperf.lab.strategy import Attempts, BootStrategy
+from evmperf.model.errors import UsageError, one_line
 
 OURS: Mapping[str, str] = {
     "SerialDriver": "StampedSerialDriver",
@@ -147,7 +145,7 @@ def _default(strategy: Any) -> type[enum.Enum] | None:
     return None
 
 
-class LabStrategy:
+class LabStrategy(Attempts):
     """A strategy of the lab's own, with what LabgridBench asks of BootStrategy.
 
     It goes to `off`, `uboot` and `shell` by the lab's `transition`, and knows nothing of kernel arguments.
@@ -158,6 +156,7 @@ class LabStrategy:
 
     def __init__(self, target: Any, strategy: Any, board: Board) -> None:
         self.target, self._strategy, self._board = target, strategy, board
+        self.logger = strategy.logger
         self._names = states(strategy)
         if not self._names[BoardState.shell]:
             raise UsageError(
@@ -172,23 +171,14 @@ class LabStrategy:
         self.shell = self._driver(strategy, "shell", "ShellDriver")
         self.uboot = self._driver(strategy, "uboot", "UBootDriver")
         self.ssh = self._driver(strategy, "ssh", "SSHDriver")
-        self.link: Any = None
-        self.status = BoardState.unknown
-        self.attempts: list[Attempt] = []
-        self.listeners: list[Callable[[Attempt], None]] = []
-        self.guards: list[Callable[[], None]] = []
-        self.before_power_on: list[Callable[[], None]] = []
-        self.kernel_arguments, self.medium = "", ""
-        self.uboot_variables: dict[str, str] = {}
+        self._begin()
+        self.status, self.medium = BoardState.unknown, ""
         self.retries = 1
         self.silence_timeout, self.uboot_timeout, self.kernel_timeout = 20, 60, 60
         self.boot_timeout = _TRANSITION_S
-        self.way = self
+        self.way = Switch(self.power, self.console, _POWER_S) if self.power else NoSwitch("none")
         if isinstance(self.shell, EvmShellDriver) and self.console:
             self.shell.before_login = self._await_prompt
-
-    seen_off = True
-    is_off = False
 
     def _driver(self, strategy: Any, name: str, kind: Any) -> Any:
         """What the strategy binds by a usual name, else what the target has of a kind; None without."""
@@ -201,14 +191,6 @@ class LabStrategy:
 
     def take_person(self, person: Person) -> None:
         """The lab's power driver asks a person by itself."""
-
-    def state(self) -> str:
-        """What the lab's power driver says: on, off, or why that is not known."""
-        return Switch(self.power, self.console, _POWER_S).state() if self.power else "not known"
-
-    def forget(self) -> None:
-        """Say that the board is in no known state: the next transition switches it off first."""
-        self.status = BoardState.unknown
 
     def prompt_after(self, kernel_arguments: str) -> str:
         """The regular expression of what ends a boot."""
@@ -239,21 +221,7 @@ class LabStrategy:
                 f"{self._board.file_name}: {type(self._strategy).__name__} takes no kernel arguments; "
                 f"K3BootStrategy does"
             )
-        for tries_left in range(self.retries, -1, -1):
-            attempt = Attempt(goal.name, time.monotonic())
-            self.attempts.append(attempt)
-            try:
-                self._reach(goal, attempt)
-            except Exception as error:
-                if was_ctrl_c(error):
-                    raise KeyboardInterrupt from error
-                self._failed(attempt, error)
-                self._finish(attempt)
-                if isinstance(error, Stopped | UsageError) or not tries_left:
-                    raise BootError(attempt.sentence()) from attempt.error
-            else:
-                self._finish(attempt)
-                return
+        self._try(goal, self._reach)
 
     def _is_at(self, goal: BoardState) -> bool:
         if self.status is not goal:
@@ -262,29 +230,25 @@ class LabStrategy:
             return bool(self.link.is_up() if self.link else self.shell and self.shell.get_status() == 1)
         return True
 
-    def _reach(self, goal: BoardState, attempt: Attempt) -> None:
+    def _reach(self, goal: BoardState) -> None:
         for guard in self.guards:
             guard()
         if goal in (BoardState.off, BoardState.provisioned):
             self._off()
             if goal is BoardState.provisioned:
-                self._prepare()
-                self.status = BoardState.provisioned
+                self._provision()
             return
-        attempt.boots = bool(self.console and self.power)
-        if attempt.boots and self.status is not BoardState.provisioned:
+        self.attempts[-1].boots = bool(self.console and self.power)
+        if self.attempts[-1].boots and self.status is not BoardState.provisioned:
             self._off()
-            self._prepare()
-        attempt.phase = "U-Boot prompt" if goal is BoardState.uboot else "shell prompt"
-        self._go(BoardState.uboot if goal is BoardState.uboot else BoardState.shell)
-        if goal is BoardState.uboot:
-            tell(self.console, "stage", "settle")
-            self.status = goal
-            return
-        tell(self.console, "stage", "arrive")
-        if self.link:
+            self._provision()
+        is_uboot = goal is BoardState.uboot
+        self._phase = "U-Boot prompt" if is_uboot else "shell prompt"
+        self._go(goal if is_uboot else BoardState.shell)
+        tell(self.console, "stage", "settle" if is_uboot else "arrive")
+        if self.link and not is_uboot:
             self.link.connect(self.boot_timeout)
-        self.status = BoardState.shell
+        self.status = goal if is_uboot else BoardState.shell
 
     def _await_prompt(self) -> None:
         """Wait for the end of a boot without typing, so that the prompt's time is the board's own."""
@@ -303,56 +267,24 @@ class LabStrategy:
             raise UsageError(f"{self._board.file_name} has no power driver: nothing can switch the board off")
         self.status = BoardState.off
 
-    def _prepare(self) -> None:
+    def _provision(self) -> None:
         if self.console:  # it keeps what the board says from the first byte on
             self.target.activate(self.console)
-        for prepare in self.before_power_on:
-            prepare()
+        super()._provision()
 
     def _go(self, state: BoardState) -> None:
-        name = self._names[state]
+        name, kind = self._names[state], type(self._strategy).__name__
         if not name:
-            raise UsageError(f"{type(self._strategy).__name__} has no state like {_STATES[state][0]}")
-        with deadline(_TRANSITION_S, f"the lab's {type(self._strategy).__name__} has not come to {name}"):
-            self._strategy.transition(name)
-
-    def _failed(self, attempt: Attempt, error: Exception) -> None:
-        self.status = BoardState.unknown
-        name = type(self._strategy).__name__
-        attempt.error = error
-        if isinstance(error, TIMEOUT):
-            what = str(error) if isinstance(error, Overdue) else f"{name} timed out"
-            attempt.error = NotReached(what, recent(self.console))
-        elif isinstance(error, TypeError):  # a transition that wants more than a state
-            attempt.error = UsageError(f"{name}.transition cannot be called with a state: {one_line(error)}")
-        attempt.post_mortem = self.post_mortem()
-
-    def _finish(self, attempt: Attempt) -> None:
-        attempt.seconds = time.monotonic() - attempt.began
-        for listener in self.listeners:
-            listener(attempt)
+            raise UsageError(f"{kind} has no state like {_STATES[state][0]}")
+        try:
+            with deadline(_TRANSITION_S, f"the lab's {kind} has not come to {name}"):
+                self._strategy.transition(name)
+        except TIMEOUT as error:
+            what = str(error) if isinstance(error, Overdue) else f"{kind} timed out"
+            raise NotReached(what, recent(self.console)) from error
+        except TypeError as error:  # a transition that wants more than a state
+            raise UsageError(f"{kind}.transition cannot be called with a state: {one_line(error)}") from error
 
     def post_mortem(self) -> str:
         """The last lines of the console, as text."""
         return post_mortem("as the lab's driver left it", self.console)
-
-
-class PlainShell:
-    """evmperf's Shell over Labgrid's ShellDriver, where the console is a driver's own."""
-
-    files = None
-
-    def __init__(
-        self, driver: Any, check: Callable[[], None], slowness: Callable[[], float], watched: Watched
-    ) -> None:
-        self._driver, self._check, self._slowness, self._watched = driver, check, slowness, watched
-
-    def run(self, command: str, timeout_s: float) -> ShellReply:
-        """Run a command in the board's Linux."""
-        self._check()
-        try:
-            with self._watched(f"`{command[:80]}`"):
-                lines, _, status = self._driver.run(command, timeout=round(timeout_s * self._slowness(), 1))
-        except TIMEOUT as error:
-            raise BoardError(f"`{command[:80]}` did not end within {timeout_s:g} s on the console") from error
-        return ShellReply(status, "\n".join(lines))

@@ -7,8 +7,8 @@ import re
 import shlex
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -260,29 +260,38 @@ Watched = Callable[[str], AbstractContextManager[None]]
 """Within it a command of that name runs; raises BoardError where the board goes off."""
 
 
-class LinuxShell:
-    """evmperf's Shell over EvmShellDriver; a command's limit is `slowness` times as long."""
+class _WatchedShell:
+    """evmperf's Shell over a driver of Labgrid's: `check` is asked before each command, which may take
+    `slowness` times as long as it says, and ends where the board goes off.
+    """
 
     def __init__(
         self,
         driver: Any,
         check: Callable[[], None],
-        files: SshFiles | None,
         slowness: Callable[[], float],
         watched: Watched,
+        files: SshFiles | None = None,
     ) -> None:
         self.files = files
-        self._watched = watched
-        self._slowness = slowness
-        self._driver = driver
-        self._check = check
+        self._driver, self._check, self._slowness, self._watched = driver, check, slowness, watched
+
+    @contextmanager
+    def _typed(self, command: str, timeout_s: float) -> Iterator[float]:
+        """Within it the command runs, for so many seconds at most."""
+        self._check()
+        with self._watched(f"`{command[:80]}`"):
+            yield round(timeout_s * self._slowness(), 1)
+
+
+class LinuxShell(_WatchedShell):
+    """A board's Linux over EvmShellDriver."""
 
     def run(self, command: str, timeout_s: float) -> ShellReply:
         """Run a command in the board's Linux."""
-        self._check()
         try:
-            with self._watched(f"`{command[:80]}`"):
-                status, text = self._driver.execute(command, round(timeout_s * self._slowness(), 1))
+            with self._typed(command, timeout_s) as limit_s:
+                status, text = self._driver.execute(command, limit_s)
         except CommandTimeout as error:
             raise ToolError(f"{error}: it was interrupted") from None
         except ConsoleLost as error:
@@ -292,31 +301,32 @@ class LinuxShell:
         return ShellReply(status, text)
 
 
-class UbootShell:
-    """evmperf's Shell over Labgrid's UBootDriver; a command's limit is `slowness` times as long."""
+class PlainShell(_WatchedShell):
+    """A board's Linux over Labgrid's ShellDriver, where the console is a driver's own."""
 
-    files = None
+    def run(self, command: str, timeout_s: float) -> ShellReply:
+        """Run a command in the board's Linux."""
+        try:
+            with self._typed(command, timeout_s) as limit_s:
+                lines, _, status = self._driver.run(command, timeout=limit_s)
+        except TIMEOUT as error:
+            raise BoardError(f"`{command[:80]}` did not end within {timeout_s:g} s on the console") from error
+        return ShellReply(status, "\n".join(lines))
 
-    def __init__(
-        self, strategy: Any, check: Callable[[], None], slowness: Callable[[], float], watched: Watched
-    ) -> None:
-        self._watched = watched
-        self._slowness = slowness
-        self._strategy = strategy
-        self._check = check
+
+class UbootShell(_WatchedShell):
+    """U-Boot's prompt over Labgrid's UBootDriver."""
 
     def run(self, command: str, timeout_s: float) -> ShellReply:
         """Run a command at U-Boot's prompt."""
-        self._check()
-        driver = self._strategy.uboot
-        timeout_s = round(timeout_s * self._slowness(), 1)
+        limit_s = timeout_s
         try:
-            with self._watched(f"`{command[:80]}`"):
-                lines, _, status = driver.run(command, timeout=timeout_s)
+            with self._typed(command, timeout_s) as limit_s:
+                lines, _, status = self._driver.run(command, timeout=limit_s)
         except TIMEOUT:
             self._interrupt()
             raise ToolError(
-                f"`{command[:80]}` did not end within {timeout_s:g} s in U-Boot: it was interrupted"
+                f"`{command[:80]}` did not end within {limit_s:g} s in U-Boot: it was interrupted"
             ) from None
         except ConsoleLost as error:
             self._interrupt()
@@ -326,10 +336,10 @@ class UbootShell:
         return ShellReply(status, "\n".join(lines))
 
     def _interrupt(self) -> None:
-        console, prompt = self._strategy.console, self._strategy.uboot.prompt
+        console = self._driver.console
         try:
             console.write(b"\x03")
-            console.expect(prompt, timeout=_UBOOT_INTERRUPT_S)
+            console.expect(self._driver.prompt, timeout=_UBOOT_INTERRUPT_S)
         except TIMEOUT:
             raise BoardError("U-Boot does not return after Ctrl-C: it must be reset") from None
 

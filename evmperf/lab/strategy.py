@@ -6,6 +6,7 @@ may have no power switch, or no console. docs/boot.md has the state diagram.
 """
 
 import functools
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -44,19 +45,13 @@ class BootError(StrategyError):  # type: ignore[misc]
     """The board did not reach the state that was asked for, in all its attempts."""
 
 
-@target_factory.reg_driver
-@attr.s(eq=False)
-class BootStrategy(BootOptions):
-    """Power-cycles the board and takes it to U-Boot's prompt, to Linux, or to a root shell.
+class Attempts:
+    """Tries to bring a board to a state: each is kept, and as many as `retries` follow one that failed."""
 
-    options.boot.power of the board file says how the power is worked where its drivers do not:
-    `reset` is a reset line, where a driver of ResetProtocol stands beside, or `reboot` and U-Boot's
-    `reset`; `none` leaves the board as it is found.
-    """
+    retries: int
+    logger: logging.Logger
 
-    def __attrs_post_init__(self) -> None:
-        """Start with no knowledge of the board."""
-        super().__attrs_post_init__()
+    def _begin(self) -> None:
         self.attempts: list[Attempt] = []
         self.listeners: list[Callable[[Attempt], None]] = []
         """Called with each attempt when it ends, before the next one begins."""
@@ -67,10 +62,70 @@ class BootStrategy(BootOptions):
         self.kernel_arguments = ""
         self.uboot_variables: dict[str, str] = {}
         """Set before each boot, never saved."""
-        self._booted_with = ""
-        self._phase = ""
         self.link: Any = None
         """evmperf's way to the board over SSH, where that is the only one."""
+        self._phase = ""
+
+    def forget(self) -> None:
+        """Say that the board is in no known state: the next transition power-cycles it."""
+        self.status = BoardState.unknown
+
+    def post_mortem(self) -> str:
+        """Power state and the last lines of the console, as text."""
+        raise NotImplementedError
+
+    def _try(self, goal: BoardState, reach: Callable[[BoardState], None]) -> None:
+        """Call `reach` until it returns; raises BootError."""
+        for tries_left in range(self.retries, -1, -1):
+            attempt = Attempt(goal.name, time.monotonic())
+            self.attempts.append(attempt)
+            self._phase = ""
+            try:
+                reach(goal)
+            except Exception as error:  # drivers raise all kinds; each is recorded
+                if was_ctrl_c(error):
+                    raise KeyboardInterrupt from error
+                attempt.error, attempt.phase = error, self._phase
+                if isinstance(error, Stopped):
+                    attempt.boots = False  # nobody switched the board
+                else:
+                    self.forget()
+                    attempt.post_mortem = self.post_mortem()
+                    self.logger.error("%s\n%s", attempt.sentence(), attempt.post_mortem)
+                self._finish(attempt)
+                if not tries_left or isinstance(error, UsageError) or getattr(error, "permanent", False):
+                    raise BootError(attempt.sentence()) from error
+            else:
+                self._finish(attempt)
+                return
+
+    def _finish(self, attempt: Attempt) -> None:
+        attempt.seconds = time.monotonic() - attempt.began
+        for listener in self.listeners:
+            listener(attempt)
+
+    def _provision(self) -> None:
+        self._phase = "provisioning"
+        for prepare in self.before_power_on:
+            prepare()
+        self.status = BoardState.provisioned
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class BootStrategy(Attempts, BootOptions):
+    """Power-cycles the board and takes it to U-Boot's prompt, to Linux, or to a root shell.
+
+    options.boot.power of the board file says how the power is worked where its drivers do not:
+    `reset` is a reset line, where a driver of ResetProtocol stands beside, or `reboot` and U-Boot's
+    `reset`; `none` leaves the board as it is found.
+    """
+
+    def __attrs_post_init__(self) -> None:
+        """Start with no knowledge of the board."""
+        super().__attrs_post_init__()
+        self._begin()
+        self._booted_with = ""
         self.take_person(Person())
         if not self.uboot:
             return
@@ -88,28 +143,7 @@ class BootStrategy(BootOptions):
             raise StrategyError("a board cannot be brought to an unknown state")
         if self._is_at(goal):
             return
-        for tries_left in range(self.retries, -1, -1):
-            attempt = Attempt(goal.name, time.monotonic())
-            self.attempts.append(attempt)
-            try:
-                self._reach(goal)
-            except Exception as error:  # drivers raise all kinds; each is recorded
-                if was_ctrl_c(error):
-                    raise KeyboardInterrupt from error
-                if isinstance(error, Stopped):
-                    attempt.error, attempt.boots = error, False  # nobody switched the board
-                    self._finish(attempt)
-                    raise BootError(str(error)) from error
-                self.status = BoardState.unknown
-                attempt.phase, attempt.error = self._phase, error
-                attempt.post_mortem = self.post_mortem()
-                self.logger.error("%s\n%s", attempt.sentence(), attempt.post_mortem)
-                self._finish(attempt)
-                if not tries_left or getattr(error, "permanent", False):
-                    raise BootError(attempt.sentence()) from error
-            else:
-                self._finish(attempt)
-                return
+        self._try(goal, self._reach)
 
     def take_person(self, person: Person) -> None:
         """Have this person asked where the power is worked by hand."""
@@ -129,10 +163,6 @@ class BootStrategy(BootOptions):
         if not isinstance(self.way, powering.NoSwitch) or self.way.how != "reset":
             return ""
         return f"a warm boot{' by reset line' if self.way.line else ''}"
-
-    def forget(self) -> None:
-        """Say that the board is in no known state: the next transition power-cycles it."""
-        self.status = BoardState.unknown
 
     def force(self, status: BoardState | str) -> None:
         """Take the board to be at `status` (`--lg-initial-state`) if its prompt or login is there."""
@@ -199,12 +229,6 @@ class BootStrategy(BootOptions):
         self._switch("off")
         self._release_shells()
         self.status = BoardState.off
-
-    def _provision(self) -> None:
-        self._phase = "provisioning"
-        for prepare in self.before_power_on:
-            prepare()
-        self.status = BoardState.provisioned
 
     def _switch(self, action: str, *arguments: Any) -> Any:
         """Work the board's power, or its reset line."""
@@ -357,11 +381,6 @@ class BootStrategy(BootOptions):
         for driver in (self.shell, self.uboot):
             if driver:
                 self.target.deactivate(driver)
-
-    def _finish(self, attempt: Attempt) -> None:
-        attempt.seconds = time.monotonic() - attempt.began
-        for listener in self.listeners:
-            listener(attempt)
 
     def post_mortem(self) -> str:
         """Power state and the last lines of the console, as text."""

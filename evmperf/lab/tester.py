@@ -6,7 +6,6 @@ that it started, and what it left running on purpose (a server under setsid) liv
 """
 
 import contextlib
-import ipaddress
 import json
 import os
 import re
@@ -17,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address, ip_interface
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -235,12 +235,11 @@ class LocalTester(CommandTester):
         holders = {e["local"]: link["ifname"] for link in links for e in link.get("addr_info", ())}
         cables = [board.options.cable(section) for section in CABLED if section in board.features]
         lengths = {
-            c.tester_address: ipaddress.ip_interface(c.board_address).network.prefixlen
+            str(ip_address(c.tester_address)): ip_interface(c.board_address).network.prefixlen
             for c in cables
             if c.tester_address and c.board_address
         }
-        own_lengths = {str(ipaddress.ip_address(address)): length for address, length in lengths.items()}
-        holder = next((holders[address] for address in own_lengths if address in holders), "")
+        holder = next((holders[address] for address in lengths if address in holders), "")
         interface = board.tester.partition(":")[2] or holder or self._cable()
         if not re.fullmatch(r"[\w.@-]{1,15}", interface) or not (net / interface).exists():
             raise LabError(f"this machine has no network interface {interface!r}")
@@ -249,7 +248,7 @@ class LocalTester(CommandTester):
         self.limits = f"this machine, {os.cpu_count()} processors, {interface}, {speed}"
         """What bounds the figures that are measured against this machine."""
         try:
-            for address, length in own_lengths.items():
+            for address, length in lengths.items():
                 if address not in holders:
                     place = f"{address}/{length} dev {interface}"
                     self._do(f"ip address add {place}")

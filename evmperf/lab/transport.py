@@ -62,9 +62,8 @@ class RawTcp:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # A terminal server that lost power says nothing: without this we would wait for ever.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
-            with contextlib.suppress(AttributeError):  # not every system has all three
-                self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        for option, value in ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)):
+            self._socket.setsockopt(socket.IPPROTO_TCP, option, value)
         self._segments = 0
         self._acknowledge()
 
@@ -227,11 +226,6 @@ class Sentinel:
         self._settled_ns = self._sent_ns
         self._send()
         return self._settled_ns
-
-    def close(self) -> None:
-        """Give up the terminal."""
-        os.close(self._master)
-        os.close(self._slave)
 
     def _send(self) -> int:
         self._sent_ns = time.monotonic_ns()

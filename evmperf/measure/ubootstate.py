@@ -13,7 +13,7 @@ _MOST = 60
 """Lines of an answer that are read."""
 _LINE = re.compile(r"\s*([A-Z][\w /.-]{1,40}?)\s*[:=]\s*(\S.*)")
 _FLASH = re.compile(r"SF: Detected (.*)")
-_WORDS = {"emmc": "mmc", "mmcsd": "mmc", "ospi": "sf", "ufs": "scsi"}
+_QUESTIONS = {"emmc": "mmc info", "mmcsd": "mmc info", "ospi": "sf probe {bus}", "ufs": "scsi info"}
 
 
 def ask(shell: Shell, board: Board, driver: str) -> State | None:
@@ -21,17 +21,17 @@ def ask(shell: Shell, board: Board, driver: str) -> State | None:
 
     Raises BoardError or LabError as the shell does.
     """
-    questions = {"mmc": "mmc info", "sf": f"sf probe {board.options.ospi.uboot_bus}", "scsi": "scsi info"}
-    word = _WORDS.get(driver)
-    if word is None:
+    if driver not in _QUESTIONS:
         return None
+    question = _QUESTIONS[driver].format(bus=board.options.ospi.uboot_bus)
+    word = question.split()[0]
     try:
-        reply = shell.run(questions[word], _SECONDS)
+        reply = shell.run(question, _SECONDS)
     except ToolError as error:
         return State(missing=str(error))
-    return (
-        State(shown=parse(word, reply.text)) if reply.status == 0 else State(missing=f"no {word} in U-Boot")
-    )
+    if reply.status:
+        return State(missing=f"no {word} in U-Boot")
+    return State(shown=parse(word, reply.text))
 
 
 def parse(word: str, text: str) -> dict[str, Value]:

@@ -101,9 +101,10 @@ def test_a_line_without_an_end_takes_no_memory_without_end():
     assert marks("ready", *flood, b"ready\r\n") == [201_000]
 
 
-def answer(end, place):
+def answer(end, place, meanwhile=lambda: None):
     """What comes of one try."""
     attempt = answering._Try(end, socket.AF_INET, place)
+    meanwhile()
     until = time.monotonic() + 10
     while (came := attempt.ended()) is None and time.monotonic() < until:
         time.sleep(0.01)
@@ -130,13 +131,11 @@ def test_a_server_answers_with_the_status_that_is_wanted():
 
 def test_a_server_of_another_protocol_is_no_answer_of_http():
     with socket.create_server(("127.0.0.1", 0)) as server:
-        place = server.getsockname()
-        attempt = answering._Try(End(http=f"http://127.0.0.1:{place[1]}/"), socket.AF_INET, place)
-        peer, _ = server.accept()
-        with peer:
-            peer.sendall(b"220 200 mail.example ESMTP\r\n")
-            until = time.monotonic() + 10
-            while (came := attempt.ended()) is None and time.monotonic() < until:
-                time.sleep(0.01)
-        attempt.connection.close()
-    assert came is False
+        place, peers = server.getsockname(), []
+
+        def greet():
+            peers.append(server.accept()[0])
+            peers[0].sendall(b"220 200 mail.example ESMTP\r\n")
+
+        assert answer(End(http=f"http://127.0.0.1:{place[1]}/"), place, greet) is False
+        peers[0].close()

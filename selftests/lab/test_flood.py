@@ -1,7 +1,5 @@
 """A board that says more than anybody can look at: what is kept, and that the rest is told."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from pathlib import Path

@@ -4,12 +4,11 @@ import os
 import subprocess
 
 import pytest
-import yaml
 
-from evmperf.boards import board as boards
 from evmperf.lab.tester import LocalTester
 from evmperf.model.errors import LabError
 from evmperf.model.places import STEP_FOLDER
+from selftests.support.boardfiles import fake_board
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for an interface of its own")
 
@@ -35,14 +34,8 @@ def board(tmp_path):
     """A function that gives a board with this tester and a cable."""
 
     def make(tester):
-        data = yaml.safe_load((boards.ENV_DIR / "am64x.yaml").read_text().replace("!template ", ""))
-        main = data["targets"]["main"]
-        main["features"] = ["cpsw"]
-        main["options"]["tester"] = {"host": tester}
-        main["options"]["cpsw"] |= {"board_address": "198.51.100.2/28", "tester_address": "198.51.100.1"}
-        file = tmp_path / "b.yaml"
-        file.write_text(yaml.safe_dump(data))
-        return boards.load(file)
+        cable = {"board_address": "198.51.100.2/28", "tester_address": "198.51.100.1"}
+        return fake_board(tmp_path / "b.yaml", "cpsw", tester={"host": tester}, cpsw=cable)
 
     return make
 

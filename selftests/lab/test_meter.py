@@ -6,8 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 from labgrid import Target
 
 from evmperf.benchmarks.tools import meter
@@ -238,18 +236,8 @@ def test_a_machine_that_does_not_let_us_in_is_a_broken_lab(hwmon, sshd, root):
 # Labgrid
 
 
-@pytest.fixture
-def target():
-    target = Target("main")
-    yield target
-    target.cleanup()
-
-
-def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them_on(target, instrument):
-    rails = yaml.safe_dump({"vdd_core": 1, "vdd_rtc": {"channel": 2}})
-    ScpiMeter(target, "meter", rails=rails, visa=instrument.visa, timeout=0.5)
-    ScpiMeterDriver(target, "meter")
-    driver = target.get_driver(RailMeterDriver)
+def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them_on(conversation):
+    driver = conversation(yaml.safe_dump({"vdd_core": 1, "vdd_rtc": {"channel": 2}}))
     assert driver.identity() == f"{IDENTITY} (SCPI)"
     driver.check(["vdd_core", "vdd_rtc"])
     with pytest.raises(LabError, match=r"vdd_mcu, x: .*`rails` of Scpi"):
@@ -257,47 +245,18 @@ def test_labgrid_gives_an_instrument_with_the_rails_as_a_coordinator_passes_them
     assert log_of(driver.read(["vdd_core"])).power("vdd_core") == pytest.approx(3.0)
 
 
-def test_the_bench_gives_the_meter_or_says_that_there_is_none(target, root, tmp_path):
-    target.get_strategy = lambda: SimpleNamespace(shell=SimpleNamespace())
-    bench = LabgridBench(target, fake_board(tmp_path / "x.yaml"))
+def test_the_bench_gives_the_meter_or_says_that_there_is_none(hwmon, root, tmp_path):
+    def bench(target):
+        target.get_strategy = lambda: SimpleNamespace(shell=SimpleNamespace(), logger=None)
+        return LabgridBench(target, fake_board(tmp_path / "x.yaml"))
+
     with pytest.raises(LabError, match=r"x\.yaml .* meter: .*docs/power.md"):
-        bench.meter()
-    HwmonMeter(target, "meter", rails=HERE, root=str(root))
-    HwmonMeterDriver(target, "meter")
-    assert bench.meter().identity() == "acpitz, ina226 on this machine (hwmon)"
+        bench(Target("main")).meter()
+    there = bench(hwmon(root, HERE).target)
+    assert there.meter().identity() == "acpitz, ina226 on this machine (hwmon)"
 
 
 @pytest.mark.parametrize("rails", ["", "vdd_core", "[1, 2]", "a: [", {}, 5])
-def test_rails_that_are_no_mapping_are_refused(target, rails):
+def test_rails_that_are_no_mapping_are_refused(rails):
     with pytest.raises(ValueError, match="rails must map"):
-        ScpiMeter(target, "meter", rails=rails, visa="x")
-
-
-# What is made of the answers
-
-
-values = st.floats(1e-6, 1e3)
-
-
-@given(st.lists(st.tuples(values, values), min_size=1, max_size=20))
-def test_power_is_the_mean_of_the_products(pairs):
-    samples = [(n / 2, "a", f"{v:.9E} V", f"{i:.9E} A") for n, (v, i) in enumerate(pairs)]
-    log = meter.parse(meter.write(0.1, len(pairs) / 2, samples))
-    assert log.voltage("a") == pytest.approx(sum(v for v, _ in pairs) / len(pairs))
-    assert log.power("a") == pytest.approx(1000 * sum(v * i for v, i in pairs) / len(pairs))
-
-
-@given(st.text(max_size=40), st.sampled_from(["V", "A", "mV", "mA", "uW", "W", "", "kV"]))
-def test_an_answer_is_a_number_with_its_unit_or_refused(text, unit):
-    try:
-        log = meter.parse(meter.write(0.1, 1.0, [(0.5, "a", f"{text} {unit}", "1 A")]))
-    except RefusedOutput:
-        return
-    assert log.voltage("a") == pytest.approx(float(text) * {"V": 1, "mV": 1e-3}[unit])
-
-
-@given(st.data())
-def test_a_cut_log_is_refused(data):
-    text = meter.write(0.1, 1.0, [(0.5, "a", "1 V", "1 A"), (0.6, "a", "1 V", "1 A")])
-    with pytest.raises(RefusedOutput):
-        meter.parse(text[: data.draw(st.integers(0, len(text.rstrip()) - 1))])
+        ScpiMeter(Target("main"), "meter", rails=rails, visa="x")

@@ -1,7 +1,5 @@
 """docs/lab-set-up.md: its commands, on a real coordinator and exporter."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -44,6 +44,15 @@ def open_bench(tmp_path, sshd):
         environment.cleanup()
 
 
+@pytest.fixture
+def boot_id(tmp_path, monkeypatch):
+    """The file that says which boot the board is in; it begins with `one`."""
+    file = tmp_path / "boot_id"
+    file.write_text("one")
+    monkeypatch.setattr(sshlink, "_BOOT_ID", f"cat {file}")
+    return file
+
+
 @pytest.mark.parametrize("known", ["its key", "its key, hashed", "another key", "another host's"])
 def test_a_host_key_is_checked_where_known_hosts_has_one(open_bench, sshd, tmp_path, monkeypatch, known):
     (tmp_path / ".ssh").mkdir()
@@ -111,10 +120,7 @@ def test_a_board_that_does_not_come_back_is_named_with_the_time(open_bench, sshd
     assert boot.error
 
 
-def test_a_reboot_is_noticed_by_the_boot_id(open_bench, sshd, tmp_path, monkeypatch):
-    boot_id = tmp_path / "boot_id"
-    boot_id.write_text("one")
-    monkeypatch.setattr(sshlink, "_BOOT_ID", f"cat {boot_id}")
+def test_a_reboot_is_noticed_by_the_boot_id(open_bench, boot_id):
     bench = open_bench()
     bench.shell()
     boot_id.write_text("two")
@@ -124,10 +130,7 @@ def test_a_reboot_is_noticed_by_the_boot_id(open_bench, sshd, tmp_path, monkeypa
     assert "rebooted by itself" in boot.notes[0]
 
 
-def test_a_board_that_is_asked_to_reboot_is_awaited(open_bench, tmp_path, monkeypatch):
-    boot_id = tmp_path / "boot_id"
-    boot_id.write_text("one")
-    monkeypatch.setattr(sshlink, "_BOOT_ID", f"cat {boot_id}")
+def test_a_board_that_is_asked_to_reboot_is_awaited(open_bench, boot_id, monkeypatch):
     monkeypatch.setattr(sshlink, "_REBOOT", f"echo two >{boot_id}")
     bench = open_bench()
     monkeypatch.setattr(type(bench._strategy), "resets", "a warm boot")
@@ -138,11 +141,9 @@ def test_a_board_that_is_asked_to_reboot_is_awaited(open_bench, tmp_path, monkey
     assert boot_id.read_text() == "two\n"
 
 
-def test_a_board_over_ssh_is_reset_by_its_line(tmp_path, sshd, monkeypatch):
-    boot_id, line = tmp_path / "boot_id", tmp_path / "line"
-    boot_id.write_text("one")
+def test_a_board_over_ssh_is_reset_by_its_line(tmp_path, sshd, boot_id, monkeypatch):
+    line = tmp_path / "line"
     line.write_text("0\n")
-    monkeypatch.setattr(sshlink, "_BOOT_ID", f"cat {boot_id}")
     monkeypatch.setattr(sshlink, "_REBOOT", "exit 1")
     file = board_file(tmp_path, sshd)
     data = yaml.safe_load(file.read_text())
@@ -176,12 +177,11 @@ def test_a_board_over_ssh_is_reset_by_its_line(tmp_path, sshd, monkeypatch):
     ("said", "seconds"),
     [("Startup finished in 2s (kernel) + 9.5s (userspace) = 11.5s", 11.5), ("sh: not found", None)],
 )
-def test_a_boot_over_ssh_is_as_systemd_tells_it(open_bench, tmp_path, monkeypatch, said, seconds):
-    for name, text in (("boot_id", "one"), ("analyze", said)):
-        (tmp_path / name).write_text(text)
-    monkeypatch.setattr(sshlink, "_BOOT_ID", f"cat {tmp_path}/boot_id")
-    monkeypatch.setattr(sshlink, "_REBOOT", f"echo two >{tmp_path}/boot_id")
-    monkeypatch.setattr(systemd_analyze, "COMMAND", f"cat {tmp_path}/analyze")
+def test_a_boot_over_ssh_is_as_systemd_tells_it(open_bench, boot_id, monkeypatch, said, seconds):
+    analyze = boot_id.with_name("analyze")
+    analyze.write_text(said)
+    monkeypatch.setattr(sshlink, "_REBOOT", f"echo two >{boot_id}")
+    monkeypatch.setattr(systemd_analyze, "COMMAND", f"cat {analyze}")
     bench = open_bench(boot_timeout=20)
     monkeypatch.setattr(type(bench._strategy), "resets", "a warm boot")
     boot = bench.cold_boot("")

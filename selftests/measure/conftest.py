@@ -17,12 +17,12 @@ def board(tmp_path):
 
 @pytest.fixture
 def lab(tmp_path, board):
-    """A function that makes a runner; keywords go to the bench."""
+    """A function that makes a runner; keywords go to the bench, or else to the runner."""
 
-    def make_runner(scripted=(), *, results=tmp_path, shell=None, repeats=None, **bench):
-        shell = shell or LocalShell(tmp_path / "board", scripted)
+    def make_runner(scripted=(), *, results=tmp_path, shell=None, **more):
+        bench = {name: more.pop(name) for name in ("reach", "boots", "tester", "meter") if name in more}
+        local = LocalBench(board, shell or LocalShell(tmp_path / "board", scripted), **bench)
         spool = Spool(results, Run("fake-1", "fake-evm", "quick"))
-        local = LocalBench(board, shell, **bench)
-        return Runner(local, spool, "quick", ["dd", "no-such-tool"], repeats=repeats)
+        return Runner(local, spool, "quick", ["dd", "no-such-tool"], **more)
 
     return make_runner

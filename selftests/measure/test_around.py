@@ -11,14 +11,10 @@ from evmperf.benchmarks.step import Measure
 from evmperf.measure import shellstep
 from evmperf.measure.around import STATE
 from evmperf.measure.bench import ShellReply
-from evmperf.measure.runner import Runner
-from evmperf.measure.runs.spool import Spool
 from evmperf.measure.state import look
 from evmperf.model.errors import BoardError, Kind, LabError, ToolError
 from evmperf.model.results import MARKS, Status
-from evmperf.model.run import Run
 from evmperf.publish.report.shape import text_table
-from selftests.support.fakes import LocalBench, LocalShell
 from selftests.support.runners import CASE, FINE, RATE, make, make_rows, measuring, on_spool, parse
 
 
@@ -70,15 +66,13 @@ def skewed(rate):
 
 
 @pytest.fixture
-def looking(tmp_path, board):
+def looking(lab, tmp_path):
     """A function that makes a runner that looks around, and its steps."""
 
     def make_runner(*acts):
         steps = Steps(*acts)
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        spool = Spool(folder, Run("fake-1", "fake-evm", "quick"))
-        bench = LocalBench(board, LocalShell(tmp_path / "board"))
-        return Runner(bench, spool, "quick", ["dd"], steps=steps, looks=True), steps
+        return lab(results=folder, steps=steps, looks=True), steps
 
     return make_runner
 

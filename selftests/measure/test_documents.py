@@ -1,9 +1,6 @@
 import hashlib
 
-import pytest
-
 from evmperf.measure import documents
-from evmperf.model.errors import ToolError
 
 CONFIG = "CONFIG_HZ=250\n" * 3
 
@@ -47,12 +44,3 @@ def test_a_large_document_that_came_back_wrong_is_not_kept(tmp_path):
     kept = gather(tmp_path / "one", Machine(config="CONFIG_HZ=25"))
     assert "kernel_config" not in kept
     assert gather(tmp_path / "two", Machine())["kernel_config"] == CONFIG
-
-
-def test_a_board_that_does_not_answer_is_the_callers_to_judge(tmp_path):
-    def perform(command):
-        raise ToolError("gone")
-
-    tmp_path.mkdir(exist_ok=True)
-    with pytest.raises(ToolError):
-        documents.gather(tmp_path, perform)

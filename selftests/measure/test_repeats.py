@@ -7,21 +7,16 @@ import pytest
 
 from evmperf.benchmarks.benchmark import Profile
 from evmperf.benchmarks.step import CleanUp, Measure
-from evmperf.measure.runner import Runner
-from evmperf.measure.runs.spool import Spool
 from evmperf.model import anytime
 from evmperf.model.errors import UsageError
 from evmperf.model.repeats import Repeats, parse
 from evmperf.model.results import Reading, Status
-from evmperf.model.run import Run
 from evmperf.publish.report.shape import text_table
-from selftests.support.boardfiles import fake_board
-from selftests.support.fakes import LocalBench, LocalShell
 from selftests.support.runners import RATE, A, B, make
 
 
 @pytest.fixture
-def measured(tmp_path):
+def measured(lab, tmp_path):
     """A function that measures two rows with a step of certain readings, and gives the results and
     how often the step was executed.
     """
@@ -50,17 +45,12 @@ def measured(tmp_path):
 
         rows = Profile((A, B), repetitions)
         benchmark = make(metrics=(RATE,), profiles={"quick": rows}, steps=steps, tools=())
-        spool = Spool(tmp_path, Run(f"fake-{next(_NUMBERS)}", "fake-evm", "quick"))
-        bench = LocalBench(fake_board(tmp_path / "fake.yaml", "emmc"), LocalShell(tmp_path / "board"))
-        runner = Runner(bench, spool, "quick", [], repeats=repeats)
+        runner = lab(repeats=repeats)
         results = [runner.measure(benchmark, case) for case in benchmark.cases("quick")]
         text = calls.read_text()
         return results, text.count("\n") - text.count("clean")
 
     return run
-
-
-_NUMBERS = itertools.count(1)
 
 
 def test_a_case_is_measured_so_often_and_its_repetitions_are_numbered_on(measured):

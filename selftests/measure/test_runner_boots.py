@@ -31,14 +31,16 @@ def boot_records(runner):
     return [r for r in read_records(runner.spool.folder) if isinstance(r, BootRecord)]
 
 
-def test_boots_give_one_sample_each(lab):
+def test_boots_give_one_sample_each_and_the_facts_of_the_linux_they_booted(lab):
     runner = lab(boots=[good_boot(seconds) for seconds in (2, 3, 4, 5, 6)])
     result = runner.measure(BOOTS, CASE)
     assert result.status is Status.MEASURED
     assert result.values("boot_time") == [2, 3, 4, 5, 6]
     boots = boot_records(runner)
     assert len(boots) == 5
-    assert read_run(runner.spool.folder).facts.uboot.startswith("U-Boot 2025.01")
+    facts = read_run(runner.spool.folder).facts
+    assert facts.uboot.startswith("U-Boot 2025.01")
+    assert facts.kernel == platform.release()
 
 
 def test_an_end_that_a_board_file_names_is_a_metric_with_its_error(lab):
@@ -61,19 +63,6 @@ def test_the_shortest_time_without_power_is_a_condition(lab):
     off = (replace(good_boot(), started_ns=-round(seconds * 1e9)) for seconds in (3.04, 2.51))
     runner = lab(boots=[*off, good_boot()], repeats=Repeats(boots=3))
     assert runner.measure(BOOTS, CASE).conditions["off_s"] == 2.5
-
-
-def test_boots_that_were_asked_for_go_before_the_profiles(lab):
-    runner = lab(boots=[good_boot(seconds) for seconds in (2, 3)], repeats=Repeats(boots=2))
-    result = runner.measure(BOOTS, CASE)
-    assert result.values("boot_time") == [2, 3]
-    assert result.status is Status.MEASURED
-
-
-def test_boot_times_alone_come_with_the_facts_of_the_linux_they_booted(lab):
-    runner = lab(boots=[good_boot() for _ in range(5)])
-    assert runner.measure(BOOTS, CASE).status is Status.MEASURED
-    assert read_run(runner.spool.folder).facts.kernel == platform.release()
 
 
 def test_one_hung_boot_is_recorded_and_keeps_the_others(lab):

@@ -4,12 +4,9 @@ import pytest
 
 from evmperf.benchmarks.step import MeasurePower, MeterWindow
 from evmperf.benchmarks.tools import meter
-from evmperf.measure.runner import Runner
-from evmperf.measure.runs.spool import Spool
 from evmperf.model.errors import BoardError, Kind, LabError, ToolError
 from evmperf.model.results import Reading, Status
-from evmperf.model.run import Run
-from selftests.support.fakes import LocalBench, LocalShell, SteppingClock
+from selftests.support.fakes import SteppingClock
 from selftests.support.runners import A, B, make_rows
 
 
@@ -52,12 +49,10 @@ METERED = make_rows(
 )
 
 
-def test_the_meter_waits_by_the_runners_clock(board, tmp_path):
+def test_the_meter_waits_by_the_runners_clock(lab):
     window = MeterWindow(("core",), 3600.0, 60.0, 7200.0, 'echo 10 >"$OUT/after"')
     sleep = MeasurePower("sleep", "true", 10, parse=power, window=window)
-    spool = Spool(tmp_path, Run("fake-1", "fake-evm", "quick"))
-    bench = LocalBench(board, LocalShell(tmp_path / "board"), meter=RailMeter([]))
-    runner = Runner(bench, spool, "quick", [], clock=SteppingClock())
+    runner = lab(meter=RailMeter([]), clock=SteppingClock())
     result = runner.measure(make_rows(lambda case: [sleep]), A)
     assert result.values("rate") == [12.0]
     assert 7200 < result.tool_s < 7300

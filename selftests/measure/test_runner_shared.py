@@ -29,24 +29,17 @@ def executions(tmp_path):
     return (tmp_path / "count").read_text().count("x")
 
 
-def test_a_tool_that_prints_all_rows_is_executed_once(lab, tmp_path):
+def test_a_tool_that_prints_all_rows_is_executed_once_and_its_raw_files_are_kept_once(lab, tmp_path):
     runner, benchmark = lab(), table(tmp_path)
     results = [runner.measure(benchmark, case) for case in (A, B, C)]
     assert [result.values("rate") for result in results] == [[5.0], [6.0], [7.0]]
     assert [result.status for result in results] == [Status.MEASURED] * 3
     assert executions(tmp_path) == 1
-
-
-def test_samples_of_one_execution_have_its_time_and_its_raw_files_which_are_kept_once(lab, tmp_path):
-    runner, benchmark = lab(), table(tmp_path)
-    results = [runner.measure(benchmark, case) for case in (A, B, C)]
     assert len({sample.time_ns for result in results for sample in result.samples}) == 1
-    assert len(results[0].raw) == 3
     assert results[0].raw == results[1].raw == results[2].raw
     kept = [path for path in (runner.spool.folder / "raw").rglob("*") if path.is_file()]
-    assert len(kept) == 3
-    contents = {(runner.spool.folder / name).read_text() for name in results[2].raw}
-    assert contents == {"5", "6", "7"}
+    assert len(kept) == len(results[0].raw) == 3
+    assert {path.read_text() for path in kept} == {"5", "6", "7"}
 
 
 def test_keys_keep_repetitions_and_drivers_apart(lab, tmp_path):

@@ -1,7 +1,5 @@
 """What a process does with the signals that end it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A virtual EVM of our own to measure and to break."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -51,6 +49,21 @@ def bench(env_file: Path) -> Iterator[LabgridBench]:
     """evmperf's bench on that board; one a module, since sessions of others power-cycle the same board."""
     with virtualbench.reached(env_file) as bench:
         yield bench
+
+
+@pytest.fixture(scope="module")
+def own_bench(own_state: Path, request: pytest.FixtureRequest) -> Iterator[client.LabClient]:
+    """A running bench of the module's own, of its VARIANT, with the power off."""
+    with virtualbench.running(request.module.VARIANT, f"own-{request.module.VARIANT}") as bench:
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def own_env_file(
+    own_bench: client.LabClient, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A board file for that bench."""
+    return virtualbench.board_file(own_bench, request.module.VARIANT, tmp_path_factory.mktemp("env"))
 
 
 @pytest.fixture

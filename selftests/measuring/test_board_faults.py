@@ -1,7 +1,5 @@
 """What goes wrong on a board in the middle of a benchmark, provoked on a virtual EVM."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Ends of a boot that a board file names, on a virtual EVM, beside packets on its tap and its console."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
@@ -31,6 +29,7 @@ from selftests.support.stamps import Heard
 
 pytestmark = pytest.mark.virtual_evm
 
+VARIANT = "virtual"
 CYCLES = int(os.environ.get("EVMPERF_END_CYCLES", "3"))
 SERVICE = """#!/bin/sh
 rm -f /root/www/ready
@@ -83,21 +82,13 @@ ASKED = (
 
 
 @pytest.fixture(scope="module")
-def virtual_bench(own_state: Path) -> Iterator[client.LabClient]:
-    """A bench of this module's own: the service stays on its card."""
-    with virtualbench.running("virtual", "ends") as bench:
-        yield bench
-
-
-@pytest.fixture(scope="module")
-def env_file(virtual_bench: client.LabClient, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A board file for that bench, with a line that Labgrid reads from the file `lamp` beside it."""
-    file = virtualbench.board_file(virtual_bench, "virtual", tmp_path_factory.mktemp("ends"))
-    lamp = file.with_name("lamp")
+def env_file(own_env_file: Path) -> Path:
+    """A board file with a line that Labgrid reads from the file `lamp` beside it."""
+    lamp = own_env_file.with_name("lamp")
     lamp.write_text("0\n")
     driver = f"      FileDigitalOutputDriver: {{name: lamp, filepath: {lamp}}}\n"
-    file.write_text(file.read_text().replace("    drivers:\n", f"    drivers:\n{driver}", 1))
-    return file
+    own_env_file.write_text(own_env_file.read_text().replace("    drivers:\n", f"    drivers:\n{driver}", 1))
+    return own_env_file
 
 
 @pytest.fixture(scope="module")
@@ -165,10 +156,10 @@ class Clock:
 
 @pytest.mark.alone  # beside two other virtual EVMs the ends came later than their deadline of 60 s
 def test_six_kinds_of_end_are_within_their_error(
-    board_with_service: LabgridBench, virtual_bench: client.LabClient, env_file: Path
+    board_with_service: LabgridBench, own_bench: client.LabClient, env_file: Path
 ) -> None:
     bench, lamp = board_with_service, env_file.with_name("lamp")
-    with contextlib.closing(Clock(bench, virtual_bench, lamp)) as clock:
+    with contextlib.closing(Clock(bench, own_bench, lamp)) as clock:
         for _ in range(CYCLES):
             lamp.write_text("0\n")
             boot = bench.cold_boot("")

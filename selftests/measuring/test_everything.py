@@ -5,8 +5,6 @@ steps on another disk or in another mode one. All take 20 minutes: `pytest
 selftests/measuring/test_everything.py --all-rows`.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

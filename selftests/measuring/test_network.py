@@ -1,11 +1,10 @@
 """Network benchmarks with a real tester: what they change is put back, and faults are named."""
 
-from __future__ import annotations
-
 import dataclasses
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -14,7 +13,7 @@ from evmperf.benchmarks.families import network
 from evmperf.benchmarks.step import Plan, Prepare, Step
 from evmperf.boards.board import Board
 from evmperf.lab.bench import LabgridBench
-from evmperf.measure.bench import Shell, ShellReply
+from evmperf.measure.bench import ShellReply
 from evmperf.measure.runner import Runner
 from evmperf.measure.runs.spool import Spool, new_run_id
 from evmperf.model.errors import Kind
@@ -50,7 +49,7 @@ def runner(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
     runner.close()
 
 
-def open_runner(bench: object, folder: Path) -> Runner:
+def open_runner(bench: LabgridBench, folder: Path) -> Runner:
     spool = Spool(folder, Run(id=new_run_id("network"), board="network", profile="quick"))
     return Runner(bench, spool, "quick", ["netperf", "netserver", "iperf3", "ethtool", "ip"])
 
@@ -142,20 +141,6 @@ def test_a_driver_without_interrupt_pacing_is_named(runner: Runner) -> None:
     assert "the driver of eth0 cannot pace interrupts" in result.failures[0].message
 
 
-class OtherBench:
-    """The bench with another tester, and with a link of its own in one section of the board file
-    if there is one.
-    """
-
-    def __init__(self, bench: LabgridBench, tester: Shell, **links: dict[str, str]) -> None:
-        self.bench = bench
-        self.board = dataclasses.replace(bench.board, sections={**bench.board.sections, **links})
-        self.tester = lambda: tester
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.bench, name)
-
-
 # IPsec: the tester's kernel is this machine's, which may have no ESP; the board's has it. So the
 # far side is a network namespace on the board.
 
@@ -184,7 +169,9 @@ def far(bench: LabgridBench, tmp_path: Path) -> Iterator[Runner]:
     )
     assert made.status == 0, made.text
     link = {"interface": "near0", "board_address": "192.168.110.2/24", "tester_address": "192.168.110.1"}
-    yield open_runner(OtherBench(bench, FarShell(shell), ipsec=link), tmp_path)
+    board = dataclasses.replace(bench.board, sections={**bench.board.sections, "ipsec": link})
+    with mock.patch.multiple(bench, board=board, tester=lambda: FarShell(shell)):
+        yield open_runner(bench, tmp_path)
     bench.shell().run(f"ip netns del {FAR}", 30)
 
 

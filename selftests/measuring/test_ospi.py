@@ -1,7 +1,5 @@
 """The board with an OSPI controller: measured by a session, and what its guard refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -27,21 +25,8 @@ MARK = "the guard let it pass"
 
 
 @pytest.fixture(scope="module")
-def ospi_bench(own_state: Path) -> Iterator[client.LabClient]:
-    """A running bench of that variant, with the power off."""
-    with virtualbench.running(VARIANT) as bench:
-        yield bench
-
-
-@pytest.fixture(scope="module")
-def ospi_env(ospi_bench: client.LabClient, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A board file for that bench."""
-    return virtualbench.board_file(ospi_bench, VARIANT, tmp_path_factory.mktemp("env"))
-
-
-@pytest.fixture(scope="module")
-def lab(ospi_env: Path) -> Iterator[LabgridBench]:
-    with virtualbench.reached(ospi_env) as bench:
+def lab(own_env_file: Path) -> Iterator[LabgridBench]:
+    with virtualbench.reached(own_env_file) as bench:
         yield bench
 
 
@@ -70,9 +55,9 @@ def must(shell: Shell, command: str) -> str:
     return reply.text
 
 
-def test_every_benchmark_is_measured(ospi_bench: client.LabClient, ospi_env: Path, tmp_path: Path) -> None:
+def test_every_benchmark_is_measured(own_bench: client.LabClient, own_env_file: Path, tmp_path: Path) -> None:
     one_row_of_ubifs = "not 102400 and not 524288 and not 1048576"
-    session = whole(ospi_env, tmp_path, f"test_ospi and {one_row_of_ubifs}")
+    session = whole(own_env_file, tmp_path, f"test_ospi and {one_row_of_ubifs}")
     results = session.measured()
     assert sorted((result.benchmark, result.case) for result in results) == [
         ("linux_flash_summary", "OSPI NOR|1 MB"),
@@ -88,7 +73,7 @@ def test_every_benchmark_is_measured(ospi_bench: client.LabClient, ospi_env: Pat
         assert set(result.tools) == set(benchmark.tools)
     assert spool.read_run(session.folder).facts.spi_nor == ["s25fl512s 0102204d0080"]
 
-    written = (ospi_bench.folder / "disks" / "ospi.img").read_bytes()
+    written = (own_bench.folder / "disks" / "ospi.img").read_bytes()
     begin, end = SCRATCH_BYTES
     assert set(written[:begin]) == set(written[end:]) == {0xFF}, "only the scratch is written"
     assert len(set(written[begin:end])) == 256

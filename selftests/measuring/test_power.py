@@ -1,7 +1,5 @@
 """A virtual EVM that really sleeps, and an instrument that really speaks SCPI."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What happens to a whole session: a full disk, Ctrl-C, kill -9, a lab that is not there."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -77,20 +75,3 @@ def test_a_board_file_outside_the_checkout_selects_the_measuring_tests_only(env_
     assert tests
     # tests/test_emmc.py declares test_emmc, and so on; no selftest is named like its file.
     assert all(re.search(r"(test_\w+)\.py::\1\[", test) for test in tests)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ([], "--lg-env FILE. Known boards: am335x.yaml"),
-        (["--lg-env", "am46x.yaml"], "Did you mean am64x.yaml?"),
-        (["--lg-env", "am64x.yaml"], "needs $LG_PLACE"),
-    ],
-)
-def test_a_wrong_call_gets_one_sentence(arguments: list[str], sentence: str) -> None:
-    done = programs.pytest(
-        *arguments, environment={k: v for k, v in os.environ.items() if not k.startswith("LG_")}
-    )
-    assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stdout + done.stderr

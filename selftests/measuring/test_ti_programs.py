@@ -1,7 +1,5 @@
 """A virtual EVM whose image has TI's own programs, compiled of ../shared: they measure, and say so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

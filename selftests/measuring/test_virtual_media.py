@@ -1,12 +1,9 @@
 """The virtual EVM with a display, a camera and SATA disks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
-from selftests.support import virtualbench
 from selftests.support.sessions import whole
 
 pytestmark = pytest.mark.virtual_evm
@@ -14,11 +11,9 @@ pytestmark = pytest.mark.virtual_evm
 VARIANT = "virtual-media"
 
 
-def test_display_camera_and_disks_are_measured(own_state: Path, tmp_path: Path) -> None:
+def test_display_camera_and_disks_are_measured(own_env_file: Path, tmp_path: Path) -> None:
     select = "glmark2 or sensor_capture or ((sata_ext4_1g or sata_vfat_1g) and 102400)"
-    with virtualbench.running(VARIANT) as bench:
-        env = virtualbench.board_file(bench, VARIANT, tmp_path)
-        results = whole(env, tmp_path, select).measured()
+    results = whole(own_env_file, tmp_path, select).measured()
     assert {result.status for result in results} == {"measured"}
     measured = {result.benchmark: result for result in results}
     assert set(measured) == {

@@ -1,7 +1,5 @@
 """The virtual EVM whose tester is a second QEMU: reached over SSH, it measures IPsec and pacing."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +10,6 @@ from evmperf_virtual import client
 from evmperf_virtual.board import TesterInfo
 
 from evmperf.lab.tester import SshTester
-from selftests.support import virtualbench
 from selftests.support.sessions import whole
 
 pytestmark = pytest.mark.virtual_evm
@@ -25,32 +22,25 @@ STATE = (
 """Addresses, IPsec, listening ports, servers and our files."""
 
 
-@pytest.fixture(scope="module")
-def board(own_state: Path) -> Iterator[client.LabClient]:
-    with virtualbench.running(VARIANT) as bench:
-        yield bench
-
-
 @pytest.fixture
-def tester(board: client.LabClient) -> Iterator[tuple[SshTester, TesterInfo]]:
-    info = board.status().tester
+def tester(own_bench: client.LabClient) -> Iterator[tuple[SshTester, TesterInfo]]:
+    info = own_bench.status().tester
     assert info is not None
-    requests.get(f"http://127.0.0.1:{board.record.power_port}/tester", timeout=300).raise_for_status()
+    requests.get(f"http://127.0.0.1:{own_bench.record.power_port}/tester", timeout=300).raise_for_status()
     tester = SshTester(info.ssh_host, info.ssh_options)
     yield tester, info
     tester.close()
 
 
 def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(
-    board: client.LabClient, tester: tuple[SshTester, TesterInfo], tmp_path: Path
+    own_env_file: Path, tester: tuple[SshTester, TesterInfo], tmp_path: Path
 ) -> None:
     shell, info = tester
     assert (info.namespace, info.nics[0].address) == ("", "192.168.100.1")
     assert shell.run("hostname", 30).text.strip() == "tester"
     before = shell.run(STATE, 30).text
-    env = virtualbench.board_file(board, VARIANT, tmp_path)
     select = "(ipsec and aes128) or pacing"
-    results = whole(env, tmp_path, select).measured()
+    results = whole(own_env_file, tmp_path, select).measured()
     assert sorted((result.benchmark, result.status) for result in results) == [
         ("eth_cpsw_tcp_bidir_pacing", "measured"),
         # The accelerator's module is loaded for the first, and taken out for the other.
@@ -62,9 +52,9 @@ def test_ipsec_and_pacing_are_measured_over_ssh_and_put_back(
     assert shell.run(STATE, 30).text == before
 
 
-def test_the_tester_ends_with_its_bench(board: client.LabClient) -> None:
-    info = board.status().tester
+def test_the_tester_ends_with_its_bench(own_bench: client.LabClient) -> None:
+    info = own_bench.status().tester
     assert info is not None
-    assert board.stop()
+    assert own_bench.stop()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", info.port), 5)

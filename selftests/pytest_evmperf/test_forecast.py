@@ -9,8 +9,9 @@ import termios
 import pytest
 
 from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
-from evmperf.benchmarks.step import Measure
-from evmperf.commands.app.forecast import Forecast
+from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep
+from evmperf.commands.app.forecast import Forecast, expected_s
+from evmperf.model.errors import UsageError
 from evmperf.model.repeats import Repeats
 from evmperf.model.results import Case
 
@@ -20,17 +21,17 @@ from pytest_evmperf import ticker
 ticker._LOG_S = 0.2
 shown = iter("abcdefgh")
 sign = ticker.Ticker(lambda: f"0:0{next(shown)} of 0:09: booting Linux" + "." * 200)
-sign.start()
 time.sleep(2.5)
 sign.close()
 print("after")
 """
 
 
-def a_benchmark(place, seconds=10, repeats=1):
-    steps = [Measure("all", "", 99, seconds, parse=None)] if place is not Place.BOOT else []
-    profile = Profile((Case("a"), Case("b")), repeats)
-    return Benchmark("x", "emmc", "X", ("X",), (), {"quick": profile}, place, lambda *_: steps)
+def a_benchmark(place=Place.SHELL, repeats=1, steps=None, labels="ab"):
+    own = [Measure("all", "", 99, 10, parse=None)] if place is not Place.BOOT else []
+    profile = Profile(tuple(map(Case, labels)), repeats)
+    declared = steps or (lambda: own)
+    return Benchmark("x", "emmc", "X", ("X",), (), {"quick": profile}, place, lambda *_: declared())
 
 
 def cases(*benchmarks):
@@ -57,18 +58,47 @@ def test_each_cold_boot_of_a_boot_time_counts():
 
 
 def test_repeats_count():
-    plan = cases(a_benchmark(Place.SHELL))
+    plan = cases(a_benchmark())
     once, thrice = (Forecast(plan, None, "quick", Repeats(rounds)) for rounds in (1, 3))
     assert thrice.case_s(1) - once.case_s(1) == pytest.approx(20)
 
 
 def test_what_took_longer_makes_the_rest_longer():
-    forecast = Forecast(cases(a_benchmark(Place.SHELL)), None, "quick", Repeats())
+    forecast = Forecast(cases(a_benchmark()), None, "quick", Repeats())
     before = forecast.case_s(1)
     forecast.learn(0, 2 * (forecast.case_s(0) - forecast.boot_s) + forecast.boot_s)
     assert forecast.case_s(1) == pytest.approx(2 * before)
     forecast.learn(1, 10_000)
     assert forecast.case_s(1) < 10 * before
+
+
+def expected(steps, labels="a", done=None):
+    done = set() if done is None else done
+    return [expected_s(*one, None, "quick", done) for one in cases(a_benchmark(steps=steps, labels=labels))]
+
+
+def test_what_cases_share_is_expected_once():
+    steps = [Prepare("own", "", 9, 1), Measure("all", "", 99, 10, parse=None, shared="all")]
+    assert expected(lambda: steps, "ab") == [11, 1]
+
+
+def test_what_another_benchmark_has_measured_is_expected_no_more():
+    steps = [Measure("all", "", 99, 10, parse=None, shared="all")]
+    done = set()
+    assert expected(lambda: steps, done=done) == [10]
+    assert expected(lambda: steps, done=done) == [0]
+
+
+def test_a_search_is_expected_to_take_all_its_trials():
+    steps = [Prepare("prepare", "", 9, 1), SearchStep("search", list, 45, 10), CleanUp("clean up", "", 9, 1)]
+    assert expected(lambda: steps) == [12]
+
+
+def test_a_case_that_cannot_be_declared_is_the_runners_matter():
+    def steps():
+        raise UsageError("no")
+
+    assert expected(steps) == [0]
 
 
 def test_a_log_gets_a_line_now_and_then():

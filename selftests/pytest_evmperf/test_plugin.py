@@ -1,4 +1,4 @@
-"""The pytest plugin: what is collected, and how long it says a case takes."""
+"""The pytest plugin: what is collected, and what is a wrong call."""
 
 import os
 import sys
@@ -6,14 +6,9 @@ from types import TracebackType
 
 import pytest
 
-from evmperf.benchmarks.benchmark import Benchmark, Place, Profile
-from evmperf.benchmarks.step import CleanUp, Measure, Prepare, SearchStep
-from evmperf.commands.app.forecast import expected_s
 from evmperf.model.ended import Ending
-from evmperf.model.errors import UsageError
 from evmperf.model.exits import ExitStatus
 from evmperf.model.replies import answer
-from evmperf.model.results import Case
 from pytest_evmperf.plugin import TESTS
 from pytest_evmperf.session import pytest_keyboard_interrupt
 from selftests.support import programs
@@ -22,6 +17,15 @@ NO_CATALOGUE = """
 from evmperf.benchmarks import catalogue
 catalogue.benchmarks = dict
 """
+
+
+WITHOUT_LAB = {name: text for name, text in os.environ.items() if not name.startswith("LG_")}
+
+
+def test_without_a_board_those_there_are_are_named():
+    done = programs.pytest(environment=WITHOUT_LAB)
+    assert done.returncode == ExitStatus.USAGE
+    assert "--lg-env FILE. Known boards: am335x.yaml" in done.stderr
 
 
 def test_an_interrupt_between_two_lines_has_a_report():
@@ -50,16 +54,16 @@ def test_a_driver_without_benchmarks_is_skipped(tmp_path):
         (["-k", "emcc"], ExitStatus.NOTHING, "Did you mean emmc?"),
         (["-k", "emmc and ("], ExitStatus.USAGE, "emmc and ("),
         (["--vary", "nonsense:1"], ExitStatus.USAGE, "nonsense"),
-        (["--lg-env", "no-such-board.yaml"], ExitStatus.USAGE, "no-such-board"),
+        (["--lg-env", "am46x.yaml"], ExitStatus.USAGE, "Did you mean am64x.yaml?"),
+        (["--lg-env", "am64x.yaml"], ExitStatus.USAGE, "needs $LG_PLACE"),
         (["--image", "no-such-image.wic", "-k", "boot_time"], ExitStatus.USAGE, "no-such-image.wic"),
         (["-k", "sata"], ExitStatus.NOTHING, "it has no SATA port"),
     ],
 )
 def test_who_started_a_session_is_told_why_it_was_refused(tmp_path, words, status, said):
     file = tmp_path / "session.json"
-    done = programs.pytest(
-        "--lg-env", "virtual.yaml", "--answer", str(file), f"--results={tmp_path / 'results'}", *words
-    )
+    own = ("--lg-env", "virtual.yaml", "--answer", file, f"--results={tmp_path / 'results'}")
+    done = programs.pytest(*own, *words, environment=WITHOUT_LAB)
     assert done.returncode == status, done.stdout + done.stderr
     reply = answer(file, done.returncode)
     assert reply.ending is Ending.WRONG
@@ -103,47 +107,12 @@ def test_a_session_that_could_not_answer_is_told_by_its_status(tmp_path, text):
     assert (reply.ending, "-9" in reply.sentence) == (Ending.LAB, True)
 
 
-def expected(steps, cases=("a",), done=None):
-    plan = Profile(tuple(Case(label) for label in cases))
-    benchmark = Benchmark("x", "emmc", "X", ("X",), (), {"quick": plan}, Place.SHELL, lambda *_: steps())
-    done = set() if done is None else done
-    return [expected_s(benchmark, case, None, "quick", done) for case in plan.cases]
-
-
-def test_what_cases_share_is_expected_once():
-    steps = [Prepare("own", "", 9, 1), Measure("all", "", 99, 10, parse=None, shared="all")]
-    assert expected(lambda: steps, ["a", "b"]) == [11, 1]
-
-
-def test_what_another_benchmark_has_measured_is_expected_no_more():
-    steps = [Measure("all", "", 99, 10, parse=None, shared="all")]
-    done = set()
-    assert expected(lambda: steps, done=done) == [10]
-    assert expected(lambda: steps, done=done) == [0]
-
-
-def test_a_search_is_expected_to_take_all_its_trials():
-    steps = [Prepare("prepare", "", 9, 1), SearchStep("search", list, 45, 10), CleanUp("clean up", "", 9, 1)]
-    assert expected(lambda: steps) == [12]
-
-
-def test_a_case_that_cannot_be_declared_is_the_runners_matter():
-    def steps():
-        raise UsageError("no")
-
-    assert expected(steps) == [0]
-
-
 def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path):
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
 
     def status(*options):
-        environment = {name: text for name, text in os.environ.items() if name != "LG_ENV"}
-        words = [sys.executable, "-m", "pytest", "-n", "2"]
-        done = programs.run(
-            *words, f"--results={tmp_path / 'results'}", *options, cwd=tmp_path, environment=environment
-        )
-        return done.returncode
+        words = ("-n", "2", f"--results={tmp_path / 'results'}", *options)
+        return programs.pytest(*words, cwd=tmp_path, environment=WITHOUT_LAB).returncode
 
     assert status("test_own.py") == ExitStatus.OK
     assert status("--lg-env", "virtual.yaml") == ExitStatus.USAGE
@@ -153,12 +122,6 @@ def test_several_processes_are_refused_for_sessions_on_a_board_only(tmp_path):
 
 def test_a_mistake_of_our_own_is_no_broken_lab(tmp_path):
     (tmp_path / "wrong.py").write_text("def pytest_runtestloop():\n    raise KeyError('moon')\n")
-    words = [sys.executable, "-m", "pytest", "-p", "wrong", "--lg-env", "am64x.yaml", "--collect-only"]
-    done = programs.run(
-        *words,
-        f"--results={tmp_path / 'results'}",
-        "tests/test_emmc.py",
-        LG_PLACE="nowhere",
-        PYTHONPATH=str(tmp_path),
-    )
+    words = ["-p", "wrong", "--lg-env", "am64x.yaml", "--collect-only", f"--results={tmp_path / 'results'}"]
+    done = programs.pytest(*words, "tests/test_emmc.py", LG_PLACE="nowhere", PYTHONPATH=str(tmp_path))
     assert done.returncode == ExitStatus.INTERNAL, done.stdout + done.stderr

@@ -138,10 +138,10 @@ def results(tmp_path):
             for n in range(2)
         ]
         made = spools.write(folder, run, [*found, spools.FAILED_BOOT])
-        (made / differences.FACTS).mkdir()
+        (made / differences.FOLDER).mkdir()
         for name in ("dmesg", "modules", "mounts", "uboot_environment", "kernel_config"):
             text = f"CONFIG_X={HOSTILE}{number}"
-            (made / differences.FACTS / name).write_bytes(text.encode("utf-8", "replace"))
+            (made / differences.FOLDER / name).write_bytes(text.encode("utf-8", "replace"))
         (made / "console.log").write_bytes(HOSTILE.encode("utf-8", "replace") * 20)
         (made / page.CHANGED).write_text(HOSTILE)
         record = VerdictRecord(HOSTILE, HOSTILE, HOSTILE, "emmc", Outcome.WORSE, HOSTILE, HOSTILE)

@@ -37,9 +37,9 @@ def make(tmp_path):
 
     def make_run(name, documents=None, **facts):
         spool = Spool(tmp_path, Run(name, "evm", "quick", facts=Facts.from_dict(facts)))
-        (spool.folder / differences.FACTS).mkdir()
+        (spool.folder / differences.FOLDER).mkdir()
         for document, text in (documents or {}).items():
-            (spool.folder / differences.FACTS / document).write_text(text)
+            (spool.folder / differences.FOLDER / document).write_text(text)
         return spool.folder
 
     return make_run

@@ -270,15 +270,16 @@ def test_a_run_is_live_while_its_process_holds_it(spool):
 
 def test_nothing_but_the_spool_opens_results_for_writing():
     """`spool.append` adds lines; no module has another way to the file."""
-    root = Path(__file__).parents[2] / "evmperf"
+    root = Path(__file__).parents[2]
     ways = re.compile(r"write_whole\(|write_(?:text|bytes)\(|\.open\(\s*[\"'](?!r)|os\.(?:replace|truncate)")
     found = {
         str(file.relative_to(root))
-        for file in root.rglob("*.py")
+        for place in ("evmperf", "pytest_evmperf", "strategies", "virtual-evm")
+        for file in (root / place).rglob("*.py")
         for line in file.read_text().splitlines()
         if ways.search(line) and re.search(r"\bRECORDS\b|results\.jsonl", line)
     }
-    assert found == {"measure/runs/spool.py"}
+    assert found == {"evmperf/measure/runs/spool.py"}
 
 
 def test_what_failed_and_was_tried_again_is_one_whole_row(spool):

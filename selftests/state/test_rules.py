@@ -126,6 +126,10 @@ def differs(here, there, setting="x"):
         ("cpu.policy0.scaling_max_freq", 500000, 1400000, 2.8),
         ("devfreq.fd00000.gpu.max_freq", 250, 500, 2),
         ("idle.cpu0.state1.disable", 0, 1, 0),
+        ("group.io.max", "179:0 rbps=2000000 wbps=max", None, 0),
+        ("group.memory.high", 1000000, 900000000, 0),
+        ("tester.tc_filters", 4500, None, 0),
+        ("sysctl.net/core.rmem_max", 4096, 212992, 0),
     ],
 )
 def test_a_difference_that_can_make_a_figure_better_alone_is_no_cause(setting, worse, better, size):
@@ -144,6 +148,7 @@ def test_a_difference_that_can_make_a_figure_better_alone_is_no_cause(setting, w
         ("cpu.policy0.scaling_governor", "ondemand", "schedutil"),
         ("tcp_rmem", "4096 131072 6291456", "8192 65536 6291456"),
         ("usb.interface", "DRIVER=usb-storage", "DRIVER=uas"),
+        ("mounted", "ext4 rw data=journal", "ext4 rw data=ordered"),
     ],
 )
 def test_either_value_of_a_setting_may_be_the_worse_one(setting, here, there):

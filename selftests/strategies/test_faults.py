@@ -122,15 +122,6 @@ def test_a_command_that_hangs_is_interrupted_and_the_shell_goes_on(open_bench):
     assert shell.run("echo hello", 5).text == "hello\n"
 
 
-def test_a_command_that_ignores_ctrl_c_is_a_board_error_and_costs_a_power_cycle(open_bench, fake):
-    bench = open_bench()
-    fake.ignores_ctrl_c = True
-    with pytest.raises(BoardError, match="does not return after Ctrl-C"):
-        bench.shell().run("hang", 0.2)
-    assert bench.shell().run("echo hello", 5).text == "hello\n"
-    assert bench.power_cycles == 2
-
-
 @pytest.mark.parametrize("driver", [EvmShellDriver, ShellDriver])
 def test_a_board_whose_power_went_off_ends_its_command_within_seconds(open_bench, fake, monkeypatch, driver):
     monkeypatch.setattr(powering, "_LOOK_S", 0.3)
@@ -142,15 +133,6 @@ def test_a_board_whose_power_went_off_ends_its_command_within_seconds(open_bench
     threading.Timer(0.5, fake.switch, [False]).start()
     with pytest.raises(BoardError, match="`hang`: its power switch says off"):
         shell.run("hang", 600)
-
-
-@pytest.mark.parametrize("disaster", ["panic", "reset"])
-def test_a_board_that_dies_in_a_command_is_named_at_once(open_bench, disaster):
-    bench = open_bench()
-    with pytest.raises(BoardError, match=f"{disaster} on the console"):
-        bench.shell().run(disaster, 600)
-    bench.abandon()
-    assert bench.shell().run("echo hello", 5).text == "hello\n"
 
 
 def test_a_board_that_resets_in_a_uboot_command_is_named_at_once(open_bench):

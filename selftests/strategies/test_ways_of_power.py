@@ -115,15 +115,21 @@ def test_a_reset_by_software_is_warm_and_never_compared_with_cold(open_bench, fa
     assert "reboot" in fake.typed
 
 
+@pytest.fixture
+def line(switch):
+    """Resources of a reset line at the power switch."""
+    words = {"url": f"http://127.0.0.1:{switch.port}", "body_asserted": "0", "body_deasserted": "1"}
+    return {"HttpDigitalOutput": words}
+
+
 RESET_LINE = {"DigitalOutputResetDriver": {"delay": 0.1}, "HttpDigitalOutputDriver": {}, **NO_POWER}
 
 
-def test_a_reset_line_resets_a_board_that_hangs(open_bench, fake, switch):
+def test_a_reset_line_resets_a_board_that_hangs(open_bench, fake, switch, line):
     fake.pace_s = 0.1
     fake.switch(True)
     fake._state = "dead"
-    line = {"url": f"http://127.0.0.1:{switch.port}", "body_asserted": "0", "body_deasserted": "1"}
-    bench = open_bench(resources={"HttpDigitalOutput": line}, **RESET_LINE)
+    bench = open_bench(resources=line, **RESET_LINE)
     assert bench.board.power == "reset"
     fake.switched.clear()
     boot = bench.cold_boot("")
@@ -140,12 +146,11 @@ def test_a_reset_line_resets_a_board_that_hangs(open_bench, fake, switch):
         bench.cold_boot("")
 
 
-def test_a_board_with_a_switch_and_a_reset_line_boots_cold_unless_told(open_bench, fake, switch):
-    line = {"url": f"http://127.0.0.1:{switch.port}", "body_asserted": "0", "body_deasserted": "1"}
+def test_a_board_with_a_switch_and_a_reset_line_boots_cold_unless_told(open_bench, line):
     drivers = {name: said for name, said in RESET_LINE.items() if said is not None}
-    bench = open_bench(resources={"HttpDigitalOutput": line}, **drivers)
+    bench = open_bench(resources=line, **drivers)
     assert (bench.board.power, bench.cold_boot("").warm) == ("switch", "")
-    bench = open_bench(resources={"HttpDigitalOutput": line}, power="reset", **drivers)
+    bench = open_bench(resources=line, power="reset", **drivers)
     assert bench.cold_boot("").warm
 
 

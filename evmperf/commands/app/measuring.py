@@ -111,10 +111,6 @@ class MeasuringSession:
         self._runner: Runner | None = None
         self._started_bench: Any = None
 
-    def unsupported(self, benchmark: Benchmark, case: Case) -> str:
-        """Why a case is not measured in this session, "" if it is."""
-        return benchmark.unsupported(self.board, case)
-
     def check_image(self) -> None:
         """Raise UsageError for an image that does not fit the board, LabError for one that cannot be
         fetched. Nothing is held, switched or written yet.
@@ -231,7 +227,7 @@ class MeasuringSession:
         if not self._sees or benchmark.place is Place.BOOT:
             return ""
         self._see()
-        reason = self.unsupported(benchmark, case)
+        reason = benchmark.unsupported(self.board, case)
         if not reason and not benchmark.ti:
             assert self._runner is not None
             lacking = self._runner.lacking(benchmark)
@@ -305,18 +301,16 @@ class MeasuringSession:
 
     def judge_boots(self) -> ExitStatus | None:
         """The exit status by the reference of boots, None without one."""
-        if self.request.reference and self._spool:
-            from evmperf.explain import ranges  # noqa: PLC0415  # for those who have a reference
+        if not (self.request.reference and self._spool):
+            return None
+        from evmperf.explain import ranges  # noqa: PLC0415  # for those who have a reference
 
-            try:
-                self.outside, status = ranges.held(self.folder, self.run, self._reference)
-            except EvmperfError as error:  # the run still has to be ended
-                self.outside, status = (
-                    [f"{self.request.reference}: not compared: {error}"],
-                    ExitStatus.UNDECIDED,
-                )
-            return status
-        return None
+        try:
+            self.outside, status = ranges.held(self.folder, self.run, self._reference)
+        except EvmperfError as error:  # the run still has to be ended
+            self.outside = [f"{self.request.reference}: not compared: {error}"]
+            return ExitStatus.UNDECIDED
+        return status
 
     def finish(self, exit_status: int) -> None:
         """Write how the run ended; a spool that was never opened stays unwritten."""

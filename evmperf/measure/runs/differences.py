@@ -12,11 +12,9 @@ from pathlib import Path
 
 import msgspec
 
+from evmperf.measure.documents import FOLDER
 from evmperf.measure.runs import spool
 from evmperf.model.run import Run
-
-FACTS = "facts"
-"""Folder of the documents below a run's."""
 
 _HOT_MILLIDEGREES = 5000
 """Temperatures nearer to each other than this explain nothing."""
@@ -117,7 +115,7 @@ def _overwritten(flats: Sequence[Flat]) -> set[str]:
 
 
 def _documents(folder: Path) -> dict[str, str]:
-    files = {name: folder / FACTS / name for name in _DOCUMENTS}
+    files = {name: folder / FOLDER / name for name in _DOCUMENTS}
     return {
         name: file.read_text(encoding="utf-8", errors="replace")
         for name, file in files.items()

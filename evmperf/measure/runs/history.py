@@ -9,7 +9,6 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from evmperf.measure.runs import spool
 from evmperf.model import comparable
-from evmperf.model.alarm import MetricAlarm
 from evmperf.model.errors import UsageError
 from evmperf.model.figures import Key
 from evmperf.model.results import Result
@@ -50,11 +49,6 @@ class StoredRun:
     results: Callable[[], list[Result]]
     folder: Path | None = None
     """Where its raw files are; None in a database."""
-    brief: Callable[[], Iterable[Taken] | None] | None = None
-    """All its figures if they are quick to read, else None; raises as reading does."""
-    alarms: Callable[[], Mapping[Key, MetricAlarm] | None] | None = None
-    """The alarms of its figures as judging left them, None if it was not judged; where its files are not
-    at hand."""
     narrow: Callable[[str, str], Iterable[KeySamples]] | None = None
     """The samples of a benchmark, and of a case if one is named, where a database picks them."""
 
@@ -90,9 +84,6 @@ def measured(runs: Iterable[StoredRun], benchmark: str, case: str = "") -> dict[
 
 
 def _samples(entry: StoredRun) -> Iterator[KeySamples]:
-    if brief := entry.brief and entry.brief():
-        yield from (taken[:3] for taken in brief)
-        return
     for result in spool.results_in(entry.folder) if entry.folder else entry.results():
         for sample in result.samples:
             yield Key(result.benchmark, result.case, sample.metric), sample.unit, (sample.value,)

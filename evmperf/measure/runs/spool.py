@@ -165,30 +165,24 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def append_records(folder: Path, records: Iterable[SpoolRecord]) -> None:
-    """Append records to a run as one write and wait until they are on the disk.
+def append_records(folder: Path, records: Iterable[SpoolRecord], name: str = RECORDS) -> None:
+    """Append records to a file of a run as one write and wait until they are on the disk.
 
     All or nothing: raises LabError when the disk does not take them. What a crash has left of a
     last line goes.
     """
-    _append(folder / RECORDS, records)
+    lines = b"".join(map(line, records))
+    with _writing(folder, _FREE), _alone(folder), (folder / name).open("a+b", buffering=0) as file:
+        _append(file, lines)
 
 
 def append_verdicts(folder: Path, verdicts: Iterable[VerdictRecord]) -> None:
     """The same of verdicts, into a file of their own: what was measured stays as it is."""
-    _append(folder / VERDICTS, verdicts)
+    append_records(folder, verdicts, VERDICTS)
 
 
-def _append(path: Path, records: Iterable[SpoolRecord]) -> None:
-    lines = b"".join(map(line, records))
-    with _writing(path.parent, _FREE), _alone(path.parent), path.open("a+b", buffering=0) as file:
-        append_lines(file, lines)
-
-
-def append_lines(file: FileIO, lines: bytes) -> None:
-    """Append whole lines to an unbuffered file of lines that nobody else writes meanwhile, and wait
-    until they are on the disk; all or nothing. Raises OSError.
-    """
+def _append(file: FileIO, lines: bytes) -> None:
+    """Append whole lines to a file that nobody else writes meanwhile; all or nothing. Raises OSError."""
     good = file.seek(0, os.SEEK_END)
     if good and os.pread(file.fileno(), 1, good - 1) != b"\n":
         with mmap.mmap(file.fileno(), good, access=mmap.ACCESS_READ) as data:

@@ -110,13 +110,12 @@ def _interrupts(state: State) -> Iterator[Finding]:
     )
     for name in dict.fromkeys((*busy, *idle)):
         cpu, part = name.removeprefix("percpu."), busy.get(name, 0.0)
-        rate = max((c for n, c in state.counted.items() if re.fullmatch(rf"irq\..*\.cpu{cpu}", n)), default=0)
-        # A kernel with PREEMPT_RT does the work of an interrupt in a thread, and counts it as such.
-        full = part > _INTERRUPTED or (idle.get(name, 0.0) < _LEAST_IDLE and rate / state.seconds > _RATE)
-        if not full or max(idle.values(), default=0) < _MOST_IDLE:
-            continue
         counts = {n: c for n, c in state.counted.items() if re.fullmatch(rf"irq\..*\.cpu{cpu}", n)}
         most = max(counts, key=lambda n: counts[n], default="")
+        # A kernel with PREEMPT_RT does the work of an interrupt in a thread, and counts it as such.
+        is_busy = counts.get(most, 0) / state.seconds > _RATE and idle.get(name, 0.0) < _LEAST_IDLE
+        if not (part > _INTERRUPTED or is_busy) or max(idle.values(), default=0) < _MOST_IDLE:
+            continue
         device = most.removeprefix("irq.").removesuffix(f".cpu{cpu}")
         whose = f": {counts[most] / state.seconds:.0f} a second of {device}" if most else ""
         listed = state.shown.get(f"irq.{device}.affinity")
