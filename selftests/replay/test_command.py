@@ -151,7 +151,7 @@ def test_the_harness_keeps_a_recordings_own_time(tmp_path):
     assert recording.text == before + b"Run /sbin/init" + after
     assert list(recording.pauses) == [len(before)]
     outcome = replay(Play(recording.text, pauses=recording.pauses), "am64x")
-    marks = outcome.as_dict()["marks"]
+    marks = outcome.marks
     assert marks["init_started"] - marks["starting_kernel"] >= 2
 
 

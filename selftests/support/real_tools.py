@@ -1,7 +1,7 @@
 """Real outputs of benchmark programs, which are not part of the project: they may not be there.
 
-A case names the file, what is made of its text first, the parser with its arguments, and the
-number that a person read from it or what the refusal must say.
+A case names the file, the parser with its arguments, and the number that a person read from it or what the
+refusal must say; then what is made of the text first, if anything.
 """
 
 from __future__ import annotations
@@ -22,10 +22,6 @@ def folder() -> Path | None:
     """The nearest shared/real/tools beside the checkout or above; None if none."""
     place = seeds.place("real/tools")
     return place if place.is_dir() else None
-
-
-def _whole(text: str) -> str:
-    return text
 
 
 def _line(start: str) -> Shape:
@@ -63,7 +59,7 @@ def _piece(number: int) -> Shape:
 
 
 def _rows(name: str, parser: str, numbers: dict[str, float]) -> list[tuple]:
-    return [(name, _whole, parser, (row,), value) for row, value in numbers.items()]
+    return [(name, parser, (row,), value) for row, value in numbers.items()]
 
 
 _NBENCH = (
@@ -93,21 +89,21 @@ _DD_BYTES = 524288000
 
 _CASES: list[tuple] = [
     *(
-        (f"dhrystone-{number}", _whole, "programs:dhrystone", (), value)
+        (f"dhrystone-{number}", "programs:dhrystone", (), value)
         for number, value in enumerate((3030303.0, 1388888.9, 3703703.8, 10000000.0, 6666666.5), 1)
     ),
     *(
-        (f"whetstone-{number}", _whole, "programs:whetstone", (), value)
+        (f"whetstone-{number}", "programs:whetstone", (), value)
         for number, value in enumerate((485.4, 82.6, 1923.1, 5555.6, 4166.7), 1)
     ),
     # Its clock is finer than the seconds that it prints.
-    ("whetstone-6", _whole, "programs:whetstone", (), "not that of its loops and whole seconds"),
-    ("linpack-1", _whole, "programs:linpack", ("double",), 8696.0),
-    ("linpack-1", _whole, "programs:linpack", ("single",), "double precision, not single"),
-    ("linpack-2", _whole, "programs:linpack", ("single",), 33834.0),
-    ("linpack-2", _whole, "programs:linpack", ("double",), "single precision, not double"),
-    ("linpack-3", _whole, "programs:linpack", ("double",), "rolled"),
-    ("linpack-4", _whole, "programs:linpack", ("double",), "measured nothing: -2147483648"),
+    ("whetstone-6", "programs:whetstone", (), "not that of its loops and whole seconds"),
+    ("linpack-1", "programs:linpack", ("double",), 8696.0),
+    ("linpack-1", "programs:linpack", ("single",), "double precision, not single"),
+    ("linpack-2", "programs:linpack", ("single",), 33834.0),
+    ("linpack-2", "programs:linpack", ("double",), "single precision, not double"),
+    ("linpack-3", "programs:linpack", ("double",), "rolled"),
+    ("linpack-4", "programs:linpack", ("double",), "measured nothing: -2147483648"),
     *(
         row
         for name, rates in _RATES.items()
@@ -117,77 +113,71 @@ _CASES: list[tuple] = [
             dict(zip(_NBENCH if name.startswith("nbench") else _STREAM, rates, strict=True)),
         )
     ),
-    ("nbench-4", _whole, "programs:nbench.0", ("IDEA",), "ten rows"),
-    ("nbench-5", _whole, "programs:nbench.0", ("NUMERIC SORT",), "ten rows"),
-    ("stream-6", _whole, "programs:stream", ("Copy",), "four rows"),
-    ("coremark_pro-2", _whole, "coremark_pro:rate", ("core", "SingleCore"), "other columns"),
-    ("coremark_pro-3", _whole, "coremark_pro:rate", ("cjpeg-rose7-preset", "SingleCore"), 156.25),
-    ("coremark_pro-3", _whole, "coremark_pro:rate", ("CoreMark-PRO", "SingleCore"), 5439.59),
-    ("coremark_pro-3", _whole, "coremark_pro:rate", ("CoreMark-PRO", "MultiCore"), 19183.84),
-    ("coremark_pro-4", _whole, "coremark_pro:rate", ("core", "SingleCore"), "Errors encountered"),
-    ("coremark_pro-5", _whole, "coremark_pro:rate", ("core", "SingleCore"), "ten rows"),
-    (
-        "coremark_pro-5+coremark_pro-3",
-        _whole,
-        "coremark_pro:logged",
-        ("core", "SingleCore"),
-        "lu-sml-20x2_50 failed",
-    ),
-    ("coremark-1", _whole, "coremark_pro:rate", ("core", "SingleCore"), "ten rows"),
-    ("mith-1", _whole, "mith:workloads_per_second", ("linear_alg-mid-100x100-sp",), 16.301),
-    ("mith-3", _whole, "mith:workloads_per_second", ("lu-sml-20x2_50",), "verified .* -v0"),
-    ("glmark2-1", _whole, "glmark2:drawing.score", (), 500.0),
-    ("glmark2-2", _whole, "glmark2:drawing.score", (), 566.0),
-    ("glmark2-3", _whole, "glmark2:drawing.score", (), 1769.0),
-    ("glmark2-4", _whole, "glmark2:drawing.score", (), 87.0),
-    ("glmark2-4", _whole, "glmark2:drawing.unsupported", (), ["terrain"]),
-    ("glmark2-5", _whole, "glmark2:drawing.score", (), "unexpected: 'Segmentation fault'"),
-    ("glmark2-6", _whole, "glmark2:drawing.score", (), 92.0),
-    ("glmark2-7", _whole, "glmark2:drawing.score", (), "0 scores"),
-    ("openssl-1", _whole, "openssl:throughput", (16, 30), "unexpected"),
-    ("openssl-2", _whole, "openssl:throughput", (16, 3), "not whole|unexpected"),
-    ("netperf-1", _whole, "netperf:outcome", ("UDP_STREAM", 300), "was asked for DIRECTION"),
-    ("netperf-2", _whole, "netperf:outcome", ("UDP_STREAM", 60), "was asked for DIRECTION"),
-    ("netperf-3", _whole, "netperf:outcome", ("TCP_MAERTS", 10), "was asked for DIRECTION"),
-    ("netperf-4", _whole, "netperf:outcome", ("TCP_STREAM", 10), "was asked for DIRECTION"),
-    ("fio-1", _whole, "fio:throughput", ("read",), 120135.948816),
-    ("fio-2", _whole, "fio:throughput", ("read",), 123491.674582),
-    ("fio-3", _whole, "fio:throughput", ("read",), 3453.133943),
-    ("fio-4", _whole, "fio:throughput", ("write",), 13.578391),
-    ("fio-5", _whole, "fio:throughput", ("write",), "exactly one job"),
-    ("mpstat-1", _whole, "mpstat:load", (), "not the JSON"),
-    ("mpstat-2", _whole, "mpstat:load", (), "not the JSON"),
-    ("mpstat-3", _whole, "mpstat:load", (), "not the JSON"),
-    ("mpstat-4", _whole, "mpstat:load", (), "2 intervals"),
-    ("mpstat-5", _whole, "mpstat:load", (), "0 intervals"),
-    ("mpstat-6", _whole, "mpstat:load", (), "2 intervals"),
-    ("mpstat-7", _whole, "mpstat:load", (), 4.33),
-    ("iperf3-1", _whole, "iperf3:bidirectional", (10,), "sum_received_bidir_reverse"),
-    ("cyclictest-1", _whole, "cyclictest:cpus", (), [6, 7, 8, 9, 10, 11]),
-    ("cyclictest-1", _whole, "cyclictest:latencies", ("min",), [2.0] * 6),
-    ("cyclictest-1", _whole, "cyclictest:latencies", ("avg",), [2.56, 2.46, 2.58, 2.69, 2.59, 2.57]),
-    ("cyclictest-1", _whole, "cyclictest:latencies", ("max",), [20.0, 20.0, 340.0, 279.0, 128.0, 22.0]),
-    ("lmbench-1", _whole, "lmbench:value_of_size", (268.44,), 13805.57),
-    ("lmbench-2", _whole, "lmbench:value_of_size", (268.44,), "other output than one size"),
-    ("lmbench-3", _whole, "lmbench:labelled", ("Simple syscall", "microseconds"), "other output"),
-    ("lmbench-3", _line("Simple syscall"), "lmbench:labelled", ("Simple syscall", "microseconds"), 0.2345),
-    ("lmbench-3", _line("Pipe latency"), "lmbench:labelled", ("Pipe latency", "microseconds"), 25.5437),
-    ("lmbench-3", _lines("0k\t", "10k\t"), "lmbench:files", (0,), 18774.0),
-    ("lmbench-3", _lines('"size=0k', "2 "), "lmbench:context_switch", (0, 2), 11.57),
-    ("dd-1", _whole, "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 43.8911),
-    ("dd-2", _whole, "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 14.9688),
-    ("dd-3", _whole, "dd:throughput", (_DD_BYTES, 1), "unexpected: 'sync; dd"),
-    ("dd-3", _piece(0), "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 20.0724),
-    ("dd-3", _piece(1), "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 23.4632),
-    ("uboot_sf-1", _whole, "uboot:sf_rate", ("write", 0, 1 << 24, 1), "did not write as asked"),
-    ("uboot_sf-2", _whole, "uboot:sf_rate", ("write", 0, 1 << 24, 1), "says nothing"),
-    ("uboot_sf-3", _whole, "uboot:sf_rate", ("read", 0, 1 << 23, 1), "did not confirm"),
-    ("uboot_time-1", _whole, "uboot:disk_rate", ("write", 6912, "mmc"), "0 time lines"),
-    ("uboot_time-1", _timed("0.250"), "uboot:disk_rate", ("write", 6912, "mmc"), 13824.0),
-    ("uboot_time-2", _whole, "uboot:file_rate", ("read", 2214800), "0 time lines"),
-    ("uboot_time-2", _timed("0.028"), "uboot:file_rate", ("read", 2214800), 2214800 / 1024 / 0.028),
-    ("uboot_time-2", _timed("0.008"), "uboot:file_rate", ("read", 2214800), "shorter than"),
-    ("uboot_time-3", _timed("1.000"), "uboot:disk_rate", ("write", 16384, "mmc"), "0 MMC lines"),
+    ("nbench-4", "programs:nbench.0", ("IDEA",), "ten rows"),
+    ("nbench-5", "programs:nbench.0", ("NUMERIC SORT",), "ten rows"),
+    ("stream-6", "programs:stream", ("Copy",), "four rows"),
+    ("coremark_pro-2", "coremark_pro:rate", ("core", "SingleCore"), "other columns"),
+    ("coremark_pro-3", "coremark_pro:rate", ("cjpeg-rose7-preset", "SingleCore"), 156.25),
+    ("coremark_pro-3", "coremark_pro:rate", ("CoreMark-PRO", "SingleCore"), 5439.59),
+    ("coremark_pro-3", "coremark_pro:rate", ("CoreMark-PRO", "MultiCore"), 19183.84),
+    ("coremark_pro-4", "coremark_pro:rate", ("core", "SingleCore"), "Errors encountered"),
+    ("coremark_pro-5", "coremark_pro:rate", ("core", "SingleCore"), "ten rows"),
+    ("coremark_pro-5+coremark_pro-3", "coremark_pro:logged", ("core", "SingleCore"), "lu-sml-20x2_50 failed"),
+    ("coremark-1", "coremark_pro:rate", ("core", "SingleCore"), "ten rows"),
+    ("mith-1", "mith:workloads_per_second", ("linear_alg-mid-100x100-sp",), 16.301),
+    ("mith-3", "mith:workloads_per_second", ("lu-sml-20x2_50",), "verified .* -v0"),
+    ("glmark2-1", "glmark2:drawing.score", (), 500.0),
+    ("glmark2-2", "glmark2:drawing.score", (), 566.0),
+    ("glmark2-3", "glmark2:drawing.score", (), 1769.0),
+    ("glmark2-4", "glmark2:drawing.score", (), 87.0),
+    ("glmark2-4", "glmark2:drawing.unsupported", (), ["terrain"]),
+    ("glmark2-5", "glmark2:drawing.score", (), "unexpected: 'Segmentation fault'"),
+    ("glmark2-6", "glmark2:drawing.score", (), 92.0),
+    ("glmark2-7", "glmark2:drawing.score", (), "0 scores"),
+    ("openssl-1", "openssl:throughput", (16, 30), "unexpected"),
+    ("openssl-2", "openssl:throughput", (16, 3), "not whole|unexpected"),
+    ("netperf-1", "netperf:outcome", ("UDP_STREAM", 300), "was asked for DIRECTION"),
+    ("netperf-2", "netperf:outcome", ("UDP_STREAM", 60), "was asked for DIRECTION"),
+    ("netperf-3", "netperf:outcome", ("TCP_MAERTS", 10), "was asked for DIRECTION"),
+    ("netperf-4", "netperf:outcome", ("TCP_STREAM", 10), "was asked for DIRECTION"),
+    ("fio-1", "fio:throughput", ("read",), 120135.948816),
+    ("fio-2", "fio:throughput", ("read",), 123491.674582),
+    ("fio-3", "fio:throughput", ("read",), 3453.133943),
+    ("fio-4", "fio:throughput", ("write",), 13.578391),
+    ("fio-5", "fio:throughput", ("write",), "exactly one job"),
+    ("mpstat-1", "mpstat:load", (), "not the JSON"),
+    ("mpstat-2", "mpstat:load", (), "not the JSON"),
+    ("mpstat-3", "mpstat:load", (), "not the JSON"),
+    ("mpstat-4", "mpstat:load", (), "2 intervals"),
+    ("mpstat-5", "mpstat:load", (), "0 intervals"),
+    ("mpstat-6", "mpstat:load", (), "2 intervals"),
+    ("mpstat-7", "mpstat:load", (), 4.33),
+    ("iperf3-1", "iperf3:bidirectional", (10,), "sum_received_bidir_reverse"),
+    ("cyclictest-1", "cyclictest:cpus", (), [6, 7, 8, 9, 10, 11]),
+    ("cyclictest-1", "cyclictest:latencies", ("min",), [2.0] * 6),
+    ("cyclictest-1", "cyclictest:latencies", ("avg",), [2.56, 2.46, 2.58, 2.69, 2.59, 2.57]),
+    ("cyclictest-1", "cyclictest:latencies", ("max",), [20.0, 20.0, 340.0, 279.0, 128.0, 22.0]),
+    ("lmbench-1", "lmbench:value_of_size", (268.44,), 13805.57),
+    ("lmbench-2", "lmbench:value_of_size", (268.44,), "other output than one size"),
+    ("lmbench-3", "lmbench:labelled", ("Simple syscall", "microseconds"), "other output"),
+    ("lmbench-3", "lmbench:labelled", ("Simple syscall", "microseconds"), 0.2345, _line("Simple syscall")),
+    ("lmbench-3", "lmbench:labelled", ("Pipe latency", "microseconds"), 25.5437, _line("Pipe latency")),
+    ("lmbench-3", "lmbench:files", (0,), 18774.0, _lines("0k\t", "10k\t")),
+    ("lmbench-3", "lmbench:context_switch", (0, 2), 11.57, _lines('"size=0k', "2 ")),
+    ("dd-1", "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 43.8911),
+    ("dd-2", "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 14.9688),
+    ("dd-3", "dd:throughput", (_DD_BYTES, 1), "unexpected: 'sync; dd"),
+    ("dd-3", "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 20.0724, _piece(0)),
+    ("dd-3", "dd:throughput", (_DD_BYTES, 1), _DD_BYTES / 23.4632, _piece(1)),
+    ("uboot_sf-1", "uboot:sf_rate", ("write", 0, 1 << 24, 1), "did not write as asked"),
+    ("uboot_sf-2", "uboot:sf_rate", ("write", 0, 1 << 24, 1), "says nothing"),
+    ("uboot_sf-3", "uboot:sf_rate", ("read", 0, 1 << 23, 1), "did not confirm"),
+    ("uboot_time-1", "uboot:disk_rate", ("write", 6912, "mmc"), "0 time lines"),
+    ("uboot_time-1", "uboot:disk_rate", ("write", 6912, "mmc"), 13824.0, _timed("0.250")),
+    ("uboot_time-2", "uboot:file_rate", ("read", 2214800), "0 time lines"),
+    ("uboot_time-2", "uboot:file_rate", ("read", 2214800), 2214800 / 1024 / 0.028, _timed("0.028")),
+    ("uboot_time-2", "uboot:file_rate", ("read", 2214800), "shorter than", _timed("0.008")),
+    ("uboot_time-3", "uboot:disk_rate", ("write", 16384, "mmc"), "0 MMC lines", _timed("1.000")),
 ]
 
 
@@ -290,7 +280,7 @@ _MORE: list[tuple] = [
     ("pm_phases-1", "suspend:latencies", (), [723.645, 328.448]),
 ]
 """Cases of tools-2: all texts as they are."""
-_CASES += [(f"../tools-2/{name}", _whole, *rest) for name, *rest in _MORE]
+_CASES += [(f"../tools-2/{name}", *rest) for name, *rest in _MORE]
 _OTHER = {"BOOTSTAGE": "evmperf.boards.console.tree:bootstages"}
 """Readers of outputs that are no parser of a tool, by their word in truth.tsv."""
 _CUT = {
@@ -309,7 +299,6 @@ def _third(place: Path) -> list[tuple]:
     return [
         (
             f"../tools-3/{row['name']}",
-            _whole,
             _OTHER.get(row["parser"], row["parser"]),
             ast.literal_eval(row["arguments"]),
             _truth(row["name"], row["truth"]),
@@ -341,8 +330,10 @@ def cases() -> list[Recording]:
 
 
 def _case(place: Path, row: tuple) -> Recording:
-    names, shape, parser, arguments, wanted = row
-    texts = tuple(shape((place / f"{name}.txt").read_text()) for name in names.split("+"))
+    names, parser, arguments, wanted, *shapes = row
+    texts = tuple((place / f"{name}.txt").read_text() for name in names.split("+"))
+    for shape in shapes:
+        texts = tuple(map(shape, texts))
     refused = isinstance(wanted, str)
     return Recording(
         name=f"{names} {parser.partition(':')[2]} {' '.join(map(str, arguments))}".strip(),

@@ -227,21 +227,11 @@ class Outcome:
     late_s: float
     attempts: int
 
-    def as_dict(self) -> dict[str, Any]:
-        """For people and programs."""
-        error = self.boot.error
+    @property
+    def marks(self) -> dict[str, float]:
+        """Seconds from the first mark to each, by phase."""
         marks = list(self.boot.marks.values())
-        begin = marks[0].mono_ns if marks else 0
-        return {
-            "goal": self.boot.goal,
-            "verdict": "failed" if error else "booted" if self.boot.goal == "booted" else "reached",
-            "kind": str(error.kind) if error else "",
-            "sentence": str(error) if error else "",
-            "phase": self.boot.phase,
-            "attempts": self.attempts,
-            "seconds_after_last_byte": round(self.late_s, 2),
-            "marks": {str(m.phase): round((m.mono_ns - begin) / 1e9, 3) for m in marks},
-        }
+        return {str(m.phase): round((m.mono_ns - marks[0].mono_ns) / 1e9, 3) for m in marks}
 
 
 @contextmanager
