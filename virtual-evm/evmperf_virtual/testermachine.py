@@ -97,22 +97,18 @@ class TesterMachine:
     async def ready(self) -> None:
         """Wait for its sshd, behind QEMU's port; raises LabError after READY_TIMEOUT."""
         deadline = time.monotonic() + READY_TIMEOUT
-        while not await self._answers():
-            if time.monotonic() > deadline:
-                raise LabError(
-                    f"the virtual EVM's tester does not answer over SSH on port {self._port} after "
-                    f"{READY_TIMEOUT:g} s: stop it with `evmperf virtual stop` and start it again"
-                )
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError, EOFError):
+                async with asyncio.timeout(5):
+                    reader, writer = await asyncio.open_connection(HOST, self._port)
+                    with contextlib.closing(writer):
+                        if await reader.readexactly(len(_BANNER)) == _BANNER:
+                            return
             await asyncio.sleep(0.5)
-
-    async def _answers(self) -> bool:
-        try:
-            async with asyncio.timeout(5):
-                reader, writer = await asyncio.open_connection(HOST, self._port)
-                with contextlib.closing(writer):
-                    return await reader.readexactly(len(_BANNER)) == _BANNER
-        except (OSError, EOFError):
-            return False
+        raise LabError(
+            f"the virtual EVM's tester does not answer over SSH on port {self._port} after "
+            f"{READY_TIMEOUT:g} s: stop it with `evmperf virtual stop` and start it again"
+        )
 
     async def close(self) -> None:
         """End its QEMU."""
