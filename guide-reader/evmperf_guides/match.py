@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from evmperf.judge.published import identity
-from evmperf.judge.published.declared import ROW_UNITS, MatchedColumn, Table, numbered, tables
+from evmperf.judge.published.declared import MatchedColumn, Table, numbered, tables
 from evmperf_guides import meaning
 from evmperf_guides.source import SourceTable
 
@@ -88,26 +88,13 @@ def split_header(header: str) -> tuple[str, str]:
     return (header.strip(), "") if header.strip() in identity.names() else ("", header.strip())
 
 
-def split_label(label: str, table: Table) -> tuple[str, str | None]:
-    """Row label and unit text of a key cell; None for tables without units in their labels."""
-    if not table.units_in_labels:
-        return label, None
-    match = _UNIT_SUFFIX.fullmatch(label)
-    return (match["label"], match["unit"]) if match else (label, None)
-
-
-def row_key(cells: Sequence[str], table: Table) -> str:
-    """The case that a row's key cells make: two of them are joined with `|`."""
-    keys = [cell.strip() for cell in cells[: len(table.keys)]]
-    return table.case_of(split_label("|".join(keys), table)[0])
-
-
-def unit_fits(table: Table, case: str, unit_text: str | None) -> bool:
-    """Whether a row's unit is spelt in one of the known ways."""
-    if not table.units_in_labels:
-        return True
-    unit = table.row_unit(case)
-    return unit_text is not None and unit is not None and unit_text.lower() in ROW_UNITS[unit]
+def row_key(cells: Sequence[str], table: Table) -> tuple[str, str | None]:
+    """The case that a row's key cells make, two of them joined with `|`, and the unit in its label, None for
+    none.
+    """
+    label = "|".join(cell.strip() for cell in cells[: len(table.keys)])
+    match = _UNIT_SUFFIX.fullmatch(label) if table.units_in_labels else None
+    return table.case_of(match["label"] if match else label), match and match["unit"]
 
 
 def columns_of(table: Table, header: Sequence[str]) -> tuple[MatchedColumn, ...] | None:
@@ -259,7 +246,7 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> S
 
 
 def _known_rows(table: Table, source: SourceTable) -> int:
-    return sum(table.knows(row_key(row.cells, table)) for row in source.rows if row.cells)
+    return sum(table.knows(row_key(row.cells, table)[0]) for row in source.rows if row.cells)
 
 
 def _other_rows(agreed: Sequence[Match], evidence: _Evidence, source: SourceTable) -> str:

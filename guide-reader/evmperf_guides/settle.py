@@ -213,7 +213,7 @@ class Witness:
         short = [row for row in source.rows if 0 < len(row.cells) - keys < len(fit.columns)]
         whole = rows.read(source, fit, "").rows if short else ()
         for row in short:
-            place = (_test(fit), match.row_key(row.cells, fit.table))
+            place = (_test(fit), match.row_key(row.cells, fit.table)[0])
             self._short.setdefault(place, []).append((fit, row.cells[keys:], whole))
 
     def spread(
