@@ -45,7 +45,6 @@ class ImportedGuide:
     """Results by board."""
     matches: list[rows.TableRows | None] = field(default_factory=list)
     """What each table of the source is."""
-    unread: list[SourceTable] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     cells: int = 0
     unknown_cells: int = 0
@@ -170,7 +169,7 @@ class _Cell:
 def _take(
     imported: ImportedGuide,
     source: SourceTable,
-    settled: settle.Settled,
+    settled: match.Settled,
     named: settle.Boards,
     witness: settle.Witness,
 ) -> Iterator[tuple[_Place, _Cell]]:
@@ -183,7 +182,6 @@ def _take(
         lone = witness.board(source, fit, named)
         why = "" if lone else "it names no board, and the guide has not exactly one: name it with --board"
     if fit is None or (not fit.boards and not lone):
-        imported.unread.append(source)
         imported.matches.append(None)
         imported.unknown_cells += count
         imported.problems.append(Problem(source.line, why, source.text, table=True))
@@ -306,7 +304,7 @@ def run_of(imported: ImportedGuide, board: str) -> Run:
     facts = Facts.from_dict(imported.conditions.facts(board) if imported.conditions else {})
     facts.guide, facts.guide_sha256 = imported.file, imported.sha256
     facts.release_from = "date" if imported.dated else ""
-    facts.unread_tables = len(imported.unread) or None
+    facts.unread_tables = imported.matches.count(None) or None
     return Run(
         id=f"{GUIDE}-{imported.release}-{imported.os}-{board}",
         board=board,

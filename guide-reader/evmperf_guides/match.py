@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from evmperf.judge.published import identity
-from evmperf.judge.published.declared import ROW_UNITS, MatchedColumn, Table, numbered, tables
+from evmperf.judge.published.declared import MatchedColumn, Table, numbered, tables
 from evmperf_guides import meaning
 from evmperf_guides.source import SourceTable
 
@@ -16,14 +16,6 @@ _BOARD_HEADER = re.compile(r"(?P<board>[A-Za-z0-9][\w.-]*):\s*(?P<title>\S.*)")
 _NO_UNIT = re.compile(r"\(local_\w+\)|\(?%\)?")
 """What guides write or leave out behind a title, in lower case."""
 _UNIT_SUFFIX = re.compile(r"(?P<label>.*) \((?P<unit>[^()]*)\)")
-
-
-class Unknown(Exception):
-    """A table that is none of the declared ones; its text says why, `candidates` what it may be."""
-
-    def __init__(self, why: str, candidates: Sequence["Match"] = ()) -> None:
-        super().__init__(why)
-        self.candidates = tuple(candidates)
 
 
 @dataclass(frozen=True)
@@ -37,6 +29,15 @@ class Match:
     def boards(self) -> tuple[str, ...]:
         """The boards in the header, in its order."""
         return tuple(dict.fromkeys(column.board for column in self.columns if column.board))
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a table is, and why nothing else; or None, why it is not known, and what it may be."""
+
+    match: Match | None
+    why: str = ""
+    candidates: Sequence[Match] = ()
 
 
 @dataclass
@@ -62,13 +63,11 @@ class _Evidence:
         return [quantity for quantity in meaning.about(table) if quantity not in self.quantities]
 
 
-def identify(source: SourceTable) -> Match:
-    """The benchmark that a table shows; raises Unknown."""
-    if source.error:
-        raise Unknown(source.error)
+def identify(source: SourceTable) -> Settled:
+    """The benchmark that a table shows, by the table alone."""
     evidence = _evidence(source)
-    if evidence.contradiction:
-        raise Unknown(evidence.contradiction)
+    if wrong := source.error or evidence.contradiction:
+        return Settled(None, wrong)
     fitting = [Match(t, columns) for t in tables().values() if (columns := columns_of(t, source.header))]
     wanted = evidence.named or tables()
     agreed = [m for m in fitting if m.table.benchmark in wanted and not evidence.against(m.table)]
@@ -78,7 +77,7 @@ def identify(source: SourceTable) -> Match:
     named = [f"{text!r} is {name}" for name, text in evidence.named.items()]
     header = f"its header {_shown(source.header)} is that of "
     header += ", ".join(match.table.benchmark for match in fitting[:3]) or "no known table"
-    raise Unknown(", and ".join([header, *named, *(f"{text!r} says otherwise" for text in texts)]))
+    return Settled(None, ", and ".join([header, *named, *(f"{text!r} says otherwise" for text in texts)]))
 
 
 def split_header(header: str) -> tuple[str, str]:
@@ -89,26 +88,13 @@ def split_header(header: str) -> tuple[str, str]:
     return (header.strip(), "") if header.strip() in identity.names() else ("", header.strip())
 
 
-def split_label(label: str, table: Table) -> tuple[str, str | None]:
-    """Row label and unit text of a key cell; None for tables without units in their labels."""
-    if not table.units_in_labels:
-        return label, None
-    match = _UNIT_SUFFIX.fullmatch(label)
-    return (match["label"], match["unit"]) if match else (label, None)
-
-
-def row_key(cells: Sequence[str], table: Table) -> str:
-    """The case that a row's key cells make: two of them are joined with `|`."""
-    keys = [cell.strip() for cell in cells[: len(table.keys)]]
-    return table.case_of(split_label("|".join(keys), table)[0])
-
-
-def unit_fits(table: Table, case: str, unit_text: str | None) -> bool:
-    """Whether a row's unit is spelt in one of the known ways."""
-    if not table.units_in_labels:
-        return True
-    unit = table.row_unit(case)
-    return unit_text is not None and unit is not None and unit_text.lower() in ROW_UNITS[unit]
+def row_key(cells: Sequence[str], table: Table) -> tuple[str, str | None]:
+    """The case that a row's key cells make, two of them joined with `|`, and the unit in its label, None for
+    none.
+    """
+    label = "|".join(cell.strip() for cell in cells[: len(table.keys)])
+    match = _UNIT_SUFFIX.fullmatch(label) if table.units_in_labels else None
+    return table.case_of(match["label"] if match else label), match and match["unit"]
 
 
 def columns_of(table: Table, header: Sequence[str]) -> tuple[MatchedColumn, ...] | None:
@@ -219,11 +205,7 @@ def fits_caption(source: SourceTable) -> bool:
     quantities = meaning.quantities(source.name)
     if any(quantities.get(quantity, value) != value for quantity, value in _of_header(source).items()):
         return False
-    try:
-        identify(source)
-    except Unknown:
-        return False
-    return True
+    return identify(source).match is not None
 
 
 def _names(text: str) -> Iterable[str]:
@@ -235,12 +217,12 @@ def _names(text: str) -> Iterable[str]:
             yield name
 
 
-def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> Match:
+def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> Settled:
     """The one whose rows these are."""
     counts = {match.table.benchmark: _known_rows(match.table, source) for match in agreed}
     rows = sum(bool(row.cells) for row in source.rows)
     if rows and not any(counts.values()):
-        raise Unknown(_other_rows(agreed, evidence, source))
+        return Settled(None, _other_rows(agreed, evidence, source))
     most = max(counts.values())
     best = [match for match in agreed if counts[match.table.benchmark] == most]
     said_little = source.name and not meaning.quantities(source.name) and not evidence.named
@@ -254,16 +236,17 @@ def _by_rows(agreed: list[Match], evidence: _Evidence, source: SourceTable) -> M
     if len(best) > 1:
         names = ", ".join(match.table.benchmark for match in best)
         caption = f"the caption {source.caption!r}" if source.caption else "no caption"
-        raise Unknown(f"with {caption} it could be any of {names}", best)
+        return Settled(None, f"with {caption} it could be any of {names}", best)
     (choice,) = best
     if "device" in evidence.missing(choice.table) and choice.table.benchmark not in evidence.named:
         where = " / ".join(source.section) or "before the first heading"
-        raise Unknown(f"its device is unknown (at {where!r}); its header fits {choice.table.benchmark}")
-    return choice
+        why = f"its device is unknown (at {where!r}); its header fits {choice.table.benchmark}"
+        return Settled(None, why)
+    return Settled(choice)
 
 
 def _known_rows(table: Table, source: SourceTable) -> int:
-    return sum(table.knows(row_key(row.cells, table)) for row in source.rows if row.cells)
+    return sum(table.knows(row_key(row.cells, table)[0]) for row in source.rows if row.cells)
 
 
 def _other_rows(agreed: Sequence[Match], evidence: _Evidence, source: SourceTable) -> str:

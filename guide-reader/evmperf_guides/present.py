@@ -1,15 +1,13 @@
 """A review for people and programs: lines, a page, Markdown for a merge request, JSON."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import msgspec
 from markupsafe import Markup, escape
 
 from evmperf.judge.published import declared
-from evmperf.model.figures import Key
-from evmperf.model.outlets import line as one_line
-from evmperf.model.outlets import markdown
+from evmperf.model.outlets import line, markdown, row
 from evmperf.model.stats import figure_text, percent, rounded
 from evmperf.model.units import counted
 from evmperf.publish.pages import look
@@ -21,18 +19,6 @@ QUESTIONS = 5
 _RELEASES = 3
 _ROWS = 60
 """Changes that they list."""
-
-
-@dataclass(frozen=True)
-class FigureMove:
-    """A figure that moved: its last releases (the guide's own is the last), and by how much."""
-
-    section: str
-    board: str
-    key: Key
-    texts: tuple[str, ...]
-    values: tuple[float, ...]
-    change: float
 
 
 def head(reviewed: GuideReview) -> str:
@@ -48,7 +34,7 @@ def lines(reviewed: GuideReview, cases: bool = False) -> Iterator[str]:
     """The questions, each in a line; with `cases` what to type to measure each again."""
     yield head(reviewed)
     for one in reviewed.shown:
-        yield f"line {one.line}: {one_line(str(one))}"
+        yield f"line {one.line}: {line(str(one))}"
         if cases and one.row and one.kind in ("jump", "exchanged", "noise", "copied", "evidence", "order"):
             yield f"  pytest --lg-env BOARD.yaml -k {again(one)}"
 
@@ -69,8 +55,10 @@ def as_json(reviewed: GuideReview) -> str:
     return msgspec.json.format(msgspec.json.encode(about | {"remarks": remarks}), indent=1).decode() + "\n"
 
 
-def changes(sides: Sequence[Side]) -> list[FigureMove]:
-    """The figures that moved most since the board's last release, by section."""
+def changes(sides: Sequence[Side]) -> list[tuple[str, ...]]:
+    """The figures that moved most since the board's last release, by section: rows of section, board, figure,
+    the releases before, the guide's own, the change, and all of these as a line.
+    """
     found = []
     for side in (one for one in sides if not one.relative):
         for key, figure in side.figures.items():
@@ -79,35 +67,30 @@ def changes(sides: Sequence[Side]) -> list[FigureMove]:
                 continue
             table = declared.tables().get(key.benchmark)
             section = " / ".join(table.section) if table else ""
-            texts = (*map(rounded, earlier), figure_text(figure.mean, figure.low, figure.high))
             change = figure.mean / earlier[-1] - 1
-            found.append(FigureMove(section, side.board, key, texts, (*earlier, figure.mean), change))
-    most = sorted(found, key=lambda one: -abs(one.change))[:_ROWS]
-    return sorted(most, key=lambda one: (one.section, one.key.benchmark, -abs(one.change)))
+            before, now = ", ".join(map(rounded, earlier)), figure_text(figure.mean, figure.low, figure.high)
+            shown = (percent(change), sparkline((*earlier, figure.mean)))
+            place = (section, key.benchmark, -abs(change))
+            found.append((place, (section, side.board, str(key), before, now, *shown)))
+    most = sorted(found, key=lambda one: one[0][-1])[:_ROWS]
+    return [row for _, row in sorted(most, key=lambda one: one[0])]
 
 
 def as_markdown(reviewed: GuideReview) -> str:
     """For a merge request: the first questions, then the changes."""
     shown = reviewed.shown
     parts = [f"**{markdown(head(reviewed))}**", ""]
-    parts += [f"{n}. {markdown(one_line(str(one)))}" for n, one in enumerate(shown[:QUESTIONS], 1)]
+    parts += [f"{n}. {markdown(str(one))}" for n, one in enumerate(shown[:QUESTIONS], 1)]
     if rest := shown[QUESTIONS:]:
         parts += ["", f"<details><summary>{counted(len(rest), 'more question')}</summary>", ""]
-        parts += [*(f"* {markdown(one_line(str(one)))}" for one in rest), "", "</details>"]
+        parts += [*(f"* {markdown(str(one))}" for one in rest), "", "</details>"]
     if rows := changes(reviewed.sides):
         parts += [
             "",
             "| section | board | figure | before | now | change | |",
             "|---|---|---|--:|--:|--:|---|",
         ]
-        for one in rows:
-            cells = (one.section, one.board, str(one.key), ", ".join(one.texts[:-1]), one.texts[-1])
-            texts = [
-                *(markdown(one_line(cell)) for cell in cells),
-                percent(one.change),
-                sparkline(one.values),
-            ]
-            parts.append(f"| {' | '.join(texts)} |")
+        parts += [row([*map(markdown, cells), change, trend]) for *cells, change, trend in rows]
     return "\n".join(parts) + "\n"
 
 
@@ -117,12 +100,9 @@ def as_html(reviewed: GuideReview) -> str:
     title = escape(f"Review of {reviewed.guide.os} {reviewed.guide.release}")
     items = [Markup("<li>{} <small>line {}</small></li>").format(str(one), one.line) for one in shown]
     rows = [
-        Markup("<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}</tr>").format(
-            one.section, one.board, str(one.key), ", ".join(one.texts[:-1]), one.texts[-1],
-            percent(one.change), sparkline(one.values),
-        )
-        for one in changes(reviewed.sides)
-    ]  # fmt: skip
+        Markup("<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}</tr>").format(*cells)
+        for cells in changes(reviewed.sides)
+    ]
     rest = items[QUESTIONS:]
     folded = Markup("<details><summary>{}</summary><ul>{}</ul></details>").format(
         counted(len(rest), "more question"), Markup("\n").join(rest)

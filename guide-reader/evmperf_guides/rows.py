@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from evmperf.judge.published.declared import MatchedColumn, Table
+from evmperf.judge.published.declared import ROW_UNITS, MatchedColumn, Table
 from evmperf.model.results import Published
 from evmperf.model.stats import figure_text
 from evmperf.model.units import Unit
-from evmperf_guides.match import Match, row_key, split_label, unit_fits
+from evmperf_guides.match import Match, row_key
 from evmperf_guides.source import GuideRow, Problem, SourceTable
 
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
@@ -106,7 +106,7 @@ def read(
         if row.error:
             done.refuse(row, row.error, 1)
             continue
-        case = row_key(row.cells, match.table)
+        case, unit = row_key(row.cells, match.table)
         if row in short:
             placed, how = spread(match, case, row.cells[keys:], done.rows)
             if placed:
@@ -115,7 +115,7 @@ def read(
                 if left:
                     done.refuse(row, f"the row {case!r} lacks cells: the board of {left} is unknown", left)
                 row = replace(row, cells=(*row.cells[:keys], *placed))
-        if reason := _refusal(match, row, case, release):
+        if reason := _refusal(match, row, case, unit, release):
             done.refuse(row, reason, len(row.cells))
         else:
             done.rows.append(_row(match, row, case, without, done))
@@ -125,7 +125,7 @@ def read(
     return done
 
 
-def _refusal(match: Match, row: GuideRow, case: str, release: str) -> str:
+def _refusal(match: Match, row: GuideRow, case: str, unit: str | None, release: str) -> str:
     """Why a row is not read at all; "" if it is, and if all its cells are empty."""
     table, width = match.table, len(match.table.keys) + len(match.columns)
     is_short = len(row.cells) < width and (release, case) in table.short_rows
@@ -137,9 +137,9 @@ def _refusal(match: Match, row: GuideRow, case: str, release: str) -> str:
         near = difflib.get_close_matches(case, [*table.cases, *table.labels], n=1, cutoff=0.8)
         hint = f"; did it mean {near[0]!r}?" if near else ""
         return f"{table.benchmark} has no row {case!r}{hint}"
-    unit_text = split_label("|".join(row.cells[: len(table.keys)]), table)[1]
-    if not unit_fits(table, case, unit_text):
-        return f"unit {unit_text!r} of {case} is unknown for it"
+    known = table.row_unit(case)
+    if table.units_in_labels and (unit is None or known is None or unit.lower() not in ROW_UNITS[known]):
+        return f"unit {unit!r} of {case} is unknown for it"
     return ""
 
 

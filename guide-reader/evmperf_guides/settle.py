@@ -14,7 +14,7 @@ from evmperf.judge.published import identity, record, scatter
 from evmperf.model.figures import Key
 from evmperf.model.results import Published
 from evmperf_guides import match, rows
-from evmperf_guides.match import Match, split_header
+from evmperf_guides.match import Match, Settled, split_header
 from evmperf_guides.source import Problem, Source, SourceTable, caption
 
 _ALIKE = 0.85
@@ -48,15 +48,6 @@ _EITHER_WAY = (
 )
 
 
-@dataclass(frozen=True)
-class Settled:
-    """What a table is, and why nothing else; or None, and why it is not known."""
-
-    match: Match | None
-    why: str = ""
-    candidates: tuple[Match, ...] = ()
-
-
 def captions(source: Source) -> None:
     """Captions of sections whose order tells nothing, so that most tables agree; else an error."""
     for here in source.unsure:
@@ -74,12 +65,7 @@ def captions(source: Source) -> None:
 
 def tables(sources: Sequence[SourceTable], witness: "Witness") -> list[Settled]:
     """What each table of a guide is."""
-    settled = []
-    for table in sources:
-        try:
-            settled.append(Settled(match.identify(table)))
-        except match.Unknown as unknown:
-            settled.append(Settled(None, str(unknown), unknown.candidates))
+    settled = [match.identify(table) for table in sources]
     # Without captions, tables that may be any of as many stand in the order of all guides.
     numbers = [n for n, one in enumerate(settled) if one.candidates]
     places = (
@@ -227,7 +213,7 @@ class Witness:
         short = [row for row in source.rows if 0 < len(row.cells) - keys < len(fit.columns)]
         whole = rows.read(source, fit, "").rows if short else ()
         for row in short:
-            place = (_test(fit), match.row_key(row.cells, fit.table))
+            place = (_test(fit), match.row_key(row.cells, fit.table)[0])
             self._short.setdefault(place, []).append((fit, row.cells[keys:], whole))
 
     def spread(

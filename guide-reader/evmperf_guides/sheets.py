@@ -8,8 +8,6 @@ import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
-
 from evmperf.judge.published import identity, record
 from evmperf.judge.published.record import PublishedCase
 
@@ -24,40 +22,20 @@ _TABLES = {"emmc": r"emmc_(\w+_)?performance", "ospi": r"ospi_(nor_)?(flash_)?pe
 """Tables of each driver's medium; OSPI's NAND is another."""
 
 
-class SheetRate(msgspec.Struct, frozen=True):
-    """What a board moved in one mode, in MiB/s: the median over sizes, and where that stands."""
-
-    mode: str
-    rate: float
-    place: str
-
-
-class SheetPrice(msgspec.Struct, frozen=True):
-    """What the better of two modes carried more."""
-
-    now: SheetRate
-    better: SheetRate
-
-    @property
-    def times(self) -> float:
-        """How many times as much."""
-        return self.better.rate / self.now.rate
-
-    def __str__(self) -> str:
-        now, better = (f"{one.rate:.4g} MiB/s at {one.mode}" for one in (self.now, self.better))
-        return f"bare metal on the same board, TI: {now}, {better} ({self.better.place})"
-
-
-def price(board: str, driver: str, side: str, mode: str, better: str) -> SheetPrice | None:
-    """What `read` or `write` costs in a mode of `emmc` (`HS200`, as `evmperf.boards.modes` names them) or of
-    `ospi` (`PHY disabled, DMA enabled`) instead of a better one; None where the board's sheet has not both.
+def price(board: str, driver: str, side: str, mode: str, better: str) -> str:
+    """What `read` or `write` moves in a mode of `emmc` (`HS200`, as `evmperf.boards.modes` names them) or of
+    `ospi` (`PHY disabled, DMA enabled`), and in a better one; "" where the board's sheet has not both.
     """
     rates = _rates(identity.board(board), driver, side)
-    return SheetPrice(rates[mode], rates[better]) if mode in rates and better in rates else None
+    if not rates.keys() >= {mode, better}:
+        return ""
+    now, then = (f"{rates[name][0]:.4g} MiB/s at {name}" for name in (mode, better))
+    return f"bare metal on the same board, TI: {now}, {then} ({rates[better][1]})"
 
 
 @functools.cache
-def _rates(board: str, driver: str, side: str) -> Mapping[str, SheetRate]:
+def _rates(board: str, driver: str, side: str) -> Mapping[str, tuple[float, str]]:
+    """By mode what a board moved, in MiB/s: the median over sizes, and where that stands."""
     by_core: dict[str, dict[str, list[tuple[float, str]]]] = {}
     for entry in record.of_board(board, file=FILE):
         for case in entry.cases:
@@ -67,7 +45,7 @@ def _rates(board: str, driver: str, side: str) -> Mapping[str, SheetRate]:
                     place = f"{entry.guide}, line {value.line}"
                     by_core.setdefault(core, {}).setdefault(mode, []).append((value.mean, place))
     chosen = by_core.get(_LINUX) or next(iter(by_core.values()), {})
-    return {mode: SheetRate(mode, *statistics.median_low(rates)) for mode, rates in chosen.items()}
+    return {mode: statistics.median_low(rates) for mode, rates in chosen.items()}
 
 
 def _mode(case: PublishedCase, driver: str) -> tuple[str, str]:

@@ -123,11 +123,6 @@ def test_broken_structure_is_reported_by_line_and_nothing_else_is_lost(body, lin
     assert imported.cells == 2
 
 
-def test_broken_quotes_cost_one_table():
-    imported = guide(table(['"add (MB/s)","1.00" x']))
-    assert "comma-separated" in only_problem(imported).reason
-
-
 def test_importing_twice_is_importing_once(tmp_path):
     imported = guide(table(['"add (MB/s)","1.00"']))
     first = importer.store(imported, tmp_path)

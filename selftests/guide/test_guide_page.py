@@ -36,6 +36,15 @@ def built(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def page(built, browser):
+    """The guide in a browser."""
+    opened = browser.new_page()
+    opened.goto((built / "html/guide.html").as_uri())
+    yield opened
+    opened.close()
+
+
 @pytest.mark.parametrize(("size", "scheme"), SCREENS)
 def test_the_page_fits_every_screen_and_is_accessible(built, browser, size, scheme):
     page = browser.new_page(viewport=size, color_scheme=scheme)
@@ -53,9 +62,7 @@ def test_the_page_fits_every_screen_and_is_accessible(built, browser, size, sche
     page.close()
 
 
-def test_a_change_says_in_words_which_way_it_goes(built, browser):
-    page = browser.new_page()
-    page.goto((built / "html/guide.html").as_uri())
+def test_a_change_says_in_words_which_way_it_goes(page):
     cells = page.evaluate(
         "[...document.querySelectorAll('.change')].map(c => [c.textContent, "
         "c.closest('table').rows[0].cells[c.closest('td').cellIndex].textContent])"
@@ -65,12 +72,9 @@ def test_a_change_says_in_words_which_way_it_goes(built, browser):
         # Everything shrank by a fourth.
         way = "worse" if "Throughput" in header else "better"
         assert re.fullmatch(rf"\[n 3, -23\.1 % {way}.*\]", text), (text, header)
-    page.close()
 
 
-def test_the_cover_says_what_the_guide_is_of(built, browser):
-    page = browser.new_page()
-    page.goto((built / "html/guide.html").as_uri())
+def test_the_cover_says_what_the_guide_is_of(built, page):
     cover = page.inner_text("header.cover")
     assert "Linux 12.00" in cover
     assert "virtual-evm" in cover
@@ -80,7 +84,6 @@ def test_the_cover_says_what_the_guide_is_of(built, browser):
     first = said("pdftotext", "-l", "1", str(built / "pdf/guide.pdf"), "-")
     assert "Linux\n12.00" in first
     assert "Measured by evmperf: virtual-evm." in first
-    page.close()
 
 
 def said(*command):

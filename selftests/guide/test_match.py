@@ -79,6 +79,7 @@ def test_one_bad_row_costs_the_row_and_is_reported_at_its_line():
     broken = whole.replace('"262144","1.00","2.00"', '"262144","1.00","2.00')
     imported = guide(broken)
     (problem,) = imported.unknown
+    assert "comma-separated" in problem.reason
     assert (HEAD + broken).splitlines()[problem.line - 1].strip() == '"262144","1.00","2.00'
     assert [r.case for r in imported.results["x1-evm"]] == ["102400", "524288"]
 

@@ -14,6 +14,7 @@ from evmperf.commands.cli import main as cli
 from evmperf.commands.cli.main import main
 from evmperf.judge import against, judge, singles
 from evmperf.judge.against import judged, parse
+from evmperf.judge.published.releases import BASELINES
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.measure.runs.spool import RECORDS
 from evmperf.model.exits import ExitStatus
@@ -22,7 +23,6 @@ from evmperf.model.results import Sample
 from evmperf.model.run import Run
 from evmperf.model.verdict import Outcome
 from evmperf.publish.report.columns import sparkline
-from selftests.instruments.speed import verdicts as quality
 from selftests.support import runs, seeds
 from selftests.support.spools import a_case
 
@@ -168,7 +168,7 @@ def test_another_profile_medium_or_tool_is_not_compared(tmp_path):
 
 def test_published_artefacts_are_shown_and_not_judged():
     folder = "guide-11.01.16.13-Linux-am62lxx_evm-fs"
-    judgement = check(quality.gather.BASELINES / folder, "release:11.00.00.00", quality.gather.BASELINES)
+    judgement = check(BASELINES / folder, "release:11.00.00.00", BASELINES)
     by_key = {v.key: v for v in judgement.verdicts}
     wrong = by_key["lmbench", "bw_mem-cp-1mb", "perf"]
     assert wrong.outcome is Outcome.NOT_JUDGED
@@ -269,7 +269,7 @@ def test_the_verdicts_of_a_run_at_work_or_of_a_guide_are_not_kept(tmp_path, caps
     assert "is still being measured" in capsys.readouterr().err
     assert {file.name for file in folder.iterdir()} == names
     guide = "guide-11.01.16.13-Linux-am62lxx_evm-fs"
-    folder = shutil.copytree(quality.gather.BASELINES / guide, tmp_path / guide)
+    folder = shutil.copytree(BASELINES / guide, tmp_path / guide)
     names = {file.name for file in folder.iterdir()}
     words = ["check", str(folder), "--against", "release:11.00.00.00", "--confirm", "30m"]
     assert cli.main(words) == ExitStatus.FAILED

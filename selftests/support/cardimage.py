@@ -20,7 +20,7 @@ from typing import Any
 from backports import zstd
 from evmperf_virtual import image, rootfs
 from evmperf_virtual.recipe import Recipe
-from evmperf_virtual.steps import BuildSteps, Progress, make_ext4, tool
+from evmperf_virtual.steps import BuildSteps, Progress, make_ext4
 
 from evmperf.model.errors import LabError, UsageError
 
@@ -121,12 +121,12 @@ def _make(
     # The FAT with the boot loader and what it reads.
     program = (parts["uboot"] / "u-boot.bin").read_bytes()
     loader.write_bytes(_numbered(program, _UBOOT_BANNER, f"{number:02}"))
-    make: list[str | Path] = [tool("mkfs.vfat"), "--invariant", "-n", "boot", "-F", "16"]
+    make: list[str | Path] = ["mkfs.vfat", "--invariant", "-n", "boot", "-F", "16"]
     steps.run(
         [*make, f"--offset={sectors}", raw, str(boot_mib * 1024)], "Making the FAT of a release", "image"
     )
     for file in (loader, recipe.file("uEnv.txt")):
-        copy: list[str | Path] = [tool("mcopy"), "-i", f"{raw}@@1M", file, f"::{file.name}"]
+        copy: list[str | Path] = ["mcopy", "-i", f"{raw}@@1M", file, f"::{file.name}"]
         steps.run(copy, f"Copying {file.name} to the FAT", "image")
     uuid = f"7d1f4a52-6c0e-4f53-9d0b-3f2f5a1ce1{number:02x}"
     make_ext4(steps, raw, root, start_mib=1 + boot_mib, mib=root_mib, label="root", uuid=uuid)

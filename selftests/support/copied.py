@@ -6,12 +6,13 @@ from pathlib import Path
 
 from selftests.support import programs
 
-_NOT_OURS = (".git", ".venv", ".*_cache", "__pycache__", "results", "node_modules", ".hypothesis")
+_NOT_OURS = (".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "node_modules")
+_MADE = ("results", "build", "*.egg-info")
 
 
 def copy(folder: Path) -> Path:
     """Copy the checkout to a folder that is not there yet."""
-    ignored = shutil.ignore_patterns(*_NOT_OURS)
+    ignored = shutil.ignore_patterns(*_NOT_OURS, *_MADE)
     return shutil.copytree(programs.REPOSITORY, folder, ignore=ignored, symlinks=True)
 
 

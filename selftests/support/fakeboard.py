@@ -1,7 +1,6 @@
 """A board made of threads: U-Boot's and Linux's dialogue over TCP, and a power switch over HTTP."""
 
 import contextlib
-import http.server
 import re
 import shlex
 import shutil
@@ -11,6 +10,7 @@ import tempfile
 import threading
 
 from evmperf.model.places import STEP_FOLDER
+from selftests.support import web
 from selftests.support.texts import BOOT, OOPS, PANIC, RESET_WITHOUT_SPL
 
 _KERNEL = BOOT.index(b"## Flattened")
@@ -281,7 +281,7 @@ class FakeSwitch:
         self.answering.set()
         switch = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(web.Handler):
             def do_PUT(self):  # the library's name
                 on = self.rfile.read(int(self.headers["Content-Length"])) == b"1"
                 if not switch.broken:
@@ -293,20 +293,12 @@ class FakeSwitch:
 
             def _answer(self, text):
                 switch.answering.wait(30)
-                self.send_response(500 if switch.broken else 200)
-                self.end_headers()
-                self.wfile.write((switch.broken or text).encode())
+                self.say(500 if switch.broken else 200, (switch.broken or text).encode())
 
-            def log_message(self, *_):
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port = self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever, args=[0.01], daemon=True)
-        self._thread.start()
+        self._serving = contextlib.ExitStack()
+        self.port = self._serving.enter_context(web.serving(Handler)).server_port
 
     def close(self):
         """No power switch any more."""
         self.answering.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self._serving.close()

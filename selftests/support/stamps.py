@@ -20,6 +20,19 @@ def read_stamps(path: Path) -> list[tuple[int, int, int, int]]:
     ]
 
 
+class BenchStamps:
+    """The stamps of a bench, which has written them by now."""
+
+    def __init__(self, bench: client.LabClient) -> None:
+        bench.status()  # which writes the stamps
+        self._chunks = read_stamps(bench.folder / "console.stamps")
+        self._starts = [chunk[0] for chunk in self._chunks]
+
+    def of(self, offset: int) -> tuple[int, int]:
+        """Monotonic ns at which the bench got the byte at that offset, and had passed it on."""
+        return self._chunks[bisect.bisect_right(self._starts, offset) - 1][2:]
+
+
 class Heard:
     """The console of a bench, listened to beside evmperf: what was said, and when it passed the bench."""
 
@@ -34,11 +47,8 @@ class Heard:
             self.said += data
 
     def passed(self, position: int) -> tuple[int, int]:
-        """Monotonic ns at which the bench got the byte at that position of `said`, and passed it on."""
-        self._bench.status()  # which writes the stamps
-        chunks = read_stamps(self._bench.folder / "console.stamps")
-        offset = self._base + position
-        return chunks[bisect.bisect_right([chunk[0] for chunk in chunks], offset) - 1][2:]
+        """`BenchStamps.of` the byte at that position of `said`."""
+        return BenchStamps(self._bench).of(self._base + position)
 
     def close(self) -> None:
         self._console.shutdown(socket.SHUT_RDWR)

@@ -5,11 +5,10 @@ import shutil
 import sys
 import venv
 from importlib.metadata import version
-from pathlib import Path
 
-from selftests.support import programs
+from selftests.support import copied, programs
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = programs.REPOSITORY
 
 
 def run(*words, cwd, **environment):
@@ -20,11 +19,7 @@ def run(*words, cwd, **environment):
 
 def install(folder):
     """Install the wheel into folder/venv, with what its base needs, at the versions of requirements.txt."""
-    source = folder / "source"
-    ignored = shutil.ignore_patterns(
-        ".git", ".venv", "build", "results", "node_modules", "*.egg-info", "__pycache__"
-    )
-    shutil.copytree(ROOT, source, ignore=ignored)
+    source = copied.copy(folder / "source")
     pip = ("-m", "pip", "--disable-pip-version-check", "--quiet")
     built = run(sys.executable, *pip, "wheel", "--no-deps", "--wheel-dir", folder, source, cwd=folder)
     assert built.returncode == 0, built.stderr

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from evmperf_virtual import console as console_module
 from evmperf_virtual import console as consoles
 from evmperf_virtual.console import ConsoleServer
 
 from selftests.support.stamps import read_stamps
 
 MIB = 1 << 20
+LAST = b"Kernel panic"
 
 
 @asynccontextmanager
 async def opened(path: Path) -> AsyncIterator[tuple[ConsoleServer, socket.socket, int]]:
     """A console with a board attached: the console, the board's end of the line, the TCP port."""
-    writer = consoles.ConsoleStamps(path)
-    console = ConsoleServer(writer)
+    console = ConsoleServer(path)
     port = await console.listen(0)
     ours, board = socket.socketpair()
     ours.setblocking(False)
@@ -33,7 +32,6 @@ async def opened(path: Path) -> AsyncIterator[tuple[ConsoleServer, socket.socket
         board.close()
         await console.detach()
         await console.close()
-        writer.close()
 
 
 async def accepted(console: ConsoleServer, count: int) -> None:
@@ -56,7 +54,7 @@ def pump(source: socket.socket, sink: socket.socket, text: bytes) -> bytes:
 
 
 def test_client_that_does_not_read_stalls_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_module, "OUTPUT_LIMIT", 4 * MIB)
+    monkeypatch.setattr(consoles, "OUTPUT_LIMIT", 4 * MIB)
     text = bytes(range(256)) * (32 * MIB // 256)
 
     async def run() -> tuple[bytes, int]:
@@ -77,36 +75,41 @@ def test_client_that_does_not_read_stalls_nobody(tmp_path: Path, monkeypatch: py
     assert sum(chunk[1] for chunk in chunks) == len(text)
 
 
+def heard(
+    path: Path, talk: Callable[[ConsoleServer, socket.socket, asyncio.StreamWriter], Awaitable[None]]
+) -> bytes:
+    """The last bytes that a client gets of a board of which `talk` has the end of the line."""
+
+    async def run() -> bytes:
+        async with opened(path) as (console, board, port), asyncio.timeout(30):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            await accepted(console, 1)
+            await talk(console, board, writer)
+            return await reader.readexactly(len(LAST))
+
+    return asyncio.run(run())
+
+
 def test_guest_that_does_not_read_loses_input_and_stalls_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(console_module, "INPUT_LIMIT", MIB)
+    monkeypatch.setattr(consoles, "INPUT_LIMIT", MIB)
 
-    async def run() -> bytes:
-        async with opened(tmp_path / "stamps") as (console, board, port):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            await accepted(console, 1)
-            writer.write(b"x" * (8 * MIB))
-            async with asyncio.timeout(30):
-                await writer.drain()
-                board.sendall(b"still here")
-                return await reader.readexactly(10)
+    async def type_much(_: object, board: socket.socket, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"x" * (8 * MIB))
+        await writer.drain()
+        board.sendall(LAST)
 
-    assert asyncio.run(run()) == b"still here"
+    assert heard(tmp_path / "stamps", type_much) == LAST
 
 
 def test_last_output_before_the_end_is_passed_on(tmp_path: Path) -> None:
-    async def run() -> bytes:
-        async with opened(tmp_path / "stamps") as (console, board, port):
-            reader, _ = await asyncio.open_connection("127.0.0.1", port)
-            await accepted(console, 1)
-            board.sendall(b"Kernel panic")
-            board.close()
-            await console.detach()
-            async with asyncio.timeout(10):
-                return await reader.readexactly(12)
+    async def end(console: ConsoleServer, board: socket.socket, _: object) -> None:
+        board.sendall(LAST)
+        board.close()
+        await console.detach()
 
-    assert asyncio.run(run()) == b"Kernel panic"
+    assert heard(tmp_path / "stamps", end) == LAST
 
 
 def test_stamps_cut_short_are_read_up_to_there(tmp_path: Path) -> None:
@@ -120,15 +123,12 @@ def test_stamps_cut_short_are_read_up_to_there(tmp_path: Path) -> None:
     assert read_stamps(path) == [(0, 5, 1000, 1100)]
 
 
-def test_full_disk_ends_the_stamps_and_not_the_console(tmp_path: Path) -> None:
-    async def run() -> bytes:
-        async with opened(Path("/dev/full")) as (console, board, port):
-            reader, _ = await asyncio.open_connection("127.0.0.1", port)
-            await accepted(console, 1)
-            board.sendall(b"goes on")
-            async with asyncio.timeout(10):
-                text = await reader.readexactly(7)
-            console.stamps.flush()
-            return text
+def test_full_disk_ends_the_stamps_and_not_the_console() -> None:
+    async def go_on(console: ConsoleServer, board: socket.socket, _: object) -> None:
+        board.sendall(LAST[:1])
+        while not console.stamps.offset:
+            await asyncio.sleep(0)
+        console.stamps.flush()
+        board.sendall(LAST[1:])
 
-    assert asyncio.run(run()) == b"goes on"
+    assert heard(Path("/dev/full"), go_on) == LAST

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from benchlab import SerialClient, processes, wait_for_end
-from evmperf_virtual import board as boards
-from evmperf_virtual.client import LabClient, all_benches
+from evmperf_virtual.client import LabClient
 
-from evmperf.measure.hostload import slowness
 from evmperf.model.errors import EvmperfError, LabError, UsageError
 from evmperf.model.exits import ExitStatus
+from selftests.support import programs
 from selftests.support.placelab import until
 
 pytestmark = pytest.mark.virtual_evm
 
 
-def cli(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "evmperf", "virtual", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60 * slowness(), check=False)
+cli = functools.partial(programs.evmperf, "virtual", timeout_s=60)
 
 
 def namespaces() -> set[str]:
@@ -214,9 +211,3 @@ def test_cli(make_bench: Callable[..., LabClient], tmp_path: Path) -> None:
     done = cli("on", "by-cli")
     assert done.returncode == ExitStatus.LAB_BROKEN
     assert "by-cli is not running" in done.stderr
-
-
-def test_names_of_boards(make_bench: Callable[..., LabClient]) -> None:
-    make_bench("listed")
-    assert "listed" in boards.names()
-    assert "listed" in [bench.name for bench in all_benches()]

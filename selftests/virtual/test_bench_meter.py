@@ -27,22 +27,16 @@ def switch_port():
     async def refuse(*_):
         raise LabError("a meter only")
 
-    loop, ready = asyncio.new_event_loop(), threading.Event()
-    ports = []
+    async def opened():
+        return PowerServer(0, refuse, SimulatedMeter("board-b", os.getpid))
 
-    async def serve():
-        server = PowerServer(0, refuse, SimulatedMeter("board-b", os.getpid))
-        ports.append(server.port)
-        ready.set()
-        await stop.wait()
-        server.close()
-
-    stop = asyncio.Event()
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    assert ready.wait(10)
-    yield ports[0]
-    loop.call_soon_threadsafe(stop.set)
+    server = asyncio.run_coroutine_threadsafe(opened(), loop).result(10)
+    yield server.port
+    loop.call_soon_threadsafe(server.close)
+    loop.call_soon_threadsafe(loop.stop)
     thread.join(10)
     loop.close()
 
@@ -75,22 +69,24 @@ def asked(meter, *queries):
     return asyncio.run(ask())
 
 
+CURRENT = "MEAS:CURR? (@1)"
+
+
+def current_of(*command):
+    """Amperes of a board whose QEMU is this command."""
+    with subprocess.Popen(command) as process:
+        try:
+            (answer,) = asked(SimulatedMeter("board", lambda: process.pid), CURRENT)
+        finally:
+            process.kill()
+    return float(answer)
+
+
 def test_a_busy_board_takes_more_than_a_resting_one_and_one_that_is_off_nothing(monkeypatch):
     monkeypatch.setattr(power, "_WINDOW_S", 2.0)  # on a loaded host it gets its turn in that
-    current = "MEAS:CURR? (@1)"
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
-        try:
-            (busy,) = asked(SimulatedMeter("board", lambda: process.pid), current)
-        finally:
-            process.kill()
-    with subprocess.Popen(["sleep", "60"]) as process:
-        try:
-            (resting,) = asked(SimulatedMeter("board", lambda: process.pid), current)
-        finally:
-            process.kill()
-    assert float(busy) > 2 * float(resting) > 0
+    assert current_of(sys.executable, "-c", "while True: pass") > 2 * current_of("sleep", "60") > 0
     off = SimulatedMeter("board", lambda: None)
-    assert {float(answer) for answer in asked(off, current, "MEAS:VOLT? (@1)")} == {0.0}
+    assert {float(answer) for answer in asked(off, CURRENT, "MEAS:VOLT? (@1)")} == {0.0}
 
 
 def test_what_it_does_not_know_is_not_answered():

@@ -104,7 +104,6 @@ class BenchStatus:
     power_port: int
     qemu_options: list[str]
     folder: str
-    stamps: str
     image_hash: str
     started: str
     since: str
@@ -141,12 +140,8 @@ def folder(name: str) -> Path:
 
 def names() -> list[str]:
     """All boards that a bench was ever started for, running or not, sorted."""
-    state = folders.state_dir()
-    if not state.is_dir():
-        return []
-    return sorted(
-        path.name for path in state.iterdir() if _NAME.fullmatch(path.name) and _lock(path).exists()
-    )
+    found = (lock.parent.name for lock in folders.state_dir().glob("*/lock"))
+    return sorted(name for name in found if _NAME.fullmatch(name))
 
 
 def read_record(board: Path) -> LabRecord | None:

@@ -72,7 +72,7 @@ class LabClient:
         serial_port: int | None = None,
         power_port: int | None = None,
         fresh: bool = False,
-        qemu_options: Sequence[str] | None = None,
+        qemu_options: Sequence[str] = (),
         boot_loader: Path | None = None,
         card_stuck: str = "",
     ) -> bool:
@@ -96,8 +96,10 @@ class LabClient:
             for port in (serial, power):
                 if not 0 <= port <= 65535:
                     raise UsageError(f"{port} is not a TCP port: use a number from 0 to 65535")
-            loader, more = str(boot_loader or ""), tuple(qemu_options or ())
-            self._spawn(LabOptions(self.name, variant, serial, power, fresh, more, loader, card_stuck))
+            loader = str(boot_loader or "")
+            self._spawn(
+                LabOptions(self.name, variant, serial, power, fresh, qemu_options, loader, card_stuck)
+            )
             return True
 
     def stop(self) -> bool:
@@ -144,7 +146,7 @@ class LabClient:
             ) from None
 
     def _other(
-        self, variant: str, serial: int | None, power: int | None, more: Sequence[str] | None, *, fresh: bool
+        self, variant: str, serial: int | None, power: int | None, more: Sequence[str], *, fresh: bool
     ) -> str:
         """What the running bench has otherwise than was asked for, "" for nothing."""
         has = self.status()
@@ -152,7 +154,7 @@ class LabClient:
             return f"as variant {has.variant}, not {variant}"
         if serial not in (None, 0, has.serial_port) or power not in (None, 0, has.power_port):
             return f"on serial port {has.serial_port} and power port {has.power_port}"
-        if more is not None and has.qemu_options != list(more):
+        if more and has.qemu_options != list(more):
             return "with other QEMU options"
         return "so its disks cannot be made anew" if fresh else ""
 

@@ -49,7 +49,7 @@ def build_uboot(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
         steps.run([*make, "olddefconfig"], "Configuring U-Boot", "uboot", env=env)
         for file in fragments:
             _check_config(file, (out / ".config").read_text())
-        steps.run([*make, "u-boot.bin"], "Compiling U-Boot", "uboot", env=env, nice=True)
+        steps.run(["nice", *make, "u-boot.bin"], "Compiling U-Boot", "uboot", env=env)
     shutil.copyfile(out / "u-boot.bin", target / "u-boot.bin")
     release = (out / "include/config/uboot.release").read_text().strip()
     (target / "version").write_text(release)

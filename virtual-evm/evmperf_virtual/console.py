@@ -69,8 +69,8 @@ class ConsoleStamps:
 class ConsoleServer:
     """Joins QEMU's end of the serial line with the TCP clients."""
 
-    def __init__(self, stamps: ConsoleStamps) -> None:
-        self.stamps = stamps
+    def __init__(self, stamps: Path) -> None:
+        self.stamps = ConsoleStamps(stamps)
         self.clients: set[_Client] = set()
         self._board: _Board | None = None
         self._server: asyncio.Server | None = None
@@ -97,12 +97,12 @@ class ConsoleServer:
         self.stamps.flush()
 
     async def close(self) -> None:
-        """Close the port and all clients."""
+        """Close the port, all clients and the file of stamps."""
         if self._server is not None:
             self._server.close()
         for client in list(self.clients):
             client.close()
-        self.stamps.flush()
+        self.stamps.close()
 
     def from_board(self, data: bytes, came_ns: int) -> None:
         """Pass on what QEMU sent."""

@@ -12,10 +12,9 @@ import os
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
-from urllib.parse import unquote, urlparse
+from urllib.parse import urlparse
 
 from evmperf.model.errors import LabError
 from evmperf_virtual.steps import BuildSteps
@@ -44,15 +43,6 @@ def mirror(steps: BuildSteps) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Package:
-    """One binary package as apt chose it."""
-
-    name: str
-    version: str
-    architecture: str
-
-
 class DebianArchive:
     """One suite and architecture of the Debian archive, its index (of binary or source packages) fetched and
     checked. apt's files are in `folder`, which goes at the end of a `with`.
@@ -72,7 +62,7 @@ class DebianArchive:
         self._folder = folder
         self._log = f"apt-{suite}-{architecture}"
         self._suite = suite
-        for sub in ("state/lists/partial", "cache/archives/partial", "etc", "debs"):
+        for sub in ("state/lists/partial", "cache/archives/partial", "etc"):
             (folder / sub).mkdir(parents=True, exist_ok=True)
         (folder / "state/status").touch()
         options = {
@@ -112,13 +102,13 @@ class DebianArchive:
         if not failed:
             shutil.rmtree(self._folder)
 
-    def resolve(self, names: list[str], leave_out: list[str]) -> list[Package]:
-        """Return the named packages and what they depend on, less the patterns in `leave_out`."""
+    def resolve(self, names: list[str], leave_out: list[str]) -> dict[str, str]:
+        """Versions of the named packages and what they depend on, less the patterns in `leave_out`."""
         command = ["apt-get", *self._options, "--simulate", "install", *names]
         output = self._steps.run(command, "Choosing Debian packages", self._log)
-        chosen = re.findall(r"^Inst (\S+) \((\S+) .*\[(\S+)\]\)", output, re.MULTILINE)
-        packages = [Package(name.split(":")[0], version, arch) for name, version, arch in chosen]
-        return [p for p in packages if not any(fnmatch.fnmatch(p.name, pattern) for pattern in leave_out)]
+        chosen = dict(re.findall(r"^Inst ([^:\s]+)\S* \((\S+) ", output, re.MULTILINE))
+        left_out = {name for pattern in leave_out for name in fnmatch.filter(chosen, pattern)}
+        return {name: version for name, version in chosen.items() if name not in left_out}
 
     def depends(self, name: str) -> list[str]:
         """Return the names that a package depends on directly."""
@@ -126,46 +116,44 @@ class DebianArchive:
         output = self._steps.run(command, f"Looking up {name}", self._log)
         return re.findall(r"^\s+(?:Pre)?Depends: ([^\s<>]+)", output, re.MULTILINE)
 
-    def version(self, name: str) -> Package:
-        """Return a package in the version that the suite has."""
-        command = ["apt-cache", *self._options, "show", "--no-all-versions", name]
-        output = self._steps.run(command, f"Looking up {name}", self._log)
-        version = re.search(r"^Version: (\S+)", output, re.MULTILINE)
-        arch = re.search(r"^Architecture: (\S+)", output, re.MULTILINE)
-        if not version or not arch:
-            raise LabError(f"Debian {self._suite} has no package {name}; correct the recipe.")
-        return Package(name, version[1], arch[1])
+    def versions(self, *names: str) -> dict[str, str]:
+        """Packages in the versions that the suite has."""
+        command = ["apt-cache", *self._options, "show", "--no-all-versions", *names]
+        output = self._steps.run(command, f"Looking up {', '.join(names)}", self._log)
+        found = dict(re.findall(r"^Package: (\S+)(?:\n.+)*?\nVersion: (\S+)", output, re.MULTILINE))
+        if missing := [name for name in names if name not in found]:
+            raise LabError(f"Debian {self._suite} has no package {', '.join(missing)}; correct the recipe.")
+        return {name: found[name] for name in names}
 
-    def unpack(self, packages: list[Package], target: Path) -> None:
+    def unpack(self, packages: dict[str, str], target: Path) -> None:
         """Download packages, which apt checks, and unpack their files into `target`."""
         target.mkdir(parents=True, exist_ok=True)
-        debs = self._folder / "debs"
+        debs = self._new_folder()
         command = ["apt-get", *self._options, "download"]
-        command += [f"{p.name}={p.version}" for p in packages]
+        command += [f"{name}={version}" for name, version in packages.items()]
         self._steps.run(command, "Downloading Debian packages", self._log, cwd=debs)
-        names = {f"{p.name}_{p.version}_{p.architecture}" for p in packages}
-        files = sorted(f for f in debs.glob("*.deb") if unquote(f.stem) in names)
-        if len(files) != len(names):
-            raise LabError(
-                f"apt downloaded {len(files)} of {len(names)} packages to {debs}; "
-                f"see {self._steps.log_dir}/{self._log}.log and build again."
-            )
-        # base-files first: its links of a merged /usr decide where the others' files go.
-        files.sort(key=lambda file: not file.name.startswith("base-files_"))
-        first, rest = files[:1], files[1:]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for group in (first, rest):
-                list(pool.map(lambda file: self._unpack_one(file, target), group))
-        shutil.rmtree(debs)
-        debs.mkdir()
 
-    def _unpack_one(self, file: Path, target: Path) -> None:
-        what = f"Unpacking {file.name}"
-        self._steps.run(["dpkg-deb", "--extract", file, target], what, self._log)
+        def extract(file: Path) -> None:
+            what = f"Unpacking {file.name}"
+            self._steps.run(["dpkg-deb", "--extract", file, target], what, self._log)
+
+        # base-files first: its links of a merged /usr decide where the others' files go.
+        first = set(debs.glob("base-files_*.deb"))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for group in (first, set(debs.glob("*.deb")) - first):
+                list(pool.map(extract, group))
+        shutil.rmtree(debs)
+
+    def _new_folder(self) -> Path:
+        """An empty folder for what is downloaded."""
+        folder = self._folder / "debs"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return folder
 
     def unpack_source(self, source: str, target: Path, *members: str) -> None:
         """Unpack a source's upstream tarball, or `members` of it, into `target` without the top folder."""
-        folder = self._folder / "debs"
+        folder = self._new_folder()
         command = ["apt-get", *self._options, "--download-only", "--tar-only", "source", source]
         self._steps.run(command, f"Downloading the source of {source}", self._log, cwd=folder)
         tarballs = sorted(folder.glob(f"{source}_*.orig.tar.*[!c]"))

@@ -22,7 +22,6 @@ from typing import Any
 from evmperf.model.errors import LabError
 from evmperf_virtual import steps
 from evmperf_virtual.image import Disk, EvmImage
-from evmperf_virtual.steps import tool
 
 _TIMEOUT = 120
 _FETCH_S = 30.0
@@ -40,12 +39,12 @@ def prepare(image: EvmImage, board: Path, *, fresh: bool) -> dict[str, Path]:
     if fresh or recorded != marker:
         new = board / "disks.new"
         try:
-            _remove(new)
+            shutil.rmtree(new, ignore_errors=True)
             new.mkdir(parents=True)
             for name in image.disks:
                 _make(image, name, new)
             (new / "image.json").write_text(json.dumps(marker) + "\n")
-            _remove(folder)
+            shutil.rmtree(folder, ignore_errors=True)
             new.rename(folder)
         except OSError as error:
             raise LabError(
@@ -92,17 +91,12 @@ def _make(image: EvmImage, name: str, folder: Path) -> None:
     command = ["cp", "--sparse=always", "--reflink=auto", base, str(target)]
     if disk.overlay:
         # The overlay names its base absolutely: the board's folder and the image's are not related.
-        create = ["create", "-q", "-f", "qcow2", "-F", disk.format, "-b", base, str(target)]
+        create = ["create", "-q", "-f", "qcow2", "-F", "raw", "-b", base, str(target)]
         command = [*image.qemu.img, *create]
     try:
         steps.output(command, _TIMEOUT, env=image.qemu.env)
     except LabError as error:
         raise LabError(f"disk {name} cannot be made: {error}") from None
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
 
 
 def start_rom(
@@ -140,7 +134,7 @@ def _fetch_loader(rom: Mapping[str, Any], card: Path) -> tuple[str, bytes]:
     if sector[510:512] != b"\x55\xaa" or not entry[4]:
         return "the card has no partition to start from", b""
     (first,) = struct.unpack_from("<I", entry, 8)
-    command = [tool("mcopy"), "-n", "-i", f"{card}@@{first * _SECTOR}", f"::{rom['file']}", "-"]
+    command = ["mcopy", "-n", "-i", f"{card}@@{first * _SECTOR}", f"::{rom['file']}", "-"]
     done = subprocess.run(command, capture_output=True, timeout=_FETCH_S, check=False)
     if done.returncode or not done.stdout:
         return f"the card has no {rom['file']}", b""

@@ -17,9 +17,7 @@ from evmperf.measure.runs import folders
 from evmperf.model.errors import LabError
 from evmperf_virtual import compiled, host_programs, rootfs
 from evmperf_virtual.recipe import Recipe, recipes_dir
-from evmperf_virtual.steps import BuildSteps, Progress, check_host, make_ext4, tool
-
-SCHEMA = 1
+from evmperf_virtual.steps import BuildSteps, Progress, check_host, make_ext4
 
 _MIB = 1024 * 1024
 _PARTITION_START_MIB = 1
@@ -40,7 +38,6 @@ class Disk(msgspec.Struct, frozen=True):
     """
 
     base: str | None
-    format: str
     mib: int | None
     fill: int = 0
 
@@ -53,15 +50,12 @@ class Disk(msgspec.Struct, frozen=True):
 class EvmImage(msgspec.Struct, frozen=True):
     """A built image; the fields are those of image.json."""
 
-    schema: int
     variant: str
     hash: str
     qemu: Qemu
     arguments: list[str]
     """QEMU's arguments as str.format templates of `disk`, `net` and `dir`."""
     disks: dict[str, Disk]
-    facts: dict[str, Any]
-    """Versions: `kernel`, `uboot`, `qemu`, `packages`."""
     tester_path: str
     """Folder of the tester's own programs, "" for an image without."""
     directory: Path = Path()
@@ -83,8 +77,6 @@ def load(variant: str) -> EvmImage:
         image = msgspec.json.decode(file.read_bytes(), type=EvmImage)
     except msgspec.DecodeError as error:
         raise LabError(f"{file} is damaged ({error}); {remedy} with --force.") from error
-    if image.schema != SCHEMA:
-        raise LabError(f"{file} has schema {image.schema}, not {SCHEMA}; {remedy}.")
     # The parts lie beside the images; somebody may have tidied the cache by hand.
     if not Path(image.qemu.command[0]).exists():
         raise LabError(f"{file} names a QEMU that is gone; {remedy} with --force.")
@@ -226,36 +218,28 @@ def _assemble(recipe: Recipe, steps: BuildSteps, parts: dict[str, Path], folder:
     shutil.rmtree(root)
     if "devicetree" in recipe.data:
         compiled.build_devicetree(recipe, qemu, steps, folder)
-    tester = recipe.data.get("tester_machine")
-    if tester:
-        tester = {**tester, "arguments": _with_aio(tester["arguments"], aio)}
     data = {
-        "schema": SCHEMA,
         "variant": recipe.variant,
         "hash": build_id,
         "qemu": qemu,
-        "arguments": _with_aio(recipe.data["arguments"], aio),
+        "arguments": recipe.data["arguments"],
         "disks": disks,
         "facts": facts,
         "tester_path": str(parts["tester"] / "bin") if "tester" in parts else "",
         "boot_rom": recipe.data.get("boot_rom"),
-        "tester_machine": tester,
+        "tester_machine": recipe.data.get("tester_machine"),
         "parts": sorted(path.name for path in parts.values()),
     }
-    (folder / "image.json").write_text(json.dumps(data, indent=1))
-
-
-def _with_aio(arguments: list[str], aio: str) -> list[str]:
-    return [word.replace("{aio}", aio) for word in arguments]
+    (folder / "image.json").write_text(json.dumps(data, indent=1).replace("{aio}", aio))
 
 
 def _disk(steps: BuildSteps, folder: Path, name: str, spec: dict[str, Any]) -> dict[str, Any]:
     """Make one disk's base file, if it needs one, and return its entry for image.json."""
     if other := spec.get("overlay_of"):
-        return {"base": f"{other}.img", "format": "raw", "mib": None}
+        return {"base": f"{other}.img", "mib": None}
     mib = spec["mib"]
     if "label_id" not in spec:
-        return {"base": None, "format": "raw", "mib": mib, "fill": spec.get("fill", 0)}
+        return {"base": None, "mib": mib, "fill": spec.get("fill", 0)}
     file = folder / f"{name}.img"
     with file.open("wb") as disk:
         disk.truncate(mib * _MIB)
@@ -269,7 +253,7 @@ def _disk(steps: BuildSteps, folder: Path, name: str, spec: dict[str, Any]) -> d
         lines.append(f"start={end * sectors}, size={fat * sectors}, type=c")
     partition(steps, file, ["label: dos", f"label-id: 0x{spec['label_id']}", *lines])
     if fat:
-        command: list[str | Path] = [tool("mkfs.vfat"), "--invariant", "-F", "32", "-s", "1"]
+        command: list[str | Path] = ["mkfs.vfat", "--invariant", "-F", "32", "-s", "1"]
         command += [f"--offset={end * sectors}", file, str(fat * 1024)]
         steps.run(command, f"Making the FAT of the disk {name}", "image")
     if "filesystem" in spec:
@@ -282,14 +266,10 @@ def _disk(steps: BuildSteps, folder: Path, name: str, spec: dict[str, Any]) -> d
             label=name,
             uuid=spec["uuid"],
         )
-    return {"base": file.name, "format": "raw", "mib": None if "filesystem" in spec else mib}
+    return {"base": file.name, "mib": None if "filesystem" in spec else mib}
 
 
 def partition(steps: BuildSteps, file: Path, lines: list[str]) -> None:
     """Give a disk file the partition table that these lines tell sfdisk."""
-    script = file.with_suffix(".sfdisk")
-    script.write_text("\n".join([*lines, ""]))
-    # sfdisk reads standard input only; sh is there to redirect it.
-    command: list[str | Path] = ["sh", "-c", 'exec "$0" --quiet "$1" < "$2"', tool("sfdisk"), file, script]
-    steps.run(command, f"Partitioning {file.name}", "image")
-    script.unlink()
+    text = "\n".join([*lines, ""])
+    steps.run(["sfdisk", "--quiet", file], f"Partitioning {file.name}", "image", stdin=text)

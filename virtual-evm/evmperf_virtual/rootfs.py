@@ -17,9 +17,9 @@ from typing import Any
 
 from evmperf.model.errors import LabError
 from evmperf_virtual import compiled
-from evmperf_virtual.debian import DebianArchive, Package
+from evmperf_virtual.debian import DebianArchive
 from evmperf_virtual.recipe import Recipe
-from evmperf_virtual.steps import BuildSteps, tool
+from evmperf_virtual.steps import BuildSteps
 
 
 def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
@@ -32,15 +32,14 @@ def build(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     ):
         packages = archive.resolve(spec["packages"], spec["leave_out"])
         archive.unpack(packages, root)
-    packages += _singles(spec.get("single_packages", []), steps, target)
+    packages |= _singles(spec.get("single_packages", []), steps, target)
     for pattern in spec["leave_out_files"]:
         for path in root.glob(pattern):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink()
-    facts = {"packages": {p.name: p.version for p in packages}}
-    (target / "facts.json").write_text(json.dumps(facts))
+    (target / "facts.json").write_text(json.dumps({"packages": packages}))
 
 
 def build_kernel(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
@@ -50,8 +49,8 @@ def build_kernel(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
     with steps.step(f"Kernel from Debian {suite}"), DebianArchive(steps, target / "apt", suite) as archive:
         # Only the kernel's own files: what it depends on makes initrds, which is done here.
         images = [n for n in archive.depends(spec["package"]) if n.startswith("linux-image")]
-        kernel = archive.version((images or [spec["package"]])[0])
-        archive.unpack([kernel], unpacked)
+        kernel = archive.versions((images or [spec["package"]])[0])
+        archive.unpack(kernel, unpacked)
         modules.parent.mkdir(parents=True)
         (unpacked / "usr/lib/modules").rename(modules)
         release = _sort_modules(modules, spec)
@@ -59,8 +58,7 @@ def build_kernel(recipe: Recipe, steps: BuildSteps, target: Path) -> None:
         for pattern in spec.get("keep", []):
             _keep(unpacked, pattern, target / "root")
         shutil.rmtree(unpacked)
-    facts = {"kernel": release, "packages": {kernel.name: kernel.version}}
-    (target / "facts.json").write_text(json.dumps(facts))
+    (target / "facts.json").write_text(json.dumps({"kernel": release, "packages": kernel}))
 
 
 def _keep(unpacked: Path, pattern: str, root: Path) -> None:
@@ -73,18 +71,18 @@ def _keep(unpacked: Path, pattern: str, root: Path) -> None:
         path.rename(place)
 
 
-def _singles(specs: list[dict[str, Any]], steps: BuildSteps, target: Path) -> list[Package]:
+def _singles(specs: list[dict[str, Any]], steps: BuildSteps, target: Path) -> dict[str, str]:
     """Unpack single packages of other suites or components, without what they depend on."""
-    packages = []
+    packages: dict[str, str] = {}
     for spec in specs:
         suite, component = spec["suite"], spec["component"]
         with (
             steps.step(f"{spec['package']} from Debian {suite} {component}"),
             DebianArchive(steps, target / "apt", suite, component=component) as archive,
         ):
-            package = archive.version(spec["package"])
-            archive.unpack([package], target / "root")
-        packages.append(package)
+            package = archive.versions(spec["package"])
+            archive.unpack(package, target / "root")
+        packages |= package
     return packages
 
 
@@ -145,8 +143,7 @@ def assemble(
     finish(recipe, root, build_id)
     if "programs" in parts:
         compiled.install_programs(parts["programs"], root)
-    depmod: list[str | Path] = [tool("depmod"), "-b", root / "usr", release]
-    steps.run(depmod, "Indexing kernel modules", "rootfs")
+    steps.run(["depmod", "-b", root / "usr", release], "Indexing kernel modules", "rootfs")
     boot = root / "boot"
     boot.mkdir(exist_ok=True)
     os.link(parts["kernel"] / "kernel", boot / "Image")

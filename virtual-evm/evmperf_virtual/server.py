@@ -23,7 +23,7 @@ from evmperf.model.errors import EvmperfError, LabError
 from evmperf_virtual import board as boards
 from evmperf_virtual import disks, tester
 from evmperf_virtual.board import BenchStatus, LabOptions, LabRecord
-from evmperf_virtual.console import ConsoleServer, ConsoleStamps
+from evmperf_virtual.console import ConsoleServer
 from evmperf_virtual.image import EvmImage, load
 from evmperf_virtual.machine import Machine, nic_count
 from evmperf_virtual.power import PowerServer, Refused, SimulatedMeter
@@ -56,9 +56,7 @@ class VirtualLab:
         self._stack.callback(os.close, lock)
         tester.clean_up(folder)
         self._image = load(options.variant)
-        stamps = ConsoleStamps(folder / "console.stamps")
-        self._stack.callback(stamps.close)
-        self._console = ConsoleServer(stamps)
+        self._console = ConsoleServer(folder / "console.stamps")
         self._stack.push_async_callback(self._console.close)
         meter = SimulatedMeter(options.name, lambda: self._machine.pid)
         # Last in, first out: close() ends the board first, then the rest.
@@ -73,10 +71,8 @@ class VirtualLab:
             self._files,
             folder / "qemu.log",
             self._console,
-            devices=self._beside.devices
-            if self._beside
-            else lambda: tester.no_tester(nic_count(self._image)),
-            options=options.qemu_options,
+            self._beside.devices if self._beside else lambda: tester.no_tester(nic_count(self._image)),
+            options.qemu_options,
         )
         record = LabRecord(os.getpid(), serial_port, power.port)
         now = boards.now()
@@ -86,7 +82,6 @@ class VirtualLab:
             variant=options.variant,
             qemu_options=list(options.qemu_options),
             folder=str(folder),
-            stamps=str(folder / "console.stamps"),
             image_hash=self._image.hash,
             started=now,
             since=now,
@@ -211,7 +206,7 @@ class VirtualLab:
         return self._beside.info
 
 
-async def serve(options: LabOptions, folder: Path, ready: Callable[[BenchStatus], None]) -> None:
+async def serve(options: LabOptions, folder: Path, ready: Callable[[], None]) -> None:
     """Serve until a signal or `POST /stop`; calls `ready` once all answers. Raises EvmperfError."""
     bench = VirtualLab(options, folder)
     loop = asyncio.get_running_loop()
@@ -220,7 +215,7 @@ async def serve(options: LabOptions, folder: Path, ready: Callable[[BenchStatus]
     try:
         await bench.open()
         _log.info("ready: %s", bench.status)
-        ready(bench.status)
+        ready()
         await bench.stopping.wait()
         _log.info("stopping")
     finally:
@@ -242,7 +237,7 @@ def main(options: LabOptions) -> int:
     try:
         folder = boards.folder(options.name)
         _set_up_log(folder)
-        asyncio.run(serve(options, folder, lambda _: tell(ready=options.name)))
+        asyncio.run(serve(options, folder, lambda: tell(ready=options.name)))
     except EvmperfError as error:
         _log.error("%s", error)
         tell(error=str(error), kind=error.kind.value)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from evmperf.measure.hostload import slowness
 from evmperf.model.errors import LabError
@@ -45,30 +46,17 @@ class BuildSteps:
         *,
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
-        nice: bool = False,
+        stdin: str = "",
     ) -> str:
         """Run a program, append its output to the log `log`, and return its standard output."""
-        arguments = [str(word) for word in command]
-        if nice:
-            arguments = ["nice", *arguments]
         file = self.log_dir / f"{log}.log"
         with file.open("a") as output:
-            print("$", *arguments, file=output, flush=True)
-            # C locale: the builder reads apt's and mke2fs's words.
-            done = subprocess.run(
-                arguments,
-                cwd=cwd,
-                env={**os.environ, "LC_ALL": "C", **(env or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=output,
-                text=True,
-                check=False,
-            )
+            print("$", *command, file=output, flush=True)
+            done = _run(command, env, stdin, stderr=output, cwd=cwd)
             output.write(done.stdout)
         if done.returncode != 0:
             raise LabError(
-                f"{what} failed: {Path(arguments[nice]).name} ended with {done.returncode} "
+                f"{what} failed: {Path(command[0]).name} ended with {done.returncode} "
                 f"({_last_line(file)}); the log is {file}, and `evmperf virtual build` tries again."
             )
         return done.stdout
@@ -82,14 +70,13 @@ def _last_line(file: Path) -> str:
 
 def check_host(list_file: Path) -> None:
     """Raise LabError naming the missing packages of a list with lines `package command-or-file purpose`."""
-    search = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     missing: list[str] = []
     for line in list_file.read_text().splitlines():
         words = line.split("#")[0].split(None, 2)
         if len(words) < 2:
             continue
         package, proof = words[:2]
-        is_installed = Path(proof).exists() if proof.startswith("/") else shutil.which(proof, path=search)
+        is_installed = Path(proof).exists() if proof.startswith("/") else shutil.which(proof, path=_path())
         if not is_installed and package not in missing:
             missing.append(package)
     if missing:
@@ -99,12 +86,26 @@ def check_host(list_file: Path) -> None:
         )
 
 
-def tool(name: str) -> str:
-    """Return the path of a host program, also from sbin, which users often lack in PATH."""
-    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-    if not path:
-        raise LabError(f"This host lacks the program {name}; host-packages.txt names the package to install.")
-    return path
+def _path() -> str:
+    """Where host programs are: sbin, too, which users often lack in PATH."""
+    return os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+def _run(
+    command: Sequence[str | Path], env: Mapping[str, str] | None, stdin: str, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    # C locale: the builder reads apt's and mke2fs's words.
+    env = {**os.environ, "LC_ALL": "C", "PATH": _path(), **(env or {})}
+    return subprocess.run(
+        command,
+        env=env,
+        input=stdin,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        check=False,
+        **more,
+    )
 
 
 def output(
@@ -115,16 +116,7 @@ def output(
     """
     shown = " ".join(map(str, command))[:200]
     try:
-        done = subprocess.run(
-            command,
-            env={**os.environ, "LC_ALL": "C", **(env or {})},
-            input=stdin,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s * slowness(),
-            check=False,
-        )
+        done = _run(command, env, stdin, stderr=subprocess.PIPE, timeout=timeout_s * slowness())
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LabError(f"`{shown}` failed: {error}") from None
     if done.returncode:
@@ -144,5 +136,5 @@ def make_ext4(
     if os.geteuid() != 0:
         command = ["unshare", "--map-root-user", *command]
     # A fixed time makes the same files the same disk.
-    env = {"E2FSPROGS_FAKE_TIME": "1735689600", "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
+    env = {"E2FSPROGS_FAKE_TIME": "1735689600"}
     steps.run(command, f"Making the file system {label}", "image", env=env)

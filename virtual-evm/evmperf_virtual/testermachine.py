@@ -18,7 +18,7 @@ from evmperf.boards.board import VIRTUAL_HOST
 from evmperf.model.errors import LabError
 from evmperf_virtual import steps
 from evmperf_virtual.board import TesterInfo
-from evmperf_virtual.console import ConsoleServer, ConsoleStamps
+from evmperf_virtual.console import ConsoleServer
 from evmperf_virtual.image import EvmImage
 from evmperf_virtual.machine import Machine, escaped
 from evmperf_virtual.tester import NetDevices, nics_of
@@ -36,51 +36,40 @@ _KEYGEN_S = 30
 
 
 class TesterMachine:
-    """Starts with the bench and runs until `close`, whatever the board's power switch does."""
+    """Runs from `start` to `close`, whatever the board's power switch does. Raises LabError."""
 
     def __init__(self, image: EvmImage, board: Path, disk: Path, nics: int) -> None:
         assert image.tester_machine
-        self._image = msgspec.structs.replace(image, arguments=image.tester_machine["arguments"])
-        self._board = board
-        self._disk = disk
+        image = msgspec.structs.replace(image, arguments=image.tester_machine["arguments"])
+        self._known_hosts = disk.with_suffix(".known_hosts")
+        self._key = _key(board)
         self._cables = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(nics)]
-        self._machine: Machine | None = None
-        self._console: ConsoleServer | None = None
         self._port = 0
+        self._console = ConsoleServer(board / "tester.stamps")
+        owner = ("-fw_cfg", f"name={_KEY_NAME},file={escaped(self._key.with_suffix('.pub'))}")
+        log = board / "tester.log"
+        self._machine = Machine(image, {DISK: disk}, log, self._console, self._own_devices, owner)
 
     async def start(self) -> None:
         """Start its QEMU; returns before it has booted. Raises LabError."""
-        key = _key(self._board)
-        stamps = ConsoleStamps(self._board / "tester.stamps")
-        self._console = ConsoleServer(stamps)
-        machine = Machine(
-            self._image,
-            {DISK: self._disk},
-            self._board / "tester.log",
-            self._console,
-            devices=self._own_devices,
-            options=("-fw_cfg", f"name={_KEY_NAME},file={escaped(key.with_suffix('.pub'))}"),
-        )
         for left in reversed(range(_STARTS)):
             # Nothing tells us which port QEMU would take by itself, and ours may be gone by then.
             with socket.create_server((VIRTUAL_HOST, 0)) as probe:
                 self._port = probe.getsockname()[1]
             try:
-                await machine.start()
+                await self._machine.start()
                 break
             except LabError:
                 if not left:
                     raise
-        self._machine = machine
 
     @property
     def info(self) -> TesterInfo:
         """How others reach the tester."""
-        key_file = self._disk.with_suffix(".known_hosts")
         options = [
-            *("-F", "none", "-p", str(self._port), "-i", str(_key(self._board))),
+            *("-F", "none", "-p", str(self._port), "-i", str(self._key)),
             *("-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=accept-new"),
-            *("-o", f"UserKnownHostsFile={key_file}", "-o", "HostKeyAlias=tester"),
+            *("-o", f"UserKnownHostsFile={self._known_hosts}", "-o", "HostKeyAlias=tester"),
             *("-o", "LogLevel=ERROR"),
         ]
         nics = nics_of(f"eth{number}" for number in range(1, len(self._cables) + 1))
@@ -108,30 +97,23 @@ class TesterMachine:
     async def ready(self) -> None:
         """Wait for its sshd, behind QEMU's port; raises LabError after READY_TIMEOUT."""
         deadline = time.monotonic() + READY_TIMEOUT
-        while not await self._answers():
-            if time.monotonic() > deadline:
-                raise LabError(
-                    f"the virtual EVM's tester does not answer over SSH on port {self._port} after "
-                    f"{READY_TIMEOUT:g} s: stop it with `evmperf virtual stop` and start it again"
-                )
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError, EOFError):
+                async with asyncio.timeout(5):
+                    reader, writer = await asyncio.open_connection(VIRTUAL_HOST, self._port)
+                    with contextlib.closing(writer):
+                        if await reader.readexactly(len(_BANNER)) == _BANNER:
+                            return
             await asyncio.sleep(0.5)
-
-    async def _answers(self) -> bool:
-        try:
-            async with asyncio.timeout(5):
-                reader, writer = await asyncio.open_connection(VIRTUAL_HOST, self._port)
-                with contextlib.closing(writer):
-                    return await reader.readexactly(len(_BANNER)) == _BANNER
-        except (OSError, EOFError):
-            return False
+        raise LabError(
+            f"the virtual EVM's tester does not answer over SSH on port {self._port} after "
+            f"{READY_TIMEOUT:g} s: stop it with `evmperf virtual stop` and start it again"
+        )
 
     async def close(self) -> None:
         """End its QEMU."""
-        if self._machine:
-            await self._machine.stop("the bench stopped")
-        if self._console:
-            await self._console.close()
-            self._console.stamps.close()
+        await self._machine.stop("the bench stopped")
+        await self._console.close()
         for pair in self._cables:
             for end in pair:
                 end.close()

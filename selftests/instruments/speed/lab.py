@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
 
@@ -19,88 +20,38 @@ import yaml
 
 from evmperf.lab.keeping.claim import Claim
 from evmperf.lab.keeping.wanted import Wanted
-from evmperf.lab.stamper import StampedPort
 from evmperf.model.exits import ExitStatus
 from selftests.instruments.speed.figures import ROOT, Row, met, quantile, seconds, usual
 from selftests.support.placelab import PlaceLab, until
+from selftests.support.talking import MS, TalkingBoard, delays_ms
 
 BOARDS = 32
-_STREAM_S = 15.0
+_STREAM_S = 5
 _KICKS, _ENDS = 10, 3
 _STAMP_GOAL_MS, _WALL_GOAL, _MEMORY_GOAL_GB, _KICK_GOAL_S = 2.0, 1.1, 3.0, 0.2
 _END_GOAL_S = 2.0
 _NIGHT_S = 3600.0
 """What the cost of a night beside one board is compared with: an hour of measuring."""
 
-# A full 115200 baud line: 115 bytes every 10 ms, each beginning with the time that they were sent.
-_SENDER = """
-import socket, sys, threading, time
-servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
-print(*[s.getsockname()[1] for s in servers], flush=True)
-links = [s.accept()[0] for s in servers]
-for link in links:
-    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-end, due = time.monotonic() + float(sys.argv[2]), time.monotonic()
-while due < end:
-    due += 0.01
-    time.sleep(max(0.0, due - time.monotonic()))
-    for link in links:
-        link.sendall(b"@%020d" % time.monotonic_ns() + b"x" * 93 + b"\\n")
-"""
-_FRAME = re.compile(rb"@(\d{20})x{93}\n")
-
 
 def stamps() -> list[Row]:
-    """How far off the stamps of 32 full consoles are."""
-    sender = subprocess.Popen(
-        [sys.executable, "-c", _SENDER, str(BOARDS), str(_STREAM_S)], stdout=subprocess.PIPE
-    )
-    try:
-        assert sender.stdout
-        ports = [int(word) for word in sender.stdout.readline().split()]
-        consoles = [StampedPort("raw", "127.0.0.1", port, 115200, 10.0) for port in ports]
-        errors: list[list[float]] = [[] for _ in consoles]
-        readers = [
-            threading.Thread(target=_compare, args=pair) for pair in zip(consoles, errors, strict=True)
-        ]
-        for reader in readers:
-            reader.start()
-        for reader in readers:
-            reader.join(_STREAM_S + 60)
-        for console in consoles:
-            console.close()
-    finally:
-        sender.kill()
-        sender.wait()
-        if sender.stdout:
-            sender.stdout.close()
-    everything = [error for series in errors for error in series]
-    if len(everything) < BOARDS * _STREAM_S * 90:
-        raise RuntimeError(f"only {len(everything)} frames came through")
-    p99 = quantile(everything, 0.99)
+    """How far off the stamps of 32 full consoles are: each says 115 bytes every 10 ms, all of 115200 baud."""
+    boards = TalkingBoard("raw", 100 * _STREAM_S, 115, 10 * MS, count=BOARDS)
+    with contextlib.closing(boards), ThreadPoolExecutor(BOARDS) as pool:
+        boards.go()
+        heard = list(pool.map(lambda number: boards.frames(120, number), range(BOARDS)))
+        errors = [late for frames in heard for late in delays_ms(frames, boards.said())]
+    p99 = quantile(errors, 0.99)
     return [
         Row(
-            f"stamps of {BOARDS} full consoles, n {len(everything)}",
-            f"p50 {quantile(everything, 0.5):.3f}, max {max(everything):.3f} ms",
+            f"stamps of {BOARDS} full consoles, n {len(errors)}",
+            f"p50 {quantile(errors, 0.5):.3f}, max {max(errors):.3f} ms",
             "the sender's clock",
             f"p99 {p99:.3f} ms",
             f"<= {_STAMP_GOAL_MS:g} ms",
             met(p99, _STAMP_GOAL_MS),
         )
     ]
-
-
-def _compare(console: StampedPort, errors: list[float]) -> None:
-    data = b""
-    with contextlib.suppress(OSError):
-        while True:
-            stamp, _, more = console.read()
-            data += more
-            end = 0
-            for frame in _FRAME.finditer(data):
-                errors.append((stamp - int(frame[1])) / 1e6)
-                end = frame.end()
-            data = data[end:]
 
 
 def night() -> list[Row]:

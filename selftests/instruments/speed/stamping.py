@@ -6,20 +6,18 @@ how many those were is said.
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from evmperf.boards.console.marks import ALLOWED_S, find
 from evmperf.boards.console.record import ConsoleRecord, bounded, read
 from selftests.instruments.speed.boards import BURN, COMPILE, Board, burners, spare_from_load, virtual_board
 from selftests.instruments.speed.figures import Row, met, quantile
 from selftests.support import virtualbench
-from selftests.support.stamps import read_stamps
+from selftests.support.stamps import BenchStamps
 from selftests.support.talking import (
     MS,
     WIRES,
@@ -114,7 +112,7 @@ def delays() -> list[Row]:
                     bench.off()
                 # At the rate that the board file says: QEMU's UART is faster than a real one.
                 records = bounded(_settled(board, log, base), "raw", strategy.console.port.speed)
-                _compare(records, seen, base, _theirs(board), series)
+                _compare(records, seen, base, BenchStamps(board.virtual), series)
                 seen = len(records)
     reference = "bench's stamp, " + ("spared the load" if spared else "itself under load")
     return idle.rows("idle", reference) + busy.rows("both cores loaded", reference)
@@ -133,18 +131,9 @@ def _settled(board: Board, log: Path, base: int) -> list[ConsoleRecord]:
         time.sleep(0.05)
 
 
-def _theirs(board: Board) -> Any:
-    chunks = read_stamps(board.virtual.folder / "console.stamps")
-    starts = [chunk[0] for chunk in chunks]
-
-    def stamp(offset: int) -> tuple[int, int]:
-        """When it came, and when it was surely on its way to us."""
-        return chunks[bisect.bisect_right(starts, offset) - 1][2:]
-
-    return stamp
-
-
-def _compare(records: list[ConsoleRecord], seen: int, base: int, stamp: Any, series: _Delays) -> None:
+def _compare(
+    records: list[ConsoleRecord], seen: int, base: int, theirs: BenchStamps, series: _Delays
+) -> None:
     """Add the delays of the records after the first `seen`, and of the marks among them."""
     position = base + sum(len(record.data) for record in records[:seen] if record.kind == "<")
     fresh = [record for record in records[seen:] if record.kind == "<"]
@@ -153,7 +142,7 @@ def _compare(records: list[ConsoleRecord], seen: int, base: int, stamp: Any, ser
     for record in fresh:
         begins[record.mono_ns] = (at, record)
         for byte in range(len(record.data)):
-            came_ns, passed_ns = stamp(position + at + byte)
+            came_ns, passed_ns = theirs.of(position + at + byte)
             series.bytes.append((record.mono_ns - came_ns) / 1e6)
             series.wrong += not came_ns <= record.mono_ns <= passed_ns + record.bound_ns
         at += len(record.data)
@@ -170,7 +159,7 @@ def _compare(records: list[ConsoleRecord], seen: int, base: int, stamp: Any, ser
         found = data.find(text, max(0, begin - len(text) + 1)) + len(text) - 1 if text else begin
         if not begin <= found < begin + len(record.data):
             raise RuntimeError(f"mark {mark.phase} is not where its stamp says")
-        series.marks.append((mark.mono_ns - stamp(position + found)[0]) / 1e6)
+        series.marks.append((mark.mono_ns - theirs.of(position + found)[0]) / 1e6)
 
 
 def wires() -> list[Row]:
