@@ -9,8 +9,7 @@ from evmperf.explain import ranges
 from evmperf.measure.runs.history import among, in_folder, run_folder
 from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
-from evmperf.publish.influx import config as configs
-from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.client import Store, required
 from evmperf.publish.influx.push import push, told, waiting
 from evmperf.publish.report import exports, samples
 
@@ -63,7 +62,7 @@ def _push(options: argparse.Namespace) -> None:
     changes nothing. Without RUN, sends the runs that are not there yet, or not whole.
     """
     runs = [run_folder(run, options.results) for run in options.run]
-    config = configs.required()
+    config = required()
     with Store(config) as store:
         sent = []
         for pushed in push(store, runs or waiting(options.results, config)):
