@@ -42,12 +42,10 @@ def _site(options: argparse.Namespace) -> None:
     if options.published:
         options.source = sources.PUBLISHED
     with sources.opened(options.source, options.results) as source:
-        written = sites.write(options.output, source, reports=options.reports)
-    for problem in written.problems:
-        tell(problem)
+        written = sites.write(options.output, source, options.reports)
     boards = f"{counted(written.runs, 'run')} of {counted(written.boards, 'board')}"
-    pages = f"{counted(written.pages, 'page')}, the largest {written.largest / 1e6:.2f} MB"
-    print(f"{written.index}: {boards} on {pages}")
+    pages = f"{counted(len(written.pages), 'page')}, the largest {max(written.pages) / 1e6:.2f} MB"
+    print(f"{options.output / 'index.html'}: {boards} on {pages}")
 
 
 @command(
