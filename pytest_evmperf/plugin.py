@@ -29,7 +29,7 @@ from evmperf.model.outlets import plain
 from evmperf.model.places import project
 from evmperf.model.replies import SessionEnded, WantedSession
 from evmperf.model.results import Case, Status
-from evmperf.publish.influx.config import variable
+from evmperf.publish.influx.client import TOKEN
 from pytest_evmperf import options
 from pytest_evmperf.ticker import aside, teller
 
@@ -170,7 +170,7 @@ def begin(config: pytest.Config) -> MeasuringSession | None:
         raise pytest.UsageError(str(error)) from None
     config.option.lg_env = str(board.file)
     # What the lab starts for us (a virtual EVM, a tester's shell) has no use for the token.
-    os.environ.pop(variable("token"), None)
+    os.environ.pop(TOKEN, None)
     session.person = Person(functools.partial(aside, config))
     config.stash[SESSION] = session
     config.add_cleanup(config.stash.setdefault(_SIGNALS, contextlib.ExitStack()).close)

@@ -134,7 +134,6 @@ DOORS = {
         guide.page
         guide.writer
         influx.client
-        influx.config
         influx.push
         influx.reader
         pages.look

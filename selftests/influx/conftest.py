@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evmperf.publish.influx.client import Store
-from evmperf.publish.influx.config import Config
+from evmperf.publish.influx.client import Config, Store
 from selftests.support.influxd import Influxd
 
 

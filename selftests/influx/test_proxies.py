@@ -7,8 +7,7 @@ import time
 import pytest
 
 from evmperf.publish.influx import push as pushing
-from evmperf.publish.influx.client import Store, StoreError
-from evmperf.publish.influx.config import Config
+from evmperf.publish.influx.client import Config, Store, StoreError
 from evmperf.publish.influx.push import progress, push, state_key
 from evmperf.publish.influx.reader import InfluxRuns
 from selftests.support import spools, web

@@ -90,6 +90,7 @@ words = st.text(min_size=1, max_size=12)
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.tuples(words, words, words), st.floats(-1e18, 1e18))
 @example(("case", "release", "two\nlines"), 1.0)
+@example(('a,b=c d "e" \\', "\x1b[2J\x7f\\", "<!--\u2028\x00"), 1.0)
 def test_no_text_breaks_a_line(store, tmp_path_factory, texts, value):
     """Whatever stands in a name, the server takes the lines and gives the same number back."""
     folder = tmp_path_factory.mktemp("odd")

@@ -48,13 +48,3 @@ def test_twenty_years_of_fifty_boards_stay_below_a_million_series(series):
     later = both | series("11.01", "Linux") | series("11.01", "RT-linux")
     assert later == both  # a release brings none
     assert BOARDS * len(both) < MOST
-
-
-def test_releases_of_a_guide_stay_apart(tmp_path):
-    lines = []
-    for release in ("10.01", "11.00"):
-        folder = spools.guide_of_catalogue(tmp_path / release, release=release)
-        maker = RunLines(spool.read_run(folder))
-        lines += [line for record in spool.read_records(folder) for line in maker.of(record)]
-    points = {(line.replace("\\ ", "_").split(" ", 1)[0], line.rsplit(" ", 1)[1]) for line in lines}
-    assert len(points) == len(lines)

@@ -45,8 +45,8 @@ def test_a_histogram_of_nothing_is_nothing():
 
 
 def test_bars_are_as_long_as_their_share_of_the_longest():
-    rows = [plots.Bar("a", [3, 1], "4 s", 2, 5), plots.Bar("b", [], "failed")]
-    html = plots.bars("boots", ["U-Boot", "kernel"], rows, "s")
-    assert re.findall(r"width:([\d.]+%)", html) == ["60.00%", "20.00%", "60.00%"]
+    rows = [plots.Bar("a", [3, 1], "4 s", [("app", 2)]), plots.Bar("b", [], "failed")]
+    html = plots.bars("boots", ["U-Boot", "kernel"], rows, 5.0)
+    assert re.findall(r"width:([\d.]+%)", html) == ["60.00%", "20.00%"]
     assert "left:40.00%" in html
     assert "failed" in html

@@ -53,24 +53,39 @@ def two_rows(tmp_path_factory):
 
 @pytest.fixture
 def recorded(tmp_path):
-    folder = spools.recorded(tmp_path)
-    page.write(folder)
-    return folder
+    return spools.recorded(tmp_path)
+
+
+def booted(run, cycles, number=0, error=None, **more):
+    """A case of boots: of each cycle, by its number, the seconds of each metric."""
+    samples = tuple(
+        Sample(
+            metric, value, "s", cycle, run.started_ns + cycle, error if metric.startswith("end_") else None
+        )
+        for cycle, times in cycles.items()
+        for metric, value in times.items()
+    )
+    case = {"case": "default_rootfs", "benchmark": "boot_time_mmcsd", "driver": "boot"}
+    return spools.a_result(run, number, samples=samples, **case | more)
 
 
 @pytest.fixture
 def opened(browser, request):
-    """Open a run's report without a network; fails when it asks for anything but itself."""
+    """Open a run's report, written if there is none, without a network; fails when it asks for anything
+    but itself.
+    """
     contexts = []
 
     def open_(folder, viewport=DESK, **options):
+        if not (folder / page.NAME).exists():
+            page.write(folder)
         context = browser.new_context(viewport=viewport, offline=True, **options)
         contexts.append(context)
         sheet = context.new_page()
         asked, errors = [], []
         sheet.on("request", lambda r: asked.append(r.url))
         sheet.on("pageerror", lambda e: errors.append(str(e)))
-        address = (folder / "report.html").as_uri()
+        address = (folder / page.NAME).as_uri()
         sheet.goto(address)
         assert asked == [address]
         assert errors == []
@@ -124,7 +139,6 @@ def test_links_lead_to_files(opened, tmp_path):
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("")
-    page.write(folder)
     links = opened(folder).locator("a[href]").evaluate_all("l => l.map(a => a.href)")
     files = {unquote(link) for link in links if "#" not in link}
     assert {(folder / name).as_uri() for name in names} <= {f.replace(" ", "%20") for f in files}
@@ -144,7 +158,6 @@ def test_a_failure_brings_the_console_of_its_time(opened, tmp_path):
         wall_ns = run.started_ns + number * 2 * 10**9
         log.append(ConsoleRecord(number * 10**9, wall_ns, "<", data, 2_000_000).line())
     (folder / "console.log").write_bytes(b"".join(log) + b"9.000000000 2026-")
-    page.write(folder)
     sheet = opened(folder)
     assert sheet.locator("pre").inner_text() == (
         "in time\n[output of a step, as a compressed archive]\nOops: <b>?"
@@ -172,24 +185,10 @@ def test_a_failed_boot_is_shown_with_its_post_mortem(opened, everything):
 
 def test_a_failed_cycle_keeps_its_place_among_the_bars(opened, tmp_path):
     run = spools.a_run()
-    times = {"boot_time": (4.0, None), "end_app": (5.5, 0.003)}
-    samples = tuple(
-        spools.Sample(name, value + n, "s", n, run.started_ns + n, error)
-        for n in (0, 2)
-        for name, (value, error) in times.items()
-    )
+    cycles = {n: {"boot_time": 4.0 + n, "end_app": 5.5 + n} for n in (0, 2)}
     failure = Failure(Kind.BOARD, "no prompt", "cycle 2")
-    result = spools.a_result(
-        run,
-        benchmark="boot_time_mmcsd",
-        driver="boot",
-        case="default_rootfs",
-        samples=samples,
-        failures=(failure,),
-        status=Status.PARTIAL,
-    )
+    result = booted(run, cycles, error=0.003, failures=(failure,), status=Status.PARTIAL)
     folder = spools.write(tmp_path, run, [result])
-    page.write(folder)
     sheet = opened(folder)
     rows = sheet.locator("figure .bars tr:not(.axis)").all_inner_texts()
     assert [" ".join(row.split()) for row in rows] == ["1 4.00 s", "2 board: no prompt failed", "3 6.00 s"]
@@ -211,7 +210,6 @@ def test_trials_and_histograms_are_drawn(opened, tmp_path):
     folder = spools.write(tmp_path, run, cases)
     (folder / name).parent.mkdir(parents=True)
     shutil.copy(DATA / "cyclictest" / "histogram.txt", folder / name)
-    page.write(folder)
     captions = opened(folder).locator("figcaption").all_inner_texts()
     assert captions == [
         "case 0: throughput in each trial of the search",
@@ -281,7 +279,6 @@ def test_a_figure_has_its_change_its_range_and_the_reason_for_no_verdict(opened,
             verdict("524288", "not comparable", why="kernel differs"),
         ],
     )
-    page.write(folder)
     sheet = opened(folder)
     told = sheet.locator(".sizes tbody tr").all_inner_texts()
     assert told[0].startswith("100 KiB")
@@ -340,18 +337,8 @@ def test_why_figures_are_worse_than_published_is_said_and_nothing_that_was_not_r
 def test_boot_bars_share_a_scale_with_an_axis_and_each_algorithm_has_its_chart(opened, tmp_path):
     run = spools.a_run()
     boots = [
-        spools.a_result(
-            run,
-            number,
-            benchmark="boot_time_mmcsd",
-            driver="boot",
-            case=case,
-            samples=tuple(
-                spools.Sample(name, value * part, "s", 0, run.started_ns)
-                for name, part in (("boot_time", 1.0), ("kernel", 0.5), ("userland", 0.5))
-            ),
-        )
-        for number, (case, value) in enumerate((("default_rootfs", 10.0), ("init_sh", 4.0)))
+        booted(run, {0: {"boot_time": s, "kernel": s / 2, "userland": s / 2}}, number, case=case)
+        for number, (case, s) in enumerate((("default_rootfs", 10.0), ("init_sh", 4.0)))
     ]
     benchmark = catalogue.benchmark("crypto_comparison")
     crypto = [
@@ -361,7 +348,6 @@ def test_boot_bars_share_a_scale_with_an_axis_and_each_algorithm_has_its_chart(o
         for n, case in enumerate(benchmark.cases("full"))
     ]
     folder = spools.write(tmp_path, run, [*boots, *crypto])
-    page.write(folder)
     sheet = opened(folder)
     ticks = [row.split() for row in sheet.locator(".bars .axis").all_inner_texts()]
     assert ticks == [["0", "2", "4", "6", "8", "10", "s"]] * 2
@@ -384,9 +370,7 @@ def test_boots_of_another_run_are_drawn_on_the_same_scale_on_the_page_and_as_a_p
     def boots_of(name, kernel_s):
         run = spools.a_run(id=name)
         times = {"boot_time": kernel_s + 1, "kernel": kernel_s, "userland": 1.0}
-        samples = tuple(spools.Sample(m, s, "s", 0, run.started_ns) for m, s in times.items())
-        case = {"benchmark": "boot_time_mmcsd", "driver": "boot", "case": "default_rootfs"}
-        return spools.write(tmp_path, run, [spools.a_result(run, samples=samples, **case)])
+        return spools.write(tmp_path, run, [booted(run, {0: times})])
 
     here, there = boots_of("here", 2.0), boots_of("there", 7.0)
     assert main(["show", str(here), "--report", "--beside", str(there)]) == 0

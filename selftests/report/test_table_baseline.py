@@ -5,7 +5,7 @@ import re
 import numpy as np
 from msgspec.structs import replace
 
-from evmperf.judge.published import declared, scatter, source
+from evmperf.judge.published import scatter, source
 from evmperf.model.facts import Facts
 from evmperf.model.figures import figures
 from evmperf.model.results import Sample
@@ -83,6 +83,6 @@ def test_a_difference_has_a_colour_only_outside_the_scatter_of_releases():
         (mine,) = (f for f in figures(results).values() if f.key == key)
         shown = summary.beside(mine, there)
         tones[name] = shown.tone
-        guide = writer._way(declared.tables()[key.benchmark], mine, figure, usual)
+        guide = writer._way(mine, figure, BOARD.board, BOARD.os)
         assert guide == ("within the scatter of releases" if name == "within" else name)
     assert tones == {"within": "", "worse": "bad", "better": "good"}

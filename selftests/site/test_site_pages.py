@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from evmperf.judge.accepted import Accepted
+from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import SpoolFolder
 from evmperf.publish import site
 from evmperf.publish.site.pages import slug
@@ -31,29 +32,20 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     years.write(folder, BOARDS, NIGHTS, BENCHMARKS, changed=0.0)
     for run in sorted(folder.glob("am64x-hsevm-*"))[STEP:]:
-        file = run / "results.jsonl"
-        records = [json.loads(line) for line in file.open()]
-        for record in records:
-            if (record["benchmark"], record["case"]) == ("emmc_ext4", "102400"):
-                for sample in record["samples"]:
-                    if sample["metric"].endswith("throughput"):
-                        sample["value"] *= 0.8
-        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+        years.scale(run, lambda result, sample: 0.8 if is_worse(result, sample) else 1.0)
     return folder
+
+
+def is_worse(result, sample):
+    return (result.benchmark, result.case) == ("emmc_ext4", "102400") and "throughput" in sample.metric
 
 
 @pytest.fixture(scope="module")
 def public(results, tmp_path_factory):
     """The site of it, with one of the two changes accepted."""
     out = tmp_path_factory.mktemp("public")
-    run = sorted(results.glob("am64x-hsevm-*"))[STEP]
-    meant = Accepted(
-        "emmc_ext4/*/read_throughput",
-        "am64x-hsevm",
-        run.name,
-        json.loads((run / "run.json").read_text())["started_ns"],
-        WHY,
-    )
+    run = spool.read_run(sorted(results.glob("am64x-hsevm-*"))[STEP])
+    meant = Accepted("emmc_ext4/*/read_throughput", run.board, run.id, run.started_ns, WHY)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("evmperf.judge.accepted.read", lambda: [meant])
         site.write(out, SpoolFolder(results))
@@ -171,31 +163,24 @@ def test_nights_can_be_stepped_through_without_a_mouse(opened):
 
 
 def test_every_sample_is_on_the_page_of_its_case(opened, results):
-    sheet = opened(CASE)
-    data = json.loads(sheet.locator("#data").text_content())
     drawn = {
-        (series["metric"], run): series["values"][at]
-        for series in data
-        for at, run in enumerate(series["runs"])
+        (series["metric"], run): values
+        for series in json.loads(opened(CASE).locator("#data").text_content())
+        for run, values in zip(series["runs"], series["values"], strict=True)
     }
     for number, folder in enumerate(sorted(results.glob("am64x-hsevm-*"))):
-        for line in (folder / "results.jsonl").open():
-            record = json.loads(line)
-            if (record["benchmark"], record["case"]) == ("emmc_ext4", "102400"):
-                for metric in {sample["metric"] for sample in record["samples"]}:
-                    values = [s["value"] for s in record["samples"] if s["metric"] == metric]
-                    assert drawn.pop((metric, number)) == pytest.approx(values, rel=1e-5)
+        (result,) = (
+            r for r in spool.read_results(folder) if (r.benchmark, r.case) == ("emmc_ext4", "102400")
+        )
+        for metric in {sample.metric for sample in result.samples}:
+            assert drawn.pop((metric, number)) == pytest.approx(result.values(metric), rel=1e-5)
     assert drawn == {}
 
 
-def test_the_table_of_nights_has_what_is_drawn(opened):
+def test_the_table_of_nights_has_what_is_drawn_and_fewer_can_be_shown(opened):
     section = opened(CASE).locator(".trend").first
     section.locator(".nights summary").click()
     expect(section.locator(".nights tbody tr")).to_have_count(NIGHTS)
-
-
-def test_fewer_nights_can_be_shown(opened):
-    section = opened(CASE).locator(".trend").first
     button = section.get_by_role("button", name="30 nights")
     button.click()
     assert button.get_attribute("aria-pressed") == "true"

@@ -24,62 +24,61 @@ BENCHMARKS = ("emmc_ext4", "uboot_emmc_raw")
 KEY = Key("boot_time_mmcsd", "default_rootfs", "boot_time")
 
 
-def test_reports_can_be_at_an_address(tmp_path):
-    spools.recorded(tmp_path / "results")
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"), reports="https://lab/results/")
-    text = (tmp_path / "public/virtual-evm/runs.js").read_text()
-    assert f"https://lab/results/{spools.RECORDED.name}/report.html" in text
+@pytest.fixture
+def public(tmp_path):
+    return tmp_path / "public"
 
 
-def test_reports_can_be_part_of_the_site(tmp_path):
+def write(tmp_path, reports=""):
+    return site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"), reports)
+
+
+def test_reports_can_be_at_an_address_or_part_of_the_site(tmp_path, public):
     run = spools.recorded(tmp_path / "results")
-    (run / "report.html").write_text("<title>one</title>")
-    public = tmp_path / "public"
+    write(tmp_path, "https://lab/results/")
+    assert f"https://lab/results/{run.name}/report.html" in (public / "virtual-evm/runs.js").read_text()
     for text in ("<title>one</title>", "<title>written again</title>"):
         (run / "report.html").write_text(text)
-        site.write(public, SpoolFolder(tmp_path / "results"), reports=site.COPIED)
+        write(tmp_path, site.COPIED)
     (copy,) = (public / "reports").iterdir()
     assert copy.read_text() == "<title>written again</title>"
     assert f'"reports/{copy.name}"' in (public / "virtual-evm/runs.js").read_text()
 
 
-def test_the_guide_is_linked_where_there_is_one(tmp_path):
+def test_the_guide_is_linked_where_there_is_one(tmp_path, public):
     spools.recorded(tmp_path / "results")
-    index = tmp_path / "public/index.html"
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    assert "guide/index.html" not in index.read_text()
-    (tmp_path / "public/guide").mkdir()
-    (tmp_path / "public/guide/index.html").write_text("")
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    assert 'href="guide/index.html"' in index.read_text()
+    write(tmp_path)
+    assert "guide/index.html" not in (public / "index.html").read_text()
+    (public / "guide").mkdir()
+    (public / "guide/index.html").write_text("")
+    write(tmp_path)
+    assert 'href="guide/index.html"' in (public / "index.html").read_text()
 
 
-def test_what_cannot_be_read_is_said_and_left_out(tmp_path):
+def test_what_cannot_be_read_is_said_and_left_out(tmp_path, caplog):
     good = spools.recorded(tmp_path / "results")
     for name, file in (("damaged", "results.jsonl"), ("strange", "run.json")):
         folder = shutil.copytree(good, good.with_name(name))
         text = (folder / "run.json").read_text().replace(good.name, name)
         (folder / "run.json").write_text(text)
         (folder / file).write_text("{\n")
-    written = site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    assert written.runs == 2
-    damaged, strange = sorted(written.problems)
-    assert "damaged" in damaged
-    assert "its results are damaged" in damaged
-    assert "strange" in strange
+    assert write(tmp_path).runs == 2
+    strange, damaged = caplog.messages
+    assert re.search("strange/run.json: is damaged", strange)
+    assert re.search("damaged: its results are damaged", damaged)
     assert (tmp_path / "public/virtual-evm/index.html").is_file()
 
 
-def test_a_board_of_which_nothing_can_be_read_has_no_page(tmp_path):
+def test_a_board_of_which_nothing_can_be_read_has_no_page(tmp_path, capfd):
     good = spools.recorded(tmp_path / "results")
     spools.write(tmp_path / "results", spools.a_run(), [])
     (tmp_path / "results/made-up-0000/results.jsonl").write_text("{\n")
-    written = site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    assert "made-up-0000: its results are damaged" in written.problems[0]
+    write(tmp_path)
+    assert "made-up-0000: its results are damaged" in capfd.readouterr().err  # of a process of its own
     assert not (tmp_path / "public/made-up").exists()
     (tmp_path / "results/made-up-0000/results.jsonl").unlink()  # killed before it measured
     shutil.rmtree(good)
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    write(tmp_path)
     for page in ("made-up/index.html", "index.html"):
         assert "None of 0 figures is decided yet" in (tmp_path / "public" / page).read_text()
 
@@ -126,29 +125,28 @@ def test_slugs_are_files_of_their_own():
     assert slugs[0] == "4k"
 
 
-def test_a_figure_that_is_off_has_its_mark(tmp_path):
+def drawn(public):
+    """What the page of a case draws, a series a metric."""
+    text = (public / "evm/uboot_emmc_raw/2000000.html").read_text()
+    return json.loads(re.search(r'id="data">(.*)</script>', text)[1]), text
+
+
+def test_a_figure_that_is_off_has_its_mark(tmp_path, public):
     years.write(tmp_path / "results", ["evm"], 40, ["uboot_emmc_raw"], changed=0.0)
     for folder in sorted((tmp_path / "results").iterdir())[-4:]:
-        file = folder / "results.jsonl"
-        records = [json.loads(line) for line in file.open()]
-        for sample in (s for r in records for s in r["samples"]):
-            sample["value"] *= 0.7
-        file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    text = (tmp_path / "public/evm/uboot_emmc_raw/2000000.html").read_text()
-    data = json.loads(re.search(r'id="data">(.*)</script>', text)[1])
-    assert [series["off"][1] for series in data] == ["worse"] * len(data)
-    assert "4 of 4 figures became worse within 30 days" in (tmp_path / "public/index.html").read_text()
+        years.scale(folder, lambda *_: 0.7)
+    write(tmp_path)
+    assert [series["off"][1] for series in drawn(public)[0]] == ["worse", "worse"]
+    assert "4 of 4 figures became worse within 30 days" in (public / "index.html").read_text()
 
 
 @pytest.mark.parametrize(("nights", "levels"), [(1, 0), (5, 0), (8, 1)])
-def test_few_nights_are_amber_with_their_reason_and_have_no_level(tmp_path, nights, levels):
+def test_few_nights_are_amber_with_their_reason_and_have_no_level(tmp_path, public, nights, levels):
     years.write(tmp_path / "results", ["evm"], nights, ["uboot_emmc_raw"], changed=0.0)
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
-    text = (tmp_path / "public/evm/uboot_emmc_raw/2000000.html").read_text()
-    data = json.loads(re.search(r'id="data">(.*)</script>', text)[1])
+    write(tmp_path)
+    data, text = drawn(public)
     assert [len(series["levels"]) for series in data] == [levels] * len(data)
-    index = (tmp_path / "public/index.html").read_text()
+    index = (public / "index.html").read_text()
     if not levels:
         assert 'class="verdict unsure"' in index
         assert "None of 4 figures is decided yet; 4 not comparable" in index
@@ -175,16 +173,11 @@ def test_a_figure_counts_once_and_every_word_is_counted():
 def test_the_largest_undecided_losses_stand_before_what_became_worse(tmp_path):
     """A loss by 40 % among nights that scatter as much is not decided, and is not nothing."""
     years.write(tmp_path / "results", ["evm"], 8, ["uboot_emmc_raw"], changed=0.0)
-    for number, folder in enumerate(sorted((tmp_path / "results").iterdir())):
-        file = folder / "results.jsonl"
-        records = [json.loads(line) for line in file.open()]
-        for record in records:
-            share = (1.0, 0.5, 1.4, 0.7, 1.2, 0.6, 1.3, 0.55)[number]
-            share = share if record["case"] == "2000000" else 1 - 0.1 * (1 - share)
-            for sample in record["samples"]:
-                sample["value"] *= share
-        file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    site.write(tmp_path / "public", SpoolFolder(tmp_path / "results"))
+    folders = sorted((tmp_path / "results").iterdir())
+    for folder, share in zip(folders, (1.0, 0.5, 1.4, 0.7, 1.2, 0.6, 1.3, 0.55), strict=True):
+        small = 1 - 0.1 * (1 - share)
+        years.scale(folder, lambda r, _, s=share, less=small: s if r.case == "2000000" else less)
+    write(tmp_path)
     for page in ("index.html", "evm/index.html"):
         text = (tmp_path / "public" / page).read_text()
         maybe = text.index("What may have become worse")

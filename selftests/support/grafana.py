@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from evmperf.publish.influx.config import Config
+from evmperf.publish.influx.client import Config
 from selftests.support import spools
 from selftests.support.influxd import flux
 

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evmperf.measure.runs.folders import cache_dir
-from evmperf.publish.influx.client import Store
-from evmperf.publish.influx.config import Config
+from evmperf.publish.influx.client import Config, Store
 from selftests.support.ports import free_port
 
 ORG, TOKEN = "lab", "a-token-that-must-not-show"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from evmperf.benchmarks import catalogue
 from evmperf.measure.runs import spool
@@ -78,6 +79,15 @@ def put(results: Path, run: Run, found: Iterable[Result]) -> int:
     (folder / "run.json").write_bytes(msgspec.json.encode(run))
     (folder / "report.html").write_text(f"<title>{run.id}</title>")
     return (folder / spool.RECORDS).write_bytes(b"".join(map(spool.line, found)))
+
+
+def scale(folder: Path, factor: Callable[[Result, Sample], float]) -> None:
+    """Multiply each sample of a run on the disk by what `factor` says of it."""
+    found = []
+    for result in spool.read_results(folder):
+        samples = (replace(s, value=s.value * factor(result, s)) for s in result.samples)
+        found.append(replace(result, samples=tuple(samples)))
+    (folder / spool.RECORDS).write_bytes(b"".join(map(spool.line, found)))
 
 
 def _run(board: str, start: datetime, release: str, night: int, system: str) -> Run:

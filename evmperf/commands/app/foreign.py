@@ -26,8 +26,7 @@ from evmperf.model.facts import Facts
 from evmperf.model.results import HIGHER, LOWER, Result, Sample, Status
 from evmperf.model.run import FOREIGN, Run
 from evmperf.model.units import counted
-from evmperf.publish.influx import config
-from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.client import Store, required
 from evmperf.publish.report.samples import COLUMNS
 
 _PREFIX = f"{FOREIGN}-"
@@ -251,7 +250,7 @@ class _Mapping(msgspec.Struct, forbid_unknown_fields=True):
 def _influx(file: Path, board: str) -> Iterator[Told]:
     """One field of one measurement in a bucket of the configured server, a series for each value of tags."""
     mapping = _as(file, yamlfile.read(file), _Mapping)
-    with Store(replace(config.required(), bucket=mapping.bucket)) as store:
+    with Store(replace(required(), bucket=mapping.bucket)) as store:
         for row in store.query(_FIELD, measurement=mapping.measurement, field=mapping.field):
             tags, value = row.values, row.values["_value"]
             if isinstance(value, int | float):

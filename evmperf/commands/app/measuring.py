@@ -35,7 +35,7 @@ from evmperf.model.replies import WantedSession
 from evmperf.model.results import Case, Result
 from evmperf.model.run import Run
 from evmperf.model.units import seconds
-from evmperf.publish.influx import config as influx_config
+from evmperf.publish.influx import client as influx
 
 if TYPE_CHECKING:
     from evmperf.lab.bench import LabgridBench
@@ -85,7 +85,7 @@ class MeasuringSession:
             self._reference = ranges.read(Path(asked.reference), board.name)
         self.outside: list[str] = []
         """The boots beside the reference of `--reference`, at the end."""
-        self._influx = influx_config.load(os.environ)
+        self._influx = influx.load()
         self.planned: list[tuple[Benchmark, Case]] = []
         """What will be measured, in order."""
         self.results: list[Result] = []

@@ -11,8 +11,7 @@ from evmperf.measure.runs import kept
 from evmperf.measure.runs.history import RunSource, SpoolFolder, WithHistory
 from evmperf.model.errors import EvmperfError
 from evmperf.model.exits import ExitStatus, of_kind
-from evmperf.publish.influx import config
-from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.client import Store, required
 from evmperf.publish.influx.reader import InfluxRuns
 
 INFLUX, HISTORY, PUBLISHED = "influx", "history", "published"
@@ -28,7 +27,7 @@ def opened(
     wanted. Raises UsageError for InfluxDB or a history that is not named.
     """
     if named == INFLUX:
-        with Store(config.required()) as store:
+        with Store(required()) as store:
             yield InfluxRuns(store)
     elif named == PUBLISHED:
         yield PublishedRuns(samples)

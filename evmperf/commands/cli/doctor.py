@@ -21,8 +21,7 @@ from evmperf.measure.runs import spool
 from evmperf.measure.runs.history import run_folder
 from evmperf.model.errors import LabError, UsageError
 from evmperf.model.records import BootRecord
-from evmperf.publish.influx import config
-from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.client import Store, load
 from evmperf.publish.pages import look
 
 _WIDTH = 14
@@ -87,7 +86,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def influx(environment: Mapping[str, str] = os.environ) -> str:
     """Say that the bucket can be read; raises UsageError, LabError or Noted."""
-    settings = config.load(environment)
+    settings = load(environment)
     if settings is None:
         raise Noted("not configured, results stay in results/: docs/results.md says how to send them")
     with Store(settings, _ANSWER_S) as store:

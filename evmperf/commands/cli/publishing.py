@@ -9,8 +9,7 @@ from evmperf.explain import ranges
 from evmperf.measure.runs.history import among, in_folder, run_folder
 from evmperf.model.errors import UsageError
 from evmperf.model.units import counted
-from evmperf.publish.influx import config as configs
-from evmperf.publish.influx.client import Store
+from evmperf.publish.influx.client import Store, required
 from evmperf.publish.influx.push import push, told, waiting
 from evmperf.publish.report import exports, samples
 
@@ -43,12 +42,10 @@ def _site(options: argparse.Namespace) -> None:
     if options.published:
         options.source = sources.PUBLISHED
     with sources.opened(options.source, options.results) as source:
-        written = sites.write(options.output, source, reports=options.reports)
-    for problem in written.problems:
-        tell(problem)
+        written = sites.write(options.output, source, options.reports)
     boards = f"{counted(written.runs, 'run')} of {counted(written.boards, 'board')}"
-    pages = f"{counted(written.pages, 'page')}, the largest {written.largest / 1e6:.2f} MB"
-    print(f"{written.index}: {boards} on {pages}")
+    pages = f"{counted(len(written.pages), 'page')}, the largest {max(written.pages) / 1e6:.2f} MB"
+    print(f"{options.output / 'index.html'}: {boards} on {pages}")
 
 
 @command(
@@ -63,7 +60,7 @@ def _push(options: argparse.Namespace) -> None:
     changes nothing. Without RUN, sends the runs that are not there yet, or not whole.
     """
     runs = [run_folder(run, options.results) for run in options.run]
-    config = configs.required()
+    config = required()
     with Store(config) as store:
         sent = []
         for pushed in push(store, runs or waiting(options.results, config)):

@@ -30,7 +30,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from evmperf.model import limits
+from evmperf.model import limits, outlets
 from evmperf.model.concealing import known, without_known
 from evmperf.model.errors import LabError, RefusedOutput, UsageError
 from evmperf.model.figures import Key
@@ -354,7 +354,7 @@ def is_live(folder: Path) -> bool:
 @functools.cache
 def leave_out(reason: str) -> None:
     """Say, once, that something damaged is left out of what is read."""
-    _log.warning("evmperf: %s: left out", reason)
+    _log.warning("evmperf: %s: left out", outlets.line(reason))
 
 
 def read_records(folder: Path) -> Iterator[SpoolRecord]:

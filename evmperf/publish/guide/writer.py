@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from evmperf.benchmarks import energy, wording
 from evmperf.boards.options import General
+from evmperf.judge import judge
 from evmperf.judge.published import scatter
-from evmperf.judge.published.declared import QUICK_MARK, Table, outline, tables
+from evmperf.judge.published.declared import QUICK_MARK, outline, tables
 from evmperf.model import anytime
 from evmperf.model.figures import Figure, Key
 from evmperf.model.outlets import line as one_line
@@ -96,15 +97,9 @@ def _summary(figures: Figures, previous: Figures, extras: Extras) -> str:
         new += [key.benchmark for key in of_board if key not in earlier]
         gone += [key.benchmark for key in earlier if board in figures and key not in of_board]
         for key in (key for key in of_board if key in earlier and (board, key) not in extras.doubtful):
-            figure, other, table = of_board[key], earlier[key], tables().get(key.benchmark)
-            if table and other.mean and other.unit == figure.unit:
-                change = figure.mean / other.mean - 1
-                way = _way(
-                    table,
-                    figure,
-                    other,
-                    scatter.between_releases(board, extras.os, key.benchmark, key.metric),
-                )
+            figure, other = of_board[key], earlier[key]
+            if key.benchmark in tables() and other.mean and other.unit == figure.unit:
+                change, way = figure.mean / other.mean - 1, _way(figure, other, board, extras.os)
                 if way in changed and abs(change) >= _LARGE:
                     changed[way].append((abs(change), f"{board} {key} ({percent(change)})"))
     summary = []
@@ -261,28 +256,27 @@ def _extra(slot: Slot, figure: Figure, before: Figure | None, extras: Extras, bo
         parts.append(f"n {figure.count}")
     if before and before.mean and before.unit == figure.unit:
         text = percent(figure.mean / before.mean - 1)
-        usual = scatter.between_releases(board, extras.os, figure.key.benchmark, figure.key.metric)
-        way = "" if text[1:] == _NOTHING else _way(slot.table, figure, before, usual)
+        way = "" if text[1:] == _NOTHING else _way(figure, before, board, extras.os)
         parts.append(f"{text} {way}".rstrip())
     if extras.outliers and figure.outliers:
         parts.append(counted(figure.outliers, "outlier"))
     return f" [{', '.join(parts)}]" if parts else ""
 
 
-def _way(table: Table, figure: Figure, before: Figure, usual: float | None) -> str:
-    """The direction of a change: better, worse, within the range of either figure or the `usual` relative
-    change between releases, or none.
+def _way(figure: Figure, before: Figure, board: str, os: str) -> str:
+    """The direction of a change: better, worse, within the range of either figure or the usual change between
+    the board's releases, or none.
     """
-    metric = table.metric(figure.key.case, figure.key.metric)
-    if metric is None or metric.better is Direction.NONE:
+    better = judge.better(figure.key)
+    if better is Direction.NONE:
         return ""
     for one, other in ((figure, before), (before, figure)):
         if other.low is not None and other.high is not None and other.low <= one.mean <= other.high:
             return "within its range"
+    usual = scatter.between_releases(board, os, figure.key.benchmark, figure.key.metric)
     if usual is not None and abs(figure.mean / before.mean - 1) <= usual:
         return "within the scatter of releases"
-    up = figure.mean > before.mean
-    return "better" if up == (metric.better is Direction.HIGHER) else "worse"
+    return "better" if (figure.mean > before.mean) == (better is Direction.HIGHER) else "worse"
 
 
 def _notes(slot: Slot, figures: Figures) -> list[str]:

@@ -1,46 +1,78 @@
-"""Talking to an InfluxDB 2.x server, with errors that say what to do."""
+"""Talking to the InfluxDB 2.x server that the environment names, with errors that say what to do."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evmperf.model.errors import LabError
-from evmperf.publish.influx.config import Config, variable
+from evmperf.model.errors import LabError, UsageError
+from evmperf.model.tokens import address, usable
 
 if TYPE_CHECKING:
     from influxdb_client.client.flux_table import FluxRecord
     from influxdb_client.rest import ApiException
 
-_TIMEOUT_S = 20.0
 _WHOLE = 3
-"""Times that timeout for a whole request and its answer: bytes may come all the time."""
+"""Times the timeout for a whole request and its answer: bytes may come all the time."""
 _TRIES = 4
-_PATIENCE_S = 60
-"""The longest wait before a further try, whatever the server asks for."""
-_SHOWN = 300
-"""Characters of a refused point in a message."""
+_SHOWN = 500
+"""Characters of the server's words, and of a refused point, in a message."""
 _LATER = "waiting points are sent next time"
 _DROPPED = re.compile(r"partial write: (?:dropped (\d+) )?(.*?)(?: dropped=(\d+))?$")
 """What InfluxDB says of points that it passed over while it took the others: 2.10 and 2.7 for old ones."""
 _TOO_OLD = "older than the bucket keeps points: send them into one that keeps them longer"
 
-_URL, _TOKEN, _ORG, _BUCKET = map(variable, ("url", "token", "org", "bucket"))
+_NAMES = URL, TOKEN, ORG, BUCKET = [f"EVMPERF_INFLUX_{name}" for name in ("URL", "TOKEN", "ORG", "BUCKET")]
+"""Variables of the environment."""
 _ANSWERS = {
-    401: ("refuses the token", f"check {_TOKEN}, and that it is of organisation {{org!r}}"),
+    401: ("refuses the token", f"check {TOKEN}, and that it is of organisation {{org!r}}"),
     403: ("the token has no right to this", "give it read and write on bucket {bucket!r}"),
-    404: ("finds no bucket {bucket!r} in organisation {org!r}", f"check {_BUCKET} and {_ORG}"),
+    404: ("finds no bucket {bucket!r} in organisation {org!r}", f"check {BUCKET} and {ORG}"),
     413: ("a megabyte is too large for it", f"raise the limit of server or proxy; {_LATER}"),
+    507: ("the server's disk is full", f"make room there; {_LATER}"),
 }
 """Status: what it means, and the remedy."""
-_FULL = "the server's disk is full", f"make room there; {_LATER}"
 _UNTRUSTED = "name the file with the lab's certificates in SSL_CERT_FILE"
+
+
+@dataclass(frozen=True)
+class Config:
+    """A bucket of an InfluxDB 2.x server. The token is in no text that this class makes."""
+
+    url: str
+    org: str
+    bucket: str
+    token: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.url} (organisation {self.org}, bucket {self.bucket})"
+
+
+def load(environment: Mapping[str, str] = os.environ) -> Config | None:
+    """The settings, None without any; raises UsageError for wrong ones."""
+    values = {name: usable(environment.get(name, ""), f"InfluxDB: {name}") for name in _NAMES}
+    if not any(values.values()):
+        return None
+    if missing := [name for name, value in values.items() if not value]:
+        raise UsageError(f"InfluxDB: set {', '.join(missing)}, too")
+    url = address(values[URL], f"InfluxDB: {URL}")
+    return Config(url, values[ORG], values[BUCKET], values[TOKEN])
+
+
+def required() -> Config:
+    """The same settings; raises UsageError where there are none, too."""
+    config = load()
+    if config is None:
+        raise UsageError(f"InfluxDB is not configured: set {URL}, _TOKEN, _ORG and _BUCKET")
+    return config
 
 
 class StoreError(LabError):
@@ -51,20 +83,21 @@ class StoreError(LabError):
 
 
 class Store(contextlib.AbstractContextManager["Store"]):
-    """One bucket. Use as a context manager; waits up to `patience_s` before a further try."""
+    """One bucket, as a context manager; waits up to `patience_s` before a further try, whatever the server
+    asks for.
+    """
 
-    def __init__(self, config: Config, timeout_s: float = _TIMEOUT_S, patience_s: int = _PATIENCE_S) -> None:
+    def __init__(self, config: Config, timeout_s: float = 20.0, patience_s: int = 60) -> None:
         from influxdb_client.client.influxdb_client import InfluxDBClient  # noqa: PLC0415  # slow to import
         from influxdb_client.service.write_service import WriteService  # noqa: PLC0415
         from urllib3 import Retry  # noqa: PLC0415
 
         again = Retry(
-            total=None,
+            _TRIES - 1,
             connect=0,
             read=0,
             redirect=False,
             other=0,
-            status=_TRIES - 1,
             status_forcelist=(429, 502, 503, 504),
             allowed_methods=None,
             backoff_factor=min(0.5, patience_s / 8),
@@ -135,8 +168,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
                     flux, params={**values, "bucket": self.config.bucket}
                 )
             except parser.FluxQueryException as error:
-                message = f"cannot answer ({self._without_token(error.message)})"
-                raise self._failed(message, "see its log") from None
+                raise self._failed(f"cannot answer ({error.message})", "see its log") from None
             except (parser.FluxCsvParserException, LookupError, ValueError) as error:
                 raise self._no_influxdb(f"rows that are none ({error})") from None
 
@@ -157,36 +189,31 @@ class Store(contextlib.AbstractContextManager["Store"]):
                 raise self._late(self._timeout_s) from None
             said = str(error).rpartition("] ")[2].partition(" (_ssl.c")[0]
             cause = said.rstrip("')\"") or type(error).__name__
-            remedy = _UNTRUSTED if "certificate" in cause else f"start the server or check {_URL}"
+            remedy = _UNTRUSTED if "certificate" in cause else f"start the server or check {URL}"
             raise self._failed(f"cannot be reached ({cause})", f"{remedy}; {_LATER}") from None
 
     def _failed(self, what: str, remedy: str) -> StoreError:
-        return StoreError(f"InfluxDB {self.config.url}: {what}: {remedy}")
+        shown = what.replace(self.config.token, "***")[:_SHOWN]
+        return StoreError(f"InfluxDB {self.config.url}: {shown}: {remedy}")
 
     def _no_influxdb(self, what: str) -> StoreError:
         foreign = f"the answer is not InfluxDB's, perhaps a proxy's ({what})"
-        return self._failed(foreign, f"check {_URL} and the proxy; {_LATER}")
+        return self._failed(foreign, f"check {URL} and the proxy; {_LATER}")
 
     def _late(self, within_s: float) -> StoreError:
         return self._failed(f"no complete answer within {within_s:g} s", f"check the server's load; {_LATER}")
 
     def _refused(self, error: ApiException) -> StoreError:
-        status, text, is_influxdbs = error.status or 0, str(error.reason or ""), False
+        status, reason, is_influxdbs = error.status or 0, str(error.reason or ""), False
         # What the server says, without headers, and whether it is InfluxDB that says so, not a proxy.
         with contextlib.suppress(TypeError, ValueError, KeyError):
             body = json.loads(error.body)
-            text, is_influxdbs = str(body["message"]), "code" in body
-        whole = self._without_token(text)
-        reason = whole[:500]
+            reason, is_influxdbs = str(body["message"]), "code" in body
         if status in (400, 422) and is_influxdbs:
             refused = self._failed(reason, "see docs/results.md for what is stored")
-            refused.reason = whole
+            refused.reason = reason
             return refused
-        answer = _ANSWERS.get(status, (f"answers {status}", f"check {_URL} and the server; {_LATER}"))
-        if status == 507 or "no space left" in reason:
-            answer = _FULL
+        unknown = (f"answers {status}", f"check {URL} and the server; {_LATER}")
+        answer = _ANSWERS.get(507 if "no space left" in reason else status, unknown)
         what, remedy = (text.format(org=self.config.org, bucket=self.config.bucket) for text in answer)
         return self._failed(f"{what} ({reason})", remedy)
-
-    def _without_token(self, text: str) -> str:
-        return text.replace(self.config.token, "***")

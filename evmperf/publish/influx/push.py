@@ -17,9 +17,7 @@ import msgspec
 from evmperf.measure.runs import spool
 from evmperf.model.errors import EvmperfError, UsageError
 from evmperf.model.units import counted
-from evmperf.publish.influx import config as configs
-from evmperf.publish.influx.client import Store
-from evmperf.publish.influx.config import Config
+from evmperf.publish.influx.client import Config, Store, load
 from evmperf.publish.influx.lines import SCHEMA, RunLines
 
 _BATCH_BYTES = 900_000
@@ -138,7 +136,7 @@ def _lines(folder: Path) -> Iterator[str]:
 def send_if_named(folder: Path) -> str:
     """Send an ended run, if InfluxDB is configured; returns what went wrong, or ""."""
     try:
-        named = configs.load()
+        named = load()
         if named is None:
             return ""
         with Store(named) as store:

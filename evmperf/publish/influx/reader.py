@@ -1,6 +1,6 @@
 """Earlier runs out of InfluxDB, as they went in."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -39,21 +39,17 @@ class InfluxRuns:
     def runs(self, board: str | None = None) -> list[StoredRun]:
         """See evmperf.measure.runs.history.RunSource; raw files and very long facts are not stored."""
         mine = f' and r.board == board and r.kind != "{GUIDE}"' if board is not None else ""
-        rows = self._points("start: 0", f'r._measurement == "{RUNS}"{mine}', board=board or "")
-        runs = sorted(self._sound(rows), key=lambda found: by_age(found[0]))
-        return [
-            StoredRun(run, partial(self._results, run, subject), narrow=partial(self._samples, run, subject))
-            for run, subject in runs
-        ]
-
-    def _sound(self, rows: Iterable[_Row]) -> Iterator[tuple[Run, dict[str, str]]]:
-        """The runs of points with their tags; those beyond the limits are named and left out."""
-        for row in rows:
+        found = []
+        for row in self._points("start: 0", f'r._measurement == "{RUNS}"{mine}', board=board or ""):
             try:
                 run = Run.from_dict(msgspec.json.decode(row["record"], type=dict[str, object]))
-                yield run, {name: row[name] for name in SUBJECT}
+                where = run, {name: row[name] for name in SUBJECT}
             except (msgspec.DecodeError, KeyError) as error:
                 leave_out(f"{self}: {row['run']}: is damaged: {error}")
+                continue
+            read, narrow = partial(self._results, *where), partial(self._samples, *where)
+            found.append(StoredRun(run, read, narrow=narrow))
+        return sorted(found, key=lambda entry: by_age(entry.run))
 
     def _samples(self, run: Run, subject: dict[str, str], benchmark: str, case: str) -> Iterator[KeySamples]:
         which = "and r.benchmark == benchmark" + (" and r.case == case" if case else "")

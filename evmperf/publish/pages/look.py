@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from evmperf.benchmarks import wording
+from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import address, line, markdown, plain
 from evmperf.model.stats import rounded
 from evmperf.model.verdict import GoalWord, Outcome
@@ -86,7 +88,8 @@ def render(template: str, **values: object) -> str:
 def environment() -> Environment:
     """The templates of all rooms, which may extend `base.html.j2` of this room: they escape what they
     are given, and fail for what they are not given. Their filters `markdown`, `address` and `line` are those
-    of `evmperf.model.outlets`, `rounded` rounds as the guides do; `tone` is the class for a verdict.
+    of `evmperf.model.outlets`, `rounded` rounds as the guides do; `tone` is the class for a verdict, `signs`
+    are those of a page's state.
     """
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Undefined  # noqa: PLC0415  # slow to import
 
@@ -100,6 +103,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    made.globals |= {"wording": wording, "signs": SIGNS}
     made.filters |= {
         "markdown": markdown,
         "address": address,

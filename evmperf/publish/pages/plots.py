@@ -25,36 +25,32 @@ class Series:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of stacked widths in one unit, and the text behind it; `low` and `high` bound the whole bar.
-    `marks` are named places beside the axis, `note` is what stands there instead of widths.
+    """A row of stacked widths in seconds, and the text behind it. `marks` are named places beside the axis,
+    `note` is what stands there instead of widths.
     """
 
     label: str
     widths: Sequence[float]
     text: str
-    low: float | None = None
-    high: float | None = None
     marks: Sequence[tuple[str, float]] = ()
     note: str = ""
 
 
 def length(rows: Sequence[Bar]) -> float:
     """The longest of some bars."""
-    ends = (max(sum(row.widths), row.high or 0.0, *(at for _, at in row.marks)) for row in rows)
-    return max(ends, default=0.0)
+    return max((end for row in rows for end in (sum(row.widths), *(at for _, at in row.marks))), default=0.0)
 
 
-def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], unit: str, longest: float = 0.0) -> Markup:
-    """Horizontal bars, each of the same parts, above an axis from 0; `label` says what they show, `longest`
-    is the scale's (0: the longest of these).
+def bars(label: str, parts: Sequence[str], rows: Sequence[Bar], longest: float) -> Markup:
+    """Horizontal bars, each of the same parts, above an axis from 0 to `longest` seconds; `label` says what
+    they show.
     """
-    longest = longest or length(rows) or 1.0
+    longest = longest or 1.0
     text = look.render(
         "publish/pages/bars.html.j2",
         label=label,
         parts=parts,
         bars=rows,
-        unit=unit,
         ticks=ticks(longest),
         share=lambda width: f"{max(0.0, width) / longest:.2%}",
     )

@@ -11,7 +11,6 @@ from markupsafe import Markup
 from evmperf.benchmarks import wording
 from evmperf.measure.runs.differences import Difference
 from evmperf.model.change import Change, Comparison
-from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import markdown
 from evmperf.model.stats import percent, rounded
 from evmperf.model.units import counted
@@ -184,11 +183,9 @@ def as_html(comparison: Comparison, differences: Sequence[Difference] = ()) -> s
         "publish/report/ab.html.j2",
         look=look.inline(),
         comparison=comparison,
-        sign=SIGNS[comparison.state],
         changes=sorted(comparison.changes, key=lambda change: change.decision not in _CHANGED),
         decided=_CHANGED,
         plot=_sides,
-        figure=wording.figure,
         headline=named(comparison),
         amount=amount,
         interval=interval,

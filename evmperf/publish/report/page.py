@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +17,6 @@ from evmperf.measure.runs import spool
 from evmperf.measure.runs.differences import flattened
 from evmperf.measure.runs.history import GUIDE
 from evmperf.model.errors import LabError
-from evmperf.model.exits import SIGNS
 from evmperf.model.figures import Baseline, Key
 from evmperf.model.records import BootRecord, VerdictRecord
 from evmperf.model.results import Failure, Result, Status
@@ -26,7 +25,7 @@ from evmperf.model.stats import percent
 from evmperf.model.units import counted
 from evmperf.model.verdict import GoalWord, Outcome, Reason
 from evmperf.publish.pages import look
-from evmperf.publish.report import plots
+from evmperf.publish.report import plots, verdicts
 from evmperf.publish.report.excerpt import excerpts
 from evmperf.publish.report.shape import WideTable, wide_tables
 from evmperf.publish.report.summary import Headline, headlines
@@ -47,8 +46,6 @@ _TEXT = 4000
 
 @dataclass
 class _Benchmark:
-    name: str
-    title: str
     results: list[Result] = field(default_factory=list)
     table: WideTable | None = None
     left_out: int = 0
@@ -61,8 +58,8 @@ class _Trouble:
 
     where: str
     status: str
-    failures: list[Failure]
-    excerpt: str
+    failures: Sequence[Failure]
+    excerpt: str = ""
 
 
 @dataclass
@@ -71,6 +68,7 @@ class _Page:
     drivers: dict[str, dict[str, _Benchmark]] = field(default_factory=dict)
     statuses: dict[str, int] = field(default_factory=dict)
     troubles: list[_Trouble] = field(default_factory=list)
+    failed: list[tuple[_Trouble, Result]] = field(default_factory=list)
     more_troubles: int = 0
     boots: int = 0
     failed_boots: int = 0
@@ -78,7 +76,6 @@ class _Page:
     published: Baseline | None = None
     """The published figures of the board, of the nearest release."""
     headlines: list[Headline] = field(default_factory=list)
-    failed: list[Result] = field(default_factory=list)
     verdicts: dict[Key, VerdictRecord] = field(default_factory=dict)
     """Records of verdicts, the last of each figure."""
 
@@ -88,7 +85,7 @@ class _Page:
         `unsure` where that is so but for verdicts that could not be told, "" where nobody compared.
         """
         whole = set(self.statuses) <= {Status.MEASURED}
-        if not whole or self.run.exit_status or not self.run.ended_ns or self._of(Outcome.WORSE):
+        if not whole or self.run.exit_status or not self.run.ended_ns or self.of(Outcome.WORSE):
             return "bad"
         if any(record.reached == GoalWord.MISSED for record in self.goals):
             return "bad"
@@ -97,21 +94,20 @@ class _Page:
         return "unsure" if self._untold or not self._compared else "good"
 
     @property
-    def sign(self) -> str:
-        return SIGNS.get(self.state, "")
-
-    @property
     def headline(self) -> str:
         """What comparing came to, in sentences that need nothing beside them."""
         if not self.verdicts:
             return "Not compared with earlier runs."
-        worse, untold, compared = self._of(Outcome.WORSE), self._untold, self._compared
+        worse, untold, compared = self.of(Outcome.WORSE), self._untold, self._compared
         against = " and ".join(dict.fromkeys(_against(one.baseline) for one in self.verdicts.values()))
         if worse:
-            few = "; ".join(f"{wording.figure(one.key)} {_percent(one)}" for one in worse[:_NAMED])
+            few = "; ".join(
+                f"{wording.figure(one.key)} {percent(one.change) if one.change is not None else ''}"
+                for one in worse[:_NAMED]
+            )
             more = f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
-            count = "1 figure is" if len(worse) == 1 else f"{len(worse)} figures are"
-            text = f"{count} worse than {against}: {few}{more}."
+            are = "is" if len(worse) == 1 else "are"
+            text = f"{counted(len(worse), 'figure')} {are} worse than {against}: {few}{more}."
         elif compared:
             text = f"Decided figures: {compared}, none worse than {against}."
         else:
@@ -120,7 +116,7 @@ class _Page:
             names = "; ".join(f"{wording.figure(one.key)} (owner {one.owner})" for one in missed)
             text = f"Goal{'s' * (len(missed) != 1)} missed: {names}. {text}"
         if untold:
-            whys = Counter(_SAID.get(one.code) or one.why or one.reason for one in untold)
+            whys = Counter(verdicts.SAID.get(one.code) or one.why or one.reason for one in untold)
             (why, _), *_ = whys.most_common(1)
             text += f" {len(untold)} of {len(self.verdicts)} figures are undecided ({why})."
         return text
@@ -129,32 +125,29 @@ class _Page:
     def goals(self) -> list[VerdictRecord]:
         return [record for record in self.verdicts.values() if record.goal]
 
-    def trouble(self, trouble: _Trouble) -> None:
+    def trouble(self, trouble: _Trouble, result: Result | None = None) -> None:
         if len(self.troubles) >= _MOST_FAILED:
             self.more_troubles += 1
-        else:
-            self.troubles.append(trouble)
+            return
+        self.troubles.append(trouble)
+        if result:
+            self.failed.append((trouble, result))
 
-    def _of(self, *outcomes: Outcome) -> list[VerdictRecord]:
+    def of(self, *outcomes: Outcome) -> list[VerdictRecord]:
         return [record for record in self.verdicts.values() if record.verdict in outcomes]
 
     @property
     def _untold(self) -> list[VerdictRecord]:
         """The figures that could have had an answer, and have none."""
-        open_ones = self._of(Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
+        open_ones = self.of(Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
         return [record for record in open_ones if record.code != Reason.NO_COUNTERPART]
 
     @property
     def _compared(self) -> int:
-        return len(self._of(Outcome.WORSE, Outcome.BETTER, Outcome.SAME))
+        return len(self.of(Outcome.WORSE, Outcome.BETTER, Outcome.SAME))
 
 
 _NAMED = 3
-_SAID: dict[str, str] = {
-    Reason.NOISE: "noise: a change within the range of each would not show",
-    Reason.ODD: "far off, as such figures were before, or as the whole board is",
-}
-"""Reasons whose sentences have figures of their own."""
 """Worse figures that the sentence names."""
 
 
@@ -163,10 +156,6 @@ def _against(given: str) -> str:
     kind, _, name = given.partition(":")
     sentences = {"last": f"its earlier runs (at most {name})", "guide": f"the guide {name}"}
     return sentences.get(kind, f"{kind} {name}").strip()
-
-
-def _percent(record: VerdictRecord) -> str:
-    return "" if record.change is None else percent(record.change)
 
 
 def write(folder: Path, answers: Sequence[Answer] = (), beside: Path | None = None) -> Path:
@@ -194,15 +183,14 @@ def render(folder: Path, answers: Sequence[Answer] = (), beside: Path | None = N
         look=look.inline(plots=any(b.plots for tables in page.drivers.values() for b in tables.values())),
         page=page,
         run=run,
-        judged=_judged(page.verdicts),
-        alarms=_open_alarms(page.verdicts),
+        judged={str(word): records for word in Outcome if (records := page.of(word))},
+        alarms=_open_alarms(page.verdicts.values()),
         changed=changed.read_text("utf-8") if (changed := folder / CHANGED).is_file() else "",
         answers=sorted(answers, key=lambda answer: -answer.times)[:_MOST_ANSWERS],
         unanswered=max(0, len(answers) - _MOST_ANSWERS),
         key=Key,
         facts=list(_facts(page.run)),
         files=[name for name in _FILES if (folder / name).exists()],
-        wording=wording,
         against=_against,
         href=quote,
         when=f"{began:%Y-%m-%d %H:%M} UTC" if run.started_ns else "-",
@@ -237,15 +225,14 @@ def _gather(folder: Path, beside: Path | None) -> _Page:
         (benchmark.table,) = wide_tables(benchmark.results, page.published, page.verdicts)
         other = beside.name if beside else ""
         drawn = plots.of_benchmark(
-            benchmark.title, benchmark.results, folder, before, beside=others, other=other
+            benchmark.table.title, benchmark.results, folder, before, beside=others, other=other
         )
         benchmark.plots = list(drawn)
     every = [result for b in page.drivers.values() for one in b.values() for result in one.results]
     page.headlines = headlines(every, page.published, page.verdicts)
-    texts = excerpts(folder / "console.log", page.failed)
-    for result, text in zip(page.failed, texts, strict=True):
-        where = f"{wording.title(result.benchmark)}, {wording.case(result.benchmark, result.case)}"
-        page.troubles.append(_Trouble(where, str(result.status), list(result.failures[:10]), text[-_TEXT:]))
+    texts = excerpts(folder / "console.log", [result for _, result in page.failed])
+    for (trouble, _), text in zip(page.failed, texts, strict=True):
+        trouble.excerpt = text[-_TEXT:]
     return page
 
 
@@ -253,12 +240,9 @@ def _take(page: _Page, result: Result) -> None:
     if result.benchmark != control.NAME:
         page.statuses[result.status] = page.statuses.get(result.status, 0) + 1
     if result.failures or result.status is not Status.MEASURED:
-        if len(page.failed) < _MOST_FAILED:
-            page.failed.append(result)
-        else:
-            page.more_troubles += 1
-    new = _Benchmark(result.benchmark, wording.title(result.benchmark))
-    benchmark = page.drivers.setdefault(result.driver, {}).setdefault(result.benchmark, new)
+        where = f"{wording.title(result.benchmark)}, {wording.case(result.benchmark, result.case)}"
+        page.trouble(_Trouble(where, str(result.status), result.failures[:10]), result)
+    benchmark = page.drivers.setdefault(result.driver, {}).setdefault(result.benchmark, _Benchmark())
     if len(benchmark.results) >= _MOST_CASES or page.rows >= _MOST_ROWS:
         benchmark.left_out += 1
         return
@@ -266,40 +250,21 @@ def _take(page: _Page, result: Result) -> None:
     page.rows += 1
 
 
-def _judged(verdicts: Mapping[Key, VerdictRecord]) -> dict[str, list[VerdictRecord]]:
-    """Verdicts by their word, worse ones first."""
-    by_word: dict[str, list[VerdictRecord]] = {str(word): [] for word in Outcome}
-    for record in verdicts.values():
-        by_word.setdefault(str(record.verdict), []).append(record)
-    return {word: records for word, records in by_word.items() if records}
-
-
-@dataclass(frozen=True)
-class _OpenAlarms:
-    """Figures that are worse since the same run: probably one cause."""
-
-    since: str
-    records: list[VerdictRecord]
-
-    @property
-    def headline(self) -> str:
-        """How many, how long, and who answers for them."""
-        nights = max(record.alarm.nights for record in self.records if record.alarm)
-        owners = ", ".join(sorted({record.owner for record in self.records if record.owner}))
-        figures = f"{counted(len(self.records), 'figure')}, open for {counted(nights, 'night')}"
-        return f"since {self.since}: {figures}{owners and f' (owner {owners})'}"
-
-
-def _open_alarms(verdicts: Mapping[Key, VerdictRecord]) -> list[_OpenAlarms]:
-    """The losses that are open, by the run that they began with, the most first."""
+def _open_alarms(records: Iterable[VerdictRecord]) -> list[tuple[str, list[VerdictRecord]]]:
+    """The losses that are open, those of one run together, as they have probably one cause: how many, how
+    long, and who answers for them; the most first.
+    """
     by_run: dict[str, list[VerdictRecord]] = {}
-    for record in verdicts.values():
+    for record in records:
         if record.alarm and is_open_loss(record):
             by_run.setdefault(record.alarm.since, []).append(record)
-    return sorted(
-        (_OpenAlarms(since, records) for since, records in by_run.items()),
-        key=lambda alarms: -len(alarms.records),
-    )
+    alarms = []
+    for since, found in sorted(by_run.items(), key=lambda one: -len(one[1])):
+        nights = max(record.alarm.nights for record in found if record.alarm)
+        owners = ", ".join(sorted({record.owner for record in found if record.owner}))
+        figures = f"{counted(len(found), 'figure')}, open for {counted(nights, 'night')}"
+        alarms.append((f"since {since}: {figures}{owners and f' (owner {owners})'}", found))
+    return alarms
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:

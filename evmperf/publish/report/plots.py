@@ -61,7 +61,7 @@ def of_benchmark(
     boots `beside` of the run `other`.
     """
     for chart in boot_charts(results, beside, other):
-        html = drawing.bars(chart.caption, PHASES, chart.bars, Unit.SECOND, chart.longest)
+        html = drawing.bars(chart.caption, PHASES, chart.bars, chart.longest)
         yield Plot(chart.caption, html)
     for result in results:
         yield from _trials(result)

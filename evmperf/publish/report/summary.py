@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from evmperf.benchmarks import wording
-from evmperf.judge.published import declared, scatter
+from evmperf.judge import judge
+from evmperf.judge.published import scatter
 from evmperf.model import comparable
 from evmperf.model.figures import Baseline, Figure, Key, figures
 from evmperf.model.records import VerdictRecord
@@ -117,19 +118,13 @@ def beside(figure: Figure, published: Baseline | None) -> ShownChange | None:
         return ShownChange(against, "measured differently" if figure.count else "", "", text, "", theirs.mean)
     change, run = figure.mean / theirs.mean - 1, published.run
     usual = scatter.between_releases(run.board, run.os, figure.key.benchmark, figure.key.metric)
-    words, better = f"{abs(change) * 100:.1f} % {'higher' if change > 0 else 'lower'}", better_way(figure)
-    tone = ""
+    words, tone = f"{abs(change) * 100:.1f} % {'higher' if change > 0 else 'lower'}", ""
+    better = judge.better(figure.key)
     if usual is not None and better is not Direction.NONE:
         good = (change > 0) == (better is Direction.HIGHER)
         tone = "" if abs(change) <= usual else "good" if good else "bad"
         words += {"": ", within the scatter of releases", "good": ", better", "bad": ", worse"}[tone]
     return ShownChange(against, words, tone, text, percent(change), theirs.mean)
-
-
-def better_way(figure: Figure) -> Direction:
-    """Which way of a figure is better; none for an unknown metric."""
-    metric = declared.metric(figure.key)
-    return metric.better if metric else Direction.NONE
 
 
 def earlier(verdict: VerdictRecord | None) -> ShownChange | None:

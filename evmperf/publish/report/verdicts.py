@@ -75,7 +75,7 @@ def _summary_lines(judgement: Judgement) -> Iterator[str]:
     if more := len(judgement.causes) - _CAUSES:
         yield from [f"{more} more cause{'s' * (more > 1)}: --all shows their figures"] * (more > 0)
     whys = Counter(
-        _SAID.get(v.reason) or f"{v.outcome}: {v.why}"
+        SAID.get(v.reason) or f"{v.outcome}: {v.why}"
         for v in judgement.verdicts
         if v.outcome in (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE) and v.reason not in _TOLD_ELSEWHERE
     )
@@ -85,7 +85,7 @@ def _summary_lines(judgement: Judgement) -> Iterator[str]:
 
 _TOLD_ELSEWHERE = (Reason.NO_COUNTERPART, Reason.ALARM)
 """Reasons of figures that only one side has, and of alarms that ended tonight."""
-_SAID = {
+SAID: dict[str, str] = {
     Reason.NOISE: "noise: a change of up to the tolerance would not show",
     Reason.ODD: "far off, as such figures were before, or as the whole board is; more runs decide",
     Reason.RECOVERING: "an open alarm that tonight does not bear out; later nights decide",

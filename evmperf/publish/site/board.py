@@ -4,18 +4,18 @@ import itertools
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 
-from evmperf.benchmarks import catalogue, wording
-from evmperf.judge import goals
-from evmperf.judge import trends as regress
+from evmperf.benchmarks import catalogue
+from evmperf.judge import goals, trends
 from evmperf.judge.accepted import Accepted
 from evmperf.judge.causes import causes
 from evmperf.judge.nights import nights
 from evmperf.judge.trends import Trend, Trends
 from evmperf.measure.runs.history import StoredRun
+from evmperf.measure.runs.spool import leave_out
 from evmperf.model import outlets
 from evmperf.model.errors import EvmperfError
 from evmperf.model.figures import Key
@@ -30,16 +30,16 @@ from evmperf.publish.site.pages import Folder, day, is_published, slug
 
 _SPARKED = 60
 """Nights of the small histories."""
-RECENT_DAYS = 30
+_RECENT_DAYS = 30
 """What began within so many days before a board's newest run is news."""
+_RECENT_NS = _RECENT_DAYS * 86_400 * 10**9
 
 
 @dataclass(frozen=True)
 class SiteJob:
     """What writing a board's pages needs; its runs, oldest first."""
 
-    out: Path
-    reports: str
+    folder: Folder
     board: str
     runs: Sequence[StoredRun]
     marks: Sequence[Accepted]
@@ -68,19 +68,9 @@ class BoardChange:
         return "changed" if self.outcome is Outcome.NOT_JUDGED else str(self.outcome)
 
     @property
-    def alarming(self) -> bool:
-        """Whether somebody should look at it."""
-        return self.state == Outcome.WORSE
-
-    @property
     def size(self) -> float:
         """How large it is, as a share."""
         return abs(self.relative or 0.0)
-
-    @property
-    def href(self) -> str:
-        """The place of its page."""
-        return "/".join(map(slug, (self.board, self.key.benchmark, self.key.case))) + ".html"
 
 
 @dataclass
@@ -91,7 +81,7 @@ class FigureCounts:
     period: str = ""
     """What `news` is of, in words."""
     news: Counter[str] = field(default_factory=Counter)
-    """How many figures came to a new level, or are off, within RECENT_DAYS, by `BoardChange.state`."""
+    """How many figures came to a new level, or are off, of late, by `BoardChange.state`."""
     words: Counter[str] = field(default_factory=Counter)
     """How many figures have which verdict now."""
     goals: Sequence[Reached] = ()
@@ -104,7 +94,7 @@ class FigureCounts:
     @property
     def untold(self) -> int:
         """Of how many figures the newest is neither the same nor shown to have changed."""
-        return sum(self.words[word] for word in _UNTOLD)
+        return sum(self.words[word] for word in (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE))
 
     @property
     def decided(self) -> int:
@@ -147,18 +137,14 @@ class BoardSummary:
 
     board: str
     run: Run
-    given: int
-    """Its runs."""
-    runs: int = 0
+    runs: int
     """Those that could be read; a board without has no pages."""
     counts: FigureCounts = field(default_factory=FigureCounts)
-    changes: list[BoardChange] = field(default_factory=list)
-    undecided: list[BoardChange] = field(default_factory=list)
-    pages: list[int] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    changes: Sequence[BoardChange] = ()
+    undecided: Sequence[BoardChange] = ()
+    pages: Sequence[int] = ()
 
 
-_UNTOLD = (Outcome.UNKNOWN, Outcome.NOT_COMPARABLE)
 _REST = {
     Outcome.WORSE: "worse than before that",
     Outcome.UNKNOWN: "undecided for noise",
@@ -170,59 +156,56 @@ _REST = {
 
 def write(job: SiteJob) -> BoardSummary:
     """Write a board's pages; raises OSError when the disk does not take them."""
-    name, given = job.board, job.runs
-    summary = BoardSummary(name, given[-1].run, len(given))
-    history = regress.of_nights(nights(given, summary.problems.append), job.marks)
-    if not history.runs:
+    history = trends.of_nights(nights(job.runs), job.marks)
+    runs = history.runs
+    summary = BoardSummary(job.board, job.runs[-1].run, len(runs), pages=job.folder.sizes)
+    if not runs:
         return summary
-    by_id = {entry.run.id: entry for entry in given}
-    entries = [by_id[run.id] for run in history.runs]
-    folder = Folder(job.out, job.reports, summary.pages)
-    summary.runs = len(history.runs)
-    summary.changes = sorted(_changes(name, history), key=lambda one: one.run.started_ns, reverse=True)
-    summary.undecided = sorted(_undecided(name, history), key=lambda one: one.size, reverse=True)
-    since = history.runs[-1].started_ns - RECENT_DAYS * 86400 * 10**9
+    changes = sorted(_changes(job.board, history), key=lambda one: one.run.started_ns, reverse=True)
+    summary.undecided = [one for one in changes if one.outcome is Outcome.UNKNOWN]
+    summary.changes = [one for one in changes if one.outcome is not Outcome.UNKNOWN]
+    since = runs[-1].started_ns - _RECENT_NS
     # A figure counts once, with its newest change.
     recent = {one.key: one.state for one in reversed(summary.changes) if one.run.started_ns >= since}
     summary.counts = FigureCounts(
         len(history.trends),
-        _period(history.runs),
+        _period(runs),
         Counter(recent.values()),
-        Counter(str(case.outcome(trend)) for trend in history.trends.values()),
-        _goals(history, summary.problems),
+        _words(history.trends.values()),
+        _goals(history),
     )
-    folder.file(f"{slug(name)}/runs.js", f"evmperf_runs = {_runs(folder, entries)};\n")
+    folder, here = job.folder, slug(job.board)
+    by_id = {entry.run.id: entry for entry in job.runs}
+    folder.file(f"{here}/runs.js", f"evmperf_runs = {_runs(folder, [by_id[run.id] for run in runs])};\n")
     benchmarks = _by_benchmark(history)
     for benchmark, cases in benchmarks.items():
-        _write_benchmark(folder, name, benchmark, cases, history)
+        _write_benchmark(folder, job.board, benchmark, cases, runs)
     folder.page(
-        f"{slug(name)}/index.html",
+        f"{here}/index.html",
         "board.html.j2",
         summary=summary,
-        runs=history.runs,
-        causes=causes([one.verdict for one in history.trends.values() if one.verdict], history.runs),
+        runs=runs,
+        causes=causes([one.verdict for one in history.trends.values() if one.verdict], runs),
         benchmarks=[_row(*one) for one in benchmarks.items()],
     )
     return summary
 
 
-def _goals(of_board: Trends, problems: list[str]) -> list[Reached]:
-    """What the newest figures say of the board's goals."""
-    try:
-        goals_of_run = goals.of_run(of_board.runs[-1])
-    except EvmperfError as error:
-        problems.append(str(error))
-        return []
+def _goals(of_board: Trends) -> list[Reached]:
+    """What the newest figures say of the board's goals; a wrong file of goals is named."""
     newest = {key: (trend.points[-1].value, trend.unit) for key, trend in of_board.trends.items()}
-    return [one.reached(*newest.get(one.key, (None, ""))) for one in goals_of_run]
+    try:
+        return [one.reached(*newest.get(one.key, (None, ""))) for one in goals.of_run(of_board.runs[-1])]
+    except EvmperfError as error:
+        leave_out(str(error))
+        return []
 
 
 def _period(runs: Sequence[Run]) -> str:
-    recent_ns = RECENT_DAYS * 86400 * 10**9
     if is_published(runs[-1]):
         return "in the newest release"
-    long = runs[-1].started_ns - runs[0].started_ns >= recent_ns
-    return f"within {RECENT_DAYS} days" if long else "since the first run"
+    long = runs[-1].started_ns - runs[0].started_ns >= _RECENT_NS
+    return f"within {_RECENT_DAYS} days" if long else "since the first run"
 
 
 def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
@@ -238,22 +221,15 @@ def _runs(folder: Folder, entries: Sequence[StoredRun]) -> str:
 def _by_benchmark(of_board: Trends) -> dict[str, dict[str, list[Trend]]]:
     """Trends by benchmark and case: both in the catalogue's order, cases in natural order."""
     benchmarks = catalogue.benchmarks()
-    order = {name: number for number, name in enumerate(benchmarks)}
-    places = {
-        (name, metric.name): number
-        for name, benchmark in benchmarks.items()
-        for number, metric in enumerate(benchmark.metrics)
-    }
+    names = [*benchmarks]
 
     def place(trend: Trend) -> tuple[object, ...]:
         benchmark, case, metric = trend.key
-        return (
-            order.get(benchmark, len(order)),
-            benchmark,
-            look.natural(case),
-            places.get((benchmark, metric), len(places)),
-            metric,
-        )
+        known = benchmark in benchmarks
+        metrics = [one.name for one in benchmarks[benchmark].metrics] if known else []
+        of_benchmark = names.index(benchmark) if known else len(names)
+        of_metric = metrics.index(metric) if metric in metrics else len(metrics)
+        return of_benchmark, benchmark, look.natural(case), of_metric, metric
 
     grouped: dict[str, dict[str, list[Trend]]] = {}
     for trend in sorted(of_board.trends.values(), key=place):
@@ -262,86 +238,75 @@ def _by_benchmark(of_board: Trends) -> dict[str, dict[str, list[Trend]]]:
 
 
 def _changes(board: str, of_board: Trends) -> Iterator[BoardChange]:
-    """Every change of level, and every newest figure that is off and not one of these."""
+    """Every change of level, and every newest figure that is off and not one of these, or that looks worse
+    by its direction and cannot be told for noise.
+    """
     for key, trend in of_board.trends.items():
+        change = partial(BoardChange, board, key, trend.unit)
         for move in trend.moves:
-            change = (of_board.runs[move.at], move.before, move.after, move.change, move.outcome)
-            yield BoardChange(board, key, trend.unit, *change, move.accepted.why if move.accepted else "")
+            why = move.accepted.why if move.accepted else ""
+            yield change(of_board.runs[move.at], move.before, move.after, move.change, move.outcome, why)
         verdict, at = trend.verdict, trend.off_since(of_board.runs)
-        if verdict and at is not None and verdict.outcome in (Outcome.WORSE, Outcome.BETTER):
-            levels = (verdict.baseline or 0.0, verdict.value or 0.0, verdict.change)
-            yield BoardChange(board, key, trend.unit, of_board.runs[at], *levels, verdict.outcome)
+        if verdict is None:
+            continue
+        levels = (verdict.baseline or 0.0, verdict.value or 0.0, verdict.change, verdict.outcome)
+        if at is not None and verdict.outcome in (Outcome.WORSE, Outcome.BETTER):
+            yield change(of_board.runs[at], *levels)
+        loss = Direction.LOWER if (verdict.change or 0.0) > 0 else Direction.HIGHER
+        if verdict.outcome is Outcome.UNKNOWN and verdict.change and trend.better is loss:
+            yield change(of_board.runs[trend.alike[-1].run], *levels)
 
 
-def _undecided(board: str, of_board: Trends) -> Iterator[BoardChange]:
-    """Every newest figure that looks worse by its direction, and cannot be told for noise."""
-    for key, trend in of_board.trends.items():
-        verdict = trend.verdict
-        change = verdict.change or 0.0 if verdict else 0.0
-        loss = trend.better is (Direction.LOWER if change > 0 else Direction.HIGHER)
-        if verdict and verdict.outcome is Outcome.UNKNOWN and change and loss:
-            levels = (verdict.baseline or 0.0, verdict.value or 0.0, change)
-            run = of_board.runs[trend.alike[-1].run]
-            yield BoardChange(board, key, trend.unit, run, *levels, verdict.outcome)
-
-
-def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, str | int]:
+def _row(benchmark: str, cases: dict[str, list[Trend]]) -> dict[str, object]:
     """A benchmark in the list of a board's."""
-    trends = [trend for of_case in cases.values() for trend in of_case]
+    found = [trend for of_case in cases.values() for trend in of_case]
     declared = catalogue.benchmarks().get(benchmark)
-    words = Counter(trend.outcome for trend in trends)
     return {
         "name": benchmark,
-        "title": wording.title(benchmark),
         "driver": declared.driver if declared else "",
         "cases": len(cases),
-        "figures": len(trends),
-        "worse": words[Outcome.WORSE],
-        "better": words[Outcome.BETTER],
-        "untold": sum(case.outcome(trend) in _UNTOLD for trend in trends),
-        "changes": sum(len(trend.moves) for trend in trends),
+        "counts": FigureCounts(len(found), words=_words(found)),
+        "changes": sum(len(trend.moves) for trend in found),
     }
 
 
+def _words(found: Iterable[Trend]) -> Counter[str]:
+    return Counter(str(case.told(trend)[0]) for trend in found)
+
+
 def _write_benchmark(
-    folder: Folder, board: str, benchmark: str, cases: dict[str, list[Trend]], of_board: Trends
+    folder: Folder, board: str, benchmark: str, cases: dict[str, list[Trend]], runs: Sequence[Run]
 ) -> None:
-    title, notes = wording.title(benchmark), Notes()
+    notes = Notes()
     scales: dict[str, tuple[str, float]] = {}
     for trend in itertools.chain.from_iterable(cases.values()):
-        unit, divisor = readable(trend.unit, trend.alike[-1].value)
-        metric = trend.key.metric
-        scales[metric] = max(scales.get(metric, (unit, divisor)), (unit, divisor), key=lambda one: one[1])
+        scale, metric = readable(trend.unit, trend.alike[-1].value), trend.key.metric
+        scales[metric] = max(scales.get(metric, scale), scale, key=lambda one: one[1])
     rows = []
-    for label, trends in cases.items():
-        by_metric = {trend.key.metric: trend for trend in trends}
+    for label, of_case in cases.items():
+        by_metric = {trend.key.metric: trend for trend in of_case}
         remarks = [
-            f"{case.outcome(trend)}: {case.reason(trend)}"
-            for trend in trends
-            if case.outcome(trend) not in (Outcome.SAME, Outcome.WORSE, Outcome.BETTER)
+            f"{word}: {why}"
+            for word, why in map(case.told, of_case)
+            if word not in (Outcome.SAME, Outcome.WORSE, Outcome.BETTER)
         ]
-        remarks += [
-            f"measured last on {day(of_board.runs[trend.alike[-1].run])}"
-            for trend in trends
-            if trend.alike[-1].run != len(of_board.runs) - 1
-        ]
+        newest = (trend.alike[-1].run for trend in of_case)
+        remarks += [f"measured last on {day(runs[at])}" for at in newest if at != len(runs) - 1]
         letters = "".join(dict.fromkeys(notes.letter(text, label) for text in remarks))
         rows.append(
             (label, letters, [(by_metric.get(name), divisor) for name, (_, divisor) in scales.items()])
         )
-    for before, label, after in zip(["", *cases], cases, [*list(cases)[1:], ""], strict=False):
-        page = case.SiteCase(board, benchmark, title, label, before, after)
-        case.write(folder, page, cases[label], of_board.runs)
+    for before, of_case, after in zip(["", *cases], cases.values(), [*cases, ""][1:], strict=False):
+        case.write(folder, board, of_case, runs, beside=(before, after))
     folder.page(
         f"{slug(board)}/{slug(benchmark)}/index.html",
         "benchmark.html.j2",
         board=board,
         benchmark=benchmark,
-        title=title,
         heads=[head(benchmark, name, unit) for name, (unit, _) in scales.items()],
         rows=rows,
         notes=notes.all(len(rows)),
-        newest=of_board.runs[-1],
+        newest=runs[-1],
         spark=lambda trend: plots.spark([point.value for point in trend.alike[-_SPARKED:]]),
-        outcome=case.outcome,
+        told=case.told,
     )

@@ -1,7 +1,6 @@
 """The page of a case: every sample of every night, with what changed when."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -9,76 +8,58 @@ from evmperf.judge import judge
 from evmperf.judge.nights import ANOTHER
 from evmperf.judge.past import FEWEST
 from evmperf.judge.published import source
-from evmperf.judge.trends import Point, Trend
+from evmperf.judge.trends import Trend
 from evmperf.measure.state import buses
 from evmperf.model import outlets
 from evmperf.model.run import Run
+from evmperf.model.units import counted
 from evmperf.model.verdict import Outcome
 from evmperf.publish.site.pages import Folder, is_published, slug
 
 _LARGEST = 900_000
 """Bytes of a page's data, at most."""
-_FEW = 3
-"""Samples that stand for all of a night where there are too many: lowest, median, highest."""
 
 
-@dataclass(frozen=True)
-class SiteCase:
-    """Whose page it is; `before` and `after` are the cases beside it, "" for none."""
-
-    board: str
-    benchmark: str
-    title: str
-    """The benchmark's, for people."""
-    label: str
-    before: str
-    after: str
-
-
-def write(folder: Folder, case: SiteCase, trends: Sequence[Trend], runs: Sequence[Run]) -> None:
-    """Write the page of one case; raises OSError when the disk does not take it."""
+def write(
+    folder: Folder, board: str, trends: Sequence[Trend], runs: Sequence[Run], beside: tuple[str, str]
+) -> None:
+    """Write the page of one case; `beside` are the cases before and after it, "" for none. Raises OSError
+    when the disk does not take it.
+    """
+    benchmark, label, _ = trends[0].key
     data, shortened = fitting(trends, runs)
     published = any(map(is_published, runs))
-    places = source.places(case.board).get((case.benchmark, case.label), ()) if published else ()
-    place = "/".join(map(slug, (case.board, case.benchmark, case.label)))
     folder.page(
-        f"{place}.html",
+        "/".join(map(slug, (board, benchmark, label))) + ".html",
         "case.html.j2",
-        case=case,
+        board=board,
+        benchmark=benchmark,
+        label=label,
+        beside=beside,
         trends=trends,
         runs=runs,
         data=data,
         shortened=shortened,
-        places=places,
+        places=source.places(board).get((benchmark, label), ()) if published else (),
         night="release" if published else "night",
-        shares=["" if case.board.startswith("virtual") else _share(case.board, trend) for trend in trends],
-        outcome=outcome,
-        reason=reason,
+        shares=[
+            buses.share_in_words(*trend.key, unit=trend.unit, mean=trend.alike[-1].value, board=board)
+            for trend in ([] if board.startswith("virtual") else trends)
+        ],
+        told=told,
         another=ANOTHER,
     )
 
 
-def outcome(trend: Trend) -> Outcome:
-    """The newest figure's verdict in a word."""
-    if trend.verdict is None and (trend.doubt or judge.not_judged(trend.key)):
-        return Outcome.NOT_JUDGED
-    return trend.outcome
-
-
-def reason(trend: Trend) -> str:
-    """Why the newest figure has no other verdict, in words."""
+def told(trend: Trend) -> tuple[Outcome, str]:
+    """The newest figure's verdict in a word, and why it has no other, in words."""
     if trend.verdict:
-        return trend.verdict.why
+        return trend.outcome, trend.verdict.why
     if why := trend.doubt or judge.not_judged(trend.key):
-        return why
+        return Outcome.NOT_JUDGED, why
     earlier = len(trend.alike) - 1
-    runs = f"{earlier} earlier run{'s' * (earlier != 1)}" if earlier else "first run"
-    return f"{runs}: {FEWEST} are needed"
-
-
-def _share(board: str, trend: Trend) -> str:
-    """The newest figure's share of what the best mode of its bus can carry."""
-    return buses.share_in_words(*trend.key, unit=trend.unit, mean=trend.alike[-1].value, board=board)
+    runs = counted(earlier, "earlier run") if earlier else "first run"
+    return trend.outcome, f"{runs}: {FEWEST} are needed"
 
 
 def fitting(trends: Sequence[Trend], runs: Sequence[Run]) -> tuple[str, str]:
@@ -86,13 +67,13 @@ def fitting(trends: Sequence[Trend], runs: Sequence[Run]) -> tuple[str, str]:
     text = _encoded([_series(trend, runs) for trend in trends])
     if len(text) <= _LARGEST:
         return text, ""
-    text = _encoded([_series(trend, runs, most=_FEW) for trend in trends])
+    text = _encoded([_series(trend, runs, few=True) for trend in trends])
     sentence = "Of each night only the lowest and highest sample and the median are shown"
     first = 0
     while len(text) > _LARGEST:
         # The share of nights that will fit, and a little less.
         first += max(1, int((len(runs) - first) * (1.05 - _LARGEST / len(text))))
-        text = _encoded([_series(trend, runs, _FEW, first) for trend in trends])
+        text = _encoded([_series(trend, runs, True, first) for trend in trends])
     return text, f"{sentence}{f', and the newest {len(runs) - first} nights' if first else ''}."
 
 
@@ -100,17 +81,21 @@ def _encoded(value: object) -> str:
     return outlets.script(msgspec.json.encode(value).decode())
 
 
-def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) -> dict[str, object]:
-    """One metric: each night's run (index) and samples, and the levels of enough nights."""
+def _series(trend: Trend, runs: Sequence[Run], few: bool = False, first: int = 0) -> dict[str, object]:
+    """One metric: each night's run (index) and samples, or a `few` of more than three, and the levels of
+    enough nights.
+    """
     points = [point for point in trend.points if point.run >= first]
-    verdict, at, off = trend.verdict, trend.off_since(runs), None
-    if verdict and at is not None:
-        off = (at, str(verdict.outcome), None if verdict.change is None else _short(verdict.change))
+    samples = (
+        (min(one.samples), one.value, max(one.samples)) if few and len(one.samples) > 3 else one.samples
+        for one in points
+    )
+    verdict, at = trend.verdict, trend.off_since(runs)
     return {
         "metric": trend.key.metric,
         "unit": trend.unit,
         "runs": [point.run for point in points],
-        "values": _values(points, most),
+        "values": [[_short(value) for value in of_night] for of_night in samples],
         "other": {number: point.other for number, point in enumerate(points) if point.other},
         "levels": [
             (max(level.first, first), level.last, _short(level.value), _short(level.spread))
@@ -122,7 +107,7 @@ def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) ->
             for move in trend.moves
             if move.at >= first
         ],
-        "off": off,
+        "off": (at, str(verdict.outcome), verdict.change) if verdict and at is not None else None,
         "accepted": [
             (number, mark.why)
             for mark in trend.marks
@@ -130,17 +115,6 @@ def _series(trend: Trend, runs: Sequence[Run], most: int = 0, first: int = 0) ->
             if run.id == mark.since and number >= first
         ],
     }
-
-
-def _values(points: Sequence[Point], most: int) -> list[float | list[float]]:
-    """Of each night its sample, or its samples."""
-    nights: list[float | list[float]] = []
-    for point in points:
-        many = bool(most) and len(point.samples) > most
-        few = (min(point.samples), point.value, max(point.samples)) if many else point.samples
-        short = [_short(value) for value in few]
-        nights.append(short[0] if len(short) == 1 else short)
-    return nights
 
 
 def _short(value: float) -> float:

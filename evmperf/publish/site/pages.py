@@ -1,6 +1,5 @@
 """Putting a page of the site on the disk, and the names of its files and folders."""
 
-import functools
 import hashlib
 import os
 import re
@@ -10,10 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from evmperf.benchmarks import wording
 from evmperf.judge.published import source
 from evmperf.measure.runs.history import StoredRun
-from evmperf.model.exits import SIGNS
 from evmperf.model.outlets import address
 from evmperf.model.run import Run
 from evmperf.model.stats import brief, percent
@@ -38,9 +35,8 @@ class Folder:
     def page(self, place: str, template: str, **values: object) -> None:
         """Write a page at a place below `out`; raises OSError when the disk does not take it."""
         root = "../" * place.count("/")
-        helpers: dict[str, object] = {function.__name__: function for function in _FOR_TEMPLATES}
-        helpers |= {"look": look.linked(f"{root}static/"), "root": root, "wording": wording, "signs": SIGNS}
-        text = look.render(f"publish/site/{template}", **helpers, **values)
+        linked = look.linked(f"{root}static/")
+        text = look.render(f"publish/site/{template}", look=linked, root=root, **_HELPERS, **values)
         self.sizes.append(self.file(place, text))
 
     def file(self, place: str, text: str) -> int:
@@ -70,7 +66,6 @@ def amount(change: float | None) -> str:
     return "" if change is None else percent(change)
 
 
-@functools.lru_cache(10_000)
 def slug(name: str) -> str:
     """A file name for a board, benchmark or case, unique also where a file system takes `A` for `a`."""
     if _SAFE.fullmatch(name) and name not in _TAKEN:
@@ -95,4 +90,4 @@ def time(run: Run) -> str:
     return f"{datetime.fromtimestamp(run.started_ns / 1e9, UTC):%Y-%m-%d %H:%M}"
 
 
-_FOR_TEMPLATES = (slug, day, time, is_published, amount, brief)
+_HELPERS = {function.__name__: function for function in (slug, day, time, is_published, amount, brief)}

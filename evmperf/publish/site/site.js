@@ -33,7 +33,7 @@
     const section = document.querySelector(`[data-number="${number}"]`);
     const night = section.dataset.night;
     const points = series.runs.map((run, at) => {
-      const values = [series.values[at]].flat();
+      const values = series.values[at];
       return { x: runs[run][0], run, values, median: median(values), other: series.other[at] || "" };
     });
     const where = new Map(points.map((p, at) => [p.run, at]));

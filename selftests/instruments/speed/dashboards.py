@@ -10,8 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from evmperf.publish.grafana.write import files
-from evmperf.publish.influx.client import Store
-from evmperf.publish.influx.config import Config
+from evmperf.publish.influx.client import Config, Store
 from evmperf.publish.influx.push import push, waiting
 from selftests.instruments.speed.figures import Row, met
 from selftests.support import grafana, years

@@ -16,8 +16,7 @@ from evmperf.measure.runs import spool
 from evmperf.measure.runs.spool import Spool
 from evmperf.model.results import VARIANT
 from evmperf.publish.influx import push as pushing
-from evmperf.publish.influx.client import Store
-from evmperf.publish.influx.config import Config
+from evmperf.publish.influx.client import Config, Store
 from evmperf.publish.influx.lines import RunLines
 from selftests.instruments.speed.figures import JSON, Row, met, python, ratio, seconds, used
 from selftests.support import spools
