@@ -40,7 +40,6 @@ class LavaJob(msgspec.Struct):
     health: _Word
     actual_device: _Word | None = None
     original_definition: str | None = None
-    definition: str | None = None
     id: int = 0
 
     @property
@@ -95,14 +94,13 @@ class LavaServer:
         deadline = time.monotonic() + timeout_s
         state = ""
         while True:
-            left_s = max(deadline - time.monotonic(), _LEAST_S)
-            job = self.job(number, min(left_s, _QUESTION_S))
+            left_s = deadline - time.monotonic()
+            job = self.job(number, min(max(left_s, _LEAST_S), _QUESTION_S))
             if job.state != state:
                 state = job.state
                 tell(job)
             if job.finished:
                 return job
-            left_s = deadline - time.monotonic()
             if left_s <= 0:
                 raise LabError(
                     f"job {number} is still {job.state} after {timeout_s:g} s: see {self.page(number)}"
