@@ -64,3 +64,11 @@ def test_a_cycle_that_lava_repeated_is_a_failed_one():
 def test_a_prompt_before_the_kernel_is_no_boot():
     text = LOG.replace("Starting kernel", "Staring kernel").replace("[    0.000000]", "[    0.1]")
     assert all(Phase.PROMPT not in boot.marks for boot in found(text)[0])
+
+
+def test_no_line_of_the_boards_is_a_power_cycle():
+    first, *rest = LOG.splitlines(keepends=True)
+    forged = [line.replace('"lvl": "debug"', '"lvl": "target"') for line in rest if "reset-device" in line]
+    assert len(forged) == 4
+    (boots, _), (forgeries, _) = found(), found("".join([first, *rest[:99], *forged, *rest[99:]]))
+    assert [boot.started_ns for boot in forgeries] == [boot.started_ns for boot in boots]
