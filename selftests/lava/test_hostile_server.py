@@ -13,6 +13,7 @@ from evmperf.model.exits import ExitStatus
 
 HEADER = "schema=1&kind=native&board_file=virtual&profile=quick&benchmarks=emmc_vfat"
 JOB = {
+    "id": 1,
     "state": "Finished",
     "health": "Complete",
     "actual_device": "virtual-01",
@@ -117,7 +118,8 @@ def test_a_field_of_another_kind_is_one_sentence_or_harmless(lava, capsys, path,
 
 
 @pytest.mark.parametrize(
-    "metadata", ["3", "[1]", "{}", "{evmperf: 3}", "{evmperf: [a]}", "{evmperf: !!binary YT1i}", "[" * 9999]
+    "metadata",
+    ["", "3", "[1]", "{}", "{evmperf: 3}", "{evmperf: [a]}", "{evmperf: !!binary YT1i}", "[" * 9999],
 )
 def test_a_definition_that_is_none_is_named(lava, capsys, metadata):
     lava["jobs/1/"] = body(json.dumps({**JOB, "original_definition": f"metadata: {metadata}"}).encode())

@@ -130,7 +130,7 @@ def _run(header: Mapping[str, str], entries: list[joblog.LogEntry], source: LogS
                 **provenance.project().to_dict(),
                 "lava_job": {key: value for key, value in job.items() if value},
                 "lava_job_made_by": header.get("evmperf_revision") or header.get("evmperf", ""),
-                **({"provisioned": image} if image else {}),
+                "provisioned": image,
             }
         ),
     )

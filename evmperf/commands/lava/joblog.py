@@ -83,6 +83,8 @@ def parse(text: str, name: str) -> list[LogEntry]:
             data = _entry(line)
             if not isinstance(data["lvl"], str):
                 raise TypeError
+            if "\\ud" in line.lower():  # half of a surrogate pair is no text
+                json.dumps(data, ensure_ascii=False).encode()
             moment = datetime.fromisoformat(data["dt"]).replace(tzinfo=UTC)
             message = data["msg"]
             if isinstance(message, str):

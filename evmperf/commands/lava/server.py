@@ -36,11 +36,11 @@ _Word = Annotated[str, msgspec.Meta(max_length=200, pattern=r"^[\w .:+-]*\Z")]
 class LavaJob(msgspec.Struct):
     """A job of the server; `health` is Unknown until `state` is Finished."""
 
+    id: int
     state: _Word
     health: _Word
     actual_device: _Word | None = None
     original_definition: str | None = None
-    id: int = 0
 
     @property
     def finished(self) -> bool:
@@ -81,9 +81,7 @@ class LavaServer:
 
     def job(self, number: int, within_s: float = _QUESTION_S) -> LavaJob:
         """The job of that number; the server has `within_s` seconds to answer."""
-        job = self._ask("GET", f"jobs/{number}/", LavaJob, within_s)
-        job.id = number
-        return job
+        return self._ask("GET", f"jobs/{number}/", LavaJob, within_s)
 
     def page(self, number: int) -> str:
         """The address of a job's page."""
