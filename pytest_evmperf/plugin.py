@@ -231,7 +231,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         what = what_is_measured(item)
         if what and what[0].driver in session.board.features:  # Labgrid knows the file's list alone
             item.own_markers[:] = [marker for marker in item.own_markers if marker.name != "skip"]
-        reason = session.unsupported(*what) if what else ""
+        reason = what[0].unsupported(session.board, what[1]) if what else ""
         if reason:
             # Before Labgrid's, which knows the missing feature only.
             item.add_marker(pytest.mark.skip(reason=reason), append=False)

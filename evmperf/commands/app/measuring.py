@@ -111,10 +111,6 @@ class MeasuringSession:
         self._runner: Runner | None = None
         self._started_bench: Any = None
 
-    def unsupported(self, benchmark: Benchmark, case: Case) -> str:
-        """Why a case is not measured in this session, "" if it is."""
-        return benchmark.unsupported(self.board, case)
-
     def check_image(self) -> None:
         """Raise UsageError for an image that does not fit the board, LabError for one that cannot be
         fetched. Nothing is held, switched or written yet.
@@ -231,7 +227,7 @@ class MeasuringSession:
         if not self._sees or benchmark.place is Place.BOOT:
             return ""
         self._see()
-        reason = self.unsupported(benchmark, case)
+        reason = benchmark.unsupported(self.board, case)
         if not reason and not benchmark.ti:
             assert self._runner is not None
             lacking = self._runner.lacking(benchmark)
