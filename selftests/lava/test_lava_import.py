@@ -315,7 +315,7 @@ def test_the_header_survives_lavas_quoting():
     line = joblog.header_line(header)
     assert json.dumps(line) == f'"{line}"'
     assert joblog.read_header([joblog.LogEntry(0, "target", line)], "a log") == header
-    with pytest.raises(UsageError, match="a log: not the log of an evmperf job"):
+    with pytest.raises(UsageError, match="a log: not the log"):
         joblog.read_header([joblog.LogEntry(0, "target", line[:-12])], "a log")
 
 
