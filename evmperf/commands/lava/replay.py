@@ -155,13 +155,13 @@ def find_boots(
             found.append((action, []))
         if found:
             found[-1][1].append(entry)
-    measured, others = [], []
+    boots: tuple[list[ObservedBoot], list[ObservedBoot]] = [], []
     for action, said in found:
         number = action - found[0][0]
         arguments = cycles[number] if number < len(cycles) else ""
         boot = _boot(said, arguments, console.prompt_after(arguments))
-        (measured if number < len(cycles) else others).append(boot)
-    return measured, others
+        (boots[0] if number < len(cycles) else boots[1]).append(boot)
+    return boots
 
 
 def _boot(entries: list[LogEntry], arguments: str, prompt: str) -> ObservedBoot:
